@@ -110,12 +110,16 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const withoutWrits = refusingWrits(log);
   const box = new SecretBox(environment[SECRET_KEY_VARIABLE]);
   const agents = new AgentTable({ current, surroundings, keyIds: box.keyIds, withWrits, withoutWrits });
+  const requestMetrics = new RequestMetrics();
   const tenants = new TenantCatalogue({
     ...service,
     storage,
     box,
     onAdded: (id) => bounds.tenantAdded(id),
-    onGone: (id) => engine.metrics.forget(id),
+    onGone: (id) => {
+      engine.metrics.forget(id);
+      requestMetrics.forget(id);
+    },
   });
   const bounds = new AgentBounds({ storage, agents, tenants: () => tenants.ids(), turns, log });
   await tenants.read();
@@ -141,6 +145,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storage,
     storageClock,
     auditRetentionMs: () => current.value.auditRetentionMs,
+    node: () => engine.node,
   });
   const signer = new TenantSigner({
     secretsOf: (tenant) => tenants.webhookSecretsOf(tenant),
@@ -232,7 +237,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     notificationLog,
     deliverer,
     webhookMetrics,
-    requestMetrics: new RequestMetrics(),
+    requestMetrics,
     work: new WorkTurns(),
     quota,
     access,
@@ -258,7 +263,8 @@ export async function openAccess(url: string): Promise<OpenedAccess> {
   const service = { clock, random: Math.random, log: silentLog };
   // What is too old is for those to delete who were told how long it is kept.
   const auditRetentionMs = () => Number.MAX_SAFE_INTEGER;
-  const access = new Access({ ...service, storage, storageClock, auditRetentionMs });
+  const node = nodeIdMaker(hostname(), process.pid)();
+  const access = new Access({ ...service, storage, storageClock, auditRetentionMs, node: () => node });
   return {
     keys: access.keys,
     audit: access.audit,

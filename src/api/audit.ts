@@ -7,6 +7,7 @@ const AUDIT_EXAMPLE = {
   keyId: "key_019a8f6e",
   route: "POST /v1/schedules",
   subject: "17",
+  address: "203.0.113.7",
 };
 
 const auditRecord = z
@@ -14,7 +15,16 @@ const auditRecord = z
     at: time,
     keyId: z.string().nullable().describe("Null: no key was asked for."),
     route: z.string().describe("What was done."),
-    subject: z.string().nullable().describe("What it was done to; null: nothing in particular."),
+    subject: z
+      .string()
+      .nullable()
+      .describe("What it was done to; null: nothing in particular, or erased with its tenant."),
+    address: z.string().exactOptional().describe("Where the request came from; left out: not by HTTP."),
+    status: z
+      .int()
+      .exactOptional()
+      .describe("The status with which it was refused, 401, 403 or 429; left out: it was done."),
+    count: z.int().exactOptional().describe("With `status`: how many requests were refused so."),
   })
   .meta({ id: "AuditRecord", description: "Who did what, and when.", examples: [AUDIT_EXAMPLE] });
 
@@ -33,6 +43,10 @@ export const auditPage = z
 const auditQuery = z.strictObject({
   since: z.string().exactOptional().describe("Not before: seconds since 1970, or RFC 3339."),
   keyId: z.string().exactOptional().describe("With this key."),
+  tenantId: z
+    .string()
+    .exactOptional()
+    .describe("The log of this tenant, also of a deleted one; left out: of the caller's own."),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });
@@ -42,7 +56,7 @@ export const listAudit = {
   tags: ["audit"],
   summary: "List who did what",
   description:
-    "Everything that was changed with the keys of the tenant of whoever asks, newest first. Kept for 90 days (`audit.retentionDays`).",
+    "Everything that was changed with the keys of a tenant, and a sample of what was refused, newest first. Kept for 90 days (`audit.retentionDays`).",
   querystring: auditQuery,
   response: { 200: auditPage, ...errorAnswers("storage_unavailable") },
 };

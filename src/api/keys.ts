@@ -7,7 +7,7 @@ import { time } from "./time.ts";
 const role = z
   .enum(ROLES)
   .describe(
-    "`viewer` reads; `agent` hands in and reads the work of its agent; `operator` does all there is to do with the work of the tenant; `admin` looks after the installation besides.",
+    "`viewer` reads; `agent` hands in and reads the work of its agent; `operator` does all there is to do with the work of the tenant; `tenant-admin` does that and manages the keys of its tenant; `admin`, only in the tenant `default`, manages the installation.",
   );
 
 const keyInput = z
@@ -83,11 +83,14 @@ export const createKey = {
   tags,
   summary: "Make a key",
   description:
-    "The answer shows it this once: what is stored is its hash. 404 for a tenant that is not there.",
+    "The answer shows it this once: what is stored is its hash. 404 for a tenant that is not there, and for a `tenant-admin` any tenant but its own. 409 for a tenant that has 1000 keys.",
   body: keyInput,
   response: {
     201: createdKey,
-    ...errorAnswersWith({ not_found: "tenant not found" })("not_found", "storage_unavailable"),
+    ...errorAnswersWith({
+      not_found: "tenant not found",
+      conflict: "the tenant has 1000 keys, which is the limit: delete one first",
+    })("not_found", "conflict", "storage_unavailable"),
   },
 };
 
@@ -95,9 +98,13 @@ export const listKeys = {
   operationId: "listKeys",
   tags,
   summary: "List keys",
-  description: "Those of a tenant, the oldest first, without the keys themselves.",
+  description:
+    "Those of a tenant, the oldest first, without the keys themselves. A `tenant-admin` sees those of its own tenant, but no `admin` keys.",
   querystring: ownerQuery,
-  response: { 200: keyList, ...errorAnswers("storage_unavailable") },
+  response: {
+    200: keyList,
+    ...errorAnswersWith({ not_found: "tenant not found" })("not_found", "storage_unavailable"),
+  },
 };
 
 export const deleteKey = {

@@ -190,7 +190,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "doctor",
     usage: "",
     description:
-      "Look for what cannot be: moments of schedules that left no run, counters that are off, clocks that disagree.",
+      "Look for what cannot be: moments of schedules that left no run, counters that are off, audit entries that were changed, clocks that disagree.",
     group: LOOK,
     load: async () => (await import("./doctor.ts")).doctorCommand(),
   },

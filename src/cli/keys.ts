@@ -47,7 +47,7 @@ function listCommand(): Command {
 function createCommand(): Command {
   const command = new Command("create")
     .description("Make a key, and print it: it is shown this once.")
-    .requiredOption("--role <role>", "what it allows: viewer, agent, operator or admin")
+    .requiredOption("--role <role>", "what it allows: viewer, agent, operator, tenant-admin or admin")
     .requiredOption("--name <name>", "whom it is for, to find it again")
     .option("--agent <id>", "with --role agent: the only agent it is for")
     .option("--expires <time>", "from when on it is refused: a span like 30d, or a time");

@@ -36,6 +36,7 @@ test("without a file, variables and flags everything has its default", () => {
       host: "127.0.0.1",
       port: 7682,
       basePath: "",
+      trustProxy: false,
       rateLimit: { perSecond: 100, burst: 200, maxExpensive: 4 },
     },
     ui: { enabled: true },
@@ -389,4 +390,23 @@ test.each(["rota", "/rota/", "/", "//a", "/a/../b", "/rota?x", "/<b>", '/"'])(
 
 test.each(["", "/rota", "/apps/rota-1.x"])("a base path can be %j", (basePath) => {
   expect(load({ file: JSON.stringify({ server: { basePath } }) }).config.server.basePath).toBe(basePath);
+});
+
+test.each([[true], [0], [11], [1.5], [[]], [["proxy.internal"]], [["10.0.0.0/33"]], [{ hops: 1 }], [null]])(
+  "proxies cannot be trusted by %j",
+  (trustProxy) => {
+    expect(() => load({ file: JSON.stringify({ server: { trustProxy } }) })).toThrow(
+      '`server.trustProxy` must be false, how many proxies are in front of Rota (1 to 10), or their addresses and networks, like ["127.0.0.1", "10.0.0.0/8"]',
+    );
+  },
+);
+
+test.each([
+  ["false", false],
+  ["2", 2],
+  ["10.0.0.0/8, 127.0.0.1", ["10.0.0.0/8", "127.0.0.1"]],
+  ['["::1"]', ["::1"]],
+])("a variable that names proxies can be %j", (text, expected) => {
+  const { config } = load({ environment: { ROTA_SERVER_TRUST_PROXY: text } });
+  expect(config.server.trustProxy).toEqual(expected);
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseOutboundTarget } from "../model/outbound-target.ts";
 import { must, numberIn, section } from "./option-kinds.ts";
 
 const RATE = { min: 1, max: 1_000_000 } as const;
@@ -10,6 +11,36 @@ const hostError = must('be an address of this machine, like "127.0.0.1" or "0.0.
 /** What a proxy may call it: letters, digits and `-._~`, no slash at the end. */
 const BASE_PATH = /^(?:(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,8})?$/;
 const basePathError = must('be a path without a slash at the end, like "/rota", or empty');
+
+const HOPS_MAX = 10;
+const PROXIES_MAX = 100;
+const trustProxyError = must(
+  `be false, how many proxies are in front of Rota (1 to ${HOPS_MAX}), or their addresses and networks, like ["127.0.0.1", "10.0.0.0/8"]`,
+);
+
+/** Whose `X-Forwarded-For` is believed. `true` would believe everybody's, and so nobody's. */
+const trustProxy = z
+  .preprocess(
+    // A variable is easier to write without brackets and quotes.
+    (value) => (typeof value === "string" ? value.split(",").map((entry) => entry.trim()) : value),
+    z.custom<false | number | string[]>(isTrustedProxies, { error: trustProxyError }),
+  )
+  .default(false)
+  .describe(
+    "Whose `X-Forwarded-For` says where requests come from, for the audit log: that of so many proxies in front of Rota, or of those at these " +
+      "addresses and networks (`10.0.0.0/8`). False: nobody's.",
+  );
+
+function isTrustedProxies(value: unknown): boolean {
+  if (!Array.isArray(value)) {
+    return value === false || (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= HOPS_MAX);
+  }
+  return value.length > 0 && value.length <= PROXIES_MAX && value.every(isNetwork);
+}
+
+function isNetwork(entry: unknown): boolean {
+  return typeof entry === "string" && parseOutboundTarget(entry)?.kind === "network";
+}
 
 /** Where requests come in, and how many. */
 export const server = section({
@@ -30,6 +61,7 @@ export const server = section({
     .describe(
       "Where a reverse proxy has Rota, like `/rota`: it answers there as well as at `/`, and the dashboard works below it.",
     ),
+  trustProxy,
   rateLimit: section({
     perSecond: numberIn(RATE)
       .default(100)

@@ -6,7 +6,6 @@ export interface Audit {
 
 /** For whoever does something in this process for others. */
 export interface LocalAudit extends Audit {
-  list(filter?: AuditFilter & { readonly tenantId?: string }): Promise<AuditPage>;
   /** What was done is written down soon, together with what else was, and in any case before `stop()` has ended. */
   note(entry: AuditNote): void;
   /** The same, durable once this answers. */
@@ -20,12 +19,22 @@ export interface AuditNote {
   readonly keyId?: string | null;
   readonly route: string;
   readonly subject?: string | null;
+  /** Whether a caller chose the name of the subject, which then goes with its tenant; left out: it is an id. */
+  readonly isChosen?: boolean;
+  /** Where the request came from. */
+  readonly address?: string;
+  /** The status with which it was refused; left out: it was done. */
+  readonly status?: number;
+  /** How many requests it stands for; left out: 1. */
+  readonly count?: number;
 }
 
 export interface AuditFilter {
   /** RFC 3339, or seconds since 1970: not before. */
   readonly since?: string | number;
   readonly keyId?: string;
+  /** The log of this tenant, also of a deleted one; left out: of the caller's own. */
+  readonly tenantId?: string;
   /** 100 unless told, at most 1000. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
@@ -38,8 +47,14 @@ export interface AuditRecord {
   readonly keyId: string | null;
   /** What was done: `POST /v1/schedules`. */
   readonly route: string;
-  /** What it was done to; null: nothing in particular. */
+  /** What it was done to; null: nothing in particular, or erased with its tenant. */
   readonly subject: string | null;
+  /** Where the request came from; left out: not by HTTP. */
+  readonly address?: string;
+  /** The status with which it was refused, 401, 403 or 429; left out: it was done. */
+  readonly status?: number;
+  /** With `status`: how many requests were refused so. Beyond the first few of a minute one entry stands for the rest. */
+  readonly count?: number;
 }
 
 export interface AuditPage {

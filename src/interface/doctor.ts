@@ -1,8 +1,8 @@
 /** How far an examination is. */
 export interface DoctorProgress {
-  /** What is being looked at: `counters`, `schedules` or `rollups`. */
+  /** What is being looked at: `counters`, `schedules`, `rollups` or `audit`. */
   readonly check: string;
-  /** Rows or schedules that were looked at. */
+  /** Rows, schedules or entries that were looked at. */
   readonly done: number;
   /** About how many there are; null: it is not known. */
   readonly total: number | null;
@@ -23,7 +23,7 @@ export interface DoctorReport {
 }
 
 export interface DoctorCheck {
-  /** What was looked at: `storage`, `clock`, `counters`, `schedules`, `rollups`, `config`. */
+  /** What was looked at: `storage`, `clock`, `counters`, `schedules`, `rollups`, `audit`, `config`. */
   readonly name: string;
   readonly ok: boolean;
   /** What was found, in a sentence: also what is well. */

@@ -1,8 +1,8 @@
 import type { Caller, Role } from "../model/role.ts";
 
-/** Keys by which requests over HTTP are let in. For admins. */
+/** Keys by which requests over HTTP are let in. For admins, and over HTTP for each `tenant-admin` those of its tenant. */
 export interface Keys {
-  /** The key is told this once and never again. Throws `not_found` for a tenant that is not there. */
+  /** The key is told this once and never again. Throws `not_found` for a tenant that is not there, `conflict` for one that has 1000 keys. */
   create(input: KeyInput): Promise<CreatedKey>;
   /** Of one tenant; left out: of whoever asks. */
   list(filter?: KeyOwner): Promise<KeyList>;
@@ -39,6 +39,7 @@ export interface KeyWatch {
 }
 
 export interface KeyInput {
+  /** `admin` only in the tenant `default`. */
   readonly role: Role;
   readonly name: string;
   /** The only agent it is for: needed for the role `agent`, and only there. */

@@ -156,6 +156,9 @@ export interface Rota extends RotaApi {
   /** For a server: counts a request that it refused, since its key asks for too much or its tenant stores too much. */
   noteRefused(reason: "rate" | "quota"): void;
 
+  /** For a server: counts a request that it refused with 401, 403 or 429, by what its route lets callers do. */
+  noteDenied(request: { readonly tenantId: string; readonly status: number; readonly access: string }): void;
+
   /** Begins to run tasks. What was submitted before waits for it, durably. */
   start(): Promise<void>;
   /**

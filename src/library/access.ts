@@ -3,22 +3,28 @@ import type { AuditNote, AuditRecord, LocalAudit } from "../interface/audit.ts";
 import type { KeyInfo, LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
-import type { Role } from "../model/role.ts";
+import { roleIn } from "../model/role.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import type { ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { AuditEntry, KeyRecord, Storage, StorageSignal } from "../storage/storage.ts";
 import { hashOf, newApiKey } from "../tenants/api-key.ts";
+import { digestOf } from "../tenants/audit-chain.ts";
 import { parseAuditFilter } from "../tenants/audit-filter-input.ts";
 import { AuditLog } from "../tenants/audit-log.ts";
 import { parseKeyInput, parseKeyOwner } from "../tenants/key-input.ts";
 import { KeyRing } from "../tenants/key-ring.ts";
 import { KeyUses } from "../tenants/key-uses.ts";
 
+/** Of one tenant: tenants make their own, and a list shows all of them. */
+const KEYS_MAX = 1_000;
+
 export interface AccessOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly auditRetentionMs: () => number;
+  /** The node membership, in whose name this process writes into the audit log. */
+  readonly node: () => string;
 }
 
 /** Who may ask this process, and what they did. */
@@ -34,13 +40,18 @@ export class Access {
     this.#options = options;
     this.#uses = new KeyUses(options);
     this.#ring = new KeyRing({ ...options, uses: this.#uses });
-    this.#log = new AuditLog({ ...options, retentionMs: options.auditRetentionMs });
+    this.#log = new AuditLog({ ...options, retentionMs: options.auditRetentionMs, chain: options.node });
     this.keys = this.#createKeys();
     this.audit = this.#createAudit();
   }
 
   onSignal(signal: StorageSignal): void {
     this.#ring.onSignal(signal);
+  }
+
+  /** The storage was put back to an earlier state. */
+  restored(): void {
+    this.#log.restored();
   }
 
   /** What is too old in the audit log goes from now on. */
@@ -64,6 +75,13 @@ export class Access {
     return {
       create: async (input) => {
         const { tenant = DEFAULT_TENANT, ...parsed } = parseKeyInput(input, { now: storageClock.now() });
+        const { length } = await storage.keys.list({ tenant });
+        if (length >= KEYS_MAX) {
+          throw new RotaError(
+            "conflict",
+            `the tenant has ${length} keys, which is the limit: delete one first`,
+          );
+        }
         const key = newApiKey();
         const created = await storage.keys.create({ id: newId(), tenant, ...parsed, hash: hashOf(key) });
         if (created === null) throw new RotaError("not_found", "tenant not found");
@@ -93,14 +111,14 @@ export class Access {
 
   #createAudit(): LocalAudit {
     const { storage, storageClock } = this.#options;
-    const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, subject = null }: AuditNote) => ({
-      at: storageClock.now(),
-      tenant: tenantId,
-      keyId,
-      route,
-      // PostgreSQL would refuse it, and all that is written together with it.
-      subject: subject?.replaceAll("\0", "") ?? null,
-    });
+    const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: AuditNote) => {
+      // As every storage keeps it: PostgreSQL would refuse a zero, and the hash is over what is read later.
+      const subject = about.subject?.replaceAll("\0", "").toWellFormed() ?? null;
+      const subjectDigest = about.isChosen === true && subject !== null ? digestOf(subject) : null;
+      const { address = null, status = null, count = 1 } = about;
+      const who = { at: storageClock.now(), tenant: tenantId, keyId, address };
+      return { ...who, route, subject, subjectDigest, status, count };
+    };
     return {
       list: async (filter = {}) => {
         const { tenant = DEFAULT_TENANT, ...params } = parseAuditFilter({ ...filter });
@@ -122,7 +140,7 @@ function toKeyInfo({ id, name, role, tenant, agent, createdAt, expiresAt, lastUs
   return {
     id,
     name,
-    role: role as Role,
+    role: roleIn(tenant, role),
     tenantId: tenant,
     ...(agent === null ? {} : { agentId: agent }),
     createdAt: rfc3339(createdAt),
@@ -131,6 +149,7 @@ function toKeyInfo({ id, name, role, tenant, agent, createdAt, expiresAt, lastUs
   };
 }
 
-function toAuditRecord({ at, keyId, route, subject }: AuditEntry): AuditRecord {
-  return { at: rfc3339(at), keyId, route, subject };
+function toAuditRecord({ at, keyId, route, subject, address, status, count }: AuditEntry): AuditRecord {
+  const refused = status === null ? {} : { status, count };
+  return { at: rfc3339(at), keyId, route, subject, ...(address === null ? {} : { address }), ...refused };
 }

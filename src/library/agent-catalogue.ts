@@ -132,7 +132,10 @@ export class AgentCatalogue extends Service {
     }
   }
 
-  #take({ whole, agents, gone, last }: CatalogueChanges): void {
+  #take({ whole, agents, gone, goneTenants, last }: CatalogueChanges): void {
+    for (const { record } of goneTenants.length === 0 ? [] : [...this.#entries.values()]) {
+      if (goneTenants.includes(record.tenant)) this.#forget(record);
+    }
     for (const record of agents) this.#learn(record);
     const kept = new Set(agents.map(keyOf));
     const names = whole ? [...this.#entries.values()].map(({ record }) => record) : gone;

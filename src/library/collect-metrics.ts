@@ -52,7 +52,7 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
     ...tokenMetrics(own.tokens()),
     ...engine.runMetrics.metrics(),
     ...webhookMetrics.metrics(),
-    ...requestMetrics.metrics(),
+    ...requestMetrics.metrics(tenant),
     ...processMetrics(),
   ]);
 }

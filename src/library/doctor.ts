@@ -2,6 +2,7 @@ import type { DoctorCheck, DoctorProgress, DoctorReport } from "../interface/doc
 import type { Health } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Storage } from "../storage/storage.ts";
+import { checkAuditChains } from "../tenants/check-audit-chains.ts";
 import { examineRollups } from "./examine-rollups.ts";
 import { examineSchedules } from "./examine-schedules.ts";
 
@@ -38,8 +39,9 @@ export async function examine(options: ExamineOptions): Promise<Examined> {
   ];
   const ofSchedules = await checkSchedules(options, storageNow);
   const ofRollups = await checkRollups(options, storageNow);
+  const ofAudit = await checkAudit(options);
   return (tenant) => {
-    const checks = [...before, ofSchedules(tenant), ofRollups(tenant), checkConfig(config())];
+    const checks = [...before, ofSchedules(tenant), ofRollups(tenant), ofAudit, checkConfig(config())];
     return { ok: checks.every(({ ok }) => ok), checks };
   };
 }
@@ -108,6 +110,20 @@ async function checkSchedules(
     const findings = [...found].flatMap(([id, own]) => (id === tenant ? own : [ofAnother(id, own.length)]));
     return check("schedules", well, findings);
   };
+}
+
+async function checkAudit(options: ExamineOptions): Promise<DoctorCheck> {
+  const onSlice = (done: number) => nextSlice(options, { check: "audit", done, total: null });
+  const { chains, entries, findings } = await checkAuditChains(options.storage, onSlice);
+  const well =
+    chains === 0
+      ? "There are no entries in the audit log that could have been changed."
+      : `No entry of the audit log was changed or removed: ${counted(entries, "entry", "entries")} in ${counted(chains, "chain", "chains")}.`;
+  return check("audit", well, findings);
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 function ofAnother(tenant: string, found: number): string {

@@ -71,6 +71,7 @@ import { SharedExamination } from "./shared-examination.ts";
 import { StorageHealth } from "./storage-health.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
+import { TenantEraser } from "./tenant-eraser.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 import { TenantRotas } from "./tenant-rotas.ts";
 import { createTenants } from "./tenants.ts";
@@ -142,6 +143,7 @@ export class LocalRota implements Rota {
   readonly #storageHealth: StorageHealth;
   readonly #estimates: TokenEstimates;
   readonly #restoreWatch: RestoreWatch;
+  readonly #eraser: TenantEraser;
   readonly #tenants: TenantRotas;
   /** What stands directly on this object. */
   readonly #own: TenantRota;
@@ -197,14 +199,23 @@ export class LocalRota implements Rota {
     });
     this.#own = this.#tenants.of(DEFAULT_TENANT);
     this.nodes = createNodes({ storage, storageClock: parts.storageClock, node: () => engine.node });
+    this.#eraser = new TenantEraser({
+      storage,
+      storageClock: parts.storageClock,
+      catalogue: tenants,
+      takenIn: () => engine.intake.written(),
+      lockedElsewhere: () => this.#lockedElsewhere(),
+      clock,
+      log: parts.log,
+      random: parts.random,
+    });
     this.tenants = createTenants({
       storage,
       catalogue: tenants,
       newTenantId: idMaker("ten_", clock),
       hasConfiguredSecret: () => parts.current.value.webhookKey !== null,
       bounded: () => parts.bounds.settled(),
-      takenIn: () => engine.intake.written(),
-      lockedElsewhere: () => this.#lockedElsewhere(),
+      erase: (tenant) => this.#eraser.erase(tenant),
       resume: (tenant) => engine.firer.resumeTenant(tenant),
     });
     this.tasks = this.#own.tasks;
@@ -254,7 +265,8 @@ export class LocalRota implements Rota {
    * wrote into it for others to go by is written again.
    */
   storageRestored(): void {
-    const { engine, bounds, catalogue, laneCatalogue } = this.#parts;
+    const { engine, bounds, catalogue, laneCatalogue, access } = this.#parts;
+    access.restored();
     engine.restored();
     catalogue.restored();
     laneCatalogue.restored();
@@ -351,6 +363,10 @@ export class LocalRota implements Rota {
     this.#parts.requestMetrics.refused(reason);
   }
 
+  noteDenied(request: { readonly tenantId: string; readonly status: number; readonly access: string }): void {
+    this.#parts.requestMetrics.denied(request);
+  }
+
   async reload(options: ReloadOptions): Promise<Reloaded> {
     if (this.#stopping !== null) throw new RotaError("draining", "this Rota was stopped: create a new one");
     try {
@@ -425,6 +441,7 @@ export class LocalRota implements Rota {
     // Tasks that ended before are still to be told of, whether or not any more are run.
     deliverer.start();
     access.start();
+    this.#eraser.start();
     this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     if (this.#draining === null) this.#state = "running";
@@ -453,7 +470,8 @@ export class LocalRota implements Rota {
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([...this.#watchers().map((each) => each.stop()), access.close()]);
+    await Promise.all([...this.#watchers(), this.#eraser].map((each) => each.stop()));
+    await access.close();
     await guard.close();
     this.#estimates.stop();
     await Promise.all([eventLog.close(), notificationLog.close()]);

@@ -115,6 +115,11 @@ export class TenantCatalogue extends Service {
     if (this.#gone.has(id)) throw tenantNotFound();
   }
 
+  /** Those whose deletion has begun, by this node or another. */
+  deleting(): string[] {
+    return [...this.#tenants.values()].filter(({ deleting }) => deleting).map(({ id }) => id);
+  }
+
   async #read(): Promise<void> {
     const { storage, onAdded, onGone } = this.#options;
     const before = this.#tenants;
@@ -129,6 +134,7 @@ export class TenantCatalogue extends Service {
       this.reopen(id);
       onAdded(id);
     }
+    for (const id of this.deleting()) this.close(id);
     for (const id of before.keys()) {
       if (this.#tenants.has(id)) continue;
       this.close(id);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
-import { asSharedStorage, openMemory } from "../../test/support/storages.ts";
+import { asSharedStorage, type Meddler, openMemory } from "../../test/support/storages.ts";
 import { createTenant, startedRota, stateOf } from "../../test/support/tenants.ts";
 import type { LocalTenant } from "../interface/rota.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
@@ -270,11 +270,15 @@ describe("a deleted tenant", () => {
 });
 
 describe("on several nodes", () => {
-  async function nodes() {
+  async function nodes({ isDeaf = false, meddler = {} }: { isDeaf?: boolean; meddler?: Meddler } = {}) {
     const clock = new ManualClock();
     const storage = await openMemory(clock);
-    const open = () => startedRota({ clock, storage: asSharedStorage(storage) });
-    const [a, b] = [await open(), await open()];
+    const shared = asSharedStorage(storage);
+    const a = await startedRota({ clock, storage: shared, meddler });
+    const b = await startedRota({
+      clock,
+      storage: isDeaf ? { ...shared, subscribe: () => () => {} } : shared,
+    });
     return { a: a.rota, b: b.rota, clock, storage };
   }
 
@@ -298,8 +302,9 @@ describe("on several nodes", () => {
   });
 
   test("nothing is left of what another let in before it heard that the tenant goes", async () => {
-    const { a, b, clock, storage } = await nodes();
+    const { a, b, clock, storage } = await nodes({ isDeaf: true });
     const { id } = await createTenant(a);
+    await settle();
     const deleted = a.tenants.delete(id);
     await clock.advance(SECOND);
     await b.tenant(id).tasks.submit({ payload: 1 });
@@ -309,6 +314,50 @@ describe("on several nodes", () => {
     expect((await storage.tasks.list({ tenant: id, limit: 9 })).tasks).toEqual([]);
     expect(await storage.schedules.page({ tenant: id, after: 0, limit: 9 })).toEqual([]);
     expect(await storage.tenants.get({ id })).toBeNull();
+  });
+
+  test("what one has begun to delete, another goes on with once that one is gone", async () => {
+    let slices = 0;
+    const { a, b, clock, storage } = await nodes({
+      meddler: {
+        before: ({ operation }) => {
+          if (operation === "tenants.delete" && ++slices > 1) throw new Error("killed");
+        },
+      },
+    });
+    const { id, tenant } = await createTenant(a);
+    await tenant.tasks.submit({ agentId: "held", payload: 1 });
+    const deleted = expect(a.tenants.delete(id)).rejects.toThrow("killed");
+    await clock.advance(4 * SECOND);
+    await deleted;
+    const stopped = a.stop({ graceMs: 0 });
+    await clock.advance(SECOND);
+    await stopped;
+    // Nobody finds it, lets it work again, or makes it a key.
+    const gone = { code: "not_found" };
+    await expect(b.tenants.get(id)).rejects.toMatchObject(gone);
+    await expect(b.tenants.enable(id)).rejects.toMatchObject(gone);
+    await expect(b.tenants.update(id, { name: "x" })).rejects.toMatchObject(gone);
+    await expect(b.keys.create({ role: "viewer", name: "x", tenantId: id })).rejects.toMatchObject(gone);
+    await expect(b.tenant(id).tasks.submit({ payload: 1 })).rejects.toMatchObject(gone);
+    expect((await b.tenants.list()).tenants.map((each) => each.id)).toEqual(["default"]);
+    expect(await storage.tenants.get({ id })).toMatchObject({ deleting: true });
+    await clock.advance(30 * SECOND);
+    expect(await storage.tenants.get({ id })).toBeNull();
+    expect((await storage.tasks.list({ tenant: id, limit: 9 })).tasks).toEqual([]);
+  });
+
+  test("agents of a deleted tenant are known to no node any more", async () => {
+    const { a, b, clock } = await nodes();
+    const { id } = await createTenant(a);
+    await a.tenant(id).agents.create({ id: "own", executor: { type: "echo" } });
+    await settle();
+    expect(await b.tenant(id).agents.get("own")).toMatchObject({ id: "own" });
+    const deleted = a.tenants.delete(id);
+    await clock.advance(5 * SECOND);
+    await deleted;
+    await settle();
+    await expect(b.tenant(id).agents.get("own")).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("an agent that one stored for a tenant works on another for that tenant alone", async () => {

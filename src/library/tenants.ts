@@ -11,8 +11,6 @@ import { type TenantCatalogue, tenantNotFound } from "./tenant-catalogue.ts";
 
 /** How many there are at most: all of them are read whenever one changes. */
 const TENANTS_MAX = 10_000;
-/** What is deleted in one transaction, so that a tenant that owns much holds up nobody for long. */
-const DELETE_SLICE = 500;
 /** How long the secret before goes on signing after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 /** Tasks that are counted in one transaction. */
@@ -26,18 +24,15 @@ export interface TenantsOptions {
   readonly hasConfiguredSecret: () => boolean;
   /** Resolves once what bounds the agents of all tenants bounds those of a new one, too. */
   readonly bounded: () => Promise<void>;
-  /** Resolves once everything is stored that was taken in before. */
-  readonly takenIn: () => Promise<void>;
-  /** Resolves once no other node lets anybody in with a key that was taken away, and what came in before is stored there. */
-  readonly lockedElsewhere: () => Promise<void>;
+  /** Deletes a tenant with everything that it owns. */
+  readonly erase: (tenant: string) => Promise<void>;
   /** Sets the schedules of a tenant going again that stood still while it was disabled. */
   readonly resume: (tenant: string) => Promise<void>;
 }
 
 /** The tenants, as admins handle them. */
 export function createTenants(options: TenantsOptions): Tenants {
-  const { storage, catalogue, newTenantId, hasConfiguredSecret, bounded, takenIn, lockedElsewhere, resume } =
-    options;
+  const { storage, catalogue, newTenantId, hasConfiguredSecret, bounded, erase, resume } = options;
 
   /** What was stored is stored, also when it cannot be read just now: a signal or a look now and then makes up for it. */
   async function learn(): Promise<void> {
@@ -65,13 +60,13 @@ export function createTenants(options: TenantsOptions): Tenants {
     },
 
     async list() {
-      const tenants = (await storage.tenants.list()).map(toTenant);
+      const tenants = (await storage.tenants.list()).filter(({ deleting }) => !deleting).map(toTenant);
       return { tenants, count: tenants.length };
     },
 
     async get(id) {
       const record = isTenantId(id) ? await storage.tenants.get({ id }) : null;
-      if (record === null) throw tenantNotFound();
+      if (record === null || record.deleting) throw tenantNotFound();
       return toTenant(record);
     },
 
@@ -102,21 +97,7 @@ export function createTenants(options: TenantsOptions): Tenants {
         throw new RotaError("conflict", `the tenant "${id}" is always there and cannot be deleted`);
       }
       if (!isTenantId(id) || (await storage.tenants.get({ id })) === null) throw tenantNotFound();
-      // Nothing more comes in here, and what is on its way is in: so nothing is left over that is nobody's.
-      catalogue.close(id);
-      try {
-        await takenIn();
-        // It is disabled and has no keys from here on; what is deleted before everybody knows would come again.
-        await storage.tenants.delete({ id, limit: 0 });
-        await lockedElsewhere();
-        for (let more = true; more; ) {
-          const deleted = await storage.tenants.delete({ id, limit: DELETE_SLICE });
-          more = deleted.found && deleted.was === null && deleted.more;
-        }
-      } catch (error) {
-        catalogue.reopen(id);
-        throw error;
-      }
+      await erase(id);
       await learn();
       return { deleted: true };
     },
@@ -150,7 +131,7 @@ async function countStored(storage: Storage): Promise<void> {
 
 const NOT_FOUND = { found: false } as const;
 
-function toTenant({ createdAt, updatedAt, ...tenant }: TenantRecord): Tenant {
+function toTenant({ createdAt, updatedAt, deleting: _, ...tenant }: TenantRecord): Tenant {
   const limits = {
     ...tenant.limits,
     maxSchedules: maxSchedulesOf(tenant),

@@ -16,6 +16,7 @@ import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
 import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
 import { DEFAULT_RATE_LIMIT, RateLimit, type RateLimitOptions } from "./middleware/rate-limit.ts";
+import { Refusals } from "./middleware/refusals.ts";
 import { boundUnreadAnswers, UNREAD_MS } from "./middleware/unread-answers.ts";
 import { Replays } from "./replays.ts";
 import { registerRoutes } from "./routes.ts";
@@ -37,6 +38,11 @@ export interface ServerOptions {
   readonly dashboard?: Dashboard;
   /** Where a proxy has the server: `/rota`. It answers there and at `/` alike. Left out: at `/` alone. */
   readonly basePath?: string;
+  /**
+   * Whose `X-Forwarded-For` says where a request came from: that of so many proxies in front of the server, or of those at these
+   * addresses; false, or left out: nobody's.
+   */
+  readonly trustProxy?: false | number | readonly string[];
   /** For tests: how long requests may take to arrive, and answers to be read. */
   readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
   /** For tests: how much of what is answered may be unread. */
@@ -48,11 +54,19 @@ export interface ServerOptions {
 /** The HTTP server for one Rota: everything but the address it listens on. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const { rota, log, isLocal = true, rateLimit = DEFAULT_RATE_LIMIT, clock = systemClock } = options;
-  const { config = () => ({}), dashboard, basePath = "", patience, unreadBytes } = options;
+  const {
+    config = () => ({}),
+    dashboard,
+    basePath = "",
+    trustProxy = false,
+    patience,
+    unreadBytes,
+  } = options;
   const { requestMs, unreadMs } = patience ?? { requestMs: REQUEST_TIMEOUT_MS, unreadMs: UNREAD_MS };
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: requestMs,
+    trustProxy: trustedProxies(trustProxy),
     rewriteUrl: ({ url = "/" }) => withoutBasePath(url, basePath),
     // Reads go on until the last connection is closed; what may no longer be done, the library refuses by itself.
     return503OnClosing: false,
@@ -95,7 +109,16 @@ export function createServer(options: ServerOptions): FastifyInstance {
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
   acceptJsonBodies(app);
-  answerErrors(app, log, () => rota.noteRefused("quota"));
+  const refusals = new Refusals({
+    audit: rota.audit,
+    clock,
+    onRefused: (refusal) => rota.noteDenied(refusal),
+  });
+  answerErrors(app, {
+    log,
+    onQuota: () => rota.noteRefused("quota"),
+    onRefused: (request, status) => refusals.note(request, status),
+  });
   // The schemas of api/ say what an answer looks like, and the tests hold the answers to them; checking each one again
   // before it is sent would only make a fault of ours the caller's.
   app.setSerializerCompiler(() => JSON.stringify);
@@ -117,8 +140,17 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.addHook("preClose", async () => {
     streams.close();
     waits.close();
+    refusals.flush();
   });
   return app;
+}
+
+/** The first hop is the other end of the connection. */
+function trustedProxies(
+  trusted: NonNullable<ServerOptions["trustProxy"]>,
+): false | string[] | ((address: string, hop: number) => boolean) {
+  if (typeof trusted === "number") return (_address, hop) => hop < trusted;
+  return trusted === false ? false : [...trusted];
 }
 
 /** Some proxies hand on the whole path, others cut off what leads to them. */

@@ -13,7 +13,7 @@ test("others can reach it only while there is a key that has not expired, whoeve
   await first.close();
   await clock.advance(60_000);
   await expect(open()).rejects.toThrow("and there is none that is valid");
-  await rota.keys.create({ role: "admin", name: "for good", tenantId });
+  await rota.keys.create({ role: "tenant-admin", name: "for good", tenantId });
   const second = await open();
   onTestFinished(() => second.close());
 });

@@ -113,7 +113,7 @@ test("says of every operation who may do it, and which need no key", async () =>
   expect(open.map(([path]) => path).sort()).toEqual(["/health", "/ready", "/v1/health", "/v1/ready"]);
   expect(paths["/v1/keys"]?.["post"]).toMatchObject({
     security: [{ apiKey: [] }],
-    description: expect.stringMatching(/ For keys of the role `admin`\.$/),
+    description: expect.stringMatching(/ For keys of the role `tenant-admin` or `admin`\.$/),
   });
 });
 

@@ -2,7 +2,7 @@
 
 /** Keys by which requests are let in. The key itself is nowhere: only its hash is. */
 export interface KeyStorage {
-  /** Null: there is no such tenant, and nothing changed. */
+  /** Null: there is no such tenant, or it is being deleted, and nothing changed. */
   create(params: NewKey): Promise<KeyRecord | null>;
   /** Asked at every request. Whether the key has expired is for the caller to see. */
   findByHash(params: { hash: string }): Promise<KeyRecord | null>;

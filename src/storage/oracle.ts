@@ -15,7 +15,15 @@ import {
   listAgents,
   updateAgent,
 } from "./oracle/agents.ts";
-import { appendAudit, listAudit, pruneAudit } from "./oracle/audit.ts";
+import {
+  appendAudit,
+  endOfChain,
+  listAudit,
+  nextChain,
+  pruneAudit,
+  prunedOf,
+  readChain,
+} from "./oracle/audit.ts";
 import { batchTasks, getBatch } from "./oracle/batches.ts";
 import { abortBulk, addBulk, claimBulk, getBulk, stepBulk } from "./oracle/bulks.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
@@ -232,7 +240,15 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       lateMs: on<void, number>(rollupsLateMs),
       prune: on(pruneRollups),
     },
-    audit: { append: on(appendAudit), list: on(listAudit), prune: on(pruneAudit) },
+    audit: {
+      append: on(appendAudit),
+      list: on(listAudit),
+      prune: on(pruneAudit),
+      endOf: on(endOfChain),
+      nextChain: on(nextChain),
+      prunedOf: on(prunedOf),
+      readChain: on(readChain),
+    },
     bulks: {
       add: on(addBulk),
       get: on(getBulk),

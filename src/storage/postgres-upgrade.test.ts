@@ -137,3 +137,27 @@ describe("a database from before what executors log was kept", () => {
     expect(rows.map(({ nspname }) => nspname)).toEqual(["rota", FUNCTION_SCHEMA]);
   });
 });
+
+test("admin keys of other tenants become tenant-admin keys, and the audit log names each", async () => {
+  const before = MIGRATIONS.findIndex(({ name }) => name.endsWith("tenant-admins.sql"));
+  const { url } = await olderDatabase(
+    before,
+    `insert into tenant (id, name, created_at, updated_at) values ('acme', 'acme', 0, 0);
+     insert into api_key (id, tenant, name, role, hash, created_at)
+     values ('k1', 'default', 'root', 'admin', '1', 0), ('k2', 'acme', 'owner', 'admin', '2', 0),
+            ('k3', 'acme', 'users', 'operator', '3', 0)`,
+  );
+  const storage = await open(url);
+  const roles = async (tenant: string) =>
+    (await storage.keys.list({ tenant })).map(({ id, role }) => [id, role]);
+  expect(await roles("default")).toEqual([["k1", "admin"]]);
+  expect(await roles("acme")).toEqual([
+    ["k2", "tenant-admin"],
+    ["k3", "operator"],
+  ]);
+  for (const tenant of ["default", "acme"]) {
+    expect((await storage.audit.list({ tenant, limit: 9 })).entries).toMatchObject([
+      { route: "upgrade: admin becomes tenant-admin", subject: "k2" },
+    ]);
+  }
+});

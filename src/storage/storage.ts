@@ -195,6 +195,8 @@ export interface CatalogueChanges {
   readonly agents: readonly AgentRecord[];
   /** Those that are in it no more. */
   readonly gone: readonly { readonly tenant: string; readonly agent: string }[];
+  /** Tenants of which all are gone that are not among `agents`: they were deleted, and with them the names of their agents. */
+  readonly goneTenants: readonly string[];
   readonly last: number;
   /** Whether there are further changes after `last`. */
   readonly more: boolean;

@@ -10,14 +10,15 @@ export interface TenantStorage {
   get(params: { id: string }): Promise<TenantRecord | null>;
   /** By id. */
   list(): Promise<TenantRecord[]>;
-  /** Changes what is named. Bounds hold from now on; what runs beyond them ends by itself. */
+  /** Changes what is named; one that is being deleted is not found. Bounds hold from now on; what runs beyond them ends by itself. */
   update(params: { id: string; name?: string; limits?: Partial<TenantLimits> }): Promise<UpdatedTenant>;
-  /** While it is disabled, nothing of it starts; what runs ends by itself, and what comes in waits. Null: there is none. */
+  /** While it is disabled, nothing of it starts; what runs ends by itself, and what comes in waits. Null: there is none, or it is being deleted. */
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
-   * Disables a tenant, takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks first: attempts
-   * that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the last slice. With a
-   * `limit` of 0 it is only locked so.
+   * Disables a tenant for good (`deleting`), takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks
+   * first: attempts that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the
+   * last slice. With a `limit` of 0 it is only locked so. Nothing that it was given stays: of its events numbers, types and times are
+   * left, of its audit log ids, routes and times.
    */
   delete(params: { id: string; limit: number }): Promise<DeletedTenant>;
   /**
@@ -86,6 +87,8 @@ export interface TenantRecord extends NewTenant {
    */
   readonly storedBytes: number | null;
   readonly disabled: boolean;
+  /** `delete` has begun, and has not ended yet. Each slice sets `updatedAt`. */
+  readonly deleting: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
 }

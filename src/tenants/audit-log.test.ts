@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
 import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
+import { CHAIN_START, linked } from "./audit-chain.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -62,8 +63,13 @@ test("it is kept as long as the configuration says", async () => {
     keyId: null,
     route: "POST /tasks",
     subject,
+    subjectDigest: null,
+    address: null,
+    status: null,
+    count: 1,
   });
-  await storage.audit.append({ entries: [done(3, "older"), done(2.1, "old"), done(1.9, "new")] });
+  const entries = linked([done(3, "older"), done(2.1, "old"), done(1.9, "new")], "node-0", CHAIN_START);
+  await storage.audit.append({ entries });
   await rota.start();
   await clock.advance(0);
   expect((await rota.audit.list()).entries).toMatchObject([{ subject: "new" }]);

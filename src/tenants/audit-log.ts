@@ -1,5 +1,6 @@
 import { Service, type ServiceOptions } from "../services/service.ts";
-import type { NewAuditEntry, Storage } from "../storage/storage.ts";
+import type { AuditChainPoint, AuditFacts, NewAuditEntry, Storage } from "../storage/storage.ts";
+import { CHAIN_START, linked } from "./audit-chain.ts";
 
 /** How long what was done may wait for others, to be written down together. */
 const GATHER_MS = 100;
@@ -11,10 +12,12 @@ const PRUNE_EVERY_MS = 60 * 60 * 1_000;
 export interface AuditLogOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly retentionMs: () => number;
+  /** The node membership: its entries are a chain. */
+  readonly chain: () => string;
 }
 
 interface Waiting {
-  readonly entry: NewAuditEntry;
+  readonly entry: AuditFacts;
   readonly written?: (error?: unknown) => void;
 }
 
@@ -25,6 +28,9 @@ export class AuditLog extends Service {
   #waiting: Waiting[] = [];
   #writing: Promise<void> = Promise.resolve();
   #prunedAt = Number.NEGATIVE_INFINITY;
+  #end: AuditChainPoint & { readonly chain: string } = { chain: "", ...CHAIN_START };
+  /** What could not be written for sure: it may be there all the same. */
+  #unsure: { readonly last: NewAuditEntry | null; readonly slice: readonly Waiting[] } | null = null;
 
   constructor(options: AuditLogOptions) {
     super(options);
@@ -32,7 +38,7 @@ export class AuditLog extends Service {
   }
 
   /** Soon. */
-  note(entry: NewAuditEntry): void {
+  note(entry: AuditFacts): void {
     if (this.#waiting.length >= WAITING_MAX) {
       this.log.error({ route: entry.route, keyId: entry.keyId }, "the audit log is full: this is not in it");
       return;
@@ -43,7 +49,7 @@ export class AuditLog extends Service {
   }
 
   /** Durable once this answers, with all that was noted before it. */
-  async write(entry: NewAuditEntry): Promise<void> {
+  async write(entry: AuditFacts): Promise<void> {
     const written = Promise.withResolvers<void>();
     this.#waiting.push({
       entry,
@@ -52,6 +58,11 @@ export class AuditLog extends Service {
     // What fails is told to whoever waits for it, and left to them.
     this.flush().catch(() => {});
     return written.promise;
+  }
+
+  /** The storage was put back to an earlier state: the chain goes on from what is left of it. */
+  restored(): void {
+    this.#unsure ??= { last: null, slice: [] };
   }
 
   async tick(): Promise<number> {
@@ -68,16 +79,46 @@ export class AuditLog extends Service {
 
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0) {
+      if (await this.#findEnd()) continue;
       const slice = this.#waiting.splice(0, SLICE);
-      try {
-        await this.#options.storage.audit.append({ entries: slice.map(({ entry }) => entry) });
-      } catch (error) {
-        for (const { written } of slice) written?.(error);
-        this.#waiting.unshift(...slice.filter(({ written }) => written === undefined));
-        throw error;
-      }
+      await this.#append(slice);
       for (const { written } of slice) written?.();
     }
+  }
+
+  async #append(slice: readonly Waiting[]): Promise<void> {
+    const { storage } = this.#options;
+    const facts = slice.map(({ entry }) => entry);
+    const entries = linked(facts, this.#end.chain, this.#end);
+    const last = entries.at(-1) as NewAuditEntry;
+    try {
+      await storage.audit.append({ entries });
+    } catch (error) {
+      this.#unsure = { last, slice };
+      for (const { written } of slice) written?.(error);
+      this.#waiting.unshift(...slice.filter(({ written }) => written === undefined));
+      throw error;
+    }
+    this.#end = last;
+  }
+
+  /**
+   * After a failure the storage is asked how far the chain goes: what was sent may have been written, and its answer lost.
+   * Returns whether what waits has changed.
+   */
+  async #findEnd(): Promise<boolean> {
+    const { storage, chain } = this.#options;
+    if (this.#unsure !== null) {
+      const { last, slice } = this.#unsure;
+      const { chain: written } = this.#end;
+      const end = (await storage.audit.endOf({ chain: written })) ?? CHAIN_START;
+      if (end.hash === last?.hash) this.#waiting = this.#waiting.filter((each) => !slice.includes(each));
+      this.#end = { chain: written, ...end };
+      this.#unsure = null;
+      return true;
+    }
+    if (this.#end.chain !== chain()) this.#end = { chain: chain(), ...CHAIN_START };
+    return false;
   }
 
   async #prune(): Promise<void> {

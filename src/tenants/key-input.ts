@@ -10,6 +10,7 @@ import {
   withoutNulls,
 } from "../model/field-checks.ts";
 import { ROLES, type Role } from "../model/role.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
 
 const FIELDS = ["role", "name", "agentId", "expiresAt", "tenantId"];
 const NAME_LENGTH_MAX = 200;
@@ -30,12 +31,14 @@ export function parseKeyInput(input: unknown, { now }: { readonly now: number })
   checkKnown(input, FIELDS);
   const fields = withoutNulls(input);
   const role = parseRole(fields);
+  const tenant = parseTenantId(fields);
+  if (role === "admin") checkAdminTenant(tenant);
   return {
     role,
     name: parseName(fields),
     agent: parseAgent(fields, role),
     expiresAt: parseExpiry(fields, now),
-    tenant: parseTenantId(fields),
+    tenant,
   };
 }
 
@@ -51,6 +54,14 @@ function parseRole({ role }: Fields): Role {
   throw invalidField(
     "role",
     `\`role\` must be one of ${ROLES.join(", ")}${role === undefined ? "" : `, not ${quoted(role)}`}`,
+  );
+}
+
+function checkAdminTenant(tenant: string | undefined): void {
+  if (tenant === undefined || tenant === DEFAULT_TENANT) return;
+  throw invalidField(
+    "role",
+    `\`role\`: \`admin\` keys exist only in the tenant "${DEFAULT_TENANT}"; write "tenant-admin" for a key that manages another tenant, or leave out \`tenantId\``,
   );
 }
 

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock, Timer } from "../model/clock.ts";
-import type { Caller, Role } from "../model/role.ts";
+import { type Caller, roleIn } from "../model/role.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { KeyRecord, Storage, StorageSignal } from "../storage/storage.ts";
@@ -43,7 +43,7 @@ export class KeyRing {
     this.#options.uses.note(record.id);
     return {
       tenant: record.tenant,
-      role: record.role as Role,
+      role: roleIn(record.tenant, record.role),
       agent: record.agent,
       keyId: record.id,
       keyName: record.name,

@@ -77,7 +77,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   const { program, receivers } = world;
   const urls = world.nodes.map(({ url }) => url);
   const [first = ""] = urls;
-  const tenancies = await makeTenants(first, TENANTS_COUNT[brief ? "brief" : "long"]);
+  const { tenancies, rootKey } = await makeTenants(first, TENANTS_COUNT[brief ? "brief" : "long"]);
   for (const { id, webhookSecret } of tenancies) receivers.trust(id, webhookSecret);
   const followers = urls.flatMap((url) => tenancies.map((tenancy) => follow(url, tenancy)));
 
@@ -94,7 +94,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   const phase = (what: string) => say(`   ${what} after ${Math.round(performance.now() - healedAt)} ms`);
   program.behave();
   receivers.behave();
-  const doctor = await settle(first, tenancies);
+  const doctor = await settle(first, tenancies, rootKey);
   phase("all has ended");
   await untilTold(first, tenancies);
   phase("all has been told");

@@ -8,9 +8,8 @@ export interface Tenancy {
   readonly id: string;
   readonly name: string;
   readonly bounds: TenantBounds;
-  /** What its users are let in with, and who looks after it. */
+  /** What its users are let in with. */
   readonly key: string;
-  readonly adminKey: string;
   /** What its callbacks are signed with. */
   readonly webhookSecret: string;
   /** What its users know. */
@@ -20,7 +19,10 @@ export interface Tenancy {
 /**
  * Makes so many tenants, with keys and sessions, on a Rota that has none: from then on nobody is let in without a key.
  */
-export async function makeTenants(url: string, count: number): Promise<Tenancy[]> {
+export async function makeTenants(
+  url: string,
+  count: number,
+): Promise<{ readonly tenancies: Tenancy[]; readonly rootKey: string }> {
   const { key: rootKey } = await new RotaClient({ url }).keys.create({ role: "admin", name: "root" });
   const root = new RotaClient({ url, key: rootKey });
   const tenancies: Tenancy[] = [];
@@ -28,12 +30,12 @@ export async function makeTenants(url: string, count: number): Promise<Tenancy[]
     const isDefault = tenancies.length === 0;
     const id = isDefault ? name : (await root.tenants.create({ name, limits: bounds })).id;
     const { key } = await root.keys.create({ role: "operator", name: "users", tenantId: id });
-    const { key: adminKey } = await root.keys.create({ role: "admin", name: "owner", tenantId: id });
-    const owner = new RotaClient({ url, key: adminKey });
+    const { key: ownerKey } = await root.keys.create({ role: "tenant-admin", name: "owner", tenantId: id });
+    const owner = new RotaClient({ url, key: ownerKey });
     for (const [session, changes] of Object.entries(SESSIONS)) await owner.sessions.update(session, changes);
     const webhookSecret = isDefault ? WEBHOOK_SECRET : (await root.tenants.rotateWebhookSecret(id)).secret;
     const ledger = new Ledger(isDefault ? "" : `${name}-`);
-    tenancies.push({ id, name, bounds, key, adminKey, webhookSecret, ledger });
+    tenancies.push({ id, name, bounds, key, webhookSecret, ledger });
   }
-  return tenancies;
+  return { tenancies, rootKey };
 }

@@ -121,7 +121,7 @@ describe("rota keys", () => {
     const wrong = await run(["keys", "create", "--role", "root", "--name", "me"], withKey);
     expect([wrong.code, wrong.stderr]).toEqual([
       2,
-      'error: `role` must be one of viewer, agent, operator, admin, not "root"\n',
+      'error: `role` must be one of viewer, agent, operator, tenant-admin, admin, not "root"\n',
     ]);
   });
 });
@@ -190,6 +190,13 @@ describe("rota tenants", () => {
       2,
       "error: a key of the role `operator` may not do this: it takes `admin`\n",
     ]);
+    const owner = ["--role", "tenant-admin", "--name", "owner", "--tenant", made.id];
+    const owners = await rota("keys", "create", ...owner);
+    const asOwner = { environment: { ROTA_URL: server.url, ROTA_KEY: owners.stdout.trim() } };
+    expect((await run(["keys"], asOwner)).stdout).toMatch(/ tenant-admin +owner /);
+    expect((await run(["tenants", "show", made.id], asOwner)).stdout).toMatch(/^tenant +ten_/);
+    const other = await run(["tenants", "show", "default"], asOwner);
+    expect([other.code, other.stderr]).toEqual([3, "error: tenant not found\n"]);
     expect((await rota("tenants", "delete", made.id)).stdout).toBe(`${made.id} deleted\n`);
     await eventually(
       async () => (await run(["tasks"], asTheirs)).code === 2,

@@ -67,7 +67,28 @@ export function describeKeys(open: Open): void {
     });
   });
 
+  describe("the role tenant-admin", () => {
+    test("is made for a tenant, which has no admin keys", async () => {
+      const { api } = await openAsAdmin();
+      const { id: tenantId } = await api.tenants.create({ name: "acme" });
+      const input = { role: "tenant-admin", name: "theirs", tenantId } as const;
+      const { id } = await api.keys.create(input);
+      expect((await api.keys.list({ tenantId })).keys).toMatchObject([{ id, role: "tenant-admin" }]);
+      expect(await errorOf(api.keys.create({ ...input, role: "admin" }))).toMatchObject({
+        code: "invalid_field",
+        details: { field: "role" },
+      });
+    });
+  });
+
   describe("the audit log", () => {
+    test("of another tenant is read by its id", async () => {
+      const { api, rota } = await openAsAdmin();
+      await rota.audit.write({ tenantId: "ten_1", route: "POST /tasks", subject: "theirs" });
+      expect((await api.audit.list({ tenantId: "ten_1" })).entries).toMatchObject([{ subject: "theirs" }]);
+      expect(JSON.stringify(await api.audit.list())).not.toContain("theirs");
+    });
+
     test("is read page by page, the newest first", async () => {
       const { api, rota, clock } = await openAsAdmin();
       const before = (await api.audit.list()).count;

@@ -149,6 +149,7 @@ export function describeStatus(open: Open): void {
         ["counters", true, []],
         ["schedules", true, []],
         ["rollups", true, []],
+        ["audit", true, []],
         ["config", true, []],
       ]);
       expect(report.ok).toBe(true);

@@ -32,6 +32,8 @@ export async function ask(url: string, init: RequestInit & { json?: unknown } = 
 
 export interface TestServer extends TestRota {
   readonly url: string;
+  /** Before the test ends. */
+  close(): Promise<void>;
   ask(path: string, init?: Parameters<typeof ask>[1]): Promise<Answer>;
 }
 
@@ -47,7 +49,12 @@ export async function openTestServer(params: TestServerParams = {}): Promise<Tes
   const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0, ...params.server });
   onTestFinished(() => server.close());
   if (params.start !== false) await rota.start();
-  return { ...parts, url: server.url, ask: (path, init) => ask(server.url + path, init) };
+  return {
+    ...parts,
+    url: server.url,
+    close: () => server.close(),
+    ask: (path, init) => ask(server.url + path, init),
+  };
 }
 
 /** Sends bytes as they are and reads until the other side closes. */

@@ -61,7 +61,7 @@ async function fillTenants(rota: Rota): Promise<Record<string, string>> {
   await rota.tenants.disable(still.id);
   for (const id of [acme.id, acme.id, "default"]) await rota.tenants.rotateWebhookSecret(id);
   const keys: Record<string, string> = {};
-  for (const role of ["admin", "operator", "viewer"] as const)
+  for (const role of ["admin", "tenant-admin", "operator", "viewer"] as const)
     keys[role] = (await rota.keys.create({ role, name: `a key for the ${role}` })).key;
   keys["agent"] = (
     await rota.keys.create({ role: "agent", name: "acme's", agentId: "index", tenantId: acme.id })

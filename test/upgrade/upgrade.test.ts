@@ -40,6 +40,7 @@ const EMPTY_UNTIL_LATER = [
   "high_water",
   "pool",
   "unserved",
+  "audit_anchor",
 ];
 /**
  * The schema of the first release, which every later version has to open. Its fixtures are never removed; schemas before it

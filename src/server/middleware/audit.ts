@@ -1,18 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { LocalAudit } from "../../interface/audit.ts";
 import { isObject } from "../../model/field-checks.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { Permission } from "../../tenants/permissions.ts";
+import { addressOf } from "../address.ts";
 
 const READS = ["GET", "HEAD"];
 
 /** What routes let whoever asks do that is a change. */
-const CHANGES: readonly unknown[] = ["submit", "operate", "administer"] satisfies Permission[];
+const CHANGES: readonly unknown[] = ["submit", "operate", "manage", "administer"] satisfies Permission[];
+/** Those that manage a tenant or the installation: written down before they are answered. */
+const MANAGES: readonly unknown[] = ["manage", "administer"] satisfies Permission[];
 
 /** What the thing is called that a route is about: in its path, else in its answer, where a `key` is a secret. */
 const NAMES_IN_PATH = ["id", "key", "name"];
 const NAMES_IN_ANSWER = ["taskId", "batchId", "bulkId", "id"];
 const SUBJECT_LENGTH_MAX = 256;
+/** Routes about what callers give names to, such as sessions. Everywhere else the subject is an id that Rota made. */
+const ABOUT_NAMES = /\{key\}|\{name\}|^\S+ \/v1\/(?:agents|writs)/;
 
 /** Those that are in it already, when they are answered. */
 const written = new WeakSet<FastifyRequest>();
@@ -33,6 +37,12 @@ export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   });
 }
 
+/** `POST /v1/schedules/{id}/run`: never what a caller wrote. */
+export function routeOf({ method, routeOptions }: FastifyRequest): string {
+  const path = routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}");
+  return path === undefined ? "no such route" : `${method} ${path}`;
+}
+
 /** For a request that turned out to change nothing. */
 export function skipAudit(request: FastifyRequest): void {
   written.add(request);
@@ -44,24 +54,20 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
   const { access } = routeOptions.config;
   if (!CHANGES.includes(access) || READS.includes(method) || written.has(request)) return;
   const { keyId } = visitor.caller;
-  if (keyId === null && access !== "administer") return;
+  const manages = MANAGES.includes(access);
+  if (keyId === null && !manages) return;
   written.add(request);
-  const entry = {
-    keyId,
-    route: `${method} ${routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}")}`,
-    subject: request.subject ?? subjectOf(request, undefined),
-  };
-  if (access !== "administer") audit.note({ ...entry, tenantId: visitor.caller.tenant });
+  const route = routeOf(request);
+  const subject = request.subject ?? subjectOf(request, undefined);
+  const entry = { keyId, route, subject, isChosen: ABOUT_NAMES.test(route), address: addressOf(request) };
+  if (!manages) audit.note({ ...entry, tenantId: visitor.caller.tenant });
   else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
 }
 
-/** Whose log tells of what an admin did: the admin's own, and that of the tenant which it was done to. */
-function tenantsOf({ method, routeOptions, visitor, body, query }: FastifyRequest, subject: string | null) {
+/** The logs in which it is written down: that of the caller's tenant, and of the tenant that it was done to. */
+function tenantsOf({ routeOptions, visitor, body, query }: FastifyRequest, subject: string | null) {
   const { tenant } = visitor.caller;
   const isTenant = routeOptions.url?.startsWith("/v1/tenants") === true && subject !== null;
-  // A tenant that is gone has taken its log along, and what would be written there now would stay for nobody.
-  if (isTenant && method === "DELETE")
-    return new Set([DEFAULT_TENANT, tenant === subject ? DEFAULT_TENANT : tenant]);
   const named = firstOf(body, ["tenantId"]) ?? firstOf(query, ["tenantId"]);
   return new Set([tenant, isTenant ? subject : typeof named === "string" ? named : tenant]);
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
 
@@ -14,14 +14,22 @@ export const RETRY_AFTER_SEC = {
   storage_unavailable: 5,
 } as const satisfies Partial<Record<ErrorCode, number>>;
 
+export interface AnswerErrorsOptions {
+  readonly log: Log;
+  readonly onQuota: () => void;
+  /** Called with every request that is answered by an error. */
+  readonly onRefused: (request: FastifyRequest, status: number) => void;
+}
+
 /** Answers every error, also those of the HTTP library, as `{code, error, retryable?, details?}`. */
-export function answerErrors(app: FastifyInstance, log: Log, onQuota: () => void): void {
+export function answerErrors(app: FastifyInstance, { log, onQuota, onRefused }: AnswerErrorsOptions): void {
   app.setErrorHandler<FastifyError>((given, request, reply) => {
     const error = toRotaError(given);
     if (error.code === "internal_error") {
       log.error({ error: given, method: request.method, url: request.url }, "a request failed unexpectedly");
     }
     if (error.code === "quota_exceeded") onQuota();
+    onRefused(request, error.status);
     return sendError(reply, error);
   });
 }

@@ -9,6 +9,6 @@ import { withNumbers } from "./query-values.ts";
 export const auditRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { audit } }) => {
   app.get("/audit", may("administer", listAudit), async ({ visitor, query }) => {
     const filter = withNumbers(query, "since", "limit") as AuditFilter;
-    return audit.list({ ...filter, tenantId: visitor.caller.tenant });
+    return audit.list({ tenantId: visitor.caller.tenant, ...filter });
   });
 };

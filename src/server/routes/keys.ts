@@ -2,22 +2,23 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { createKey, deleteKey, listKeys } from "../../api/keys.ts";
 import type { KeyInput } from "../../interface/keys.ts";
 import { isObject } from "../../model/field-checks.ts";
+import { managedKeys } from "../own-tenant.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
 
 /** Who may ask. What names no tenant is about that of whoever asks. */
 export const keyRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { keys } }) => {
-  app.post("/keys", may("administer", createKey), async ({ visitor, body }, reply) => {
+  app.post("/keys", may("manage", createKey), async ({ visitor: { caller }, body }, reply) => {
     reply.code(201);
-    const own = { tenantId: visitor.caller.tenant };
-    return keys.create((isObject(body) ? { ...own, ...body } : body) as KeyInput);
+    const input = isObject(body) ? { ...body, tenantId: body["tenantId"] ?? caller.tenant } : body;
+    return managedKeys(keys, caller).create(input as KeyInput);
   });
 
-  app.get("/keys", may("administer", listKeys), async ({ visitor, query }) =>
-    keys.list({ tenantId: visitor.caller.tenant, ...query }),
+  app.get("/keys", may("manage", listKeys), async ({ visitor: { caller }, query }) =>
+    managedKeys(keys, caller).list({ tenantId: caller.tenant, ...query }),
   );
 
-  app.delete("/keys/:id", may("administer", deleteKey), async ({ visitor, params, query }) =>
-    keys.delete(params.id, { tenantId: visitor.caller.tenant, ...query }),
+  app.delete("/keys/:id", may("manage", deleteKey), async ({ visitor: { caller }, params, query }) =>
+    managedKeys(keys, caller).delete(params.id, { tenantId: caller.tenant, ...query }),
   );
 };

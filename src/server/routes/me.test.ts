@@ -24,7 +24,7 @@ test("without keys everybody is an admin of this machine", async () => {
 test("a key says whose it is, whatever its role, and nothing of others", async () => {
   const { rota, ask, key, askWith, url } = await openKeyedServer();
   const { id: tenantId } = await rota.tenants.create({ name: "acme" });
-  for (const role of ["viewer", "operator", "admin"] as const) {
+  for (const role of ["viewer", "operator", "tenant-admin"] as const) {
     const own = await key({ role, tenantId, name: `${role} of acme` });
     const { body } = await askWith(own, "/v1/me");
     expect(me.parse(body)).toMatchObject({

@@ -10,6 +10,7 @@ import {
   updateTenant,
 } from "../../api/tenants.ts";
 import type { TenantChanges, TenantInput } from "../../interface/tenants.ts";
+import { checkOwnTenant } from "../own-tenant.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
 
@@ -22,7 +23,10 @@ export const tenantRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
 
   app.get("/tenants", may("administer", listTenants), async () => tenants.list());
 
-  app.get("/tenants/:id", may("administer", getTenant), async ({ params }) => tenants.get(params.id));
+  app.get("/tenants/:id", may("manage", getTenant), async ({ visitor, params }) => {
+    checkOwnTenant(visitor.caller, params.id);
+    return tenants.get(params.id);
+  });
 
   app.patch("/tenants/:id", may("administer", updateTenant), async ({ params, body }) =>
     tenants.update(params.id, body as TenantChanges),
@@ -40,7 +44,8 @@ export const tenantRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     tenants.delete(params.id),
   );
 
-  app.post("/tenants/:id/webhook-secret", may("administer", rotateWebhookSecret), async ({ params }) =>
-    tenants.rotateWebhookSecret(params.id),
-  );
+  app.post("/tenants/:id/webhook-secret", may("manage", rotateWebhookSecret), async ({ visitor, params }) => {
+    checkOwnTenant(visitor.caller, params.id);
+    return tenants.rotateWebhookSecret(params.id);
+  });
 };

@@ -65,6 +65,7 @@ export function describeAgents(open: OpenWorld): void {
         whole: false,
         agents: [],
         gone: [],
+        goneTenants: [],
         last: all.last,
         more: false,
       });
@@ -96,6 +97,7 @@ export function describeAgents(open: OpenWorld): void {
         whole: true,
         agents: [record({ maxInflight: 4 })],
         gone: [],
+        goneTenants: [],
         last,
         more: false,
       });
@@ -109,7 +111,8 @@ export function describeAgents(open: OpenWorld): void {
       await tenants.delete({ id: "ten_1", limit: 100 });
       expect(await agents.changes({ since: last, limit: 100 })).toMatchObject({
         agents: [],
-        gone: [{ tenant: "ten_1", agent: "scout" }],
+        gone: [],
+        goneTenants: ["ten_1"],
       });
     });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_TENANT } from "../../model/task.ts";
-import type { NewTenant, StorageSignal } from "../storage.ts";
+import type { NewAuditEntry, NewTenant, StorageSignal } from "../storage.ts";
 import { newDefinition } from "./schedule-world.ts";
 import { UNBOUNDED } from "./tenant-fairness.ts";
 import { LANE, NODE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "./world.ts";
@@ -24,6 +24,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         ...acme,
         storedBytes: null,
         disabled: false,
+        deleting: false,
         createdAt: clock.now(),
         updatedAt: clock.now(),
       };
@@ -68,6 +69,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         limits,
         storedBytes: null,
         disabled: false,
+        deleting: false,
         createdAt,
         updatedAt: clock.now(),
       };
@@ -224,9 +226,31 @@ export function describeTenantRecords(open: OpenWorld): void {
         ...{ hash: `hash-${tenant}`, expiresAt: null },
       });
       await storage.audit.append({
-        entries: [{ at: world.clock.now(), tenant, keyId: null, route: "POST /tasks", subject: null }],
+        entries: [
+          auditEntry(tenant, { subject: "tsk_1" }),
+          auditEntry(tenant, { subject: "front desk", subjectDigest: "digest" }),
+        ],
       });
       return claimed;
+    }
+
+    let auditNumber = 0;
+
+    function auditEntry(tenant: string, about: Partial<NewAuditEntry>): NewAuditEntry {
+      auditNumber += 1;
+      return {
+        ...{
+          at: 5,
+          tenant,
+          keyId: null,
+          route: "POST /x",
+          subject: null,
+          subjectDigest: null,
+          address: null,
+        },
+        ...{ status: null, count: 1, chain: "node-1", number: auditNumber, previousHash: "", hash: "h" },
+        ...about,
+      };
     }
 
     /** One schedule with a run that goes and one that is over, and one with a moment to come. */
@@ -272,7 +296,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         schedules: await storage.schedules.list({ tenant, limit: 10 }),
         runs: (await storage.schedules.listRuns({ tenant, limit: 10 })).runs,
         told: notifications.filter((each) => each.tenant === tenant),
-        audit: (await storage.audit.list({ tenant, limit: 10 })).entries.length,
+        audit: (await storage.audit.list({ tenant, limit: 10 })).entries.map(({ subject }) => subject),
       };
     }
 
@@ -315,7 +339,8 @@ export function describeTenantRecords(open: OpenWorld): void {
           schedules: [],
           runs: [],
           told: [],
-          audit: 0,
+          // The names that callers chose are gone, ids and routes stay.
+          audit: [null, "tsk_1"],
         });
         expect(await see(world, "stays")).toEqual(before);
         expect((await storage.schedules.due({ limit: 10 })).map(({ tenant }) => tenant)).toEqual(["stays"]);
@@ -367,6 +392,49 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect(await storage.keys.findByHash({ hash: "h" })).toBeNull();
       expect(await storage.tenants.get({ id: "gone" })).toMatchObject({ disabled: true });
       expect((await task("t", "gone")).state).toBe("queued");
+    });
+
+    test("locks it for good: it is not found to be changed, and gets no keys", async () => {
+      const { storage } = await open();
+      await storage.tenants.create({ id: "gone", name: "gone", limits: UNBOUNDED });
+      expect(await storage.tenants.get({ id: "gone" })).toMatchObject({ disabled: false, deleting: false });
+      await storage.tenants.delete({ id: "gone", limit: 0 });
+      const locked = { id: "gone", disabled: true, deleting: true };
+      expect(await storage.tenants.get({ id: "gone" })).toMatchObject(locked);
+      expect(await storage.tenants.list()).toContainEqual(expect.objectContaining(locked));
+      expect(await storage.tenants.setDisabled({ id: "gone", disabled: false })).toBeNull();
+      expect(await storage.tenants.setDisabled({ id: "gone", disabled: true })).toBeNull();
+      expect(await storage.tenants.update({ id: "gone", name: "other" })).toEqual({ found: false });
+      const key = { id: "k", tenant: "gone", name: "k", role: "viewer", agent: null, hash: "h" };
+      expect(await storage.keys.create({ ...key, expiresAt: null })).toBeNull();
+      expect(await storage.tenants.get({ id: "gone" })).toMatchObject(locked);
+    });
+
+    test("says with each slice that it is under way", async () => {
+      const { storage, clock } = await open();
+      await storage.tenants.create({ id: "gone", name: "gone", limits: UNBOUNDED });
+      for (const limit of [0, 0]) {
+        clock.step(7);
+        await storage.tenants.delete({ id: "gone", limit });
+        expect(await storage.tenants.get({ id: "gone" })).toMatchObject({ updatedAt: clock.now() });
+      }
+    });
+
+    test("leaves the numbers of its events in the log, so that nobody takes it for restored", async () => {
+      const world = await open();
+      const { storage } = world;
+      await world.submit({ tenant: "default" });
+      await storage.tenants.create({ id: "gone", name: "gone", limits: UNBOUNDED });
+      await world.submit({ tenant: "gone" });
+      const { newest, oldest } = await storage.events.range();
+      const mark = await storage.events.mark({ seq: newest });
+      expect(mark).not.toBeNull();
+      await deleteAll(world, "gone", 1);
+      await world.submit({ tenant: "default" });
+      expect(await storage.events.mark({ seq: newest })).toEqual(mark);
+      expect((await storage.events.range()).oldest).toBe(oldest);
+      const { events } = await storage.events.read({ after: 0, limit: 99, bytesMax: 1e6 });
+      expect(events.map(({ tenant }) => tenant)).toEqual(["default", "default"]);
     });
 
     test("leaves an id that can be used again, as if it had never been", async () => {

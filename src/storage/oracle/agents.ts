@@ -72,14 +72,21 @@ export function agentChanges(
 ): CatalogueChanges {
   const { lastAgentChange: last } = state;
   if (since === null || since > last || since < last - AGENT_CHANGES_KEPT) {
-    return { whole: true, agents: listAgents(state), gone: [], last, more: false };
+    return { whole: true, agents: listAgents(state), gone: [], goneTenants: [], last, more: false };
   }
   const changes = state.agentChanges.filter(({ seq }) => seq > since).slice(0, limit);
   const found = changes.map(({ key }) => ({ key, record: state.catalogue.get(key) }));
   return {
     whole: false,
     agents: found.flatMap(({ record }) => (record === undefined ? [] : [copyJson(record)])),
-    gone: found.flatMap(({ key, record }) => (record === undefined ? [nameOf(key)] : [])),
+    gone: found
+      .filter(({ record }) => record === undefined)
+      .map(({ key }) => nameOf(key))
+      .filter(isNamed),
+    goneTenants: found
+      .map(({ key }) => nameOf(key))
+      .filter((name) => !isNamed(name))
+      .map(({ tenant }) => tenant),
     last: changes.at(-1)?.seq ?? since,
     more: changes.length === limit,
   };
@@ -100,4 +107,9 @@ function save(state: OracleState, record: AgentRecord): true {
   abilitiesChanged(state);
   tell(state, { kind: "agents" });
   return true;
+}
+
+/** A deleted tenant leaves one change behind, of an agent without a name. */
+function isNamed({ agent }: AgentName): boolean {
+  return agent !== "";
 }

@@ -1,10 +1,14 @@
-import type { AuditEntry, ListAuditParams, NewAuditEntry } from "../storage.ts";
+import type { AuditChainPoint, AuditEntry, AuditLink, ListAuditParams, NewAuditEntry } from "../storage.ts";
 import type { OracleState } from "./state.ts";
 
 export function appendAudit(state: OracleState, { entries }: { entries: readonly NewAuditEntry[] }): void {
-  for (const { at, tenant, keyId, route, subject } of entries) {
+  const taken = entries.some((entry) =>
+    state.audit.some(({ chain, number }) => chain === entry.chain && number === entry.number),
+  );
+  if (taken) throw new Error("An entry of this number is in the chain already.");
+  for (const entry of entries) {
     state.lastAuditSeq += 1;
-    state.audit.push({ seq: state.lastAuditSeq, at, tenant, keyId, route, subject });
+    state.audit.push({ ...entry, seq: state.lastAuditSeq });
   }
 }
 
@@ -28,12 +32,57 @@ export function pruneAudit(
   state: OracleState,
   { retentionMs, limit }: { retentionMs: number; limit: number },
 ): { more: boolean } {
-  const cutoff = state.clock.now() - retentionMs;
-  const old = state.audit
-    .filter(({ at }) => at < cutoff)
-    .sort((a, b) => a.at - b.at || a.seq - b.seq)
-    .slice(0, limit);
-  const gone = new Set(old);
+  const now = state.clock.now();
+  const isOld = ({ at }: AuditEntry) => at < now - retentionMs || at > now + retentionMs;
+  const gone = new Set<AuditEntry>();
+  for (const chain of chainNames(state)) {
+    const entries = chainOf(state, chain);
+    const kept = entries.findIndex((entry) => !isOld(entry));
+    for (const entry of kept === -1 ? entries : entries.slice(0, kept)) {
+      if (gone.size === limit) break;
+      gone.add(entry);
+      state.auditAnchors.set(chain, { number: entry.number, hash: entry.hash });
+    }
+  }
   state.audit = state.audit.filter((entry) => !gone.has(entry));
-  return { more: old.length === limit };
+  for (const chain of state.auditAnchors.keys()) {
+    if (chainOf(state, chain).length === 0 && !state.nodes.has(chain)) {
+      state.auditAnchors.delete(chain);
+    }
+  }
+  return { more: gone.size === limit };
+}
+
+export function endOfChain(state: OracleState, { chain }: { chain: string }): AuditChainPoint | null {
+  const last = chainOf(state, chain).at(-1);
+  return last === undefined
+    ? (state.auditAnchors.get(chain) ?? null)
+    : { number: last.number, hash: last.hash };
+}
+
+export function nextChain(state: OracleState, { after }: { after: string }): string | null {
+  return chainNames(state).find((name) => name > after) ?? null;
+}
+
+export function prunedOf(state: OracleState, { chain }: { chain: string }): AuditChainPoint | null {
+  return state.auditAnchors.get(chain) ?? null;
+}
+
+export function readChain(
+  state: OracleState,
+  { chain, after, limit }: { chain: string; after: number; limit: number },
+): AuditEntry[] {
+  return chainOf(state, chain)
+    .filter(({ number }) => number > after)
+    .slice(0, limit)
+    .map((entry) => ({ ...entry }));
+}
+
+function chainNames(state: OracleState): string[] {
+  return [...new Set(state.audit.flatMap(({ chain }) => chain ?? []))].sort();
+}
+
+function chainOf(state: OracleState, chain: string): (AuditEntry & AuditLink)[] {
+  const entries = state.audit.filter((entry) => entry.chain === chain) as (AuditEntry & AuditLink)[];
+  return entries.sort((a, b) => a.number - b.number);
 }

@@ -2,7 +2,7 @@ import type { KeyRecord, NewKey } from "../storage.ts";
 import { type OracleState, tell } from "./state.ts";
 
 export function createKey(state: OracleState, key: NewKey): KeyRecord | null {
-  if (!state.tenants.has(key.tenant)) return null;
+  if (state.tenants.get(key.tenant)?.deleting !== false) return null;
   const isTaken = state.apiKeys.some(({ id, hash }) => id === key.id || hash === key.hash);
   if (isTaken) throw new Error("A key's id and its hash are nobody else's.");
   const { id, tenant, name, role, agent, hash, expiresAt } = key;

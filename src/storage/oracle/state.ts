@@ -12,6 +12,7 @@ import { type ComeBack, dependencyError } from "../dependency-error.ts";
 import type {
   Abilities,
   AgentRecord,
+  AuditChainPoint,
   AuditEntry,
   BatchEnd,
   BatchRecord,
@@ -40,7 +41,7 @@ import { refreshReceiver } from "./receivers.ts";
 import type { OracleRollup } from "./rollups.ts";
 import { endRun } from "./runs.ts";
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 export type OracleNode = Mutable<NodeRecord & Omit<NodeDetails, "lanes">> & {
   slots: Slots;
@@ -76,6 +77,8 @@ export interface OracleState {
   apiKeys: Mutable<KeyRecord>[];
   /** In the order of `seq`. */
   audit: AuditEntry[];
+  /** By chain: the last entry that was deleted for its age. */
+  readonly auditAnchors: Map<string, AuditChainPoint>;
   bulks: OracleBulk[];
   deliveries: Mutable<OracleDelivery>[];
   /** What is known of the hosts that deliveries go to, by tenant and host. */
@@ -234,6 +237,7 @@ export function emptyState(clock: Clock): OracleState {
     webhookSecrets: new Map(),
     apiKeys: [],
     audit: [],
+    auditAnchors: new Map(),
     bulks: [],
     deliveries: [],
     receivers: [],
@@ -278,6 +282,7 @@ function defaultTenant(now: number): TenantRecord {
     id: DEFAULT_TENANT,
     name: DEFAULT_TENANT,
     disabled: false,
+    deleting: false,
     limits,
     storedBytes: null,
     createdAt: now,

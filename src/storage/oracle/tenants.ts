@@ -15,7 +15,7 @@ import { preempt } from "./preempt-tasks.ts";
 import { remove } from "./prune.ts";
 import { refreshTurns } from "./receivers.ts";
 import { hasSecondEnabledTenant } from "./room.ts";
-import { agentKey, copyJson, type OracleState, tell } from "./state.ts";
+import { agentKey, copyJson, type Mutable, type OracleState, tell } from "./state.ts";
 
 export function createTenant(state: OracleState, { id, name, limits }: NewTenant): CreatedTenant {
   if (state.tenants.has(id)) return { taken: "id" };
@@ -26,6 +26,7 @@ export function createTenant(state: OracleState, { id, name, limits }: NewTenant
     id,
     name,
     disabled: false,
+    deleting: false,
     limits: { ...limits },
     storedBytes: null,
     createdAt: now,
@@ -49,7 +50,7 @@ export function updateTenant(
   { id, name, limits }: { id: string; name?: string; limits?: Partial<TenantLimits> },
 ): UpdatedTenant {
   const tenant = state.tenants.get(id);
-  if (tenant === undefined) return { found: false };
+  if (tenant === undefined || tenant.deleting) return { found: false };
   if (name !== undefined && isNameTaken(state, { id, name })) return { found: true, taken: "name" };
   tenant.name = name ?? tenant.name;
   tenant.limits = { ...tenant.limits, ...limits };
@@ -63,22 +64,30 @@ export function setTenantDisabled(
   { id, disabled }: { id: string; disabled: boolean },
 ): TenantRecord | null {
   const tenant = state.tenants.get(id);
-  if (tenant === undefined) return null;
+  if (tenant === undefined || tenant.deleting) return null;
+  return recordOf(state, disable(state, tenant, disabled));
+}
+
+/** Returns its id. */
+function disable(state: OracleState, tenant: Mutable<TenantRecord>, disabled: boolean): string {
+  const { id } = tenant;
   const wereShared = hasSecondEnabledTenant(state);
   tenant.disabled = disabled;
   tenant.updatedAt = state.clock.now();
   sharesMayChange(state, wereShared);
   changed(state, id);
-  return recordOf(state, id);
+  return id;
 }
 
 export function deleteTenant(
   state: OracleState,
   { id, limit }: { id: string; limit: number },
 ): DeletedTenant {
-  if (!state.tenants.has(id)) return { found: false };
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined) return { found: false };
   if (id === DEFAULT_TENANT) return { found: true, was: "default" };
-  setTenantDisabled(state, { id, disabled: true });
+  disable(state, tenant, true);
+  tenant.deleting = true;
   state.apiKeys = state.apiKeys.filter(({ tenant }) => tenant !== id);
   tell(state, { kind: "keys" });
   const more = deleteSlice(state, id, limit);
@@ -94,13 +103,15 @@ function deleteSlice(state: OracleState, id: string, limit: number): boolean {
   cancelThese(state, open, "tenant deleted");
   remove(state, tasks);
   if (tasks.length === limit) return true;
-  const owned = ["sessions", "schedules", "runs", "notifications", "audit", "bulks", "rollups"] as const;
-  return owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit);
+  const owned = ["sessions", "schedules", "runs", "notifications", "bulks", "rollups"] as const;
+  if (owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit)) return true;
+  state.audit = state.audit.map((entry) =>
+    isOwn(entry) && entry.subjectDigest !== null ? { ...entry, subject: null } : entry,
+  );
+  return false;
 }
 
-function deleteOwn<
-  Kind extends "sessions" | "schedules" | "runs" | "notifications" | "audit" | "bulks" | "rollups",
->(
+function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notifications" | "bulks" | "rollups">(
   state: { [K in Kind]: readonly { readonly tenant: string }[] },
   kind: Kind,
   isOwn: (row: { tenant: string }) => boolean,
@@ -117,8 +128,9 @@ function forget(state: OracleState, id: string): void {
   for (const key of state.catalogue.keys()) {
     if (!isOwn(key)) continue;
     state.catalogue.delete(key);
-    noteChange(state, key);
   }
+  state.agentChanges = state.agentChanges.filter(({ key }) => !isOwn(key));
+  noteChange(state, agentKey({ tenant: id, agent: "" }));
   state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
   state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
   state.webhookSecrets.delete(id);

@@ -101,8 +101,9 @@ async function readChanges(
     whole: false,
     agents: changes.filter(isListed).map(toRecord),
     gone: changes
-      .filter((row) => !isListed(row))
+      .filter((row) => !isListed(row) && row.agent !== "")
       .map(({ tenant, agent }) => ({ tenant: tenant as string, agent: agent as string })),
+    goneTenants: changes.filter(({ agent }) => agent === "").map(({ tenant }) => tenant as string),
     last: Number(changes.at(-1)?.seq ?? since),
     more: changes.length === limit,
   };
@@ -117,7 +118,14 @@ async function readWhole(db: PostgresDatabase): Promise<CatalogueChanges> {
     values: [],
   });
   const agents = rows.filter(({ tenant }) => (tenant ?? null) !== null) as unknown as ListedRow[];
-  return { whole: true, agents: agents.map(toRecord), gone: [], last: Number(rows[0]?.last), more: false };
+  return {
+    whole: true,
+    agents: agents.map(toRecord),
+    gone: [],
+    goneTenants: [],
+    last: Number(rows[0]?.last),
+    more: false,
+  };
 }
 
 async function change(

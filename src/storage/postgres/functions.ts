@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ClientBase } from "pg";
 import { ABILITY_FUNCTIONS } from "./abilities.ts";
 import { AGENT_FUNCTIONS } from "./agents.ts";
+import { AUDIT_FUNCTIONS } from "./audit.ts";
 import { BATCH_FUNCTIONS } from "./batches.ts";
 import { BULK_FUNCTIONS } from "./bulks.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
@@ -54,6 +55,7 @@ import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
 const SOURCE = [
   NOTE_FUNCTIONS,
+  AUDIT_FUNCTIONS,
   COUNTER_FUNCTIONS,
   BATCH_FUNCTIONS,
   RECEIVER_FUNCTIONS,

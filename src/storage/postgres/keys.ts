@@ -8,7 +8,7 @@ export function postgresKeys(db: PostgresDatabase): KeyStorage {
       const [row] = await db.write<KeyRow>({
         name: "create_key",
         text: `insert into api_key (id, tenant, name, role, agent, hash, expires_at, created_at)
-               select $2, id, $4, $5, $6, $7, $8::bigint, ${NOW} from tenant where id = $3
+               select $2, id, $4, $5, $6, $7, $8::bigint, ${NOW} from tenant where id = $3 and not deleting
                   for key share
                returning *`,
         values: [key.id, key.tenant, key.name, key.role, key.agent, key.hash, key.expiresAt],

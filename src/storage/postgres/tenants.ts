@@ -45,7 +45,7 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
     async setDisabled({ id, disabled }) {
       const [row] = await db.write<TenantRow>({
         name: "set_disabled",
-        text: `select (saved).*, ${STORED_BYTES} from set_disabled($1, $2, $3) saved`,
+        text: `select (saved).*, ${STORED_BYTES} from set_disabled($1, $2, $3) saved where not (saved).deleting`,
         values: [id, disabled],
       });
       if (row === undefined) return null;
@@ -101,6 +101,7 @@ interface TenantRow {
   readonly id: string;
   readonly name: string;
   readonly disabled: boolean;
+  readonly deleting: boolean;
   readonly max_queued: number | null;
   readonly max_inflight: number | null;
   readonly max_schedules: number | null;
@@ -118,6 +119,7 @@ function toRecord(row: TenantRow): TenantRecord {
     id: row.id,
     name: row.name,
     disabled: row.disabled,
+    deleting: row.deleting,
     limits: {
       maxQueued: row.max_queued,
       maxInflight: row.max_inflight,
@@ -172,7 +174,7 @@ returns table (taken text, saved tenant) language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
 begin
-  if not exists (select 1 from tenant where id = p_id) then return; end if;
+  if not exists (select 1 from tenant where id = p_id and not deleting) then return; end if;
   if exists (select 1 from tenant where name = p_name and id <> p_id) then
     taken := 'name';
   else
@@ -192,6 +194,7 @@ create function set_disabled(p_now bigint, p_id text, p_disabled boolean) return
 declare
   v_now bigint := enter(p_now);
 begin
+  if not exists (select 1 from tenant where id = p_id and (p_disabled or not deleting)) then return; end if;
   -- Admission does not count what waits of a tenant while that is disabled.
   update lane l set exempt = l.exempt + case when p_disabled then t.counted else -t.counted end
     from (select lane, waiting - exempt as counted from tenant_line where tenant = p_id) t
@@ -236,6 +239,7 @@ begin
   perform 1 from tenant where id = p_id for update;
   if not found then return; end if;
   perform set_disabled(v_now, p_id, true);
+  update tenant set deleting = true where id = p_id and not deleting;
   delete from api_key where tenant = p_id;
   v_seqs := array(select seq from task where tenant = p_id order by agent, seq limit p_limit);
   cancelled := cancel_these(v_now, array(
@@ -245,13 +249,14 @@ begin
   perform delete_ended(v_now, v_seqs, null, null, true);
   more := cardinality(v_seqs) = p_limit or delete_other(p_id, p_limit);
   if not more then
-    delete from agent where tenant = p_id;
     delete from line where tenant = p_id;
     perform forget_empty_tenants(array[p_id]);
     delete from tally where tenant = p_id;
     delete from webhook_secret where tenant = p_id;
-    delete from receiver where tenant = p_id;
     delete from delivery_turn where tenant = p_id;
+    -- In place of the names of its agents: nodes drop all of the tenant's.
+    delete from agent_change where tenant = p_id;
+    insert into agent_change (seq, tenant, agent) values (nextval('agent_change_seq'), p_id, '');
     delete from tenant where id = p_id;
     perform keep_stored_bytes(p_id);
   end if;
@@ -263,6 +268,11 @@ create function delete_other(p_tenant text, p_limit integer) returns boolean lan
 declare
   v_deleted integer;
 begin
+  -- The log knows a number without an entry for one of before a restore: so the number, the type and the time stay.
+  update event set tenant = '', task_seqs = '{}', data = null
+   where last_seq = any (array(select e.last_seq from event e where e.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
   delete from session where id = any (array(select s.id from session s where s.tenant || '' = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
@@ -275,10 +285,20 @@ begin
   if delete_notifications(array(select n.seq from notification n where n.tenant = p_tenant limit p_limit)) = p_limit then
     return true;
   end if;
-  delete from audit_entry where seq = any (array(select a.seq from audit_entry a where a.tenant = p_tenant limit p_limit));
+  delete from bulk where id = any (array(select b.id from bulk b where b.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
-  delete from bulk where id = any (array(select b.id from bulk b where b.tenant = p_tenant limit p_limit));
+  update audit_entry set subject = null where seq = any (array(
+    select a.seq from audit_entry a
+     where a.tenant = p_tenant and a.subject_digest is not null and a.subject is not null limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from agent where tenant = p_tenant
+     and agent = any (array(select a.agent from agent a where a.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from receiver where tenant = p_tenant
+     and host = any (array(select r.host from receiver r where r.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
   delete from rollup where ctid = any (array(select r.ctid from rollup r where r.tenant = p_tenant limit p_limit));

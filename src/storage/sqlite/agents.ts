@@ -91,7 +91,7 @@ function readChanges(
   const newest = db.prepare<{ seq: number | null }>("select max(seq) as seq from agent_change").get();
   const last = newest?.seq ?? 0;
   if (since === null || since > last || since < last - AGENT_CHANGES_KEPT) {
-    return { whole: true, agents: listed(db).map(toRecord), gone: [], last, more: false };
+    return { whole: true, agents: listed(db).map(toRecord), gone: [], goneTenants: [], last, more: false };
   }
   const rows = db
     .prepare<
@@ -109,7 +109,10 @@ function readChanges(
     agents: rows.flatMap((row) =>
       row.definition === null ? [] : [toRecord({ ...row, definition: row.definition })],
     ),
-    gone: rows.flatMap(({ tenant, agent, definition }) => (definition === null ? [{ tenant, agent }] : [])),
+    gone: rows.flatMap(({ tenant, agent, definition }) =>
+      definition === null && agent !== "" ? [{ tenant, agent }] : [],
+    ),
+    goneTenants: rows.flatMap(({ tenant, agent }) => (agent === "" ? [tenant] : [])),
     last: rows.at(-1)?.seq ?? since,
     more: rows.length === limit,
   };

@@ -217,6 +217,29 @@ export class SqliteDatabase {
     return result;
   }
 
+  /**
+   * The same for what is to leave nothing behind: SQLite overwrites what it deletes. That costs writes, and what an earlier
+   * change left in a free part of a page stays there until `vacuum`: see docs/tenants.md.
+   */
+  erase<Result>(work: (now: number) => Result): Result {
+    this.#assertOpen();
+    this.#db.pragma("secure_delete = on");
+    try {
+      return this.write(work);
+    } finally {
+      this.#db.pragma("secure_delete = off");
+    }
+  }
+
+  /** Takes the write-ahead log over into the file, and cuts it off: it holds pages as they were before. */
+  emptyLog(): void {
+    try {
+      this.#db.pragma("wal_checkpoint(truncate)");
+    } catch (error) {
+      throw toRotaError(error);
+    }
+  }
+
   /** Answers what `look` sees, once all of it survives a power cut: what was told must not be untold. */
   async read<Result>(look: () => Result): Promise<Result> {
     const seen = look();

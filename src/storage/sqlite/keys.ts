@@ -11,7 +11,7 @@ export function sqliteKeys(db: SqliteDatabase): KeyStorage {
         const row = db
           .prepare<KeyRecord>(
             `insert into api_key (id, tenant, name, role, agent, hash, created_at, expires_at)
-             select @id, id, @name, @role, @agent, @hash, @now, @expiresAt from tenant where id = @tenant
+             select @id, id, @name, @role, @agent, @hash, @now, @expiresAt from tenant where id = @tenant and deleting = 0
              returning ${COLUMNS}`,
           )
           .get({ ...key, now });

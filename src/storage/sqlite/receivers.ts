@@ -50,12 +50,6 @@ export function refreshTurns(db: SqliteDatabase, tenant: string, now: number): v
   }
 }
 
-/** Of a tenant that is deleted. */
-export function forgetReceivers(db: SqliteDatabase, tenant: string): void {
-  db.prepare("delete from receiver where tenant = ?").run(tenant);
-  db.prepare("delete from delivery_turn where tenant = ?").run(tenant);
-}
-
 /** When what is due may be served. A clock that was set back must not make it wait until it was served last. */
 function turnAfter(due: number, served: number, now: number): number {
   return Math.max(due, Math.min(served, now * TURNS_PER_MS + TURNS_PER_MS - 1));

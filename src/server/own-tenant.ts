@@ -1,0 +1,38 @@
+import type { KeyInfo, Keys } from "../interface/keys.ts";
+import { RotaError } from "../model/errors.ts";
+import { isObject } from "../model/field-checks.ts";
+import type { Caller } from "../model/role.ts";
+
+/** For routes with the permission `manage`: an admin manages any tenant, everybody else their own. Throws `not_found`. */
+export function checkOwnTenant({ role, tenant }: Caller, id: unknown): void {
+  if (role !== "admin" && id !== tenant) throw new RotaError("not_found", "tenant not found");
+}
+
+/** The keys that a caller manages: all of them, or those of its own tenant but for `admin` keys. */
+export function managedKeys(keys: Keys, caller: Caller): Keys {
+  if (caller.role === "admin") return keys;
+  const isManaged = ({ role }: KeyInfo) => role !== "admin";
+  return {
+    async create(input) {
+      if (isObject(input) && input["tenantId"] !== undefined) checkOwnTenant(caller, input["tenantId"]);
+      if (isObject(input) && input["role"] === "admin") {
+        throw new RotaError(
+          "forbidden",
+          `a key of the role \`${caller.role}\` makes no \`admin\` keys: \`role\` must be another, like "operator"`,
+        );
+      }
+      return keys.create(input);
+    },
+    async list(owner = {}) {
+      if (owner.tenantId !== undefined) checkOwnTenant(caller, owner.tenantId);
+      const managed = (await keys.list(owner)).keys.filter(isManaged);
+      return { keys: managed, count: managed.length };
+    },
+    async delete(id, owner = {}) {
+      if (owner.tenantId !== undefined) checkOwnTenant(caller, owner.tenantId);
+      const found = (await keys.list(owner)).keys.find((key) => key.id === id);
+      if (found !== undefined && !isManaged(found)) throw new RotaError("not_found", "key not found");
+      return keys.delete(id, owner);
+    },
+  };
+}

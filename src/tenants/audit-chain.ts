@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto";
+import type { AuditChainPoint, AuditFacts, AuditLink, NewAuditEntry } from "../storage/storage.ts";
+
+/** Before the first entry of a chain. */
+export const CHAIN_START: AuditChainPoint = { number: 0, hash: "" };
+
+/** The entries as they follow the last one of a chain. */
+export function linked(
+  facts: readonly AuditFacts[],
+  chain: string,
+  end: AuditChainPoint,
+): readonly NewAuditEntry[] {
+  let last = end;
+  return facts.map((each) => {
+    const link = { chain, number: last.number + 1, previousHash: last.hash };
+    const entry = { ...each, ...link, hash: hashOf(each, link) };
+    last = entry;
+    return entry;
+  });
+}
+
+/** Over all of an entry. Of a subject that may be erased its digest stands for it. */
+export function hashOf(facts: AuditFacts, link: Omit<AuditLink, "hash">): string {
+  const { at, tenant, keyId, route, subject, subjectDigest, address, status, count } = facts;
+  const { chain, number, previousHash } = link;
+  const named = subjectDigest === null ? subject : null;
+  const parts = [chain, number, previousHash, at, tenant, keyId, route, named, subjectDigest];
+  return sha256(JSON.stringify([...parts, address, status, count]));
+}
+
+/** What stays of a name in the log after its tenant is gone. */
+export function digestOf(subject: string): string {
+  return sha256(subject);
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
+}
