@@ -88,7 +88,8 @@ export class TargetGuard {
   }
 
   async #nameFault(host: string): Promise<string | null> {
-    if (parseAddress(host) !== null) return null;
+    const isOpen = names(this.#allowed, host) && !this.#denied.some(({ kind }) => kind === "network");
+    if (isOpen || parseAddress(host) !== null) return null;
     const addresses = (await this.#names.addresses(host)) ?? [];
     return addresses.map(({ address }) => this.#addressFault(host, address)).find(isFault) ?? null;
   }

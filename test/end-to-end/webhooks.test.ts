@@ -53,7 +53,7 @@ test("a callback within this machine is refused unless it is allowed, and a faul
   const callbackUrl = "http://127.0.0.1:9/hook?token=secret";
   const { status, body } = await server.ask("/tasks", { json: { message: "hello", callbackUrl } });
   expect([status, body.code, body.details]).toEqual([400, "invalid_field", { field: "callbackUrl" }]);
-  expect(body.error).toMatch(/127\.0\.0\.1, a loopback address: .*`webhooks\.allow`/);
+  expect(body.error).toMatch(/127\.0\.0\.1, a loopback address: .*`outbound\.allow`/);
   expect(body.error).not.toContain("token");
   expect((await server.ask("/tasks/stats")).body.total).toBe(0);
 

@@ -18,11 +18,12 @@ export interface Filled {
 export async function fill(storage: string): Promise<Filled> {
   const rota = await createRota({ ...OPTIONS, storage });
   const hanging = new Gate();
-  rota.agent("worker", async (task, { usage }) => {
+  rota.agent("worker", async (task, { usage, log }) => {
+    log.info({}, "begins");
     const { does } = (task.metadata ?? {}) as { does?: string };
     if (does === "hang" || task.message === "hang") await hanging.opened;
-    if (does === "fail") throw new Error("it went wrong");
     usage({ inputTokens: 1_200, outputTokens: 34, contextWindow: 8_000 });
+    if (does === "fail") throw new Error("it went wrong");
     return { did: task.instruction ?? task.message ?? task.payload };
   });
   await rota.start();
@@ -40,6 +41,7 @@ export async function fill(storage: string): Promise<Filled> {
   await fillSessions(rota);
   await fillWaiting(rota);
   await fillCallbacks(rota);
+  await rota.bulks.start({ action: "delete", filter: { agentId: "nobody" } });
   return { rota, keys };
 }
 

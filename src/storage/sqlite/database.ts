@@ -110,6 +110,11 @@ export class SqliteDatabase {
     if (loose.length > 0) options.onLooseFiles?.(loose);
   }
 
+  /** How many tasks `task_of_line` does not have yet. */
+  get tasksNotEntered(): number {
+    return this.#lastTaskSeq - this.enteredUpTo;
+  }
+
   get durableStore(): boolean {
     return this.#sync !== null;
   }

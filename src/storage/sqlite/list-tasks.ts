@@ -117,6 +117,8 @@ interface Source {
   readonly values?: Readonly<Record<string, unknown>>;
   /** What all entries fit. Null: there are so few that all may be looked at. */
   readonly answers: readonly ListFilter[] | null;
+  /** How many entries there are at most, where all are looked at; left out: few. */
+  readonly size?: (db: SqliteDatabase) => number;
 }
 
 interface WalkOptions {
@@ -153,7 +155,7 @@ function walk(db: SqliteDatabase, source: Source, options: WalkOptions): Walk & 
   return {
     found: found.map(({ seq }) => seq),
     reached: reached ?? null,
-    looked: Math.max(found.length, seen?.count ?? 0),
+    looked: Math.max(found.length, seen?.count ?? source.size?.(db) ?? 0),
   };
 }
 
@@ -240,6 +242,7 @@ const FRESH: Source = {
   by: "t.seq",
   condition: "t.seq > @entered",
   answers: null,
+  size: (db) => db.tasksNotEntered,
 };
 
 const OF_TENANT: Source = {
