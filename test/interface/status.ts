@@ -157,7 +157,7 @@ export function describeStatus(open: Open): void {
       rota.configFault(new Error("no such option"));
       expect(await api.doctor()).toMatchObject({
         ok: false,
-        checks: { 5: { name: "config", ok: false, findings: ["no such option"] } },
+        checks: { 6: { name: "config", ok: false, findings: ["no such option"] } },
       });
     });
 
