@@ -6,9 +6,9 @@ export default defineConfig({
   test: {
     include: ["src", "test", "examples", "bench", "dashboard/src"].map((folder) => `${folder}/**/*.test.ts`),
     globalSetup: ["test/postgres/global-setup.ts"],
-    // Crash, end-to-end and browser tests wait for processes of their own a third of the time: on a machine with two cores a
-    // third worker fills that, and more only wait for each other.
-    maxWorkers: 3,
+    // Crash, end-to-end and browser tests start processes of their own; more workers than this only make them wait
+    // for each other on a machine with two cores.
+    maxWorkers: 2,
     // Files of a worker share the modules they import: loading Rota anew for each took a fifth of the run. A test file
     // therefore puts back what it changes in the process (environment, globals, module state).
     isolate: false,

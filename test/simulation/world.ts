@@ -2,11 +2,11 @@ import type { Rota } from "../../src/interface/rota.ts";
 import type { Clock } from "../../src/model/clock.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import { openOracle } from "../../src/storage/oracle.ts";
-import { openSqlite } from "../../src/storage/sqlite/open.ts";
 import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import { Chance } from "../chaos/chance.ts";
 import type { Mutable, Strike } from "../chaos/history.ts";
 import { Ledger } from "../chaos/ledger.ts";
+import { openMemory } from "../support/storages.ts";
 import { type Actor, Agenda } from "./agenda.ts";
 import { Agents } from "./agents.ts";
 import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
@@ -25,7 +25,7 @@ const ANSWER_MS = 180_000;
 /** What processes can share: the model of a storage, and a real one that lives in memory. */
 const STORAGES = {
   oracle: async (clock: Clock) => openOracle({ clock }),
-  sqlite: (clock: Clock) => openSqlite({ path: ":memory:", clock }),
+  sqlite: (clock: Clock) => openMemory(clock),
 } as const;
 export type SimulatedStorage = keyof typeof STORAGES;
 

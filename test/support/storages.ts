@@ -1,10 +1,21 @@
+import Sqlite from "better-sqlite3";
 import type { Clock } from "../../src/model/clock.ts";
 import { RotaError } from "../../src/model/errors.ts";
+import { readMigrations } from "../../src/storage/migrations.ts";
+import type { SqliteOptions } from "../../src/storage/sqlite/database.ts";
+import { migrate } from "../../src/storage/sqlite/migrate.ts";
 import { openSqlite } from "../../src/storage/sqlite/open.ts";
 import type { Storage, StorageCapabilities } from "../../src/storage/storage.ts";
 
-export function openMemory(clock: Clock): Promise<Storage> {
-  return openSqlite({ path: ":memory:", clock });
+/** What takes long to make is made once: a database that is set up and empty. */
+const image = (() => {
+  const db = new Sqlite(":memory:");
+  migrate(db, readMigrations(new URL("../../src/storage/sqlite/migrations/", import.meta.url)));
+  return db.serialize();
+})();
+
+export function openMemory(clock: Clock, options: Partial<SqliteOptions> = {}): Promise<Storage> {
+  return openSqlite({ path: ":memory:", clock, image, ...options });
 }
 
 /**

@@ -37,6 +37,8 @@ export interface SqliteOptions {
   readonly enterEvery?: number;
   /** Called with those of its files that other users of this machine may read or write. */
   readonly onLooseFiles?: (files: readonly string[]) => void;
+  /** For tests: the bytes of an empty database to begin with in memory. To make one anew takes 45 ms. */
+  readonly image?: Buffer;
   /** For tests that simulate a power cut. */
   readonly flushWal?: FlushFile;
 }
@@ -81,7 +83,7 @@ export class SqliteDatabase {
       const path = inMemory ? options.path : realPath(options.path);
       lock = inMemory ? null : lockForThisProcess(path);
       if (!inMemory) createPrivate(path);
-      db = new Sqlite(path, { timeout: BUSY_MS });
+      db = new Sqlite(options.image ?? path, { timeout: BUSY_MS });
       this.#db = db;
       this.#db.pragma("journal_mode = wal");
       this.#db.pragma("synchronous = normal");
