@@ -7,7 +7,7 @@ import type { SimulatedStorage } from "./world.ts";
 const STORAGES = ["oracle", "sqlite"] as const satisfies readonly SimulatedStorage[];
 
 /** A slow machine looks at fewer worlds, rather than holding up the whole run. `SIMULATION_SECONDS` looks at more. */
-const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 6) * 1_000;
+const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 4) * 1_000;
 const TEST_TIMEOUT_MS = TIME_LIMIT_MS + 120_000;
 /** The first of the worlds to look at: others than those that everybody has looked at already. */
 const FROM = Number(process.env["SIMULATION_FROM"] ?? 1);

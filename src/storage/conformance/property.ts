@@ -22,7 +22,7 @@ import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";
 
 /** A slow machine tries fewer sequences, and shrinks a failing one less, rather than holding up the whole run. */
-const TIME_LIMIT_MS = 6_000;
+const TIME_LIMIT_MS = 3_000;
 const TEST_TIMEOUT_MS = 120_000;
 
 export function describeProperties(harness: StorageHarness): void {
