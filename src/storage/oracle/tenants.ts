@@ -134,6 +134,10 @@ function forget(state: OracleState, id: string): void {
   state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
   state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
   state.webhookSecrets.delete(id);
+  // The number, the type and the time of its events stay.
+  state.events = state.events.map((event) =>
+    event.tenant === id ? { ...event, tenant: "", data: null } : event,
+  );
   state.tenants.delete(id);
   tell(state, { kind: "tenants" }, { kind: "agents" });
 }
