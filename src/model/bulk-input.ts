@@ -9,25 +9,12 @@ import {
   optionalNumber,
   withoutNulls,
 } from "./field-checks.ts";
-import { type ParsedTaskFilter, parseTaskFilter } from "./task-filter-input.ts";
+import { type ParsedTaskFilter, parseTaskFilter, SELECTING_FIELDS } from "./task-filter-input.ts";
 import { looksLikeTaskId } from "./task-id.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** More than any filter takes. */
 const FILTER_LENGTH_MAX = 4_000;
-
-const FILTER_FIELDS = [
-  "agentId",
-  "state",
-  "priority",
-  "batchId",
-  "sessionKey",
-  "lane",
-  "scheduleId",
-  "q",
-  "from",
-  "to",
-] as const;
 
 export type ParsedSelection = Omit<ParsedTaskFilter, "limit" | "cursor"> & {
   readonly states: readonly TaskState[];
@@ -75,7 +62,7 @@ function parseFilter(action: BulkAction, filter: unknown): Pick<ParsedBulk, "sel
   if (!isObject(filter))
     throw invalidField("filter", '`filter` must be an object, as in `{"state": "queued"}`');
   const given = withoutNulls(filter);
-  checkKnown(given, FILTER_FIELDS, "filter.");
+  checkKnown(given, SELECTING_FIELDS, "filter.");
   if (Object.values(given).every((value) => value === undefined))
     throw invalidField(
       "filter",

@@ -32,7 +32,8 @@ export interface ParsedTaskFilter extends Page {
 /** What is searched for is an id or a key: none is longer. */
 const SEARCH_MAX = 200;
 
-const KNOWN = [
+/** What says which tasks are meant. */
+export const SELECTING_FIELDS = [
   "agentId",
   "state",
   "priority",
@@ -43,12 +44,11 @@ const KNOWN = [
   "q",
   "from",
   "to",
-  "order",
-  "limit",
-  "cursor",
 ] as const;
 
-/** Checks which tasks somebody wants to see. Throws `invalid_field`. */
+const KNOWN = [...SELECTING_FIELDS, "order", "limit", "cursor"] as const;
+
+/** Checks which tasks a list is asked for. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   checkKnown(filter, KNOWN);
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Icon } from "./icon.tsx";
 
 interface DialogProps {
@@ -82,6 +82,60 @@ export function Confirm({ title, children, action, isReady = true, onConfirm, on
       }
     >
       <div className="dialog-form">{children}</div>
+    </Dialog>
+  );
+}
+
+interface ConfirmByNameProps extends Omit<ConfirmProps, "isReady"> {
+  /** What is typed before the action can be confirmed. */
+  readonly name: string;
+}
+
+/** Asks for the name of an object before something happens to all of it. */
+export function ConfirmByName({ name, title, children, action, onConfirm, onClose }: ConfirmByNameProps) {
+  const [typed, setTyped] = useState("");
+  const formId = useId();
+  const isTyped = typed.trim() === name.trim();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isTyped) return;
+    onConfirm();
+    onClose();
+  };
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      size="small"
+      footer={
+        <>
+          <span className="grow" />
+          <button type="button" className="btn" onClick={onClose}>
+            Keep
+          </button>
+          <button type="submit" form={formId} className="btn btn-bad-solid" disabled={!isTyped}>
+            {action}
+          </button>
+        </>
+      }
+    >
+      <form id={formId} className="dialog-form" onSubmit={submit}>
+        {children}
+        <div className="field">
+          <label htmlFor={`${formId}-name`}>
+            Type <b className="mono">{name}</b> to confirm
+          </label>
+          <input
+            className="input"
+            id={`${formId}-name`}
+            spellCheck={false}
+            autoComplete="off"
+            data-focus
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+          />
+        </div>
+      </form>
     </Dialog>
   );
 }

@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { hasCode, sentenceOf } from "../api/errors.ts";
+import { countOf } from "./format.ts";
 import { Icon } from "./icon.tsx";
 
 interface EmptyProps {
@@ -22,6 +23,44 @@ export function Empty({ title, children, action }: EmptyProps) {
   );
 }
 
+interface NoMatchProps {
+  /** "task". */
+  readonly what: string;
+  /** How many filters are on. */
+  readonly filters: number;
+  readonly onClear: () => void;
+}
+
+/** There may be some, but none that the filters let through. */
+export function NoMatch({ what, filters, onClear }: NoMatchProps) {
+  return (
+    <Empty
+      title={`No ${what} matches`}
+      action={
+        <button type="button" className="btn" onClick={onClear}>
+          Remove all filters
+        </button>
+      }
+    >
+      {countOf(filters, "filter")} {filters === 1 ? "is" : "are"} on.
+    </Empty>
+  );
+}
+
+interface ShowMoreProps {
+  readonly isFetching: boolean;
+  readonly onMore: () => unknown;
+}
+
+/** Below a list that has a further page. */
+export function ShowMore({ isFetching, onMore }: ShowMoreProps) {
+  return (
+    <button type="button" className="btn" disabled={isFetching} onClick={() => void onMore()}>
+      Show more
+    </button>
+  );
+}
+
 /** What went wrong, where, and what to do. */
 export function Fault({ error, what, onRetry }: { error: unknown; what: string; onRetry?: () => void }) {
   const isForbidden = hasCode(error, "forbidden");
@@ -39,7 +78,7 @@ export function Fault({ error, what, onRetry }: { error: unknown; what: string; 
   );
 }
 
-/** Nobody wants to see a sign that is gone at once. */
+/** A sign that is gone at once only flickers. */
 const LOADING_AFTER_MS = 300;
 
 export function Loading({ what }: { readonly what: string }) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { BulkStep, NewBulk } from "../storage.ts";
+import { UNBOUNDED } from "./tenant-fairness.ts";
 import { newTask, type OpenWorld, ROOMY, TENANT, type World } from "./world.ts";
 
 export function describeBulks(open: OpenWorld): void {
@@ -249,16 +250,7 @@ export function describeBulks(open: OpenWorld): void {
     test("go with their tenant", async () => {
       const world = await open();
       const { tenants, bulks } = world.storage;
-      const limits = {
-        maxQueued: null,
-        maxInflight: null,
-        maxSchedules: null,
-        maxSessions: null,
-        maxStreams: null,
-        maxAgents: null,
-        maxStoredBytes: null,
-      };
-      await tenants.create({ id: "zeta", name: "zeta", limits });
+      await tenants.create({ id: "zeta", name: "zeta", limits: UNBOUNDED });
       await add(world, { tenant: "zeta" });
       expect(await tenants.delete({ id: "zeta", limit: 10 })).toMatchObject({ more: false });
       expect(await bulks.get({ tenant: "zeta", id: "bulk" })).toBeNull();

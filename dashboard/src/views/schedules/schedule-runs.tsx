@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import type { Run, RunFilter, RunStatus, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
-import { Fault, Loading } from "../../parts/notices.tsx";
+import { Fault, Loading, ShowMore } from "../../parts/notices.tsx";
 import { StateBadge } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
@@ -77,16 +77,7 @@ export function ScheduleRuns({ schedule }: { readonly schedule: ScheduledTask })
           <RunTable runs={runs} zone={schedule.tz} />
         </>
       )}
-      {hasNextPage && (
-        <button
-          type="button"
-          className="btn"
-          disabled={isFetchingNextPage}
-          onClick={() => void fetchNextPage()}
-        >
-          Show more
-        </button>
-      )}
+      {hasNextPage && <ShowMore isFetching={isFetchingNextPage} onMore={fetchNextPage} />}
     </section>
   );
 }

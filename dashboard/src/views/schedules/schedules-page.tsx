@@ -6,9 +6,8 @@ import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { useLiveState } from "../../live/live.tsx";
-import { countOf } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Empty, Fault, Loading, NoMatch, ShowMore } from "../../parts/notices.tsx";
 import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
 import { ZONE_CHOICES, zoneOf } from "./due-time.tsx";
 import { BarsLegend } from "./run-bars.tsx";
@@ -217,14 +216,7 @@ function ScheduleList({ filtering, onNew }: ScheduleListProps) {
       </div>
       {hasNextPage && (
         <p className="list-end">
-          <button
-            type="button"
-            className="btn"
-            disabled={isFetchingNextPage}
-            onClick={() => void fetchNextPage()}
-          >
-            Show more
-          </button>
+          <ShowMore isFetching={isFetchingNextPage} onMore={fetchNextPage} />
         </p>
       )}
       <BarsLegend />
@@ -239,20 +231,7 @@ interface NoSchedulesProps {
 }
 
 function NoSchedules({ count, onClear, onNew }: NoSchedulesProps) {
-  if (count > 0) {
-    return (
-      <Empty
-        title="No schedule matches"
-        action={
-          <button type="button" className="btn" onClick={onClear}>
-            Remove all filters
-          </button>
-        }
-      >
-        {countOf(count, "filter")} {count === 1 ? "is" : "are"} on.
-      </Empty>
-    );
-  }
+  if (count > 0) return <NoMatch what="schedule" filters={count} onClear={onClear} />;
   return (
     <Empty
       title="No schedules yet"

@@ -3,7 +3,7 @@ import { useId, useState } from "react";
 import type { Session, StoppedTasks } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
-import { Confirm, Dialog } from "../../parts/dialog.tsx";
+import { Confirm, ConfirmByName, Dialog } from "../../parts/dialog.tsx";
 import { countOf } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
@@ -96,7 +96,18 @@ export function SessionActions({ session, onEdit }: SessionActionsProps) {
         </Confirm>
       )}
       {asked === "reset" && (
-        <ResetDialog sessionKey={key} onConfirm={() => mutate("reset")} onClose={close} />
+        <ConfirmByName
+          name={key}
+          title="Reset session"
+          action="Reset session"
+          onConfirm={() => mutate("reset")}
+          onClose={close}
+        >
+          <p>
+            All that runs or waits in it is ended, and it begins anew with an empty context: its agent does
+            not know what was said before. The messages stay in the list.
+          </p>
+        </ConfirmByName>
       )}
     </>
   );
@@ -109,68 +120,4 @@ export function stoppedText({ stopped, cancelled }: StoppedTasks): string {
     ...(cancelled.length > 0 ? [`cancelled ${countOf(cancelled.length, "task")} that waited`] : []),
   ].join(", ");
   return parts === "" ? "There was nothing to stop" : parts.charAt(0).toUpperCase() + parts.slice(1);
-}
-
-interface ResetDialogProps {
-  readonly sessionKey: string;
-  readonly onConfirm: () => void;
-  readonly onClose: () => void;
-}
-
-/** Nobody forgets a conversation by a slip of the finger: its key is typed first. */
-function ResetDialog({ sessionKey, onConfirm, onClose }: ResetDialogProps) {
-  const [typed, setTyped] = useState("");
-  const formId = useId();
-  return (
-    <Dialog
-      title="Reset session"
-      onClose={onClose}
-      size="small"
-      footer={
-        <>
-          <span className="grow" />
-          <button type="button" className="btn" onClick={onClose}>
-            Keep
-          </button>
-          <button
-            type="submit"
-            form={formId}
-            className="btn btn-bad-solid"
-            disabled={typed.trim() !== sessionKey.trim()}
-          >
-            Reset session
-          </button>
-        </>
-      }
-    >
-      <form
-        id={formId}
-        className="dialog-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onConfirm();
-          onClose();
-        }}
-      >
-        <p>
-          All that runs or waits in it is ended, and it begins anew with an empty context: its agent does not
-          know what was said before. The messages stay in the list.
-        </p>
-        <div className="field">
-          <label htmlFor={`${formId}-key`}>
-            Type <b className="mono">{sessionKey}</b>
-          </label>
-          <input
-            className="input"
-            id={`${formId}-key`}
-            spellCheck={false}
-            autoComplete="off"
-            data-focus
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-          />
-        </div>
-      </form>
-    </Dialog>
-  );
 }

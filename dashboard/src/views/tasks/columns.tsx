@@ -31,7 +31,7 @@ export function Columns({ hidden, onChange }: ColumnsProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" className="btn-icon hide-s2" aria-label="Columns" onClick={() => setOpen(true)}>
+      <button type="button" className="btn-icon hide-s" aria-label="Columns" onClick={() => setOpen(true)}>
         <Icon name="columns" />
       </button>
       {isOpen && (

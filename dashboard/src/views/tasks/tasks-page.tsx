@@ -2,9 +2,8 @@ import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from "react
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
-import { countOf } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Empty, Fault, Loading, NoMatch } from "../../parts/notices.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { useKept } from "../../parts/use-kept.ts";
 import { BulkBar } from "./bulk-bar.tsx";
@@ -113,20 +112,7 @@ interface NoTasksProps {
 }
 
 function NoTasks({ count, onClear, onNew }: NoTasksProps) {
-  if (count > 0) {
-    return (
-      <Empty
-        title="No task matches"
-        action={
-          <button type="button" className="btn" onClick={onClear}>
-            Remove all filters
-          </button>
-        }
-      >
-        {countOf(count, "filter")} {count === 1 ? "is" : "are"} on.
-      </Empty>
-    );
-  }
+  if (count > 0) return <NoMatch what="task" filters={count} onClear={onClear} />;
   return (
     <Empty
       title="No tasks yet"
