@@ -31,14 +31,9 @@ export async function readDependencies(params: ReadDependenciesParams): Promise<
   const { storage, record, turns, ...patience } = params;
   const { seq, spec, tenant } = record;
 
-  async function read(ids: readonly string[], bytesMax: number): Promise<StoredDependency[]> {
-    if (turns.isOver) await turns.next(tenant);
-    const reading = readPatiently({
-      ...patience,
-      read: () => storage.tasks.dependencyResults({ seq, ids, bytesMax }),
-    });
-    turns.used(bytesMax);
-    return reading;
+  function read(ids: readonly string[], bytesMax: number): Promise<StoredDependency[]> {
+    const readOnce = () => storage.tasks.dependencyResults({ seq, ids, bytesMax });
+    return turns.during(tenant, bytesMax, () => readPatiently({ ...patience, read: readOnce }));
   }
 
   const stored = await read(spec.dependsOn ?? [], SMALL_BYTES);

@@ -68,3 +68,38 @@ test("takes turns between owners: a thousand of one do not hold up the one of an
   await Promise.all(all);
   expect(many).toBe(10_000);
 });
+
+test("begins no more than fits in a turn before what has begun has ended", async () => {
+  const turns = new TurnBudget<string>(PER_TURN);
+  let begun = 0;
+  const ends: (() => void)[] = [];
+  const read = () =>
+    turns.during("all", 200_000, () => {
+      begun += 1;
+      return new Promise<void>((resolve) => ends.push(resolve));
+    });
+  const all = Promise.all(Array.from({ length: 7 }, read));
+  const someTurns = () => new Promise((resolve) => setTimeout(resolve, 5));
+  await someTurns();
+  expect(begun).toBe(3);
+  for (const end of ends.splice(0, 2)) end();
+  await someTurns();
+  expect(begun).toBe(3);
+  ends.shift()?.();
+  await someTurns();
+  expect(begun).toBe(6);
+  while (begun < 7 || ends.length > 0) {
+    ends.shift()?.();
+    await someTurns();
+  }
+  await all;
+});
+
+test("goes on after a piece of work that failed", async () => {
+  const turns = new TurnBudget<string>({ pieces: 1, bytes: 1 });
+  const failing = expect(turns.during("all", 1, () => Promise.reject(new Error("away")))).rejects.toThrow(
+    "away",
+  );
+  expect(await turns.during("all", 1, async () => "read")).toBe("read");
+  await failing;
+});

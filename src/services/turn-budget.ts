@@ -19,6 +19,8 @@ export class TurnBudget<Owner> {
   #pieces = 0;
   #bytes = 0;
   #isScheduled = false;
+  /** Pieces of work that have begun and not ended. */
+  #underWay = 0;
   /** Those who wait, the owner first that is next. */
   readonly #waiting = new Map<Owner, (() => void)[]>();
 
@@ -49,6 +51,20 @@ export class TurnBudget<Owner> {
     if (!this.#isUsedUp) this.#letOneThrough();
   }
 
+  /** Does a piece of work that does not end at once. The turn goes on until it has ended. */
+  async during<Result>(owner: Owner, bytes: number, work: () => Promise<Result>): Promise<Result> {
+    if (this.isOver) await this.next(owner);
+    this.#underWay += 1;
+    try {
+      const working = work();
+      this.used(bytes);
+      return await working;
+    } finally {
+      this.#underWay -= 1;
+      this.#schedule();
+    }
+  }
+
   get #isUsedUp(): boolean {
     const { pieces, bytes } = this.#options;
     return this.#pieces >= pieces || this.#bytes >= bytes;
@@ -60,6 +76,7 @@ export class TurnBudget<Owner> {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
+      if (this.#underWay > 0) return;
       this.#pieces = 0;
       this.#bytes = 0;
       if (this.#waiting.size > 0) this.#schedule();

@@ -3,9 +3,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, prepareDatabases, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
-import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
+import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
-import { type LookedAround, listQuery } from "./postgres/list-tasks.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import { TURNS_BEFORE } from "./postgres/read-turns.ts";
 import { WAITING } from "./postgres/read-waiting.ts";
@@ -19,7 +18,6 @@ import {
 import {
   type ClaimedTask,
   KEYS_LOOKED_AT,
-  type ListTasksParams,
   type NewTask,
   type ScheduleRecord,
   type Storage,
@@ -32,9 +30,6 @@ const CLAIM_MAX = 10;
 /** Pages touched, not time: they say the same on every machine. What the call did is undone. */
 async function pagesOf(admin: Client, call: string, values: readonly unknown[] = []): Promise<number> {
   await admin.query("begin");
-  await admin.query(`set local search_path = ${FUNCTION_SCHEMA}, rota`);
-  await admin.query("set local enable_seqscan = off");
-  await admin.query("set local plan_cache_mode = force_generic_plan");
   const { rows } = await admin.query(`explain (analyze, buffers, format json) select * from ${call}`, [
     ...values,
   ]);
@@ -78,9 +73,6 @@ async function pagesOfSmallClaim(): Promise<number> {
 /** What reading ten events from the start of the log touches, with the plan that serves every call. */
 async function pagesOfEvents(admin: Client): Promise<number> {
   await admin.query("begin");
-  await admin.query("set local search_path = rota");
-  await admin.query("set local enable_seqscan = off");
-  await admin.query("set local plan_cache_mode = force_generic_plan");
   await admin.query(`prepare events (bigint, bigint, bigint) as ${EVENTS_AFTER}`);
   const { rows } = await admin.query(
     "explain (analyze, buffers, format json) execute events (0, 11, 1000000)",
@@ -354,7 +346,6 @@ describe("what schedules and their runs touch", () => {
   /** Behind the storage's back: of others, of this tenant and of another, none of them due. */
   async function addMany(admin: Client, schedules: number): Promise<void> {
     const tenant = `case when i % 3 = 0 then 'zeta' else '${TENANT}' end`;
-    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota`);
     await admin.query(
       `insert into schedule (tenant, agent, message, phrase, rule, kind, anchor_at, delete_after_run, retry_policy, overlap,
                              catch_up, status, created_at, updated_at, next_fire_at)
@@ -431,7 +422,6 @@ describe("what schedules and their runs touch", () => {
 
   test("does not grow with how many are due of one tenant", async () => {
     const { first, admin, calls } = await openFew();
-    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota`);
     // Of another tenant, before and after this one.
     for (const tenant of ["aaa", "zzz"]) {
       const definition = newDefinition();
@@ -462,7 +452,6 @@ describe("what schedules and their runs touch", () => {
       return { ...at, status: "running", requestId: "r", replaces: false, task } as const;
     });
     await first.schedules.fire({ fires: [{ ...schedule, runs, nextFireAt: 200, pauses: null }] });
-    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota`);
     const count = (): [string, unknown[]] => [`count_waiting(${schedule.id}, 100)`, []];
     const few = await pagesOnceWarm(admin, count);
     await admin.query(
@@ -510,9 +499,6 @@ describe("what schedules and their runs touch", () => {
 
   test("is little where a page of them is read, whenever that was planned", async () => {
     const { admin } = await openFew();
-    await admin.query(
-      `set search_path = ${FUNCTION_SCHEMA}, rota; set enable_seqscan = off; set plan_cache_mode = force_generic_plan`,
-    );
     const pagesOfReading = async (place: number, values: readonly unknown[]) => {
       const given = values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join(", ");
       const execute = `execute reading_${place} ${given === "" ? "" : `(${given})`}`;
@@ -581,9 +567,6 @@ test.each(["empty", "full"])(
     async function pagesOfTurns(count: number): Promise<number> {
       const { first, admin } = await openNodes(1);
       await submit(first, [{ id: "first", agent: "a", session: { key: "user:42", maxConcurrent: 1 } }]);
-      await admin.query(
-        "set search_path = rota; set enable_seqscan = off; set plan_cache_mode = force_generic_plan",
-      );
       await admin.query(`prepare turns (bigint, text, bigint, bigint, bigint, bigint) as ${TURNS_BEFORE}`);
       if (planned === "empty") await admin.query(read);
       await admin.query(
@@ -847,7 +830,6 @@ describe("what a claim of deliveries touches", () => {
     await end(first, "victim", ["a", "b", "c", "d"]);
     await pagesOfClaimed(admin);
     const few = await pagesOfClaimed(admin);
-    await admin.query("set search_path = rota");
     await admin.query(
       `insert into delivery_turn (tenant, proven, turn) select 'later-' || n, n % 2 = 0, 4e15 + n from generate_series(1, 20000) n`,
     );
@@ -869,64 +851,5 @@ describe("what a claim of deliveries touches", () => {
       "select count(*)::integer as left from rota.receiver where tenant = 'gone'",
     );
     expect(rows).toEqual([{ left: 0 }]);
-  });
-});
-
-describe("what a list of tasks touches", () => {
-  const MANY = 20_000;
-  const LISTS: Readonly<Record<string, readonly [Partial<ListTasksParams>, index: string]>> = {
-    "all tasks": [{}, "task_by_tenant"],
-    "a tenant without any": [{ tenant: "nobody" }, "task_by_tenant"],
-    "done ones": [{ states: ["done"] }, "task_by_tenant"],
-    "an agent's": [{ agent: "agent-3" }, "task_by_agent"],
-    "an unknown agent's": [{ agent: "nobody" }, "task_by_agent"],
-    "an agent's of a priority": [{ agent: "agent-3", priority: 7 }, "task_by_agent"],
-    "a priority that is rare": [{ priority: 0 }, "task_by_priority"],
-    "critical ones": [{ priorityMax: 0 }, "task_critical"],
-    "a priority that most have, oldest first": [{ priority: 2, order: "oldest" }, "task_by_tenant"],
-    "those of a lane that nobody uses": [{ lane: OTHER_LANE }, "task_by_tenant"],
-    "failed ones": [{ states: ["failed"] }, "task_by_state"],
-    "a schedule's": [{ schedule: 5 }, "task_by_schedule"],
-    "a key": [{ search: "nothing" }, "task_by_key"],
-  };
-  // Nearly all are of one tenant and one agent, and the statistics know no other: a plan for any tenant is one for this tenant.
-  const FILL = `
-    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, max_retries_if_lost,
-                      completed_at, spec)
-    select 1000000 + n, 'filled-' || n, '${TENANT}', 'agent-0', (select min(id) from line), 2, 2, 'done', 0, n, 0, n, '{}'
-      from generate_series(1, ${MANY}) n`;
-
-  test("is little and led by its index, when all are of one tenant and one agent", async () => {
-    const { first, admin } = await openNodes(1);
-    await submit(first, tasksOf(1, 10));
-    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota; ${FILL}; analyze task`);
-    await admin.query("set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off");
-    const look: LookedAround = {
-      session: null,
-      resting: 1_000_000,
-      ready: 1_000_000,
-      agents: Array.from({ length: 99 }, (_, n) => `agent-${n}`),
-      ids: 0,
-      above: 0,
-      below: Number.MAX_SAFE_INTEGER,
-    };
-    for (const [what, [filter, index]] of Object.entries(LISTS)) {
-      const lookedMax = 500;
-      const query = listQuery({ tenant: TENANT, limit: 20, lookedMax, ...filter }, look);
-      if (query === null) throw new Error(`${what} has no statement`);
-      const values = query.values.map((value) =>
-        Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : value,
-      );
-      await admin.query(`prepare listing as ${query.text}`);
-      const { rows } = await admin.query(
-        `explain (analyze, buffers, format json) execute listing (${values.join(", ")})`,
-      );
-      await admin.query("deallocate listing");
-      const text = JSON.stringify(rows[0]["QUERY PLAN"]);
-      const plan = rows[0]["QUERY PLAN"][0].Plan;
-      expect(text, what).toContain(`"Index Name":"${index}"`);
-      expect(text, what).not.toContain('"Node Type":"Seq Scan"');
-      expect(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], what).toBeLessThan(300);
-    }
   });
 });

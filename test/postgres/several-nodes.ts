@@ -1,6 +1,7 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { LANE, newTask, OTHER_LANE, ROOMY } from "../../src/storage/conformance/world.ts";
+import { CONNECTION_SETTINGS } from "../../src/storage/postgres/database.ts";
 import { openPostgres } from "../../src/storage/postgres/open.ts";
 import type { ClaimedTask, NewTask, Storage, StoredEvent } from "../../src/storage/storage.ts";
 import type { TestDatabase } from "./database.ts";
@@ -25,11 +26,19 @@ export async function copyDatabase(): Promise<TestDatabase> {
   return copies.copy();
 }
 
+/** Plans are made as for Rota's own connections. A test may hold a lock or a transaction for as long as it likes. */
+async function connectAsRota(url: string): Promise<Client> {
+  const settings = Object.entries(CONNECTION_SETTINGS).filter(([name]) => !name.endsWith("_timeout"));
+  const options = settings.map(([name, value]) => `-c ${name}=${value}`).join(" ");
+  const client = new Client({ connectionString: url, options });
+  await client.connect();
+  return client;
+}
+
 /** Several processes on one database: a storage and a node for each, and a connection to look behind the scenes. */
 export async function openNodes(count: number) {
   const database = await copyDatabase();
-  const admin = new Client({ connectionString: database.url });
-  await admin.connect();
+  const admin = await connectAsRota(database.url);
   const storages = await Promise.all(
     Array.from({ length: count }, () => openPostgres({ url: database.url })),
   );

@@ -27,14 +27,16 @@ const CLOSE_MS = 2_000;
 /**
  * Settings of every connection. Timeouts end whatever would hold the gate for ever. Plans are made once, where PostgreSQL
  * would make them anew for every call with a single task, which takes longer than the call; sequential scans are off
- * because they are made while tables are still small, and must hold when they are not.
+ * because they are made while tables are still small, and must hold when they are not. Bitmap scans are off because pages
+ * of a list are short: where the statistics promise few rows, the planner would read all of a tenant's and sort them.
  */
-const SETTINGS = {
+export const CONNECTION_SETTINGS = {
   search_path: `${FUNCTION_SCHEMA},rota`,
   statement_timeout: "15s",
   lock_timeout: "10s",
   idle_in_transaction_session_timeout: "10s",
   enable_seqscan: "off",
+  enable_bitmapscan: "off",
   jit: "off",
   plan_cache_mode: "force_generic_plan",
   client_min_messages: "warning",
@@ -229,7 +231,7 @@ function connectionConfig(url: string): PoolConfig {
   // Options in the URL would replace ours: both count, and where they disagree, ours.
   const given = address.searchParams.get("options") ?? "";
   address.searchParams.delete("options");
-  const own = Object.entries(SETTINGS).map(([name, value]) => `-c ${name}=${value}`);
+  const own = Object.entries(CONNECTION_SETTINGS).map(([name, value]) => `-c ${name}=${value}`);
   return {
     connectionString: address.href,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

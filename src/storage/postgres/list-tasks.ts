@@ -146,18 +146,23 @@ async function findTasks(
   };
 }
 
-/** The database does not count what it looks at: one that went as far as it may has looked at its share of what all may. */
+/** One that went as far as it may has looked at its share of what all may. */
 function lookedAt(walks: readonly FoundSome[], max: number): number {
   const each = Math.ceil(max / Math.max(walks.length, 1));
-  return walks.reduce((sum, { found, reached }) => sum + (reached === null ? (found?.length ?? 0) : each), 0);
+  return walks.reduce(
+    (sum, { found, reached, looked }) => sum + (reached === null ? (looked ?? found?.length ?? 0) : each),
+    0,
+  );
 }
 
 interface FoundSome {
   readonly found: readonly unknown[] | null;
   readonly reached: unknown;
+  /** How many were looked at up to the last that fits. */
+  readonly looked?: number;
 }
 
-interface FoundWalk {
+interface FoundWalk extends FoundSome {
   readonly found: readonly string[] | null;
   readonly reached: string | null;
 }
@@ -283,22 +288,24 @@ export function listQuery(
     const equal = columns.slice(0, -1).map(([column, value]) => `${column} = ${value}`);
     // The last column and the number are compared and ordered together, so that only the index that has them in this order will
     // do. Where most tasks are of one tenant, the planner would as soon walk all tasks: of a tenant without any, to the end.
-    const between = (above: string, below: string) =>
-      [
-        ...equal,
-        `(${row.join(", ")}) > ${rowAt(above)} and (${row.join(", ")}) < ${rowAt(below)}`,
-        condition,
-      ].join(" and ");
+    const between = [
+      ...equal,
+      `(${row.join(", ")}) > ${rowAt("$2")} and (${row.join(", ")}) < ${rowAt("$3")}`,
+      condition,
+    ].join(" and ");
     const inOrder = row.map((column) => `${column} ${direction}`).join(", ");
+    const lead = row.length > 1 ? row[0] : "null";
     const isBounded = answers !== null && asksForMore(params, answers);
-    const reached = `(select t.seq from task t where ${between("$2", "$3")} order by ${inOrder} offset ${looked - 1} limit 1)`;
-    const range = isNewest
-      ? between("coalesce(r.seq - 1, $2)", "$3")
-      : between("$2", "coalesce(r.seq + 1, $3)");
+    const inRange = `from task t where ${between} order by ${inOrder}`;
+    // Stops at the last one that the page needs; only where they do not fill the page is it looked up how far this went.
     return `
-      select array(select t.seq from task t where ${range} and ${fitting}
-                    order by ${inOrder} limit ${limit + 1}) as found, r.seq as reached
-        from (select ${isBounded ? reached : "null::bigint"} as seq) r`;
+      select f.found, coalesce(f.looked, 0)::integer as looked,
+             ${isBounded ? `case when f.count <= ${limit} then (select t.seq ${inRange} offset ${looked - 1} limit 1) end` : "null::bigint"} as reached
+        from (select array_agg(t.seq order by t.nth) as found, max(t.nth) as looked, count(*) as count
+                from (select t.seq, t.nth
+                        from (select t.*, ${lead} as lead, row_number() over (order by ${inOrder}) as nth ${inRange}
+                              ${isBounded ? `limit ${looked}` : ""}) t
+                       where ${fitting} order by t.lead ${direction}, t.seq ${direction} limit ${limit + 1}) t) f`;
   });
   return { text: walks.join(" union all "), values };
 }
