@@ -1,15 +1,10 @@
 import type { ReadPace } from "../model/read-pace.ts";
+import { KeyTurns } from "./key-turns.ts";
 import type { RateLimit } from "./middleware/rate-limit.ts";
 import { unitsOf } from "./middleware/request-cost.ts";
 
 /** Pages that are read at once for the streams of one key. */
 const READS_PER_KEY_MAX = 2;
-
-/** The reads of one key that are under way, and those that wait. */
-interface KeyReads {
-  active: number;
-  readonly waiting: Set<() => void>;
-}
 
 /**
  * The streams that read what has happened before from the storage. However many of them one key opens, few of their pages are
@@ -18,7 +13,7 @@ interface KeyReads {
  */
 export class Replays {
   readonly #limit: Pick<RateLimit, "whenSpare" | "settle">;
-  readonly #keys = new Map<string | null, KeyReads>();
+  readonly #turns = new KeyTurns(READS_PER_KEY_MAX);
 
   constructor(limit: Pick<RateLimit, "whenSpare" | "settle">) {
     this.#limit = limit;
@@ -27,7 +22,7 @@ export class Replays {
   /** How the stream of a key reads; `keyId` null: no key was asked for, and nothing is charged. `gone` ends its waiting. */
   paceOf(keyId: string | null, gone: AbortSignal): ReadPace {
     return async (read) => {
-      await this.#enter(keyId, gone);
+      const leave = await this.#turns.enter(keyId, gone);
       try {
         if (keyId !== null) await this.#limit.whenSpare(keyId, gone);
         gone.throwIfAborted();
@@ -39,43 +34,8 @@ export class Replays {
         }
         return work;
       } finally {
-        this.#leave(keyId);
+        leave();
       }
     };
-  }
-
-  #enter(keyId: string | null, gone: AbortSignal): Promise<void> | undefined {
-    const reads = this.#keys.get(keyId) ?? { active: 0, waiting: new Set() };
-    this.#keys.set(keyId, reads);
-    if (reads.active < READS_PER_KEY_MAX) {
-      reads.active += 1;
-      return undefined;
-    }
-    return new Promise((resolve, reject) => {
-      const begin = () => {
-        gone.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = () => {
-        reads.waiting.delete(begin);
-        reject(gone.reason);
-      };
-      reads.waiting.add(begin);
-      if (gone.aborted) leave();
-      else gone.addEventListener("abort", leave, { once: true });
-    });
-  }
-
-  /** The one that has waited longest takes the place. */
-  #leave(keyId: string | null): void {
-    const reads = this.#keys.get(keyId);
-    if (reads === undefined) return;
-    for (const begin of reads.waiting) {
-      reads.waiting.delete(begin);
-      begin();
-      return;
-    }
-    reads.active -= 1;
-    if (reads.active === 0) this.#keys.delete(keyId);
   }
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { KeyTurns } from "../key-turns.ts";
 import { whenClosed } from "../when-closed.ts";
 import { pageText } from "./page-text.ts";
 import type { RateLimit } from "./rate-limit.ts";
@@ -7,6 +8,8 @@ import { costOf, isExpensive, type RequestUsage } from "./request-cost.ts";
 /** What a route will do, as far as a request says so before it is carried out. */
 export type DeclaredWork = Partial<Pick<RequestUsage, "rows" | "dueTimes">>;
 
+/** Pages that are read at once for one key. PostgreSQL reads them on the few connections that all keys share. */
+const PAGES_PER_KEY_MAX = 2;
 /** Answers below this change no cost that was charged: settling is then a waste. */
 const SMALL_ANSWER = 16_384;
 /** So few rows are written in one go: a few milliseconds, also if they are the largest there are. */
@@ -17,14 +20,16 @@ const PAGE_ROWS = { usual: 100, max: 1_000 } as const;
 /** What one request has been charged so far. */
 export class Charge {
   readonly #limit: RateLimit;
-  readonly #keyId: string;
+  readonly keyId: string;
   #usage: RequestUsage;
   #paid = 0;
-  #leave: (() => void) | null = null;
+  /** What is called when the request is over. */
+  readonly #leave: (() => void)[] = [];
+  #isExpensive = false;
 
   constructor(limit: RateLimit, keyId: string, usage: RequestUsage) {
     this.#limit = limit;
-    this.#keyId = keyId;
+    this.keyId = keyId;
     this.#usage = usage;
   }
 
@@ -36,8 +41,11 @@ export class Charge {
   pay(usage: Partial<RequestUsage> = {}): void {
     const declared = { ...this.#usage, ...usage };
     const cost = costOf(declared);
-    if (isExpensive(declared)) this.#leave ??= this.#limit.enter(this.#keyId);
-    if (cost > this.#paid) this.#limit.take(this.#keyId, cost - this.#paid, cost);
+    if (isExpensive(declared) && !this.#isExpensive) {
+      this.onEnd(this.#limit.enter(this.keyId));
+      this.#isExpensive = true;
+    }
+    if (cost > this.#paid) this.#limit.take(this.keyId, cost - this.#paid, cost);
     this.#usage = declared;
     this.#paid = Math.max(cost, this.#paid);
   }
@@ -47,7 +55,7 @@ export class Charge {
     if (this.#paid === 0) return;
     this.#usage = { ...this.#usage, ...usage };
     const cost = costOf(this.#usage);
-    if (cost !== this.#paid) this.#limit.settle(this.#keyId, cost - this.#paid);
+    if (cost !== this.#paid) this.#limit.settle(this.keyId, cost - this.#paid);
     this.#paid = cost;
   }
 
@@ -56,10 +64,13 @@ export class Charge {
     this.#usage = { ...this.#usage, looked: this.#usage.looked + entries };
   }
 
-  /** Lets the next expensive request of the key begin. */
+  onEnd(leave: () => void): void {
+    this.#leave.push(leave);
+  }
+
+  /** Lets the next expensive request of the key begin, and the next page be read. */
   end(): void {
-    this.#leave?.();
-    this.#leave = null;
+    for (const leave of this.#leave.splice(0)) leave();
   }
 }
 
@@ -74,6 +85,7 @@ export function chargeHead(request: FastifyRequest, limit: RateLimit, keyId: str
 
 /** Charges what becomes known later: of a body, and of the answer. Without a key nothing is charged. */
 export function chargeRequests(app: FastifyInstance): void {
+  const pageTurns = new KeyTurns(PAGES_PER_KEY_MAX);
   app.decorateRequest("charge", null);
   app.addHook("onRoute", (route) => {
     const { declares, paged } = route.config ?? {};
@@ -84,8 +96,8 @@ export function chargeRequests(app: FastifyInstance): void {
       };
     }
     if (paged) {
-      route.preHandler = async (request: FastifyRequest, reply: FastifyReply) =>
-        endWhenClosed(request, reply);
+      route.preHandler = (request: FastifyRequest, reply: FastifyReply) =>
+        takeTurn(pageTurns, request, reply);
       route.preSerialization = async (
         { charge }: FastifyRequest,
         reply: FastifyReply,
@@ -118,6 +130,21 @@ export function chargeBody(request: FastifyRequest, bytesIn: number): void {
 /** What is answered by no hook, such as a stream, or to nobody, ends too. */
 function endWhenClosed({ charge }: FastifyRequest, reply: FastifyReply): void {
   if (charge !== null && !charge.isSmall) whenClosed(reply.raw, () => charge.end());
+}
+
+/** Before a page is read: those of one key wait for each other. Nothing is read for a caller who has gone meanwhile. */
+async function takeTurn(turns: KeyTurns, { charge }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (charge === null) return;
+  const gone = new AbortController();
+  whenClosed(reply.raw, () => {
+    gone.abort();
+    charge.end();
+  });
+  const leave = await turns.enter(charge.keyId, gone.signal).catch(() => null);
+  if (leave !== null) charge.onEnd(leave);
+  if (!gone.signal.aborted) return;
+  charge.end();
+  reply.hijack();
 }
 
 /** What is no number is refused later; until then it costs what a usual page does. */

@@ -1,0 +1,58 @@
+/** The work of one key that is under way, and what waits for it. */
+interface KeyWork {
+  active: number;
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Lets a few pieces of work of each key run at once; its others wait in turn. However much one key asks for at the same time,
+ * the storage is left to the others.
+ */
+export class KeyTurns {
+  readonly #max: number;
+  readonly #keys = new Map<string | null, KeyWork>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Resolves with what to call when the work is over. Rejects when `gone` fires before it could begin. */
+  async enter(keyId: string | null, gone: AbortSignal): Promise<() => void> {
+    const work = this.#keys.get(keyId) ?? { active: 0, waiting: new Set() };
+    this.#keys.set(keyId, work);
+    if (work.active < this.#max) work.active += 1;
+    else await waitIn(work.waiting, gone);
+    let inside = true;
+    return () => {
+      if (inside) this.#leave(keyId, work);
+      inside = false;
+    };
+  }
+
+  /** The one that has waited longest takes the place. */
+  #leave(keyId: string | null, work: KeyWork): void {
+    for (const begin of work.waiting) {
+      work.waiting.delete(begin);
+      begin();
+      return;
+    }
+    work.active -= 1;
+    if (work.active === 0) this.#keys.delete(keyId);
+  }
+}
+
+function waitIn(waiting: Set<() => void>, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const begin = () => {
+      gone.removeEventListener("abort", giveUp);
+      resolve();
+    };
+    const giveUp = () => {
+      waiting.delete(begin);
+      reject(gone.reason);
+    };
+    waiting.add(begin);
+    if (gone.aborted) giveUp();
+    else gone.addEventListener("abort", giveUp, { once: true });
+  });
+}
