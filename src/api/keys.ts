@@ -31,7 +31,7 @@ const keyInput = z
 
 export const createdKey = z.strictObject({ id: z.string(), key: z.string() }).meta({
   id: "CreatedKey",
-  description: "The key, which is shown this once and never again.",
+  description: "The key. It is shown only in this response.",
   examples: [{ id: "key_019a8f6e", key: "rota_qL0yW6n2s7TqW1b4M9x3Zr8vK5cJ0dHf6uEaGiPkXoY" }],
 });
 

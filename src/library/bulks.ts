@@ -139,6 +139,6 @@ function toBulk(record: BulkRecord | null): Bulk {
 function tooMany(): RotaError {
   return new RotaError(
     "conflict",
-    `${BULKS_RUNNING_MAX} bulk actions run already, and no more may: wait until one has ended, or abort one`,
+    `${BULKS_RUNNING_MAX} bulk actions run already, which is the limit: wait until one has ended, or abort one`,
   );
 }

@@ -1,6 +1,6 @@
 import { checkAgentId } from "./agent-id.ts";
 import { optionalChoice } from "./choice-input.ts";
-import { checkKnown, checkName, type Fields, invalidField, optionalMoment } from "./field-checks.ts";
+import { checkKnown, checkName, type Fields, invalidField, optionalMoment, quoted } from "./field-checks.ts";
 import { meantName } from "./nearest-name.ts";
 import { type Page, parseLimit } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
@@ -114,5 +114,8 @@ function parseState(value: unknown): TaskState {
   if (alias !== undefined) return alias;
   const nearest = meantName(word, TASK_STATES);
   const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
-  throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
+  throw invalidField(
+    "state",
+    `\`state\` must be one of ${TASK_STATES.join(", ")}, not ${quoted(value)}${hint}`,
+  );
 }
