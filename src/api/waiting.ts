@@ -33,7 +33,7 @@ const waitingReasons = z
 export const getWaiting = {
   operationId: "getWaiting",
   tags: ["tasks"],
-  summary: "Ask why work waits",
+  summary: "Count waiting tasks by reason",
   description:
     "Counts all waiting tasks of the tenant by the first reason that holds each, as the responding node sees it. The counts come from counters, so the request costs the same for any backlog. Some reasons are coarser than those of `explain`: a task that waits for its retry counts as `not_before`; one held by its batch, session or concurrency key as `held_back`; one that waits for an unknown task id as `waiting_for_task`; a pre-empted one by what holds it now.",
   response: { 200: waitingReasons, ...errorAnswers("storage_unavailable") },

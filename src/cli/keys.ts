@@ -27,7 +27,7 @@ interface NewKeyFlags extends KeyFlags {
 /** `rota keys`: who may ask the server, and for what. */
 export function keysCommand(): Command {
   return new Command("keys")
-    .description("List API keys, make them, or take them away.")
+    .description("List, create or delete API keys.")
     .addCommand(listCommand(), { isDefault: true })
     .addCommand(createCommand())
     .addCommand(deleteCommand());

@@ -3,7 +3,7 @@ import { oneLine } from "./display-text.ts";
 import { tableLines } from "./table.ts";
 import { shownSpan } from "./times.ts";
 
-/** So many of the last points are drawn. */
+/** How many of the last points are drawn. */
 const DRAWN_MAX = 60;
 const BARS = "▁▂▃▄▅▆▇█";
 

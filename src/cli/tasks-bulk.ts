@@ -6,7 +6,7 @@ import { print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { type TaskFilterFlags, toTaskFilter, withTaskFilterOptions } from "./task-filter-flags.ts";
 
-/** How often a bulk action is looked at that is waited for. */
+/** How often the progress of a bulk action is polled. */
 const LOOK_MS = 500;
 
 interface BulkFlags extends ServerFlags, TaskFilterFlags {
@@ -31,7 +31,7 @@ const PAST: Readonly<Record<BulkAction, string>> = {
 export function bulkTasksCommand(action: BulkAction): Command {
   const command = withTaskFilterOptions(new Command(action).description(DESCRIPTIONS[action]))
     .option("--limit <number>", "how many at most (default: 100000)")
-    .option("--dry-run", "only say how many it would cover")
+    .option("--dry-run", "only count the tasks that match")
     .option("--no-wait", "do not wait until it is done");
   return withServerOptions(command).action(async (flags: BulkFlags) => {
     const { bulks } = openClient(flags);
@@ -64,7 +64,7 @@ function previewLines({ matched, capped, sample }: BulkPreview): string[] {
   ];
 }
 
-/** How far a bulk action is, in a line. */
+/** The progress of a bulk action in one line. */
 export function showBulk(bulk: Bulk, { json }: ServerFlags): void {
   if (json) printJson(bulk);
   else print(bulkLine(bulk));

@@ -22,7 +22,7 @@ const IGNORED_ABORT_MS = 5_000;
 /** Deadlines are moments of the wall clock, which may jump: look at least this often. */
 const DEADLINE_LOOK_MS = 5_000;
 
-/** What an attempt holds whose result may be large. */
+/** An attempt that holds at least this much may have a large result. */
 const LARGE_BYTES = 65_536;
 /** What is checked of large results in one turn of the event loop. */
 const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
@@ -50,7 +50,7 @@ export interface RunnerOptions {
   readonly contextWindow?: (record: TaskRecord) => number | undefined;
   /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
-  /** Knows what is secret in a task: errors do not repeat it. Left out: what is in every `llmConfig`. */
+  /** Masks secrets of a task in its errors. Left out: masks those of `llmConfig` only. */
   readonly redactor?: () => Redactor;
   /** Signs a request for a task of this tenant. Left out: no secret is set. */
   readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
@@ -268,7 +268,7 @@ export class Runner {
       const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
       attempt.hold(bytesMax);
       const { results: dependencies, bytes } = await this.#options.readDependencies(record, attempt.signal);
-      // Told to stop before it could begin.
+      // Aborted before it started.
       attempt.signal.throwIfAborted();
       attempt.letGo(bytesMax - bytes);
       return this.#outcomeOfResult(
@@ -288,11 +288,11 @@ export class Runner {
     return outcomeOf(attempt, checkJson("result", result, RESULT_BYTES_MAX));
   }
 
-  /** Those that hold much go one after the other. */
+  /** Large results are checked one after the other. */
   async #turnFor(attempt: Attempt): Promise<void> {
     await this.#turns.next(attempt.tenantId);
     this.#turns.used(attempt.heldBytes);
-    // Told to stop meanwhile.
+    // Aborted in the meantime.
     if (attempt.over) attempt.signal.throwIfAborted();
   }
 

@@ -9,7 +9,7 @@ import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
 import type { BulkRecord, BulkSelection, Storage } from "../storage/storage.ts";
 import { OneAtATime } from "./one-at-a-time.ts";
 
-/** Tasks that are counted in one read. */
+/** Tasks counted in one read. */
 const COUNT_SLICE = 500;
 const SAMPLE_MAX = 5;
 /** Bulk actions of a tenant that are kept once they have ended. */
@@ -19,11 +19,11 @@ export interface BulksOptions {
   readonly tenant: string;
   readonly storage: Storage;
   readonly newBulkId: () => string;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
 }
 
-/** One tenant's actions on many tasks. */
+/** The bulk actions of one tenant. */
 export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOptions): LocalBulks {
   // Counting many tasks takes many reads: a tenant has one count at a time.
   const counts = new OneAtATime();
@@ -47,7 +47,7 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
       if (nextCursor === null || matched > limit)
         return { matched: Math.min(matched, limit), capped: matched > limit, sample, ids: null };
       place.cursor = nextCursor;
-      // SQLite reads on this thread: other requests want their turn.
+      // SQLite reads on this thread: yield to other requests.
       await setImmediate();
     }
   }

@@ -14,7 +14,7 @@ interface EventPageParams {
   readonly redactor: Redactor;
 }
 
-/** A page of what has happened to the tasks of a tenant. */
+/** A page of the events of a tenant. */
 export async function eventPage(
   { storage, tenant, redactor }: EventPageParams,
   filter: EventPageFilter,

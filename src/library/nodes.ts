@@ -11,7 +11,7 @@ export interface NodesOptions {
   readonly node: () => string;
 }
 
-/** The nodes, as admins see them. */
+/** The nodes, as an admin sees them. */
 export function createNodes({ storage, storageClock, node: ownId }: NodesOptions): Nodes {
   function toInfo(details: NodeDetails): NodeInfo {
     const { node, version, startedAt, lanes } = details;

@@ -56,7 +56,7 @@ export interface SessionsOptions {
   readonly newTaskId: () => string;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: () => number;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
   /** Throws `not_found` once the tenant is deleted. */
   readonly checkNotGone: () => void;

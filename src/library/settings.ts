@@ -45,7 +45,7 @@ export interface Settings {
   readonly outbound: OutboundTargets;
   /** Signs callbacks; null: they are not signed. */
   readonly webhookKey: Uint8Array | null;
-  /** Masks what is secret in whatever is read. */
+  /** Masks secrets in everything that is read. */
   readonly redactor: Redactor;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly executors: ReadonlyMap<TaskKind, MadeExecutor>;

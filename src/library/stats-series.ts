@@ -23,7 +23,7 @@ import type { RollupCursor, RollupRow, Storage } from "../storage/storage.ts";
 /** Rows that are read and added up before other requests get their turn: a few milliseconds. */
 const SLICE = 1_000;
 
-/** What happened to a tenant's tasks, from its rollups. */
+/** The statistics of a tenant's tasks, from its rollups. */
 export async function statsSeries(
   storage: Storage,
   tenant: string,

@@ -72,7 +72,7 @@ export interface TasksOptions {
   readonly processSituation: (lane: string) => ProcessSituation;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: () => number;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
   /** Throws once the tenant is being deleted. */
   readonly checkNotGone: () => void;

@@ -45,7 +45,7 @@ export class RequestMetrics {
       },
       {
         name: "rota_requests_denied_total",
-        help: "Requests of the tenant that this process refused with 401, 403 or 429, by what their route lets callers do; without a valid key: of default.",
+        help: "Requests that this process refused with 401, 403 or 429, by the permission that the route needs. Requests without a valid key count for the tenant default.",
         type: "counter",
         series: [
           ...denied,

@@ -72,9 +72,9 @@ export type ExecutorConfig =
       readonly command: readonly string[];
       /** The folder it runs in; left out: that of Rota. */
       readonly cwd?: string;
-      /** Variables that it is handed, with their values. */
+      /** Environment variables of the program, with their values. */
       readonly env?: Readonly<Record<string, string>>;
-      /** Names of variables of Rota that it is handed besides `PASSED_VARIABLES`, as far as they are set. */
+      /** Names of variables of Rota that the program gets besides `PASSED_VARIABLES`, if they are set. */
       readonly passEnv?: readonly string[];
       /** `auto` (default): JSON if it is that, else text. `json`: anything else fails. */
       readonly result?: ProgramResult;

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** Hosts or addresses that the configuration allows or denies to be called. */
+/** Hosts or addresses in `outbound.allow` or `outbound.deny`. */
 export type OutboundTarget =
   /** This host, whatever address it has. */
   | { readonly kind: "host"; readonly name: string }

@@ -2,14 +2,14 @@ import { isObject } from "./field-checks.ts";
 import { MASK } from "./mask.ts";
 import { maskInText } from "./mask-in-text.ts";
 
-/** What is secret inside of `llmConfig`, however deep, whatever the configuration says. */
+/** Names that are always secret in `llmConfig`, at any depth. */
 const LLM_SECRETS = ["apiKey", "secretAccessKey", "sessionToken"];
 
 type Names = ReadonlySet<string>;
 
 /**
- * Puts a mask in place of values whose name is listed in `redact`, in any case. What has nothing to mask is returned as it is,
- * and with an empty list nothing is looked at.
+ * Masks values whose name is listed in `redact`; case does not matter. Returns the same object if there is nothing to mask. With
+ * an empty list it searches nothing.
  */
 export class Redactor {
   readonly #names: Names;
@@ -42,7 +42,7 @@ export class Redactor {
     return name === "llmConfig" ? this.llmConfig(value) : this.json(value);
   }
 
-  /** An error, or whatever else is made for people: `"name": value`, `name=value` and `name: value` in it. */
+  /** An error or another text: masks the values of `"name": value`, `name=value` and `name: value`. */
   text(text: string): string {
     return this.#inText === null ? text : maskInText(text, this.#inText);
   }

@@ -10,7 +10,7 @@ export function taskCursorText(cursor: number, order: TaskOrder = "newest"): str
   return `${PREFIXES[order]}${cursor}`;
 }
 
-/** Undefined: the first page is wanted. Throws `invalid_field` for one of another order, where it would mean another place. */
+/** Undefined: the first page. Throws `invalid_field` for a cursor of another order, where it would mean another position. */
 export function parseTaskCursor(fields: Fields, order: TaskOrder = "newest"): number | undefined {
   const text = optionalText(fields, "cursor");
   if (text === undefined) return undefined;

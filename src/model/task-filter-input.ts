@@ -32,7 +32,7 @@ export interface ParsedTaskFilter extends Page {
 /** What is searched for is an id or a key: none is longer. */
 const SEARCH_MAX = 200;
 
-/** What says which tasks are meant. */
+/** The fields of a filter that select tasks. */
 export const SELECTING_FIELDS = [
   "agentId",
   "state",
@@ -48,7 +48,7 @@ export const SELECTING_FIELDS = [
 
 const KNOWN = [...SELECTING_FIELDS, "order", "limit", "cursor"] as const;
 
-/** Checks which tasks a list is asked for. Throws `invalid_field`. */
+/** Parses the filter of a list of tasks. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   checkKnown(filter, KNOWN);
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);

@@ -1,6 +1,6 @@
-/** What an executor logged while it worked on a task. */
+/** The log lines of an attempt. */
 export interface TaskLogLine {
-  /** They go up by one within an attempt, from 1: where some are missing, they were dropped. */
+  /** The number of the line within its attempt, from 1. Missing numbers were dropped. */
   readonly n: number;
   /** RFC 3339. */
   readonly at: string;

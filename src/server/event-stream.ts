@@ -20,7 +20,7 @@ const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
 const STREAMS_PER_KEY_MAX = 1_000;
-/** What all of them write before other work has its turn: some milliseconds. */
+/** How much all streams write in one turn of the event loop: some milliseconds. */
 const WRITTEN_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 
 export const STREAM_HEADERS = {
@@ -37,7 +37,7 @@ export interface EventStreamsOptions {
   readonly keys: Pick<LocalKeys, "watch">;
   readonly clock: Clock;
   readonly log: Log;
-  /** Says when what happened before a stream began is read. */
+  /** Schedules the reads of past events. */
   readonly replays: Replays;
   /** For tests: how many there can be at once, in all and with one key. */
   readonly max?: number;

@@ -32,7 +32,7 @@ const TAGS = [
     description: "Pools of concurrency: how much of each runs at once, and what waits in it.",
   },
   { name: "agents", description: "Who does the work." },
-  { name: "webhooks", description: "What became of the callbacks that tasks asked for." },
+  { name: "webhooks", description: "Deliveries of callbacks." },
   { name: "tenants", description: "Whose work it is: walls that nothing crosses. For admins." },
   { name: "keys", description: "Who may ask, and for what. For admins." },
   { name: "audit", description: "Who did what, and when. For admins." },
@@ -42,12 +42,12 @@ const TAGS = [
 /** How a key is sent. Without keys, on the machine itself, none is asked for. */
 const SCHEME = "apiKey";
 
-/** What routes are built on; those of an app that listens to nobody touch none of it. */
+/** The dependencies of routes. An app that only describes its routes uses none of them. */
 const NO_PARTS = { installation: {}, config: () => ({}) } as unknown as RouteParts;
 
 /**
- * The OpenAPI document of the routes, which is the same for every server. Registers them with an app that listens to nobody,
- * since the plugin that describes them must be there first. Takes half a second, in one go.
+ * The OpenAPI document of the routes, which is the same for every server. Registers them with an app that does not listen, since
+ * the plugin that describes them must be registered first. Takes half a second, in one go.
  */
 export async function makeDocument(): Promise<Document> {
   const app = Fastify();
@@ -71,7 +71,7 @@ export async function makeDocument(): Promise<Document> {
   return made;
 }
 
-/** Adds what OpenAPI wants beside the schemas: what an answer means, with examples, and names that nobody shares. */
+/** Adds what OpenAPI needs besides the schemas: descriptions and examples of responses, and unique names. */
 function describeRoute(): SwaggerTransform {
   const named = new Set<string>();
   return (route) => {

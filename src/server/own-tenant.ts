@@ -3,7 +3,7 @@ import { RotaError } from "../model/errors.ts";
 import { isObject } from "../model/field-checks.ts";
 import type { Caller } from "../model/role.ts";
 
-/** For routes with the permission `manage`: an admin manages any tenant, everybody else their own. Throws `not_found`. */
+/** For routes with the permission `manage`: an `admin` manages any tenant, a `tenant-admin` its own. Throws `not_found`. */
 export function checkOwnTenant({ role, tenant }: Caller, id: unknown): void {
   if (role !== "admin" && id !== tenant) throw new RotaError("not_found", "tenant not found");
 }

@@ -2,7 +2,7 @@ import type { ReadPace } from "../model/read-pace.ts";
 import type { RateLimit } from "./middleware/rate-limit.ts";
 import { unitsOf } from "./middleware/request-cost.ts";
 
-/** Pages that are read at once for the streams of one key. */
+/** Pages read at the same time for the streams of one key. */
 const READS_PER_KEY_MAX = 2;
 
 /** The reads of one key that are under way, and those that wait. */
@@ -12,9 +12,9 @@ interface KeyReads {
 }
 
 /**
- * The streams that read what has happened before from the storage. However many of them one key opens, few of their pages are
- * read at once, in turn; and each is charged like a page of a list. No stream is refused or broken off for that: where the
- * key's bucket is empty, its replays go on more slowly.
+ * Schedules the reads of streams that replay past events. The streams of one key take turns, a few pages at a time, and each
+ * page is charged like a page of a list. No stream is refused or ended for that: while the key's bucket is empty, its replays
+ * are slower.
  */
 export class Replays {
   readonly #limit: Pick<RateLimit, "whenSpare" | "settle">;
@@ -66,7 +66,7 @@ export class Replays {
     });
   }
 
-  /** The one that has waited longest takes the place. */
+  /** The read that has waited longest is next. */
   #leave(keyId: string | null): void {
     const reads = this.#keys.get(keyId);
     if (reads === undefined) return;

@@ -1,9 +1,9 @@
-/** Who did what, and when: one part of the contract in storage.ts. Entries outlive the tenant that they are of. */
+/** The audit log: one part of the contract in storage.ts. Entries outlive their tenant. */
 
 export interface AuditStorage {
   /**
-   * Writes down what was done, in this order. Throws if an entry of this number is in its chain already: then nothing was
-   * written. Nodes have chains of their own, and wait for each other at nothing.
+   * Appends entries, in this order. Throws if an entry of this number is in its chain already: then nothing was written. Each
+   * node has its own chain, so that nodes never wait for each other.
    */
   append(params: { entries: readonly NewAuditEntry[] }): Promise<void>;
   /** Of one tenant, the newest first; of one moment, the last that was written down. */
@@ -31,7 +31,7 @@ export interface AuditFacts {
   readonly keyId: string | null;
   /** What was done, as the route says it. */
   readonly route: string;
-  /** What it was done to; null: nothing in particular, or erased with its tenant. */
+  /** The id or name of the changed object; null: none, or erased with its tenant. */
   readonly subject: string | null;
   /**
    * Where the caller chose the name of the subject, a digest of it: when the tenant is deleted, the subject is erased and this

@@ -81,7 +81,7 @@ export interface EventFilter {
 
 /**
  * How much of the log one page looks at: rows of the log, of which each tells the same of one or more tasks, and events in those that
- * fit. With a filter most rows fit nobody, and cost little.
+ * match. With a filter most rows do not match, and cost little.
  */
 export const PAGE_LOOKED = { rows: 2_000, filteredRows: 5_000, events: 10_000 } as const;
 

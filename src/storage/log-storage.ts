@@ -1,4 +1,4 @@
-/** How a storage keeps what executors log: one part of the contract in storage.ts. */
+/** Log lines of executors: one part of the contract in storage.ts. */
 import type { TaskLogLevel } from "../model/task-log.ts";
 
 export interface TaskLogStorage {
@@ -41,7 +41,7 @@ export interface ReadLogParams {
 }
 
 export interface LogPage {
-  /** Null: nothing was logged. */
+  /** Null: there are no log lines. */
   readonly attempt: number | null;
   readonly lines: readonly (LoggedLine & { readonly n: number })[];
   /** How many lines of this attempt are no longer there. */

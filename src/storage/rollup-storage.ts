@@ -1,4 +1,4 @@
-/** How a storage keeps what happened per minute, hour and day: one part of the contract in storage.ts. */
+/** Statistics per minute, hour and day: one part of the contract in storage.ts. */
 import type { Durations, RollupCount, RollupKind, RollupStep, RollupTime } from "../model/rollup.ts";
 
 /** Events that are counted in one transaction: few milliseconds of work. */
@@ -19,8 +19,8 @@ export const ROLLUP_SLICE_OF_PRUNE = 1_000;
  */
 export interface RollupStorage {
   /**
-   * Counts about `limit` events. `events`: how many those were; `more`: there may be others. None, and more: another node is
-   * at it.
+   * Counts about `limit` events. `events`: how many were counted; `more`: there may be others. `events` 0 with `more`: another
+   * node is counting.
    */
   advance(params: { limit: number }): Promise<{ events: number; more: boolean }>;
   /** Rows of a tenant from `from` on and before `to`, by time and key; `next`: where to go on, null: those were all. */
@@ -46,7 +46,7 @@ export interface RollupCursor {
   readonly key: string;
 }
 
-/** What happened in one minute, hour or day in one lane, or to one agent. */
+/** The statistics of one lane or agent in one minute, hour or day. */
 export interface RollupRow
   extends Readonly<Record<RollupCount, number>>,
     Readonly<Record<RollupTime, Durations>> {

@@ -60,7 +60,7 @@ export interface TaskStorage {
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
-  /** What waits of a tenant, by what could hold it: from counters alone, no task is read. */
+  /** The waiting tasks of a tenant, by what could hold them. Reads counters only, no tasks. */
   waiting(params: { tenant: string }): Promise<WaitingTasks>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
@@ -457,10 +457,10 @@ export interface QueueDepth {
   readonly ready: Readonly<Record<string, number>>;
 }
 
-/** How many agent queues `waiting` tells apart, those in which most is ready. */
+/** How many agent queues `waiting` returns: those with the most ready tasks. */
 export const WAITING_QUEUES_MAX = 1_000;
 
-/** All that waits of a tenant: each task is counted once. */
+/** All waiting tasks of a tenant: each counts once. */
 export interface WaitingTasks {
   /** For tasks that it depends on. */
   readonly forTasks: number;
@@ -468,9 +468,9 @@ export interface WaitingTasks {
   readonly delayed: number;
   /** Queued, but held back by their batch, their session or their concurrency key. */
   readonly heldBack: number;
-  /** What is ready, by agent and lane, most first. */
+  /** Ready tasks by agent and lane, most first. */
   readonly queues: readonly WaitingQueue[];
-  /** What is ready in queues beyond those. */
+  /** Ready tasks in further queues. */
   readonly readyElsewhere: number;
   readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
 }

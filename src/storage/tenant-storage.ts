@@ -16,7 +16,7 @@ export interface TenantStorage {
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
    * Disables a tenant for good (`deleting`), takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks
-   * first: attempts that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the
+   * first: running attempts are fenced, and no events are published. `more`: call again. The tenant itself goes with the
    * last slice. With a `limit` of 0 it is only locked so. Nothing that it was given stays: of its events numbers, types and times are
    * left, of its audit log ids, routes and times.
    */

@@ -28,7 +28,7 @@ export function hashOf(facts: AuditFacts, link: Omit<AuditLink, "hash">): string
   return sha256(JSON.stringify([...parts, address, status, count]));
 }
 
-/** What stays of a name in the log after its tenant is gone. */
+/** The digest that stays in the log when the name is erased with its tenant. */
 export function digestOf(subject: string): string {
   return sha256(subject);
 }

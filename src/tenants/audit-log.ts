@@ -29,7 +29,7 @@ export class AuditLog extends Service {
   #writing: Promise<void> = Promise.resolve();
   #prunedAt = Number.NEGATIVE_INFINITY;
   #end: AuditChainPoint & { readonly chain: string } = { chain: "", ...CHAIN_START };
-  /** What could not be written for sure: it may be there all the same. */
+  /** Entries whose write failed. The storage may have written them all the same. */
   #unsure: { readonly last: NewAuditEntry | null; readonly slice: readonly Waiting[] } | null = null;
 
   constructor(options: AuditLogOptions) {

@@ -300,7 +300,7 @@ describe("rota nodes, events, waiting and task --logs", () => {
     expect((await rota(["nodes"])).stdout).toMatch(
       /^NODE .*\n\S+ +alive +\d+\.\d+\.\d+\S* +\S.* tasks 0\/4.*\n$/,
     );
-    expect((await rota(["waiting"])).stdout).toBe("Nothing waits.\n");
+    expect((await rota(["waiting"])).stdout).toBe("No task waits.\n");
     const id = await submit("--agent", "talker", "--message", "x");
     await rota(["submit", "--message", "later", "--run-at", "1h"]);
     expect((await rota(["waiting"])).stdout).toMatch(/^TASKS .*\n +1 +not_before\n1 in all\n$/);
@@ -320,7 +320,7 @@ describe("rota nodes, events, waiting and task --logs", () => {
     expect(stdout.trim().split("\n")).toHaveLength(3);
     const newest = JSON.parse((await rota(["events", "--limit", "1", "--json"])).stdout);
     expect(newest).toMatchObject({ count: 1, next: newest.events[0].seq });
-    expect((await rota(["events", "--type", "task.failed"])).stdout).toBe("Nothing happened that fits.\n");
+    expect((await rota(["events", "--type", "task.failed"])).stdout).toBe("No stored event matches.\n");
   });
 });
 

@@ -85,7 +85,7 @@ export interface OracleState {
   receivers: OracleReceiver[];
   /** The same of all hosts of one kind that a tenant has. */
   deliveryTurns: OracleDeliveryTurn[];
-  /** Of tasks that are gone as well: nobody sees those. */
+  /** Includes those of deleted tasks, which are never returned. */
   logs: LogPiece[];
   batches: OracleBatch[];
   sessions: OracleSession[];

@@ -3,7 +3,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { readLaneShare } from "./read-situation.ts";
 import { IS_ALONE, IS_EXECUTABLE } from "./standing.ts";
 
-/** What waits of a tenant, by what could hold it. */
+/** The waiting tasks of a tenant, by what could hold them. */
 export async function readWaiting(
   db: SqliteDatabase,
   { tenant }: { readonly tenant: string },

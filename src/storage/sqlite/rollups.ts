@@ -5,7 +5,7 @@ import { nextEventAt, rollUp } from "./roll-up.ts";
 
 export function sqliteRollups(db: SqliteDatabase): RollupStorage {
   return {
-    // Losing a slice to a power cut means counting it again: nobody waits for the disk.
+    // A slice lost in a power cut is counted again, so this transaction does not wait for the disk.
     advance: async ({ limit }) => db.write((now) => rollUp(db, { limit, now })),
     read: (params) => readRollups(db, params),
     async lateMs() {

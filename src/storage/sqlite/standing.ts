@@ -33,7 +33,7 @@ export const UNSERVED = 2;
 const SERVED_MAX = 20_000;
 
 const LIVE = "n.dead = 0 and n.past = 0";
-/** Stands before the id of a key among the kinds of a node. */
+/** The prefix of the id of a key among the kinds of a node. */
 export const KEY = "key:";
 
 const storedAnd = (more: string) => `exists (

@@ -6,7 +6,7 @@ import { ConfirmByName } from "../../parts/dialog.tsx";
 import { countOf } from "../../parts/format.ts";
 import { useToast } from "../../parts/toast.tsx";
 
-/** Asks for the name before everything that waits in a lane is cancelled: that cannot be undone. */
+/** Asks the user to type the name of a lane before all its waiting tasks are cancelled, which cannot be undone. */
 export function ClearLane({ lane, onClose }: { readonly lane: LaneInfo; readonly onClose: () => void }) {
   const { client } = useSession();
   const queries = useQueryClient();

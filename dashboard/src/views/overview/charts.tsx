@@ -24,7 +24,7 @@ export function Charts({ history, range }: { readonly history: History; readonly
   };
   const countAt = (points: Points, index: number) => formatCount(points[index] ?? 0);
   const waitAt = (points: Points, index: number) => formatDuration(points[index] ?? undefined);
-  // A minute that has just begun would look like an end of all work. An hour is too long to be left out.
+  // The current minute is left out: it is incomplete and would look like a sudden drop. The current hour is shown.
   const lineOf = (points: Points) => (range === "1h" ? [...points.slice(0, -1), null] : points);
   const max = niceCount(mostOf(submitted, done));
   const [p50, p95] = [lastOf(wait.p50), lastOf(wait.p95)];

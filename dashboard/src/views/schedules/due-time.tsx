@@ -2,7 +2,7 @@ import { formatExact, sayRelative } from "../../parts/format.ts";
 import { useNow } from "../../parts/time.tsx";
 import { formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
-/** Whose clocks are shown: those of each schedule, the reader's, or UTC. */
+/** The time zone in which times are shown: that of each schedule, the reader's, or UTC. */
 export const ZONE_CHOICES = ["mine", "utc"] as const;
 
 export function zoneOf(choice: string | undefined, own: string): string {

@@ -17,7 +17,7 @@ const LATE_SEC = 60;
 const STATUSES = ["running", "succeeded", "failed", "skipped", "missed"] as const satisfies RunStatus[];
 const FILTERS = { status: STATUSES };
 
-/** Every due time of a schedule and what became of it, newest first. */
+/** Every due time of a schedule with its outcome, newest first. */
 export function ScheduleRuns({ schedule }: { readonly schedule: ScheduledTask }) {
   const { client } = useSession();
   const { filters, set } = useFilters(FILTERS);

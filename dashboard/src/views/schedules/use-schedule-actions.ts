@@ -12,7 +12,7 @@ const NOT_RUN: Readonly<Record<NonNullable<RunAnswer["reason"]>, string>> = {
 
 type ScheduleAction = "pause" | "resume" | "run" | "delete";
 
-/** What can be done with a schedule; what was done is said. */
+/** The actions on a schedule. Each shows a notice when it is done. */
 export function useScheduleActions(id: number, { onDeleted }: { readonly onDeleted: () => void }) {
   const { client } = useSession();
   const toast = useToast();
@@ -44,7 +44,7 @@ export function useScheduleActions(id: number, { onDeleted }: { readonly onDelet
   });
 }
 
-/** Reads anew what shows schedules, and the one that was changed. */
+/** Refetches the lists of schedules, and the changed schedule. */
 export function useRefresh(): (id: number | undefined) => void {
   const queries = useQueryClient();
   return (id) => {

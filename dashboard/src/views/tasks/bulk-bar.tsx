@@ -122,7 +122,7 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
   );
 }
 
-/** How many match: those that could be cancelled, and those that have ended. */
+/** How many tasks match: those that can be cancelled, and those that have ended. */
 function MatchingCount({ filters }: { readonly filters: TaskFilters }) {
   const { client } = useSession();
   const [now] = useState(Date.now);
@@ -141,13 +141,13 @@ function MatchingCount({ filters }: { readonly filters: TaskFilters }) {
 
 interface AskBulkProps {
   readonly input: BulkInput;
-  /** How many of those selected it cannot be done with. */
+  /** How many of the selected tasks the action cannot act on. */
   readonly others: number;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
 }
 
-/** Says what would be done, by a dry run, and asks. */
+/** Shows the result of a dry run, and asks for confirmation. */
 function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
   const { client } = useSession();
   const { word, text } = ACTIONS[input.action];

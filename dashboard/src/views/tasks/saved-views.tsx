@@ -4,7 +4,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useKept } from "../../parts/use-kept.ts";
 
-/** Filters that somebody wants to see again. */
+/** A set of filters saved under a name. */
 interface SavedView {
   readonly name: string;
   readonly search: string;
@@ -18,7 +18,7 @@ function parseViews(kept: unknown): readonly SavedView[] {
   return kept.filter(({ name, search }) => typeof name === "string" && typeof search === "string");
 }
 
-/** Links to what was saved in this browser, and a way to save what is shown. */
+/** Links to the views saved in this browser, and a button to save the current one. */
 export function SavedViews() {
   const search = useSearch();
   const [views, keep] = useKept("views", parseViews);
