@@ -24,7 +24,7 @@ const DEADLINE_LOOK_MS = 5_000;
 
 /** An attempt that holds at least this much may have a large result. */
 const LARGE_BYTES = 65_536;
-/** What is checked of large results in one turn of the event loop. */
+/** How much of large results is checked in one turn of the event loop. */
 const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
 
 export interface RunnerOptions {
@@ -90,7 +90,7 @@ export class Runner {
     };
   }
 
-  /** Agents like to repeat what they were given in their errors and log lines, which are stored and shown. */
+  /** Agents often repeat their input in errors and log lines, which are stored and shown. */
   #hideSecrets({ spec }: TaskRecord, text: string): string {
     const secrets = secretsOf(spec, this.#redactor());
     return secrets.length === 0 ? text : hideValues(text, secrets);

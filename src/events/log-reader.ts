@@ -15,7 +15,7 @@ export interface LogReaderOptions {
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
   /** Called when more has piled up for it than is kept. */
   readonly onBehind?: (() => void) | undefined;
-  /** Carries out each read from the storage, when there is time for it. Left out: at once. */
+  /** Schedules each read from the storage. Left out: reads at once. */
   readonly pace?: ReadPace | undefined;
   /** Called when it has ended, whoever ended it. */
   readonly onEnd?: (() => void) | undefined;

@@ -35,7 +35,7 @@ export interface AuditFilter {
   readonly keyId?: string;
   /** The tenant whose log to read, even a deleted one; left out: the caller's own. */
   readonly tenantId?: string;
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;

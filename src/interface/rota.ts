@@ -225,7 +225,7 @@ export interface EventPageFilter {
   readonly type?: EventType;
   /** Only those of this task. */
   readonly taskId?: string;
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
 }
 

@@ -121,7 +121,7 @@ export type SessionChanges = {
 };
 
 export interface SessionPageInput {
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;

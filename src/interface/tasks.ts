@@ -127,7 +127,7 @@ export interface TaskFilter {
   readonly to?: string | Date;
   /** `newest` unless told. `completed` lists tasks that have ended, the one that ended last first. */
   readonly order?: TaskOrder;
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before, which had the same order. */
   readonly cursor?: string;

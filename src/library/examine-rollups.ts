@@ -33,7 +33,7 @@ export async function examineRollups(params: ExamineRollupsParams): Promise<Roll
   const late = `The statistics over time are ${Math.round(lateMs / 1_000)} s behind: they should be a few seconds at most.`;
   for (const tenant of tenants) {
     const sums = await sumsOf(params, tenant);
-    // What was counted between two reads is in one of them alone: only what stays is wrong.
+    // A count between the two reads changes only one of them: only a lasting difference is a fault.
     if (areAlike(sums) || areAlike(await sumsOf(params, tenant))) continue;
     const [hour, minutes, agents] = [sums.hour, sums.minutes, sums.agents].map((numbers) =>
       numbers.join("/"),

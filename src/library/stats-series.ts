@@ -20,7 +20,7 @@ import {
 import type { ParsedSeriesQuery } from "../model/stats-series-input.ts";
 import type { RollupCursor, RollupRow, Storage } from "../storage/storage.ts";
 
-/** Rows that are read and added up before other requests get their turn: a few milliseconds. */
+/** Rows that are read and added up in one turn of the event loop: a few milliseconds. */
 const SLICE = 1_000;
 
 /** The statistics of a tenant's tasks, from its rollups. */

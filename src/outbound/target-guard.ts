@@ -143,7 +143,7 @@ function privateName(host: string): string | null {
 }
 
 function denied(host: string): string {
-  return `not lead to ${host}, which \`outbound.deny\` of the configuration refuses`;
+  return `not lead to ${host}, which \`outbound.deny\` of the configuration refuses: name another host`;
 }
 
 function remedy(host: string): string {

@@ -20,7 +20,7 @@ export interface TaskStorage {
    * may have lost the slot it waited for: when a node dies or has fewer slots, when limits change.
    */
   insert(params: InsertTasksParams): Promise<InsertedTask[]>;
-  /** Which of these keys stand for a task: one that comes with such a key makes no other. */
+  /** The idempotency keys among these that have a task. A request with such a key creates no other. */
   keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
 
   /**
@@ -406,7 +406,7 @@ export interface TaskSituation {
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /**
    * The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. Of one that
-   * waits for its concurrency key, those that wait for the same key and get it first, whatever their agents and lanes.
+   * waits for its concurrency key, those that wait for the same key and get it first, of all agents and lanes.
    */
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
   /**
@@ -462,9 +462,9 @@ export const WAITING_QUEUES_MAX = 1_000;
 
 /** All waiting tasks of a tenant: each counts once. */
 export interface WaitingTasks {
-  /** For tasks that it depends on. */
+  /** Waiting for their dependencies. */
   readonly forTasks: number;
-  /** For their time, be it that of a retry. */
+  /** Waiting for their `runAt`, or for a retry. */
   readonly delayed: number;
   /** Queued, but held back by their batch, their session or their concurrency key. */
   readonly heldBack: number;

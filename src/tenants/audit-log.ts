@@ -60,7 +60,7 @@ export class AuditLog extends Service {
     return written.promise;
   }
 
-  /** The storage was put back to an earlier state: the chain goes on from what is left of it. */
+  /** The storage was restored to an earlier state: the chain continues from its last stored entry. */
   restored(): void {
     this.#unsure ??= { last: null, slice: [] };
   }
@@ -103,8 +103,8 @@ export class AuditLog extends Service {
   }
 
   /**
-   * After a failure the storage is asked how far the chain goes: what was sent may have been written, and its answer lost.
-   * Returns whether what waits has changed.
+   * After a failure, reads the last entry of the chain from the storage: the write may have succeeded and only its response was
+   * lost. Returns whether the waiting entries have changed.
    */
   async #findEnd(): Promise<boolean> {
     const { storage, chain } = this.#options;

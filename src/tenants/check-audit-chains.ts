@@ -6,7 +6,7 @@ const SLICE = 500;
 export interface CheckedChains {
   readonly chains: number;
   readonly entries: number;
-  /** Of each chain the first entry that is not as it was written. */
+  /** The first faulty entry of each chain. */
   readonly findings: readonly string[];
 }
 

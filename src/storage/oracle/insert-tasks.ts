@@ -164,7 +164,7 @@ function copyOf(state: OracleState): Partial<OracleState> {
   return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
-/** Which of these keys stand for a task. */
+/** The idempotency keys among these that have a task. */
 export function keptKeys(
   state: OracleState,
   { tenant, keys }: { tenant: string; keys: readonly string[] },

@@ -193,7 +193,7 @@ export function rollupsLateMs(state: OracleState): number {
   return next === undefined ? 0 : Math.max(state.clock.now() - next.at, 0);
 }
 
-/** What claims to be of a distant future was written while the clock was wrong. */
+/** Rows of a distant future were written while the clock was wrong. */
 function isKept({ step, at }: { step: RollupStep; at: number }, now: number): boolean {
   return at >= now - ROLLUP_RETENTION_MS[step] && at <= now + ROLLUP_RETENTION_MS[step];
 }

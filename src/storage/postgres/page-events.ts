@@ -9,7 +9,7 @@ interface Page {
   readonly next: number | null;
 }
 
-/** What the log is looked through for. */
+/** The events to find in the log. */
 interface Sought {
   readonly after: number;
   readonly before: number;
@@ -139,7 +139,7 @@ async function toSought(db: PostgresDatabase, params: PageEventsParams): Promise
   };
 }
 
-/** The end of its batch is told of it as well, whenever that is. */
+/** `batch.completed` counts as an event of the task, too, at any later time. */
 const EVENTS_OF_TASK = `
   select seq, first_event_since(created_at - ${TASK_SPAN_ROOM_MS}) as first,
          case when batch is null and completed_at is not null

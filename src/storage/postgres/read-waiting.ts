@@ -10,13 +10,13 @@ export async function readWaiting(
   const [row] = await db.read<WaitingRow>({ name: "read_waiting", text: WAITING, values: [tenant] });
   if (row === undefined) throw new Error("A statement without a condition has a row.");
   const queues = row.queues.map(toQueue);
-  const told = queues.reduce((sum, { ready }) => sum + ready, 0);
+  const listed = queues.reduce((sum, { ready }) => sum + ready, 0);
   return {
     forTasks: Number(row.dependency),
     delayed: Number(row.delayed),
     heldBack: Number(row.parked),
     queues,
-    readyElsewhere: Number(row.ready) - told,
+    readyElsewhere: Number(row.ready) - listed,
     tenant: { disabled: row.disabled, inflight: Number(row.inflight), max: row.max_inflight },
   };
 }

@@ -39,9 +39,9 @@ export const KEY = "key:";
 const storedAnd = (more: string) => `exists (
   select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent and a.definition ->> '$.executor' is not null ${more})`;
 const STORED = storedAnd("");
-/** What every node can open. */
+/** Agents without encrypted headers, which every node can use. */
 const STORED_OPEN = storedAnd("and a.definition ->> '$.sealedWith' is null");
-/** What is sealed with a key that a live node has. */
+/** Agents whose headers are encrypted with a key that a live node has. */
 const STORED_FOR_KEY = storedAnd(`and exists (
   select 1 from node n join json_each(n.kinds) k where ${LIVE} and k.value = '${KEY}' || (a.definition ->> '$.sealedWith'))`);
 const SERVED = `(exists (select 1 from node_agent x join node n on n.id = x.node
