@@ -18,7 +18,7 @@ export function managedKeys(keys: Keys, caller: Caller): Keys {
       if (isObject(input) && input["role"] === "admin") {
         throw new RotaError(
           "forbidden",
-          `a key of the role \`${caller.role}\` makes no \`admin\` keys: \`role\` must be another, like "operator"`,
+          `\`role\`: a \`${caller.role}\` key cannot create \`admin\` keys: write another role, like "operator"`,
         );
       }
       return keys.create(input);
