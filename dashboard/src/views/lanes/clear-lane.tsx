@@ -26,7 +26,7 @@ export function ClearLane({ lane, onClose }: { readonly lane: LaneInfo; readonly
       onConfirm={mutate}
       onClose={onClose}
     >
-      <p>Everything that waits in this lane is cancelled. What runs goes on.</p>
+      <p>Cancels all waiting tasks of this lane. Running tasks continue.</p>
     </ConfirmByName>
   );
 }

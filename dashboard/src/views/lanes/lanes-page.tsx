@@ -68,7 +68,7 @@ function Lane({ lane, readAt }: LaneProps) {
         <h2>
           <Link href={tasksHref({ lane: name })}>{name}</Link>
           {isFull && <span className="tag tag-ask">full</span>}
-          {concurrency === 0 && <span className="tag">starts nothing on this node</span>}
+          {concurrency === 0 && <span className="tag">starts no tasks on this node</span>}
         </h2>
         <SlotGauge lane={lane} />
         <div className="lane-nums">

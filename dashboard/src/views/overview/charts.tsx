@@ -83,8 +83,8 @@ export function Charts({ history, range }: { readonly history: History; readonly
       <Plot
         label={
           p50 === null || p95 === null
-            ? `Nothing was started in the ${words}.`
-            : `Wait before start in the ${words}: in the end half of all tasks waited ${sayDuration(p50)} at most, and 95 of 100 ${sayDuration(p95)}.`
+            ? `No task started in the ${words}.`
+            : `Wait before start in the ${words}: most recently, half of the tasks waited at most ${sayDuration(p50)}, and 95 % at most ${sayDuration(p95)}.`
         }
         height={64}
         max={niceDuration(mostOf(wait.p50, wait.p95))}

@@ -372,7 +372,7 @@ function Attention(props: Parameters<typeof concernsOf>[0]) {
         {concerns.length > 0 && <span className="count">{concerns.length}</span>}
       </div>
       {concerns.length === 0 && (
-        <p className="sub">Nothing: no agent keeps failing, and nothing waits for long.</p>
+        <p className="sub">Nothing: no agent keeps failing, and no task waits for long.</p>
       )}
       <ul className="attn">
         {concerns.map(({ kind, title, text, filter }) => (

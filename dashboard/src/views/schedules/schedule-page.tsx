@@ -154,7 +154,7 @@ function Actions({ schedule, title }: ScheduleProps & { readonly title: string }
           onConfirm={() => mutate("delete")}
           onClose={() => setOpen(undefined)}
         >
-          <p>Its runs go with it, and what they have not finished is cancelled.</p>
+          <p>Deletes its runs, too, and cancels their unfinished tasks.</p>
         </Confirm>
       )}
     </div>

@@ -92,7 +92,7 @@ function RunTable({ runs, zone }: { readonly runs: readonly Run[]; readonly zone
             <th>Due</th>
             <th className="num">Took</th>
             <th className="num">Tokens</th>
-            <th>What came of it</th>
+            <th>Result</th>
           </tr>
         </thead>
         <tbody>

@@ -6,8 +6,8 @@ import { useToast } from "../../parts/toast.tsx";
 
 const NOT_RUN: Readonly<Record<NonNullable<RunAnswer["reason"]>, string>> = {
   "not-due": "It is not due",
-  "already-running": "It runs already, and one after another is how it is set",
-  too_many_waiting: "Too many of its runs wait already",
+  "already-running": "A run is still active, and this schedule runs one at a time",
+  too_many_waiting: "Too many of its runs are waiting",
 };
 
 type ScheduleAction = "pause" | "resume" | "run" | "delete";

@@ -19,9 +19,9 @@ import type { Selection } from "./use-selection.ts";
 const ACTIONS: Readonly<
   Record<BulkAction, { readonly word: string; readonly icon: IconName; readonly text: string }>
 > = {
-  cancel: { word: "Cancel", icon: "x", text: "What waits never starts, and what runs is stopped." },
-  retry: { word: "Retry", icon: "retry", text: "They go back into the queue with their retries anew." },
-  delete: { word: "Delete", icon: "bin", text: "They are gone for good, with their results and logs." },
+  cancel: { word: "Cancel", icon: "x", text: "Waiting tasks will not start, and running ones are aborted." },
+  retry: { word: "Retry", icon: "retry", text: "Puts the tasks back into the queue, with all their retries." },
+  delete: { word: "Delete", icon: "bin", text: "Deletes the tasks with their results and logs. This cannot be undone." },
 };
 const NAMES = Object.keys(ACTIONS) as BulkAction[];
 
@@ -167,7 +167,7 @@ function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
       {data !== undefined ? (
         <>
           <p>
-            {data.matched === 0 ? "There is none that this could be done with." : text}
+            {data.matched === 0 ? "This action applies to none of these tasks." : text}
             {others > 0 && ` ${countOf(others, "task")} of those selected cannot be, and stay as they are.`}
             {data.capped && " There are more: so many are done at once."}
           </p>
@@ -185,7 +185,7 @@ function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
       ) : error === null ? (
         <Loading what="what would be done" />
       ) : (
-        <Fault error={error} what="What would be done" onRetry={() => void refetch()} />
+        <Fault error={error} what="The dry run" onRetry={() => void refetch()} />
       )}
     </Confirm>
   );

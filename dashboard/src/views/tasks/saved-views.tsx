@@ -65,7 +65,7 @@ function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
     <Dialog title="Saved views" onClose={onClose} size="small">
       <form className="dialog-form" onSubmit={save}>
         <div className="field">
-          <label htmlFor={id}>Name of what is shown now</label>
+          <label htmlFor={id}>Name of this view</label>
           <div className="field-row">
             <input
               className="input"
@@ -79,7 +79,7 @@ function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
               Save
             </button>
           </div>
-          <p className="muted">It is kept in this browser; a link to this page shows others the same.</p>
+          <p className="muted">Stored in this browser. To share the view, send a link to this page.</p>
         </div>
         {views.map((view) => (
           <div key={view.name} className="field-row">
