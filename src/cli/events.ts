@@ -50,7 +50,7 @@ export function eventsCommand(): Command {
   });
 }
 
-/** The server looks at so much of its log for one page: read on until the page is full, or the log ends. */
+/** The server reads a bounded part of its log for one page: continues until the page is full, or the log ends. */
 async function readPage(rota: RotaClient, filter: EventPageFilter & { readonly limit: number }) {
   const first = await rota.eventPage(filter);
   const events = [...first.events];

@@ -47,7 +47,7 @@ export class AttemptLines {
     this.#bytes -= this.#waiting.shift()?.bytes ?? 0;
   }
 
-  /** Those that have waited longest, up to so many bytes, in pieces. They go on waiting until they are `written`. */
+  /** Returns the oldest waiting lines up to this many bytes, in pieces. They stay until `written` is called. */
   pieces(bytesMax: number): LogPiece[] {
     const pieces: LogPiece[] = [];
     const firstN = this.#lastN - this.#waiting.length + 1;

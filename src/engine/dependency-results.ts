@@ -16,7 +16,7 @@ export const DEPENDENCIES_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 export interface ReadDependenciesParams extends Omit<PatientReadParams<unknown>, "read"> {
   readonly storage: Storage;
   readonly record: Pick<TaskRecord, "seq" | "tenant" | "spec">;
-  /** Where tasks that start together let other work through, by tenant. */
+  /** Yields to other work between tasks that start together, by tenant. */
   readonly turns: TurnBudget<string>;
 }
 

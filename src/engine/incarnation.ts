@@ -18,7 +18,7 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly capacity: () => Capacity;
   /** Whether the node drains: it claims no more tasks. */
   readonly draining: () => boolean;
-  /** Of Rota. */
+  /** The version of Rota. */
   readonly version: string;
   /** What this process can execute. */
   readonly abilities: () => Abilities;

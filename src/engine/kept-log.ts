@@ -21,7 +21,7 @@ export function keptLog(log: Log, keep: (level: TaskLogLevel, text: string) => v
 
 /** Never throws, for any argument: a log line must not fail its task. */
 function lineText(fields: unknown, message: unknown): string {
-  // As pino takes it: a sentence alone.
+  // Like pino, accepts a message without fields.
   if (typeof fields === "string" && message === undefined) return fields;
   const sentence = typeof message === "string" ? message : "";
   const added = fieldsText(fields);

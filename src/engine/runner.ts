@@ -67,7 +67,7 @@ export class Runner {
   readonly #running = new Map<number, Attempt>();
   /** Told to stop and not yet returned. */
   readonly #lingering = new Set<Attempt>();
-  /** Where large results let other work through, by tenant. */
+  /** Yields to other work while large results are checked, by tenant. */
   readonly #turns = new TurnBudget<string>(CHECKED_PER_TURN);
   // One timer for all: most attempts end long before their timeout, and a timer each would cost more than the rest.
   #timer: Timer | null = null;
@@ -296,7 +296,7 @@ export class Runner {
     if (attempt.over) attempt.signal.throwIfAborted();
   }
 
-  /** What came from outside may be any JSON there is: to write a megabyte of it takes up to 50 ms, and to read it as well. */
+  /** A result can be any JSON. Serializing or parsing a megabyte takes up to 50 ms. */
   async #checkInTurns(attempt: Attempt, result: unknown): Promise<Outcome> {
     const steps = checkJsonSteps("result", result, RESULT_BYTES_MAX);
     for (;;) {

@@ -53,7 +53,7 @@ export interface AuditRecord {
   readonly address?: string;
   /** 401, 403 or 429 if the request was refused; left out: it was carried out. */
   readonly status?: number;
-  /** With `status`: how many refused requests this entry stands for. Beyond the first few of a minute one entry stands for the rest. */
+  /** With `status`: how many refused requests this entry stands for. After the first few of a minute, one entry stands for the others. */
   readonly count?: number;
 }
 

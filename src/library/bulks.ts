@@ -114,13 +114,13 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
 
 interface Found extends Omit<BulkPreview, "sample"> {
   readonly sample: readonly (TaskRecord | TaskRowRecord)[];
-  /** Of those that were named, the ones the action has something to do with; null: none were named. */
+  /** The tasks among `ids` that the action can act on; null: the request had no `ids`. */
   readonly ids: readonly string[] | null;
 }
 
 /**
- * Dependants are newer than what they depend on: a retry begins with the oldest, so that none is blocked by one whose turn
- * comes later, and everything else with the newest, so that no dependant has ended before its own turn.
+ * Dependants are newer than their dependencies. `retry` starts with the oldest task, so that no task is blocked by a dependency
+ * that is retried later. Other actions start with the newest, so that no dependant is cancelled before its own turn.
  */
 function toSelection(action: BulkRecord["action"], selection: ParsedBulk["selection"]): BulkSelection {
   return { ...selection, order: action === "retry" ? "oldest" : "newest" };

@@ -64,7 +64,7 @@ async function readRows(
   }
 }
 
-/** Those with the most events, the busiest first. What has no row of its own in one minute may have one in another. */
+/** The keys with the most events, busiest first. A key without a row of its own in one minute may have one in another. */
 async function busiestKeys(
   read: (each: (row: RollupRow) => void) => Promise<void>,
 ): Promise<ReadonlySet<string>> {

@@ -71,7 +71,7 @@ function countQueue(counts: Counts, queue: WaitingQueue, surroundings: Surroundi
     counts.add(held, ready);
     return;
   }
-  // The first could start as soon as its turn comes; the others of its agent follow it.
+  // The first task could start now; the others of its agent queue wait behind it.
   counts.add({ code: "tasks_ahead", lane, agentId }, ready - 1);
   counts.add({ code: "others_first", lane }, 1);
 }

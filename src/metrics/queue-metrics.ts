@@ -6,7 +6,7 @@ export interface QueueLook {
   readonly lanes: readonly LaneRecord[];
   readonly depth: QueueDepth;
   readonly labels: AgentLabels;
-  /** Of the tenant, by code. */
+  /** The waiting tasks of the tenant, by reason code. */
   readonly waiting: ReadonlyMap<string, number>;
   /** How long the tenant's schedule that is due for longest has been so; 0: none is due. */
   readonly scheduleLagMs: number;

@@ -13,7 +13,7 @@ const NONE_YET: readonly Series[] = ["401", "403", "429"].map((status) => ({
 /** The requests that this process refused. */
 export class RequestMetrics {
   readonly #refused: Record<Refusal, number> = { rate: 0, quota: 0 };
-  /** By tenant, then by labels: statuses and kinds of access are few. */
+  /** By tenant, then by labels. There are few statuses and permissions. */
   readonly #denied = new Map<string, Map<string, { readonly labels: Series["labels"]; value: number }>>();
 
   refused(reason: Refusal): void {
@@ -29,7 +29,7 @@ export class RequestMetrics {
     series.value += 1;
   }
 
-  /** Of a tenant that was deleted. */
+  /** Drops the counts of a deleted tenant. */
   forget(tenant: string): void {
     this.#denied.delete(tenant);
   }

@@ -1,4 +1,4 @@
-/** Shorter ones are written anew faster than they are looked up. */
+/** Shorter texts are serialized again faster than they are looked up. */
 const KEPT_FROM = 16_384;
 
 const texts = new WeakMap<object, string>();

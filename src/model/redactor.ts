@@ -47,13 +47,13 @@ export class Redactor {
     return this.#inText === null ? text : maskInText(text, this.#inText);
   }
 
-  /** Where in this field a mask stands in place of a secret, like `llmConfig.apiKey`; undefined: nowhere. */
+  /** The path of the first mask in this field, like `llmConfig.apiKey`; undefined: there is none. */
   findMask(field: string, value: unknown): string | undefined {
     const names = field === "llmConfig" ? this.#llmNames : this.#names;
     return names.size === 0 ? undefined : maskIn(value, names, field);
   }
 
-  /** The secrets in this field, as far as they are texts. */
+  /** The secrets in this field that are strings. */
   secretsIn(field: string, value: unknown): string[] {
     const names = field === "llmConfig" ? this.#llmNames : this.#names;
     return names.size === 0 ? [] : secrets(value, names);
@@ -64,7 +64,7 @@ function lowerCase(names: readonly string[]): Names {
   return new Set(names.map((name) => name.toLowerCase()));
 }
 
-/** A name as it stands before its value, in JSON or in words. */
+/** Matches a name before its value, in JSON or in plain text. */
 function namesInText(names: readonly string[]): RegExp {
   const either = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|");
   return new RegExp(`(?<![\\p{L}\\p{N}_])(?:${either})(\\\\?["'])?\\s*[:=]\\s*`, "giu");

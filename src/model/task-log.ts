@@ -11,5 +11,5 @@ export interface TaskLogLine {
 export const TASK_LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type TaskLogLevel = (typeof TASK_LOG_LEVELS)[number];
 
-/** What is kept of one attempt, the newest of it, and of how many attempts; the text of a line is cut to `lineBytes`. */
+/** How many of the newest lines of an attempt are stored, and of how many attempts. The text of a line is cut to `lineBytes`. */
 export const TASK_LOG_MAX = { lines: 2_000, bytes: 262_144, lineBytes: 4_096, attempts: 5 } as const;

@@ -86,7 +86,7 @@ export function toTaskRow(record: TaskRowRecord, redactor: Redactor): TaskRow {
   };
 }
 
-/** Of a payload it is the start of its JSON; other titles are words of a user. */
+/** The title of a payload is the start of its JSON; other titles are text of a user. */
 function shownTitle(title: string, redactor: Redactor): string {
   return /^[{[]/.test(title) ? redactor.text(title) : title;
 }

@@ -106,7 +106,7 @@ function refused(fault: string): TargetRefused {
   return new TargetRefused(`the URL must ${fault}`);
 }
 
-/** As the system's own error, so that it counts as one of a call that was never sent. */
+/** Has the form of the system's own error, so that it counts as a request that was never sent. */
 function unresolved(name: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${name} ${NOT_RESOLVED}`), { syscall: "getaddrinfo" });
 }

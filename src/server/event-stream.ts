@@ -59,7 +59,7 @@ interface StreamPlan<Item> {
   readonly isLast?: (item: Item) => boolean;
 }
 
-/** Where a stream goes, and whose turn it takes. */
+/** The target of a stream, and the owner whose turns it uses. */
 interface Sink {
   readonly outlet: Outlet;
   readonly key: string | null;
@@ -229,8 +229,8 @@ export class EventStreams {
   }
 
   /**
-   * What a stream reads with, and what it has to say first of what is missing. A gap that opens later, because the database
-   * was restored, is written as soon as the reader comes to it.
+   * The reader of a stream, and the gap event to send first if events are missing. A gap that appears later, after a restore of
+   * the database, is sent when the reader reaches it.
    */
   #readingFor({ caller }: Reader, outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
     let missing = "";

@@ -114,7 +114,7 @@ interface AnswerSchema {
   readonly content?: object;
 }
 
-/** The plugin takes the description of an answer for that of its schema, and drops what stands beside a reference. */
+/** The plugin uses the description of a response as that of its schema, and drops fields beside a reference. */
 function describeAnswer(answer: AnswerSchema, given: z.ZodType): AnswerSchema {
   if (answer.content !== undefined) return answer;
   const { description = "", examples = [] } = given.meta() as { description?: string; examples?: Example[] };

@@ -24,7 +24,7 @@ export class Replays {
     this.#limit = limit;
   }
 
-  /** How the stream of a key reads; `keyId` null: no key was asked for, and nothing is charged. `gone` ends its waiting. */
+  /** Returns the read pace of a key's stream; `keyId` null: there are no keys, and nothing is charged. `gone` ends its wait. */
   paceOf(keyId: string | null, gone: AbortSignal): ReadPace {
     return async (read) => {
       await this.#enter(keyId, gone);

@@ -54,7 +54,7 @@ export class TurnBudget<Owner> {
     return this.#pieces >= pieces || this.#bytes >= bytes;
   }
 
-  /** Other work comes between two turns. */
+  /** Yields to other work between two turns. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -67,7 +67,7 @@ export class TurnBudget<Owner> {
     });
   }
 
-  /** The next one goes once this one has reported what it used. */
+  /** The next piece of work starts after this one has called `used`. */
   #letOneThrough(): void {
     for (const [owner, own] of this.#waiting) {
       const go = own.shift();

@@ -38,11 +38,11 @@ export interface AuditFacts {
    * stays. Null: the subject is an id that Rota made.
    */
   readonly subjectDigest: string | null;
-  /** Where the request came from; null: not by HTTP. */
+  /** The address of the caller; null: the change did not come over HTTP. */
   readonly address: string | null;
   /** The status with which it was refused; null: it was done. */
   readonly status: number | null;
-  /** How many requests it stands for. */
+  /** How many requests the entry stands for. */
   readonly count: number;
 }
 
@@ -52,7 +52,7 @@ export interface AuditLink {
   readonly chain: string;
   /** Counted from 1. */
   readonly number: number;
-  /** Of the entry before it; empty for the first. */
+  /** The hash of the entry before it; empty for the first. */
   readonly previousHash: string;
   /** Over all of the entry but a subject that may be erased, and over `previousHash`. */
   readonly hash: string;

@@ -30,7 +30,7 @@ export interface BulkName {
   readonly id: string;
 }
 
-/** What the tasks of a bulk action have in common. */
+/** The filter that selects the tasks of a bulk action. */
 export type BulkSelection = Omit<ListTasksParams, "tenant" | "limit" | "cursor" | "lookedMax" | "bytesMax">;
 
 export interface NewBulk extends BulkName {

@@ -4,7 +4,7 @@ import type { TaskLogLevel } from "../model/task-log.ts";
 export interface TaskLogStorage {
   /**
    * Keeps lines of attempts, and deletes the oldest pieces of an attempt while it has more than `TASK_LOG_MAX`. The same piece once
-   * more changes nothing. Of a task that is gone nothing is kept.
+   * more changes nothing. Lines of deleted tasks are dropped.
    */
   append(params: { pieces: readonly LogPiece[] }): Promise<void>;
   /** Up to `limit` lines after the one with the number `after`, oldest first. Null: there is no such task. */
@@ -20,7 +20,7 @@ export interface LogPiece {
   readonly attempt: number;
   /** The number of its last line. */
   readonly lastN: number;
-  /** What the lines count for. */
+  /** The size that the lines count for. */
   readonly bytes: number;
   readonly lines: readonly LoggedLine[];
 }

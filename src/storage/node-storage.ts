@@ -73,7 +73,7 @@ export interface NodeDetails {
   readonly seenAt: number;
   readonly dead: boolean;
   readonly draining: boolean;
-  /** Those that it can run or runs something of, by name. */
+  /** The lanes that the node serves or has running tasks of, ordered by name. */
   readonly lanes: readonly NodeLane[];
 }
 

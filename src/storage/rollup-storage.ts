@@ -15,7 +15,7 @@ export const ROLLUP_SLICE_OF_PRUNE = 1_000;
  * - `run`: how long the attempt ran that ended with the task.
  * - `tokens`: in and out, of all attempts of a task, counted at its end.
  *
- * An event whose task is gone counts for the others, and not at all if the tenant is gone, too.
+ * An event of a deleted task counts for `other`, and not at all if its tenant is deleted, too.
  */
 export interface RollupStorage {
   /**

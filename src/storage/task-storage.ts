@@ -280,7 +280,7 @@ export interface InsertedTask {
 
 /**
  * Which queue was full. `server`: that of all tenants, or a tenant alone has half of it; `global`: the tenant's, by
- * `maxQueueSize` or its own `maxQueued`; `agent`: the agent's. The queue of all is looked at first, then the tenant's bound,
+ * `maxQueueSize` or its own `maxQueued`; `agent`: the agent's. The total queue is checked first, then the tenant's bound,
  * the half, and the agent's.
  */
 export type FullQueue = "server" | "global" | "agent";
@@ -373,7 +373,7 @@ export interface ListTasksParams {
   readonly cursor?: number;
   /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
   readonly lookedMax?: number;
-  /** Called with how many entries were looked at, about: no fewer than `lookedMax` where that ended the page. */
+  /** Called with the approximate number of entries read: at least `lookedMax` if that ended the page. */
   readonly onLooked?: ((entries: number) => void) | undefined;
   /** What the tasks may take together, about, after one at least. Left out: any number. */
   readonly bytesMax?: number;

@@ -15,7 +15,7 @@ export interface TenantStorage {
   /** While a tenant is disabled, none of its tasks start; running ones finish, submitted ones wait. Null: there is none, or it is being deleted. */
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
-   * Disables a tenant for good (`deleting`), takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks
+   * Disables a tenant for good (`deleting`), deletes its keys, and deletes up to `limit` rows that it owns, its tasks
    * first: running attempts are fenced, and no events are published. `more`: call again. The tenant itself goes with the
    * last slice. With a `limit` of 0 it is only locked so. Nothing that it was given stays: of its events numbers, types and times are
    * left, of its audit log ids, routes and times.

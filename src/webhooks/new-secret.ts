@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** As long as the hash that it keys. */
+/** The length of the secret: that of the SHA-256 hash. */
 const SECRET_BYTES = 32;
 
 /** A new random signing secret, in the form of Standard Webhooks. */

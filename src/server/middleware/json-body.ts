@@ -8,7 +8,7 @@ import { chargeBody } from "./charge-requests.ts";
 
 /** A body of this size takes some milliseconds to parse. */
 const LARGE_BYTES = 65_536;
-/** What is parsed of large bodies in one turn of the event loop: one of a mebibyte takes up to 50 ms. */
+/** How much of large bodies is parsed in one turn of the event loop. A mebibyte takes up to 50 ms. */
 const PARSED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
 
 /**

@@ -164,7 +164,7 @@ export type OracleRun = Mutable<RunRecord>;
 export type OracleBatch = NewBatch & Mutable<BatchRecord>;
 
 export interface OracleBulk extends Mutable<BulkRecord> {
-  /** In which order bulk actions had their turns; 0: it had none. */
+  /** The number of the last turn of each bulk action; 0: it had none. */
   served: number;
   leaseUntil: number | null;
 }

@@ -146,7 +146,7 @@ async function findTasks(
   };
 }
 
-/** The database does not count what it looks at: one that went as far as it may has looked at its share of what all may. */
+/** The database does not report how many rows it read. A scan that reached its limit is taken to have read its share of the total. */
 function lookedAt(walks: readonly FoundSome[], max: number): number {
   const each = Math.ceil(max / Math.max(walks.length, 1));
   return walks.reduce((sum, { found, reached }) => sum + (reached === null ? (found?.length ?? 0) : each), 0);

@@ -23,7 +23,7 @@ interface FoundRow {
   readonly last_seq: string | null;
   readonly count: number;
   readonly task_seqs: readonly string[];
-  /** How many rows were looked at, and how far they reach. */
+  /** How many rows were read, and the range of their numbers. */
   readonly rows: string;
   readonly up_to: string | null;
 }
@@ -65,7 +65,7 @@ export async function pageEvents(db: PostgresDatabase, params: PageEventsParams)
   };
 }
 
-/** Where to go on behind the rows that were looked at; null: there are no others. */
+/** The position after the rows that were read; null: there are no more. */
 function whereRowsEnd(
   found: readonly FoundRow[],
   {
@@ -85,7 +85,7 @@ function whereRowsEnd(
   if (!isCut && Number(looked?.rows ?? 0) < rowsMax) return null;
   const end = isCut ? lastEnd : Number(looked?.up_to ?? 0);
   if (end === null) return null;
-  // What lies behind is out of the range.
+  // Further rows are out of the range.
   return (isForward ? end + 1 >= before : end - 1 <= after) ? null : isForward ? end : Math.min(end, before);
 }
 

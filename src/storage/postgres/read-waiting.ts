@@ -2,7 +2,7 @@ import { type TaskSituation, WAITING_QUEUES_MAX, type WaitingQueue, type Waiting
 import { isAlone, isExecutable } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 
-/** What waits of a tenant, by what could hold it. One statement, so that all of it is of the same moment. */
+/** The waiting tasks of a tenant, by what could hold them. One statement, so that all counts are of the same snapshot. */
 export async function readWaiting(
   db: PostgresDatabase,
   { tenant }: { readonly tenant: string },

@@ -117,7 +117,7 @@ function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, 
   return gone.length;
 }
 
-/** Of chains that have no entry left, and no node that would add one. */
+/** Anchors of chains without entries whose node no longer exists. */
 function forgetAnchors(db: SqliteDatabase): void {
   db.prepare(
     `delete from audit_anchor

@@ -7,7 +7,7 @@ export interface Concern {
   readonly kind: "failed" | "waits" | "stuck";
   readonly title: string;
   readonly text: string;
-  /** Of the list of tasks. */
+  /** The query of the list of tasks. */
   readonly filter: Readonly<Record<string, string>>;
 }
 

@@ -27,7 +27,7 @@ export function statusOf({ status, consecutive_failures }: ScheduledTask): reado
   }
 }
 
-/** Those that are due come first, the next one at the top; then those that are not, by name. */
+/** Sorts schedules by their next due time, then those without one by name. */
 export function byNextDue(schedules: readonly ScheduledTask[]): ScheduledTask[] {
   const due = (each: ScheduledTask) =>
     each.status === "active" && each.next_fire_at > 0 ? each.next_fire_at : Number.POSITIVE_INFINITY;

@@ -20,8 +20,16 @@ const ACTIONS: Readonly<
   Record<BulkAction, { readonly word: string; readonly icon: IconName; readonly text: string }>
 > = {
   cancel: { word: "Cancel", icon: "x", text: "Waiting tasks will not start, and running ones are aborted." },
-  retry: { word: "Retry", icon: "retry", text: "Puts the tasks back into the queue, with all their retries." },
-  delete: { word: "Delete", icon: "bin", text: "Deletes the tasks with their results and logs. This cannot be undone." },
+  retry: {
+    word: "Retry",
+    icon: "retry",
+    text: "Puts the tasks back into the queue, with all their retries.",
+  },
+  delete: {
+    word: "Delete",
+    icon: "bin",
+    text: "Deletes the tasks with their results and logs. This cannot be undone.",
+  },
 };
 const NAMES = Object.keys(ACTIONS) as BulkAction[];
 
