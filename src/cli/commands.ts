@@ -10,11 +10,11 @@ export interface CommandEntry {
   readonly load: () => Promise<Command>;
 }
 
-const RUN = "Run it:";
-const WORK = "Hand in work and follow it:";
-const SCHEDULE = "Do it at a time, or again and again:";
-const LOOK = "Look at it:";
-const ADMIN = "Look after who may do what:";
+const RUN = "Server:";
+const WORK = "Tasks and sessions:";
+const SCHEDULE = "Schedules:";
+const LOOK = "Monitoring:";
+const ADMIN = "Tenants and keys:";
 
 /** Every command there is, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
@@ -28,14 +28,14 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "demo",
     usage: "[options]",
-    description: "Run a server in memory with pretend agents at work, and watch it live.",
+    description: "Run a server in memory with demo agents, and watch it live.",
     group: RUN,
     load: async () => (await import("./demo.ts")).demoCommand(),
   },
   {
     name: "config",
     usage: "<command>",
-    description: "Check or show the configuration that a server would start with here.",
+    description: "Check or show the configuration of this directory.",
     group: RUN,
     load: async () => (await import("./config.ts")).configCommand(),
   },
@@ -84,14 +84,14 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "say",
     usage: "<key> <text...>",
-    description: "Say something in a session: a conversation, named by any key.",
+    description: "Send a message to a session, a conversation with any key as its name.",
     group: WORK,
     load: async () => (await import("./say.ts")).sayCommand(),
   },
   {
     name: "stop",
     usage: "<key>",
-    description: "Stop what runs in a session.",
+    description: "Stop the running task of a session.",
     group: WORK,
     load: async () => (await import("./stop.ts")).stopCommand(),
   },

@@ -16,9 +16,9 @@ interface BulkFlags extends ServerFlags, TaskFilterFlags {
 }
 
 const DESCRIPTIONS: Readonly<Record<BulkAction, string>> = {
-  cancel: "Cancel all tasks that fit, waiting or running.",
-  retry: "Put all failed or cancelled tasks that fit back into the queue.",
-  delete: "Delete all tasks that fit and have ended.",
+  cancel: "Cancel all tasks that match, waiting or running.",
+  retry: "Put all failed or cancelled tasks that match back into the queue.",
+  delete: "Delete all ended tasks that match.",
 };
 
 const PAST: Readonly<Record<BulkAction, string>> = {
@@ -27,7 +27,7 @@ const PAST: Readonly<Record<BulkAction, string>> = {
   delete: "deleted",
 };
 
-/** `rota tasks cancel`, `rota tasks retry` and `rota tasks delete`: one action on all tasks that fit. */
+/** `rota tasks cancel`, `rota tasks retry` and `rota tasks delete`: one bulk action on all tasks that match. */
 export function bulkTasksCommand(action: BulkAction): Command {
   const command = withTaskFilterOptions(new Command(action).description(DESCRIPTIONS[action]))
     .option("--limit <number>", "how many at most (default: 100000)")
@@ -58,7 +58,7 @@ function showPreview(preview: BulkPreview, { json }: ServerFlags): void {
 
 function previewLines({ matched, capped, sample }: BulkPreview): string[] {
   return [
-    `${capped ? "more than " : ""}${matched} ${matched === 1 ? "task fits" : "tasks fit"}`,
+    `${capped ? "more than " : ""}${matched} ${matched === 1 ? "task matches" : "tasks match"}`,
     ...sample.map(({ taskId, agentId, state }) => `  ${taskId}  ${agentId}  ${state}`),
     ...(matched > sample.length ? [`  and ${matched - sample.length} more`] : []),
   ];
@@ -71,6 +71,9 @@ export function showBulk(bulk: Bulk, { json }: ServerFlags): void {
 }
 
 function bulkLine({ bulkId, action, state, matched, done, skipped, failed }: Bulk): string {
-  const rest = [...(skipped > 0 ? [`${skipped} skipped`] : []), ...(failed > 0 ? [`${failed} gone`] : [])];
+  const rest = [
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(failed > 0 ? [`${failed} no longer existed`] : []),
+  ];
   return `${bulkId} ${state}: ${[`${done} of ${matched} ${PAST[action]}`, ...rest].join(", ")}`;
 }

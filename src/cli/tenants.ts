@@ -35,8 +35,8 @@ export function tenantsCommand(): Command {
     .addCommand(getCommand())
     .addCommand(createCommand())
     .addCommand(updateCommand())
-    .addCommand(switchCommand("disable", "Let nothing of tenants start or fire any more."))
-    .addCommand(switchCommand("enable", "Let the work of disabled tenants go on."))
+    .addCommand(switchCommand("disable", "Stop starting tasks and firing schedules of tenants."))
+    .addCommand(switchCommand("enable", "Resume the work of disabled tenants."))
     .addCommand(deleteCommand())
     .addCommand(rotateSecretCommand());
 }
@@ -72,7 +72,7 @@ function createCommand(): Command {
 
 function updateCommand(): Command {
   const command = new Command("update")
-    .description("Change a tenant; what is not named stays.")
+    .description("Change the given fields of a tenant.")
     .argument("<id>", "the tenant's id")
     .option("--name <name>", "what it is called");
   return withServerOptions(withLimitOptions(command)).action(async (id: string, flags: TenantFlags) => {

@@ -17,7 +17,7 @@ Every route but those of sessions, schedules, writs, notifications, lanes, agent
 Once there are API keys, every request carries one: \`Authorization: Bearer rota_…\`. A key belongs to one tenant, sees that tenant's work alone, and may do what its role allows.`;
 
 const TAGS = [
-  { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },
+  { name: "tasks", description: "Submit, read, cancel and retry tasks." },
   { name: "sessions", description: "Conversations: messages in order, stop words, settings." },
   {
     name: "schedules",

@@ -261,7 +261,7 @@ describe("rota task, rota cancel, rota retry", () => {
     const ids = [(await rota(submitLater)).stdout.trim(), (await rota(submitLater)).stdout.trim()];
     const flags = ["--state", "delayed", "--agent", "index"];
     expect((await rota(["tasks", "cancel", ...flags, "--dry-run"])).stdout).toMatch(
-      /^2 tasks fit\n( {2}tsk_\w+ {2}index {2}delayed\n){2}$/,
+      /^2 tasks match\n( {2}tsk_\w+ {2}index {2}delayed\n){2}$/,
     );
     expect((await rota(["tasks", "cancel", ...flags])).stdout).toMatch(/^blk_\w+ done: 2 of 2 cancelled\n$/);
     expect((await rota(["tasks", "retry", "--state", "cancelled"])).stdout).toMatch(
@@ -541,7 +541,7 @@ describe("without a server", () => {
   });
 
   test.each([
-    [["--help"], /Run it:\n +serve .*Hand in work.*Look at it:.*Exit codes:\n +0 /s],
+    [["--help"], /Server:\n +serve .*Tasks and sessions:.*Monitoring:.*Exit codes:\n +0 /s],
     [["help", "submit"], /^Usage: rota submit .*--wait \[seconds\].*Common options:\n +--url/s],
     [["tasks", "--help"], /^Usage: rota tasks /],
   ])("rota %s helps", async (args, answer) => {
