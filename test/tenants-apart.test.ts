@@ -172,7 +172,7 @@ describe.each<[string, OpenStorage]>([
       walked.add(name);
       // A session comes into being with what is said to it: whoever writes to one of that name has one of their own.
       const isNamesake = home === "/sessions/" && method !== "GET";
-      const isForAdmins = status === 403 && body.error.endsWith("it takes `admin`");
+      const isForAdmins = status === 403 && body.error.endsWith("use a key with the role `admin`");
       if (home !== undefined && !isNamesake && !isForAdmins) {
         expect([status, body.code], name).toEqual([404, "not_found"]);
       }

@@ -18,13 +18,19 @@ const auditRecord = z
     subject: z
       .string()
       .nullable()
-      .describe("What it was done to; null: nothing in particular, or erased with its tenant."),
-    address: z.string().exactOptional().describe("Where the request came from; left out: not by HTTP."),
+      .describe("The id or name of the changed object; null: none, or erased with its tenant."),
+    address: z
+      .string()
+      .exactOptional()
+      .describe("The address of the caller; left out: the change did not come over HTTP."),
     status: z
       .int()
       .exactOptional()
-      .describe("The status with which it was refused, 401, 403 or 429; left out: it was done."),
-    count: z.int().exactOptional().describe("With `status`: how many requests were refused so."),
+      .describe("401, 403 or 429 if the request was refused; left out: it was carried out."),
+    count: z
+      .int()
+      .exactOptional()
+      .describe("With `status`: how many refused requests this entry stands for."),
   })
   .meta({ id: "AuditRecord", description: "Who did what, and when.", examples: [AUDIT_EXAMPLE] });
 
@@ -46,17 +52,17 @@ const auditQuery = z.strictObject({
   tenantId: z
     .string()
     .exactOptional()
-    .describe("The log of this tenant, also of a deleted one; left out: of the caller's own."),
-  limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+    .describe("The tenant whose log to read, even a deleted one; left out: the caller's own."),
+  limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });
 
 export const listAudit = {
   operationId: "listAudit",
   tags: ["audit"],
-  summary: "List who did what",
+  summary: "Read the audit log",
   description:
-    "Everything that was changed with the keys of a tenant, and a sample of what was refused, newest first. Kept for 90 days (`audit.retentionDays`).",
+    "Every change made with the keys of a tenant, and a sample of refused requests, newest first. Kept for 90 days (`audit.retentionDays`).",
   querystring: auditQuery,
   response: { 200: auditPage, ...errorAnswers("storage_unavailable") },
 };

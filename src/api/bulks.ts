@@ -23,9 +23,7 @@ const stateNames = z.union([z.string(), z.array(z.string()).readonly()]);
 const bulkFilter = z.strictObject(
   orNull({
     agentId: z.string().exactOptional(),
-    state: stateNames
-      .exactOptional()
-      .describe("States; those that the action has nothing to do with do not count."),
+    state: stateNames.exactOptional().describe("States. The action skips those it cannot act on."),
     priority: priority.exactOptional(),
     batchId: z.string().exactOptional(),
     sessionKey: z.string().exactOptional(),
@@ -34,24 +32,31 @@ const bulkFilter = z.strictObject(
     q: z
       .string()
       .exactOptional()
-      .describe("The id of a task or its beginning, the id of a batch, or a `key` in a batch."),
-    from: z.string().exactOptional().describe("Created then or later, RFC 3339."),
-    to: z.string().exactOptional().describe("Created before that, RFC 3339."),
+      .describe("The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch."),
+    from: z.string().exactOptional().describe("Tasks created at this time or later, RFC 3339."),
+    to: z.string().exactOptional().describe("Tasks created before this time, RFC 3339."),
   }),
 );
 
 const bulkInput = z
   .strictObject(
     orNull({
-      action: z.enum(BULK_ACTIONS).describe("`delete` deletes tasks that have ended."),
+      action: z
+        .enum(BULK_ACTIONS)
+        .describe("What to do with each task. `delete` acts on tasks that have ended."),
       ids: z
         .array(z.string())
         .readonly()
         .exactOptional()
-        .describe("1 to 1000 ids of tasks: either these or a `filter`."),
-      filter: bulkFilter.exactOptional().describe("As for the list of tasks; an empty one is refused."),
-      dryRun: z.boolean().exactOptional().describe("Only say how many tasks it would cover."),
-      limit: z.int().exactOptional().describe("How many tasks at most: 1 to 100 000, which is the default."),
+        .describe("1 to 1000 task ids, instead of `filter`."),
+      filter: bulkFilter
+        .exactOptional()
+        .describe("Selects tasks by the same fields as the list of tasks. An empty filter is refused."),
+      dryRun: z
+        .boolean()
+        .exactOptional()
+        .describe("True: only count the tasks that match, and change nothing."),
+      limit: z.int().exactOptional().describe("The most tasks to act on: 1 to 100 000 (default)."),
     }),
   )
   .meta({
@@ -63,7 +68,7 @@ const bulkInput = z
 const bulkPreview = z
   .strictObject({
     matched: z.int(),
-    capped: z.boolean().describe("Whether there are more than `limit`."),
+    capped: z.boolean().describe("Whether more than `limit` tasks match."),
     sample: z
       .array(
         z.strictObject({
@@ -75,11 +80,11 @@ const bulkPreview = z
         }),
       )
       .readonly()
-      .describe("Up to five of them."),
+      .describe("Up to five of the tasks that match."),
   })
   .meta({
     id: "BulkPreview",
-    description: "What a bulk action would cover.",
+    description: "The tasks that a bulk action would act on.",
     examples: [
       {
         matched: 1_200,
@@ -99,7 +104,7 @@ const bulkPreview = z
 
 const startedBulk = z.strictObject({ bulkId: z.string(), matched: z.int() }).meta({
   id: "StartedBulk",
-  description: "A bulk action that has begun.",
+  description: "A bulk action that has started.",
   examples: [{ bulkId: "blk_019a8f6e", matched: 1_200 }],
 });
 
@@ -110,22 +115,22 @@ const bulk = z
     filter: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe("As it was asked for; null: tasks were named."),
-    matched: z.int().describe("How many tasks fitted when it was asked for."),
+      .describe("The filter of the request; null: the request had `ids`."),
+    matched: z.int().describe("Tasks that matched at the time of the request."),
     done: z.int(),
     failed: z.int().describe("Tasks that no longer existed."),
-    skipped: z.int().describe("Tasks that the action could not be applied to."),
+    skipped: z.int().describe("Tasks that a single request would refuse with 409."),
     state: z.enum(BULK_STATES),
-    by: z.string().nullable().describe("The id of the key that asked for it; null: there was none."),
+    by: z.string().nullable().describe("The id of the API key of the request; null: the request had none."),
   })
-  .meta({ id: "Bulk", description: "How far a bulk action is.", examples: [BULK_EXAMPLE] });
+  .meta({ id: "Bulk", description: "The progress of a bulk action.", examples: [BULK_EXAMPLE] });
 
 const tags = ["tasks"];
 const errorAnswers = errorAnswersWith({
   invalid_field:
-    "`filter` is empty and would cover every task: say which, for instance by `state` or `agentId`",
+    "`filter` is empty and would cover every task: select tasks, for instance by `state` or `agentId`",
   not_found: "bulk action not found",
-  conflict: "10 bulk actions run already, and no more may: wait until one has ended, or abort one",
+  conflict: "10 bulk actions run already, which is the limit: wait until one has ended, or abort one",
 });
 const params = z.strictObject({ id: z.string().describe("The id: `blk_…`.") });
 
@@ -134,7 +139,7 @@ export const startBulk = {
   tags,
   summary: "Cancel, retry or delete many tasks",
   description:
-    "Covers the tasks accepted before the request (`retry` and `delete`: ended before it), each at most once, in slices in the background. It goes on after a restart. With `dryRun` nothing changes, and the status is 200.",
+    "Acts on the tasks accepted before the request (`retry` and `delete`: ended before it), each at most once, in slices in the background. It continues after a restart. With `dryRun` nothing changes, and the status is 200.",
   body: bulkInput,
   response: {
     200: bulkPreview,
@@ -146,8 +151,8 @@ export const startBulk = {
 export const getBulk = {
   operationId: "getBulk",
   tags,
-  summary: "See how far a bulk action is",
-  description: "The newest 100 of a tenant that have ended are kept.",
+  summary: "Read the progress of a bulk action",
+  description: "The newest 100 ended bulk actions of a tenant are kept.",
   params,
   response: { 200: bulk, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -157,7 +162,7 @@ export const abortBulk = {
   tags,
   summary: "Abort a bulk action",
   description:
-    "It ends after the slice under way; what was done stays done. One that has ended stays as it is.",
+    "It ends after the current slice. Tasks that it has acted on stay as they are, and so does a bulk action that has ended.",
   params,
   response: { 200: bulk, ...errorAnswers("not_found", "storage_unavailable") },
 };

@@ -5,11 +5,9 @@ const check = z
   .strictObject({
     name: z
       .string()
-      .describe(
-        "What was looked at: `storage`, `clock`, `counters`, `schedules`, `rollups`, `audit`, `config`.",
-      ),
+      .describe("The check: `storage`, `clock`, `counters`, `schedules`, `rollups`, `audit`, `config`."),
     ok: z.boolean(),
-    summary: z.string().describe("What was found, in a sentence: also what is well."),
+    summary: z.string().describe("The result in a sentence."),
     findings: z.array(z.string()).describe("What is wrong, one sentence each, the first hundred."),
   })
   .meta({
@@ -47,9 +45,9 @@ data: {"ok":true,"checks":[]}
 export const getDoctor = {
   operationId: "getDoctor",
   tags: ["node"],
-  summary: "Look for what cannot be",
+  summary: "Check the stored data",
   description:
-    "Counts every counter anew and proves that every moment of every schedule has left a run since its last change, that the statistics over time add up, and that the chains of hashes of the audit log hold. Changes nothing. It looks at every row, in slices between which other work goes on, and stops when the connection is closed. A node examines once at a time: a request that comes meanwhile gets the same report. With `Accept: text/event-stream` it says how far it is: events `progress` `{check, done, total}`, and `report` or `error` at the end.",
+    "Checks the stored data, and changes nothing: recounts every counter, and checks that every due time of every schedule since its last change has a run, that the statistics over time add up, and that the hash chains of the audit log are valid. It reads every row in small steps, so that other work continues, and stops when the connection is closed. A node runs one check at a time: a second request gets the same report. With `Accept: text/event-stream` it reports progress: events `progress` `{check, done, total}`, and `report` or `error` at the end.",
   response: {
     200: {
       description: "What was found. Or how far it is, and then what was found, as events.",

@@ -8,7 +8,8 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   invalid_json: "send the body as JSON, with the header `content-type: application/json`",
   invalid_field: "unknown field `instructoin`: did you mean `instruction`?",
   unauthorized: "an API key is missing: send it as `Authorization: Bearer rota_…`",
-  forbidden: "a key of the role `viewer` may not do this: it takes `operator` or `admin`",
+  forbidden:
+    "the role `viewer` may not do this: use a key with the role `operator`, `tenant-admin` or `admin`",
   not_found: "task not found",
   method_not_allowed: "/tasks does not take PUT, only GET, HEAD, POST",
   conflict: "task is already done",

@@ -110,45 +110,52 @@ const eventPage = z
   .strictObject({
     events: z
       .array(
-        z.strictObject({ seq: z.int().describe("Its number: they go up."), ...event.shape }).meta({
-          id: "NumberedEvent",
-          description: "An event with its number.",
-          examples: [{ seq: 3, ...EVENT_EXAMPLE }],
-        }),
+        z
+          .strictObject({
+            seq: z.int().describe("The number of the event. Numbers increase."),
+            ...event.shape,
+          })
+          .meta({
+            id: "NumberedEvent",
+            description: "An event with its number.",
+            examples: [{ seq: 3, ...EVENT_EXAMPLE }],
+          }),
       )
       .readonly()
-      .describe("Oldest first with `after`, else newest first."),
+      .describe("Oldest first if the request has `after`, otherwise newest first."),
     count: z
       .int()
       .describe(
-        "Of this page: it ends earlier when its events are large (4 MiB), or when much of the log had to be looked at.",
+        "Events on this page. A page ends early if its events are large (4 MiB), or if few events of the log match.",
       ),
     next: z
       .int()
       .nullable()
-      .describe("Goes on: as `after` if that was given, else as `before`. Null on the last page."),
+      .describe(
+        "For the next page, send it as `after` if the request had `after`, otherwise as `before`. Null on the last page.",
+      ),
   })
   .meta({
     id: "EventPage",
-    description: "What has happened.",
+    description: "A page of stored events.",
     examples: [{ events: [{ seq: 3, ...EVENT_EXAMPLE }], count: 1, next: null }],
   });
 
 export const listEvents = {
   operationId: "listEvents",
   tags: ["events"],
-  summary: "List what has happened",
+  summary: "List stored events",
   description:
-    "A page of the events of the tenant: newest first, or with `after` oldest first. A page may be shorter than `limit`, even empty, while `next` is a number: the request looked at as much of the log as one may. Events are kept as long as tasks are, and go with them.",
+    "A page of the events of the tenant: newest first, or with `after` oldest first. A request reads a bounded part of the log, so a page may be short or empty before the end: continue until `next` is null. Events are kept as long as tasks.",
   querystring: z.strictObject({
     after: z
       .string()
       .exactOptional()
-      .describe("Those after the event of this number, oldest first; 0 for all there are."),
-    before: z.string().exactOptional().describe("Only those before the event of this number."),
-    type: z.string().exactOptional().describe("Only those of this type."),
+      .describe("Only events with a larger number, oldest first; 0: from the oldest stored one."),
+    before: z.string().exactOptional().describe("Only events with a smaller number."),
+    type: z.string().exactOptional().describe("Only events of this type."),
     taskId: z.string().exactOptional().describe("Only those of this task."),
-    limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+    limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
   }),
   response: { 200: eventPage, ...errorAnswers("storage_unavailable") },
 };

@@ -7,7 +7,7 @@ import { time } from "./time.ts";
 const role = z
   .enum(ROLES)
   .describe(
-    "`viewer` reads; `agent` hands in and reads the work of its agent; `operator` does all there is to do with the work of the tenant; `tenant-admin` does that and manages the keys of its tenant; `admin`, only in the tenant `default`, manages the installation.",
+    "`viewer` reads; `agent` submits and reads the work of its agent; `operator` reads and changes all work of the tenant; `tenant-admin` also manages the keys and the webhook secret of its tenant; `admin`, only in the tenant `default`, manages the installation.",
   );
 
 const keyInput = z
@@ -31,7 +31,7 @@ const keyInput = z
 
 export const createdKey = z.strictObject({ id: z.string(), key: z.string() }).meta({
   id: "CreatedKey",
-  description: "The key, which is shown this once and never again.",
+  description: "The key. It is shown only in this response.",
   examples: [{ id: "key_019a8f6e", key: "rota_qL0yW6n2s7TqW1b4M9x3Zr8vK5cJ0dHf6uEaGiPkXoY" }],
 });
 
@@ -81,9 +81,9 @@ const ownerQuery = z.strictObject({
 export const createKey = {
   operationId: "createKey",
   tags,
-  summary: "Make a key",
+  summary: "Create a key",
   description:
-    "The answer shows it this once: what is stored is its hash. 404 for a tenant that is not there, and for a `tenant-admin` any tenant but its own. 409 for a tenant that has 1000 keys.",
+    "Only this response shows the key: Rota stores a hash. 404 for an unknown tenant, and for a `tenant-admin` for any tenant but its own. 409 if the tenant has 1000 keys.",
   body: keyInput,
   response: {
     201: createdKey,
@@ -99,7 +99,7 @@ export const listKeys = {
   tags,
   summary: "List keys",
   description:
-    "Those of a tenant, the oldest first, without the keys themselves. A `tenant-admin` sees those of its own tenant, but no `admin` keys.",
+    "The keys of a tenant, oldest first, without the keys themselves. A `tenant-admin` sees the keys of its own tenant, but no `admin` keys.",
   querystring: ownerQuery,
   response: {
     200: keyList,
@@ -110,7 +110,7 @@ export const listKeys = {
 export const deleteKey = {
   operationId: "deleteKey",
   tags,
-  summary: "Take a key away",
+  summary: "Delete a key",
   description:
     "It is refused within a second, on every node, and streams that were opened with it end. 404 for a key of another tenant, unless that is named.",
   params,

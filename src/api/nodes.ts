@@ -14,24 +14,33 @@ const NODE_EXAMPLE = {
 
 const node = z
   .strictObject({
-    id: z.string().describe("New at each start, and when a node comes back after it was lost."),
-    version: z.string().nullable().describe("Of Rota; null: a version that did not say."),
-    startedAt: time.nullable().describe("When it joined under this id; null: its version did not say."),
-    lastSeenAt: time.describe("When it last renewed its lease, which it does every 5 s."),
+    id: z
+      .string()
+      .describe(
+        "The id of the node. It changes at each start, and when the node comes back after it was lost.",
+      ),
+    version: z
+      .string()
+      .nullable()
+      .describe("The version of Rota; null: an old version that does not report it."),
+    startedAt: time
+      .nullable()
+      .describe("When the node joined under this id; null: an old version that does not report it."),
+    lastSeenAt: time.describe("When the node last renewed its lease. It does so every 5 s."),
     lanes: z
       .array(
         z.strictObject({
           name: z.string(),
-          slots: z.int().describe("How many of its tasks the node runs at once."),
+          slots: z.int().describe("How many tasks of the lane the node can run at once."),
           running: z.int(),
         }),
       )
       .readonly()
-      .describe("Those that it can run, or runs something of, by name."),
+      .describe("The lanes that the node serves or has running tasks of, ordered by name."),
     state: z
       .enum(NODE_STATES)
       .describe(
-        "`alive`: it takes tasks and runs them. `draining`: it ends what it runs and takes nothing more. `lost`: it has not renewed for a whole lease (15 s) or was declared dead; other nodes take its tasks back, and then it leaves the list.",
+        "`alive`: the node takes and runs tasks. `draining`: it finishes its running tasks and takes no more. `lost`: it has not renewed its lease for 15 s, or was declared dead; other nodes requeue its tasks, then it is no longer listed.",
       ),
   })
   .meta({ id: "Node", description: "A process that runs tasks.", examples: [NODE_EXAMPLE] });
@@ -47,6 +56,6 @@ export const listNodes = {
   tags: ["node"],
   summary: "List nodes",
   description:
-    "The processes on this database that run tasks, with what each can run and runs. One whose scheduler is disabled is not listed.",
+    "The processes on this database that run tasks, with their slots and running tasks. A process whose scheduler is disabled is not listed.",
   response: { 200: nodeList, ...errorAnswers("storage_unavailable") },
 };

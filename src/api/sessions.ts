@@ -158,7 +158,8 @@ const sessionChanges = z
 
 export const deletedSession = z.strictObject({ deleted: z.literal(true) }).meta({
   id: "DeletedSession",
-  description: "What was set of the session is gone, and so is the session once none of its tasks is kept.",
+  description:
+    "The settings of the session are deleted. The session is listed until its last task is deleted.",
   examples: [{ deleted: true }],
 });
 
@@ -231,7 +232,7 @@ export const listSessions = {
   summary: "List sessions",
   description: "Newest first, a page at a time.",
   querystring: z.strictObject({
-    limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+    limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
     cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
   }),
   response: { 200: sessionPage, ...errorAnswers("storage_unavailable") },
@@ -251,7 +252,7 @@ export const updateSession = {
   tags,
   summary: "Change a session",
   description:
-    "What is left out stays, null takes it back. Also before its first message. A session that has settings stays until it is deleted; one more than the tenant's `maxSessions` is a 409.",
+    "Changes the fields that the body names; null resets a field to its default. Works before the first message, too. A session with settings stays until it is deleted. 409 if the tenant has `maxSessions` of them already.",
   params,
   body: sessionChanges,
   response: { 200: session, ...errorAnswers("conflict", "storage_unavailable") },
@@ -262,7 +263,7 @@ export const deleteSession = {
   tags,
   summary: "Delete a session",
   description:
-    "Forgets its settings, its context and its generation: the next message begins it anew. Its ended tasks stay as long as others do, and it is listed until the last of them goes. 409 while something of it runs or waits.",
+    "Deletes its settings, its context and its generation. Its ended tasks stay until their retention ends, and the session is listed until then. 409 while it has running or waiting tasks.",
   params,
   response: { 200: deletedSession, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
 };

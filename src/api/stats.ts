@@ -4,7 +4,9 @@ import { errorAnswersWith } from "./error.ts";
 
 const key = z
   .string()
-  .describe("The lane or the agent, `other` for all that have no series of their own, `all` with `by=none`.");
+  .describe(
+    "The lane or the agent; `other`: the sum of all without a series of their own; `all` with `by=none`.",
+  );
 const count = z.int();
 const milliseconds = z.int().describe("Milliseconds.");
 
@@ -16,7 +18,7 @@ const counts = z
   })
   .meta({
     id: "CountSeries",
-    description: "How often it happened, or how many tokens were used, in each step.",
+    description: "The number of events, or of tokens, in each step.",
     examples: [{ key: "tasks", metric: "done", points: [3, 0, 12] }],
   });
 
@@ -29,7 +31,7 @@ const spreads = z
         z
           .strictObject({ p50: milliseconds, p95: milliseconds, max: milliseconds })
           .nullable()
-          .describe("Null: no task started, or none ended."),
+          .describe("Null: no task started (`waitMs`) or ended (`runMs`) in this step."),
       )
       .readonly(),
   })
@@ -42,13 +44,13 @@ const spreads = z
 
 export const statsSeries = z
   .strictObject({
-    from: z.string().describe("RFC 3339: when the first point begins."),
+    from: z.string().describe("The start of the first step, RFC 3339."),
     step: z.int().describe("Seconds from one point to the next."),
     series: z.array(z.union([counts, spreads])).readonly(),
   })
   .meta({
     id: "StatsSeries",
-    description: "What happened, step by step: a series for each key and metric.",
+    description: "One series for each key and metric, with a point for each step.",
     examples: [
       {
         from: "2026-05-11T07:00:00Z",
@@ -68,21 +70,21 @@ const errorAnswers = errorAnswersWith({
 export const getStatsSeries = {
   operationId: "getStatsSeries",
   tags: ["scheduler"],
-  summary: "What happened over time",
-  description: `Of your tenant, over all nodes, a few seconds late at most. Minutes are kept for 48 hours, hours and days of UTC for 90 days. \`submitted\`, \`started\` (every attempt), \`done\`, \`failed\` and \`cancelled\` count events; \`waitMs\` is of first attempts, from when the task could start; \`runMs\` is of the attempt that ended with the task; \`tokens\` are those of all attempts, counted when the task ends. At most ${SERIES_POINTS_MAX} points, and ${SERIES_KEYS_MAX} keys beside \`other\`: the busiest. Costs a row for each point of a key.`,
+  summary: "Read statistics over time",
+  description: `Statistics of your tenant over all nodes, at most a few seconds late. Minutes are kept for 48 hours, hours and days of UTC for 90 days. \`submitted\`, \`started\` (every attempt), \`done\`, \`failed\` and \`cancelled\` count events; \`waitMs\` is of first attempts, from when the task could start; \`runMs\` is of the attempt that ended with the task; \`tokens\` are those of all attempts, counted when the task ends. At most ${SERIES_POINTS_MAX} points, and ${SERIES_KEYS_MAX} keys beside \`other\`: the busiest. Costs a row for each point of a key.`,
   querystring: z.strictObject({
     metrics: z
       .string()
       .exactOptional()
       .describe(
-        `Some of ${SERIES_METRICS.join(", ")}, with commas between; left out: submitted,started,done,failed.`,
+        `Some of ${SERIES_METRICS.join(", ")}, separated by commas; left out: submitted,started,done,failed.`,
       ),
     by: z.string().exactOptional().describe("`none`, `lane` or `agent`; left out: `none`."),
     from: z
       .string()
       .exactOptional()
-      .describe("RFC 3339: the step it lies in is the first; left out: 60 steps before `to`."),
-    to: z.string().exactOptional().describe("RFC 3339: steps that begin before it; left out: now."),
+      .describe("RFC 3339, rounded down to a whole step; left out: 60 steps before `to`."),
+    to: z.string().exactOptional().describe("RFC 3339, rounded up to a whole step; left out: now."),
     step: z.string().exactOptional().describe("60, 3600 or 86400 seconds; left out: 60."),
   }),
   response: { 200: statsSeries, ...errorAnswers("storage_unavailable") },

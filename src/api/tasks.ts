@@ -294,7 +294,7 @@ const taskQuery = z.strictObject({
     .describe(
       "`full` (default): whole tasks; `row`: what fits into a line of each, as `TaskRow` describes it.",
     ),
-  limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+  limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before, which had the same order."),
 });
 
@@ -447,7 +447,7 @@ const explanation = z
     position: z
       .int()
       .describe(
-        "Its place among its agent's tasks that could start, or among those that wait for its concurrency key; 0: it is none of them.",
+        "Its position among the ready tasks of its agent, or among the tasks that wait for its concurrency key; 0: it is in neither.",
       ),
     ahead: z.array(z.string()).readonly().describe("Those that go before it, in order, ten at most."),
     reasons: z
@@ -500,29 +500,30 @@ const LOG_EXAMPLE = { n: 1, at: "2026-03-08T12:00:01.005Z", level: "info" as con
 const taskLog = z
   .strictObject({
     taskId: z.string(),
-    attempt: z.int().nullable().describe("Whose lines they are; null: nothing was logged."),
+    attempt: z
+      .int()
+      .nullable()
+      .describe("The attempt that logged the lines; null: the task has no log lines."),
     lines: z
       .array(
         z.strictObject({
           n: z
             .int()
-            .describe(
-              "They go up by one within an attempt, from 1: where some are missing, they were dropped.",
-            ),
+            .describe("The number of the line within its attempt, from 1. Missing numbers were dropped."),
           at: time,
           level: z.enum(TASK_LOG_LEVELS),
-          text: z.string().describe("What was logged, then its fields as JSON; up to 4 KiB."),
+          text: z.string().describe("The message, then its fields as JSON; up to 4 KiB."),
         }),
       )
       .readonly()
       .describe("Oldest first."),
     count: z.int().describe("Of this page."),
-    dropped: z.int().describe("How many older lines of this attempt are no longer kept."),
-    next: z.int().nullable().describe("Goes on, as `after`; null: there are no more now."),
+    dropped: z.int().describe("How many older lines of this attempt are no longer stored."),
+    next: z.int().nullable().describe("Send it as `after` for the next lines; null: there are no more now."),
   })
   .meta({
     id: "TaskLog",
-    description: "What an executor logged while it worked on a task.",
+    description: "The log lines of an attempt.",
     examples: [
       { taskId: "tsk_019a8f6e", attempt: 1, lines: [LOG_EXAMPLE], count: 1, dropped: 0, next: null },
     ],
@@ -531,17 +532,17 @@ const taskLog = z
 export const getTaskLog = {
   operationId: "getTaskLog",
   tags,
-  summary: "Read what a task logged",
+  summary: "Read the log lines of a task",
   description:
-    "What its executor logged, and what a program wrote to stderr, oldest first. Of each of the last 5 attempts the last 2000 lines are kept, up to 256 KiB, as long as the task is. Lines are written within half a second.",
+    "Lines that the executor logged, and that a program wrote to stderr, oldest first. Rota stores the last 2000 lines (up to 256 KiB) of each of the last 5 attempts, as long as the task. Lines appear within half a second.",
   params: taskId,
   querystring: z.strictObject({
     attempt: z
       .string()
       .exactOptional()
       .describe("The number of the attempt; left out: the newest that logged something."),
-    after: z.string().exactOptional().describe("Those after the line of this number."),
-    limit: z.string().exactOptional().describe("How many at most: 1 to 2000, 500 unless given."),
+    after: z.string().exactOptional().describe("Only lines with a larger number."),
+    limit: z.string().exactOptional().describe("The most lines in the response: 1 to 2000 (default 500)."),
   }),
   response: { 200: taskLog, ...errorAnswers("not_found", "storage_unavailable") },
 };
@@ -585,7 +586,7 @@ export const retryTask = {
 
 const taskAgain = taskInput.nullish().meta({
   id: "TaskAgain",
-  description: "The whole task to be submitted in place of the kept one; left out: just like that one.",
+  description: "The whole new task; left out: a copy of the stored one.",
   examples: [{ agentId: "research", instruction: "And now?", llmConfig: { model: "small", apiKey: "…" } }],
 });
 
@@ -594,7 +595,7 @@ export const submitTaskAgain = {
   tags,
   summary: "Submit a task again",
   description:
-    "Makes a new task just like this one, or as the body says: then the body is the whole task. Its free-form fields may have the masks that `GET` shows. Such a field is copied from the stored task, unless anything else in it, or the `agentId`, has changed: then write the value. Dependencies are not copied.",
+    "Creates a new task: a copy of this one, or the task in the body. Free-form fields of the body may contain the masks that `GET` shows: such a field is copied from the stored task if the rest of the field and `agentId` are unchanged; otherwise write the value. Dependencies are not copied.",
   params: taskId,
   body: taskAgain,
   response: {

@@ -17,7 +17,7 @@ const limits = {
     `Schedules it has that are active or paused. Unless it is given: ${DEFAULT_MAX_SCHEDULES}, and none for the tenant \`default\`.`,
   ),
   maxSessions: bound.describe(
-    `Sessions that have settings, and so stay until they are deleted. Unless it is given: ${DEFAULT_MAX_SESSIONS}, and none for the tenant \`default\`.`,
+    `Sessions with settings, which stay until they are deleted. Default: ${DEFAULT_MAX_SESSIONS}, and none for the tenant \`default\`.`,
   ),
   maxStreams: bound.describe("Event and notification streams that are open, on each node."),
   maxAgents: z
@@ -116,11 +116,11 @@ export const rotatedWebhookSecret = z
     secret: z.string().describe("The new secret, in the form of Standard Webhooks. It is shown only here."),
     previousUntil: time
       .nullable()
-      .describe("Until when the secret before it signs as well. Null: there was none."),
+      .describe("Until then the previous secret signs as well. Null: there was none."),
   })
   .meta({
     id: "RotatedWebhookSecret",
-    description: "What signs the callbacks of a tenant from now on.",
+    description: "The new secret that signs the callbacks of a tenant.",
     examples: [
       {
         secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
@@ -141,7 +141,7 @@ const params = z.strictObject({ id: z.string().describe("The id of a tenant.") }
 export const createTenant = {
   operationId: "createTenant",
   tags,
-  summary: "Make a tenant",
+  summary: "Create a tenant",
   description: "Its work is seen by its own keys alone: make one with `POST /v1/keys` and its `tenantId`.",
   body: tenantInput,
   response: { 201: tenant, ...errorAnswers("conflict", "storage_unavailable") },
@@ -204,9 +204,9 @@ export const deleteTenant = {
 export const rotateWebhookSecret = {
   operationId: "rotateWebhookSecret",
   tags,
-  summary: "Make a new webhook secret",
+  summary: "Rotate the webhook secret",
   description:
-    "It signs the tenant's callbacks and requests of `http` executors, on all nodes within a second. The secret before it signs as well for 24 hours, so that receivers can be changed in between; an older one stops at once.",
+    "The secret signs the tenant's callbacks and the requests of `http` executors, on all nodes within a second. The previous secret signs as well for 24 hours: configure the new one in your receivers within that time. An older secret stops at once.",
   params,
   response: { 200: rotatedWebhookSecret, ...errorAnswers("not_found", "storage_unavailable") },
 };

@@ -16,25 +16,25 @@ const waitingReasons = z
     reasons: z
       .array(
         z.strictObject({
-          code: z
-            .enum(WAITING_CODES)
-            .describe("As in the explanation of a task, or `held_back`, or `other`."),
-          lane: z.string().exactOptional().describe("With what a lane holds."),
-          agentId: z.string().exactOptional().describe("With what holds the tasks of one agent."),
+          code: z.enum(WAITING_CODES).describe("A reason code of `explain`, or `held_back`, or `other`."),
+          lane: z.string().exactOptional().describe("The lane, where a lane holds the tasks."),
+          agentId: z.string().exactOptional().describe("The agent, where its limit holds the tasks."),
           count: z.int(),
         }),
       )
       .readonly()
-      .describe("Most first, fifty at most; the rest is `other`."),
-    total: z.int().describe("All tasks that wait."),
+      .describe(
+        "At most 50, the reason with the most tasks first. Tasks with other reasons are counted as `other`.",
+      ),
+    total: z.int().describe("All waiting tasks of the tenant."),
   })
   .meta({ id: "WaitingReasons", description: "Why work waits.", examples: [EXAMPLE] });
 
 export const getWaiting = {
   operationId: "getWaiting",
   tags: ["tasks"],
-  summary: "Ask why work waits",
+  summary: "Count waiting tasks by reason",
   description:
-    "All tasks of the tenant that wait, each counted once, by the first reason that holds it, as the node that is asked sees it. It is read from counters, however much waits. They do not tell apart what the explanation of a task does: what waits for its retry is counted as `not_before`; what its batch, its session or its concurrency key holds as `held_back`; what waits for a task that nobody knows as `waiting_for_task`; what was pre-empted by what holds it now.",
+    "Counts all waiting tasks of the tenant by the first reason that holds each, as the responding node sees it. The counts come from counters, so the request costs the same for any backlog. Some reasons are coarser than those of `explain`: a task that waits for its retry counts as `not_before`; one held by its batch, session or concurrency key as `held_back`; one that waits for an unknown task id as `waiting_for_task`; a pre-empted one by what holds it now.",
   response: { 200: waitingReasons, ...errorAnswers("storage_unavailable") },
 };

@@ -75,7 +75,7 @@ export const deliveryPage = z
 const deliveryQuery = z.strictObject({
   taskId: z.string().exactOptional().describe("Of this task."),
   status: z.string().exactOptional().describe("`pending`, `delivered` or `failed`."),
-  limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+  limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });
 

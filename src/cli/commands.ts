@@ -10,11 +10,11 @@ export interface CommandEntry {
   readonly load: () => Promise<Command>;
 }
 
-const RUN = "Run it:";
-const WORK = "Hand in work and follow it:";
-const SCHEDULE = "Do it at a time, or again and again:";
-const LOOK = "Look at it:";
-const ADMIN = "Look after who may do what:";
+const RUN = "Server:";
+const WORK = "Tasks and sessions:";
+const SCHEDULE = "Schedules:";
+const LOOK = "Monitoring:";
+const ADMIN = "Tenants and keys:";
 
 /** Every command there is, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
@@ -28,14 +28,14 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "demo",
     usage: "[options]",
-    description: "Run a server in memory with pretend agents at work, and watch it live.",
+    description: "Run a server in memory with demo agents, and watch it live.",
     group: RUN,
     load: async () => (await import("./demo.ts")).demoCommand(),
   },
   {
     name: "config",
     usage: "<command>",
-    description: "Check or show the configuration that a server would start with here.",
+    description: "Check or show the configuration of this directory.",
     group: RUN,
     load: async () => (await import("./config.ts")).configCommand(),
   },
@@ -49,7 +49,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "task",
     usage: "<id>",
-    description: "Show one task: what it asks for, what became of it, and every attempt.",
+    description: "Show one task: its input, its result, and every attempt.",
     group: WORK,
     load: async () => (await import("./task.ts")).taskCommand(),
   },
@@ -77,28 +77,28 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "bulk",
     usage: "<id>",
-    description: "Show how far an action on many tasks is, or abort it.",
+    description: "Show the progress of a bulk action, or abort it.",
     group: WORK,
     load: async () => (await import("./bulk.ts")).bulkCommand(),
   },
   {
     name: "say",
     usage: "<key> <text...>",
-    description: "Say something in a session: a conversation, named by any key.",
+    description: "Send a message to a session, a conversation with any key as its name.",
     group: WORK,
     load: async () => (await import("./say.ts")).sayCommand(),
   },
   {
     name: "stop",
     usage: "<key>",
-    description: "Stop what runs in a session.",
+    description: "Stop the running task of a session.",
     group: WORK,
     load: async () => (await import("./stop.ts")).stopCommand(),
   },
   {
     name: "schedule",
     usage: "<text...>",
-    description: "Have an agent told something at a time, or again and again.",
+    description: "Send a message to an agent at a time, or repeatedly.",
     group: SCHEDULE,
     load: async () => (await import("./schedule.ts")).scheduleCommand(),
   },
@@ -112,35 +112,35 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "runs",
     usage: "[command]",
-    description: "List what became of the moments of schedules, or show one run.",
+    description: "List the runs of schedules, or show one run.",
     group: SCHEDULE,
     load: async () => (await import("./runs.ts")).runsCommand(),
   },
   {
     name: "watch",
     usage: "[options]",
-    description: "Watch what happens, live.",
+    description: "Watch events live.",
     group: LOOK,
     load: async () => (await import("./watch.ts")).watchCommand(),
   },
   {
     name: "waiting",
     usage: "",
-    description: "Show why work waits: reasons, and how many tasks each holds.",
+    description: "Show why tasks wait: each reason with the number of tasks that it holds.",
     group: LOOK,
     load: async () => (await import("./waiting.ts")).waitingCommand(),
   },
   {
     name: "events",
     usage: "[options]",
-    description: "List what has happened.",
+    description: "List stored events.",
     group: LOOK,
     load: async () => (await import("./events.ts")).eventsCommand(),
   },
   {
     name: "stats",
     usage: "",
-    description: "Show how much waits, runs and was done.",
+    description: "Show how many tasks wait, run and are done; with --series, over time.",
     group: LOOK,
     load: async () => (await import("./stats.ts")).statsCommand(),
   },
@@ -154,7 +154,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "lanes",
     usage: "[command]",
-    description: "List lanes, say how much of one runs at once, or cancel what waits in it.",
+    description: "List lanes, set the concurrency of one, or cancel its waiting tasks.",
     group: LOOK,
     load: async () => (await import("./lanes.ts")).lanesCommand(),
   },
@@ -168,21 +168,21 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "nodes",
     usage: "",
-    description: "List the processes that run tasks, with what each can run and runs.",
+    description: "List the processes that run tasks, with their slots and running tasks.",
     group: LOOK,
     load: async () => (await import("./nodes.ts")).nodesCommand(),
   },
   {
     name: "deliveries",
     usage: "[command]",
-    description: "List what became of callbacks, show one, or send them again.",
+    description: "List webhook deliveries, show one, or send them again.",
     group: LOOK,
     load: async () => (await import("./deliveries.ts")).deliveriesCommand(),
   },
   {
     name: "me",
     usage: "",
-    description: "Show whose key this is, what it allows and who answers.",
+    description: "Show the role and tenant of the API key, and the responding node.",
     group: LOOK,
     load: async () => (await import("./me.ts")).meCommand(),
   },
@@ -190,7 +190,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: "doctor",
     usage: "",
     description:
-      "Look for what cannot be: moments of schedules that left no run, counters that are off, audit entries that were changed, clocks that disagree.",
+      "Check the stored data: due times without a run, wrong counters, changed audit entries, clocks that disagree.",
     group: LOOK,
     load: async () => (await import("./doctor.ts")).doctorCommand(),
   },
@@ -205,7 +205,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "keys",
     usage: "[command]",
-    description: "List API keys, make them, or take them away.",
+    description: "List, create or delete API keys.",
     group: ADMIN,
     load: async () => (await import("./keys.ts")).keysCommand(),
   },

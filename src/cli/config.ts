@@ -11,7 +11,7 @@ import { tableLines } from "./table.ts";
 /** `rota config`: what a server would be configured with. It talks to files, not to a server. */
 export function configCommand(): Command {
   return new Command("config")
-    .description("Check or show the configuration that a server would start with here.")
+    .description("Check or show the configuration of this directory.")
     .addCommand(withConfigFlags(new Command("check").description("Say whether it is right.")).action(check))
     .addCommand(
       withConfigFlags(

@@ -15,7 +15,7 @@ interface ListFlags extends PageFlags {
 /** `rota deliveries`: what became of callbacks. */
 export function deliveriesCommand(): Command {
   return new Command("deliveries")
-    .description("List what became of callbacks, show one, or send them again.")
+    .description("List webhook deliveries, show one, or send them again.")
     .addCommand(listCommand(), { isDefault: true })
     .addCommand(getCommand())
     .addCommand(resendCommand());

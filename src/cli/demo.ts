@@ -32,7 +32,7 @@ const WAITING_MAX = 40;
 /** `rota demo`: Rota at work, for whoever has never seen it. */
 export function demoCommand(): Command {
   return new Command("demo")
-    .description("Run a server in memory with pretend agents at work, and watch it live.")
+    .description("Run a server in memory with demo agents, and watch it live.")
     .option("--port <number>", `port to listen on (default: ${DEFAULT_PORT}, or a free one if it is taken)`)
     .option("--for <seconds>", "end by itself after so long")
     .option("--lines", "a line for each event, as when it is not written to a terminal")

@@ -8,7 +8,7 @@ import { openClient, type ServerFlags, withServerOptions } from "./server-option
 /** `rota doctor`: looks for what cannot be. */
 export function doctorCommand(): Command {
   const command = new Command("doctor").description(
-    "Look for what cannot be: moments of schedules that left no run, counters that are off, audit entries that were changed, clocks that disagree.",
+    "Check the stored data: due times without a run, wrong counters, changed audit entries, clocks that disagree.",
   );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const progress = new ProgressLine(process.stderr);

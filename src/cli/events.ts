@@ -6,7 +6,7 @@ import { given } from "./given.ts";
 import { print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 
-/** What is shown unless told. */
+/** The default of `--limit`. */
 const SHOWN = 20;
 
 interface EventsFlags extends ServerFlags {
@@ -17,14 +17,17 @@ interface EventsFlags extends ServerFlags {
   readonly limit?: string;
 }
 
-/** `rota events`: what has happened. */
+/** `rota events`: lists stored events. */
 export function eventsCommand(): Command {
   const command = new Command("events")
-    .description("List what has happened.")
-    .option("--type <type>", "only of this type, such as task.failed")
-    .option("--task <id>", "only of this task")
-    .option("--after <number>", "those after this event, 0 for all there are (default: the newest)")
-    .option("--before <number>", "only those before this event")
+    .description("List stored events.")
+    .option("--type <type>", "only events of this type, such as task.failed")
+    .option("--task <id>", "only events of this task")
+    .option(
+      "--after <number>",
+      "only events with a larger number, oldest first; 0: from the oldest (default: the newest)",
+    )
+    .option("--before <number>", "only events with a smaller number")
     .option("--limit <number>", `how many, 1000 at most (default: ${SHOWN})`);
   return withServerOptions(command).action(async (flags: EventsFlags) => {
     const { type, task, after, before, limit } = flags;
@@ -37,8 +40,8 @@ export function eventsCommand(): Command {
     }) as EventPageFilter & { readonly limit: number };
     const page = await readPage(openClient(flags), filter);
     if (flags.json) return printJson(page);
-    if (page.events.length === 0) return print("Nothing happened that fits.");
-    // What was read newest first is shown as it happened.
+    if (page.events.length === 0) return print("No stored event matches.");
+    // The newest line comes last, as in a log.
     const inOrder = filter.after === undefined ? page.events.toReversed() : page.events;
     for (const event of inOrder) print(eventLine(event));
     if (page.next !== null) {
@@ -47,7 +50,7 @@ export function eventsCommand(): Command {
   });
 }
 
-/** The server looks at so much of its log for one page: read on until the page is full, or the log ends. */
+/** The server reads a bounded part of its log for one page: continues until the page is full, or the log ends. */
 async function readPage(rota: RotaClient, filter: EventPageFilter & { readonly limit: number }) {
   const first = await rota.eventPage(filter);
   const events = [...first.events];

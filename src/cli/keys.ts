@@ -27,7 +27,7 @@ interface NewKeyFlags extends KeyFlags {
 /** `rota keys`: who may ask the server, and for what. */
 export function keysCommand(): Command {
   return new Command("keys")
-    .description("List API keys, make them, or take them away.")
+    .description("List, create or delete API keys.")
     .addCommand(listCommand(), { isDefault: true })
     .addCommand(createCommand())
     .addCommand(deleteCommand());
@@ -46,18 +46,18 @@ function listCommand(): Command {
 
 function createCommand(): Command {
   const command = new Command("create")
-    .description("Make a key, and print it: it is shown this once.")
+    .description("Create a key and print it. It is shown only this once.")
     .requiredOption("--role <role>", "what it allows: viewer, agent, operator, tenant-admin or admin")
-    .requiredOption("--name <name>", "whom it is for, to find it again")
-    .option("--agent <id>", "with --role agent: the only agent it is for")
-    .option("--expires <time>", "from when on it is refused: a span like 30d, or a time");
+    .requiredOption("--name <name>", "the program or person that uses it")
+    .option("--agent <id>", "with --role agent: the agent that the key may act for")
+    .option("--expires <time>", "when the key expires: a span like 30d, or a time");
   return withKeyOptions(command).action((flags: NewKeyFlags) =>
     withKeys(flags, async (keys) => {
       const created = await keys.create(newKey(flags));
       if (flags.json) return printJson(created);
       print(created.key);
       note(
-        `${created.id} is shown this once: keep it. Send it as "Authorization: Bearer …", or set ROTA_KEY.`,
+        `${created.id} was created. Store the key now: it is shown only this once. Send it as "Authorization: Bearer …", or set ROTA_KEY.`,
       );
     }),
   );

@@ -14,7 +14,7 @@ interface LaneFlags extends ServerFlags {
 /** `rota lanes`: how much of what runs at once. */
 export function lanesCommand(): Command {
   return new Command("lanes")
-    .description("List lanes, say how much of one runs at once, or cancel what waits in it.")
+    .description("List lanes, set the concurrency of one, or cancel its waiting tasks.")
     .addCommand(listCommand(), { isDefault: true })
     .addCommand(putCommand())
     .addCommand(clearCommand());

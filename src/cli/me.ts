@@ -7,7 +7,9 @@ import { sheetLines } from "./sheet.ts";
 
 /** `rota me`: whose key this is, and which server answers. */
 export function meCommand(): Command {
-  const command = new Command("me").description("Show whose key this is, what it allows and who answers.");
+  const command = new Command("me").description(
+    "Show the role and tenant of the API key, and the responding node.",
+  );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const client = openClient(flags);
     const me = await client.me();

@@ -9,7 +9,7 @@ import { shownAgo } from "./times.ts";
 /** `rota nodes`: the processes that run tasks. */
 export function nodesCommand(): Command {
   const command = new Command("nodes").description(
-    "List the processes that run tasks, with what each can run and runs.",
+    "List the processes that run tasks, with their slots and running tasks.",
   );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const list = await openClient(flags).nodes.list();

@@ -21,7 +21,7 @@ const PAGE_MAX = 100;
 /** `rota runs`: every due moment of schedules, and what became of it. */
 export function runsCommand(): Command {
   return new Command("runs")
-    .description("List what became of the moments of schedules, or show one run.")
+    .description("List the runs of schedules, or show one run.")
     .addCommand(listCommand(), { isDefault: true })
     .addCommand(showCommand());
 }

@@ -20,7 +20,7 @@ const FIELD_FLAGS = { agentId: "--agent", key: "<key>", message: "<text>" };
 /** `rota say KEY TEXT`: says something in a session, and waits for the answer if asked to. */
 export function sayCommand(): Command {
   const command = new Command("say")
-    .description("Say something in a session: a conversation, named by any key.")
+    .description("Send a message to a session, a conversation with any key as its name.")
     .argument("<key>", "the session: any text of up to 256 characters, like user:42")
     .argument("<text...>", "what is said; /stop and /stopall end what runs")
     .option("--agent <id>", "who is told (default: whoever was last, else index)")

@@ -20,7 +20,7 @@ interface NewScheduleFlags extends ServerFlags, ScheduleFlags {
 /** `rota schedule "WHEN: MESSAGE"`: has an agent told something at a time, or again and again. */
 export function scheduleCommand(): Command {
   const command = new Command("schedule")
-    .description("Have an agent told something at a time, or again and again.")
+    .description("Send a message to an agent at a time, or repeatedly.")
     .argument("<text...>", 'when, and what the agent is told: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
   const withOptions = withScheduleOptions(command, { isNew: true }).option(
     "--paused",

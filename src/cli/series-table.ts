@@ -3,11 +3,11 @@ import { oneLine } from "./display-text.ts";
 import { tableLines } from "./table.ts";
 import { shownSpan } from "./times.ts";
 
-/** So many of the last points are drawn. */
+/** How many of the last points are drawn. */
 const DRAWN_MAX = 60;
 const BARS = "▁▂▃▄▅▆▇█";
 
-/** What happened over time, for people: a line for each series. Durations are the 95th percentile. */
+/** Statistics over time as text, a line for each series. Durations are the 95th percentile. */
 export function seriesLines({ series }: StatsSeries, width?: number): string[] {
   if (series.length === 0) return ["Nothing happened in that time."];
   return tableLines(

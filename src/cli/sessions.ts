@@ -37,7 +37,7 @@ export function sessionsCommand(): Command {
   const command = new Command("sessions")
     .description("List sessions, or show, change or delete one.")
     .argument("[key]", "the session to show, or with one of the settings below to change")
-    .option("--delete", "forget what is set of it, and the session with the last of its tasks")
+    .option("--delete", "delete its settings and context; the session goes with its last task")
     .option("--agent <id>", "set: who its messages go to")
     .option("--lane <name>", "set: where they run")
     .option("--mode <mode>", "set: queue, followup or interrupt")

@@ -23,7 +23,7 @@ interface StatsFlags extends ServerFlags {
 /** `rota stats`: how much waits, runs and was done; with `--series`, over time. */
 export function statsCommand(): Command {
   const command = new Command("stats")
-    .description("Show how much waits, runs and was done.")
+    .description("Show how many tasks wait, run and are done; with --series, over time.")
     .option(
       "--series [metrics]",
       "show it over time: submitted,started,done,failed,cancelled,tokens,waitMs,runMs",

@@ -10,7 +10,7 @@ interface StopFlags extends ServerFlags {
 /** `rota stop KEY`: ends what a session does. */
 export function stopCommand(): Command {
   const command = new Command("stop")
-    .description("Stop what runs in a session.")
+    .description("Stop the running task of a session.")
     .argument("<key>", "the session")
     .option(
       "--all",

@@ -22,7 +22,7 @@ export function submitCommand(): Command {
     .option("--action <name>", "what to do in a browser tab")
     .option("--payload <json>", "any JSON, for an executor of yours")
     .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags count over it")
-    .option("--again <taskId>", "a task just like this one, with its secrets; flags count over it")
+    .option("--again <taskId>", "copy this task, secrets included; other flags replace its fields")
     .option("--agent <id>", "who does it (default: index)")
     .option("--tab <id>", "with --action: the tab")
     .option("--ref <ref>", "with --action: the element, by its reference")
@@ -65,7 +65,7 @@ function submitNew(rota: RotaClient, input: SubmitInput): Submit {
   return (options) => rota.tasks.submit(input, options);
 }
 
-/** The task as it was; what the flags say takes the place of that. */
+/** The stored task, with the fields of the flags replaced. */
 async function submitAgain(rota: RotaClient, taskId: string, changes: SubmitInput): Promise<Submit> {
   if (Object.keys(changes).length === 0)
     return (options) => rota.tasks.submitAgain(taskId, undefined, options);

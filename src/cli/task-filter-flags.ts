@@ -17,7 +17,7 @@ export interface TaskFilterFlags {
   readonly to?: string;
 }
 
-/** Which tasks: for lists and for actions on many. */
+/** Flags that select tasks, for lists and bulk actions. */
 export function withTaskFilterOptions(command: Command): Command {
   return command
     .option("--agent <id>", "of this agent")
@@ -27,12 +27,12 @@ export function withTaskFilterOptions(command: Command): Command {
     .option("--session <key>", "of this session")
     .option("--lane <name>", "in this lane")
     .option("--schedule <id>", "of this schedule")
-    .option("-q, --query <text>", "with this id or its beginning, of this batch, or with this key in a batch")
+    .option("-q, --query <text>", "with this id or beginning of an id, batch id, or key in a batch")
     .option("--from <when>", "created then or later: a time, or a span back from now like 2h")
     .option("--to <when>", "created before that");
 }
 
-/** What is wrong with a value the server says, in its own words. */
+/** Values are not checked here: the server refuses wrong ones with a message. */
 export function toTaskFilter(flags: TaskFilterFlags): BulkFilter {
   const { agent, state, priority, batch, session, lane, schedule, query, from, to } = flags;
   const now = Date.now();

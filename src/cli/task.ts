@@ -16,11 +16,11 @@ interface TaskFlags extends ServerFlags {
 /** `rota task ID`: everything there is to know of one task. */
 export function taskCommand(): Command {
   const command = new Command("task")
-    .description("Show one task: what it asks for, what became of it, and every attempt.")
+    .description("Show one task: its input, its result, and every attempt.")
     .argument("<id>", "the task's id: tsk_…")
-    .option("--why", "say what holds it, who is ahead, and since when")
-    .option("--logs", "show what was logged while it ran, of the newest attempt that logged something")
-    .option("--attempt <number>", "with --logs: of this attempt");
+    .option("--why", "explain why it waits: what holds it, since when, and the tasks ahead of it")
+    .option("--logs", "show the log lines of the newest attempt that has any")
+    .option("--attempt <number>", "with --logs: the number of the attempt");
   return withServerOptions(command).action(async (id: string, flags: TaskFlags) => {
     if (flags.why) return explain(id, flags);
     if (flags.logs) return showLog(id, flags);
@@ -42,7 +42,7 @@ async function showLog(id: string, flags: TaskFlags): Promise<void> {
   const attempt = flags.attempt === undefined ? {} : { attempt: numberFlag(flags.attempt) as number };
   const log = await tasks.logs(id, { ...attempt, limit: TASK_LOG_MAX.lines });
   if (flags.json) return printJson(log);
-  if (log.attempt === null) return note("Nothing was logged.");
+  if (log.attempt === null) return note("The task has no log lines.");
   if (log.dropped > 0) note(`${log.dropped} older lines are no longer kept.`);
   for (const { at, level, text } of log.lines) print(`${at}  ${level.padEnd(5)}  ${oneLine(text)}`);
 }

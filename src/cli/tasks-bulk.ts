@@ -6,7 +6,7 @@ import { print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { type TaskFilterFlags, toTaskFilter, withTaskFilterOptions } from "./task-filter-flags.ts";
 
-/** How often a bulk action is looked at that is waited for. */
+/** How often the progress of a bulk action is polled. */
 const LOOK_MS = 500;
 
 interface BulkFlags extends ServerFlags, TaskFilterFlags {
@@ -16,9 +16,9 @@ interface BulkFlags extends ServerFlags, TaskFilterFlags {
 }
 
 const DESCRIPTIONS: Readonly<Record<BulkAction, string>> = {
-  cancel: "Cancel all tasks that fit, waiting or running.",
-  retry: "Put all failed or cancelled tasks that fit back into the queue.",
-  delete: "Delete all tasks that fit and have ended.",
+  cancel: "Cancel all tasks that match, waiting or running.",
+  retry: "Put all failed or cancelled tasks that match back into the queue.",
+  delete: "Delete all ended tasks that match.",
 };
 
 const PAST: Readonly<Record<BulkAction, string>> = {
@@ -27,11 +27,11 @@ const PAST: Readonly<Record<BulkAction, string>> = {
   delete: "deleted",
 };
 
-/** `rota tasks cancel`, `rota tasks retry` and `rota tasks delete`: one action on all tasks that fit. */
+/** `rota tasks cancel`, `rota tasks retry` and `rota tasks delete`: one bulk action on all tasks that match. */
 export function bulkTasksCommand(action: BulkAction): Command {
   const command = withTaskFilterOptions(new Command(action).description(DESCRIPTIONS[action]))
     .option("--limit <number>", "how many at most (default: 100000)")
-    .option("--dry-run", "only say how many it would cover")
+    .option("--dry-run", "only count the tasks that match")
     .option("--no-wait", "do not wait until it is done");
   return withServerOptions(command).action(async (flags: BulkFlags) => {
     const { bulks } = openClient(flags);
@@ -58,19 +58,22 @@ function showPreview(preview: BulkPreview, { json }: ServerFlags): void {
 
 function previewLines({ matched, capped, sample }: BulkPreview): string[] {
   return [
-    `${capped ? "more than " : ""}${matched} ${matched === 1 ? "task fits" : "tasks fit"}`,
+    `${capped ? "more than " : ""}${matched} ${matched === 1 ? "task matches" : "tasks match"}`,
     ...sample.map(({ taskId, agentId, state }) => `  ${taskId}  ${agentId}  ${state}`),
     ...(matched > sample.length ? [`  and ${matched - sample.length} more`] : []),
   ];
 }
 
-/** How far a bulk action is, in a line. */
+/** The progress of a bulk action in one line. */
 export function showBulk(bulk: Bulk, { json }: ServerFlags): void {
   if (json) printJson(bulk);
   else print(bulkLine(bulk));
 }
 
 function bulkLine({ bulkId, action, state, matched, done, skipped, failed }: Bulk): string {
-  const rest = [...(skipped > 0 ? [`${skipped} skipped`] : []), ...(failed > 0 ? [`${failed} gone`] : [])];
+  const rest = [
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(failed > 0 ? [`${failed} no longer existed`] : []),
+  ];
   return `${bulkId} ${state}: ${[`${done} of ${matched} ${PAST[action]}`, ...rest].join(", ")}`;
 }

@@ -35,8 +35,8 @@ export function tenantsCommand(): Command {
     .addCommand(getCommand())
     .addCommand(createCommand())
     .addCommand(updateCommand())
-    .addCommand(switchCommand("disable", "Let nothing of tenants start or fire any more."))
-    .addCommand(switchCommand("enable", "Let the work of disabled tenants go on."))
+    .addCommand(switchCommand("disable", "Stop starting tasks and firing schedules of tenants."))
+    .addCommand(switchCommand("enable", "Resume the work of disabled tenants."))
     .addCommand(deleteCommand())
     .addCommand(rotateSecretCommand());
 }
@@ -72,7 +72,7 @@ function createCommand(): Command {
 
 function updateCommand(): Command {
   const command = new Command("update")
-    .description("Change a tenant; what is not named stays.")
+    .description("Change the given fields of a tenant.")
     .argument("<id>", "the tenant's id")
     .option("--name <name>", "what it is called");
   return withServerOptions(withLimitOptions(command)).action(async (id: string, flags: TenantFlags) => {
@@ -107,7 +107,7 @@ function deleteCommand(): Command {
 
 function rotateSecretCommand(): Command {
   const command = new Command("rotate-secret")
-    .description("Make a new secret that signs a tenant's webhooks; it is shown only this once.")
+    .description("Create a new secret that signs a tenant's webhooks. It is shown only this once.")
     .argument("<id>", "the tenant's id");
   return withServerOptions(command).action(async (id: string, flags: ServerFlags) => {
     const rotated = await openClient(flags).tenants.rotateWebhookSecret(id);
@@ -121,8 +121,10 @@ function printSecret({ secret, previousUntil }: RotatedWebhookSecret): void {
   const previous =
     previousUntil === null
       ? ""
-      : ` The one before it signs too until ${shownMoment(previousUntil, Date.now())}.`;
-  note(`It is shown this once: give it to those who verify the tenant's webhooks.${previous}`);
+      : ` The previous secret signs as well until ${shownMoment(previousUntil, Date.now())}.`;
+  note(
+    `Store the secret now: it is shown only this once. Configure it in every receiver of the tenant's webhooks.${previous}`,
+  );
 }
 
 function withLimitOptions(command: Command): Command {

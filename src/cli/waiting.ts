@@ -5,15 +5,15 @@ import { lineWidth, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { tableLines } from "./table.ts";
 
-/** `rota waiting`: why work waits. */
+/** `rota waiting`: shows why tasks wait. */
 export function waitingCommand(): Command {
   const command = new Command("waiting").description(
-    "Show why work waits: reasons, and how many tasks each holds.",
+    "Show why tasks wait: each reason with the number of tasks that it holds.",
   );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const waiting = await openClient(flags).waiting();
     if (flags.json) return printJson(waiting);
-    if (waiting.total === 0) return print("Nothing waits.");
+    if (waiting.total === 0) return print("No task waits.");
     for (const line of reasonsTable(waiting.reasons)) print(line);
     print(`${waiting.total} in all`);
   });

@@ -62,7 +62,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
   readonly #params: WatchConfigParams;
   config: Config;
   /** What the log was told of what cannot change while the server listens. */
-  #told: Pick<Config, (typeof FIXED)[number]>;
+  #logged: Pick<Config, (typeof FIXED)[number]>;
   #fault: string | null = null;
   /** Whether somebody waits to hear of the next look, and of the one under way. */
   #asked = false;
@@ -71,7 +71,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
   constructor(params: WatchConfigParams) {
     this.#params = params;
     this.config = params.config;
-    this.#told = params.config;
+    this.#logged = params.config;
   }
 
   answerNextLook(): void {
@@ -117,13 +117,13 @@ class ServedConfig implements Reloadable<LoadedConfig> {
   #tellOfFixed(wanted: Config): void {
     const { config, log } = this.#params;
     for (const name of FIXED) {
-      const isTold = isDeepStrictEqual(wanted[name], this.#told[name]);
-      if (isTold || isDeepStrictEqual(wanted[name], config[name])) continue;
+      const isLogged = isDeepStrictEqual(wanted[name], this.#logged[name]);
+      if (isLogged || isDeepStrictEqual(wanted[name], config[name])) continue;
       log.warn(
         { needsRestart: [name] },
         `\`${name}\` changed, which takes effect when Rota is started again`,
       );
     }
-    this.#told = wanted;
+    this.#logged = wanted;
   }
 }

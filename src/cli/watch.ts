@@ -24,7 +24,7 @@ interface WatchFlags extends ServerFlags {
 /** `rota watch`: what happens, live. */
 export function watchCommand(): Command {
   const command = new Command("watch")
-    .description("Watch what happens, live.")
+    .description("Watch events live.")
     .option("--agent <id>", "only what concerns this agent")
     .option("--batch <id>", "only what concerns this batch")
     .option("--session <key>", "only what concerns this session")

@@ -31,7 +31,7 @@ export class HttpBulks implements Bulks {
   }
 }
 
-/** What cannot be an id would lead to another route, so it is not asked for. */
+/** A text that cannot be an id would lead to another route, so no request is sent. */
 function bulkPath(bulkId: string): string {
   if (!looksLikeTaskId(bulkId)) throw new RotaError("not_found", "bulk action not found");
   return `/v1/bulk/${bulkId}`;

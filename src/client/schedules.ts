@@ -103,7 +103,7 @@ interface ShownSchedule {
   readonly scheduled_task: ScheduledTask;
 }
 
-/** What cannot be an id would lead to another route, so it is not asked for. */
+/** A text that cannot be an id would lead to another route, so no request is sent. */
 function schedulePath(id: number): string {
   if (!isSerialId(id)) throw new RotaError("not_found", "schedule not found");
   return `/v1/schedules/${id}`;

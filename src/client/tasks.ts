@@ -142,7 +142,7 @@ function hasKey(input: SubmitInput | null | undefined): boolean {
 /** Routes that lie where a task's would. */
 const NOT_TASKS: readonly string[] = ["batch", "batches", "bulk", "events", "stats"];
 
-/** What cannot be an id would lead to another route, so it is not asked for. */
+/** A text that cannot be an id would lead to another route, so no request is sent. */
 function taskPath(taskId: string): string {
   if (!looksLikeTaskId(taskId) || NOT_TASKS.includes(taskId)) {
     throw new RotaError("not_found", "task not found");

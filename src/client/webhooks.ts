@@ -25,7 +25,7 @@ export class HttpWebhooks implements Webhooks {
   }
 }
 
-/** What cannot be an id would lead to another route, so it is not asked for. */
+/** A text that cannot be an id would lead to another route, so no request is sent. */
 function deliveryPath(deliveryId: string): string {
   if (!/^[\w-]{1,100}$/.test(deliveryId)) throw new RotaError("not_found", "delivery not found");
   return `/v1/webhooks/deliveries/${deliveryId}`;

@@ -4,5 +4,5 @@ import { numberIn, section } from "./option-kinds.ts";
 export const audit = section({
   retentionDays: numberIn({ min: 1, max: 36_500, unit: "days" })
     .default(90)
-    .describe("How long it is kept who did what with which key."),
+    .describe("How long entries of the audit log are kept."),
 });

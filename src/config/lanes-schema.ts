@@ -25,9 +25,9 @@ const tasksLane = z
 export const lanes = lanesWith({
   main: lane
     .prefault(DEFAULT_LANES.main)
-    .describe("Messages, and whatever names a lane that does not exist."),
-  subagent: lane.prefault(DEFAULT_LANES.subagent).describe("Yours to use."),
-  team: lane.prefault(DEFAULT_LANES.team).describe("Yours to use."),
+    .describe("Messages, and tasks that name a lane that does not exist."),
+  subagent: lane.prefault(DEFAULT_LANES.subagent).describe("Used only by tasks and agents that name it."),
+  team: lane.prefault(DEFAULT_LANES.team).describe("Used only by tasks and agents that name it."),
   cron: lane.prefault(DEFAULT_LANES.cron).describe("Runs of schedules."),
 });
 

@@ -392,14 +392,21 @@ test.each(["", "/rota", "/apps/rota-1.x"])("a base path can be %j", (basePath) =
   expect(load({ file: JSON.stringify({ server: { basePath } }) }).config.server.basePath).toBe(basePath);
 });
 
-test.each([[true], [0], [11], [1.5], [[]], [["proxy.internal"]], [["10.0.0.0/33"]], [{ hops: 1 }], [null]])(
+test.each([[true], [0], [11], [1.5], [[]], [{ hops: 1 }], [null]])(
   "proxies cannot be trusted by %j",
   (trustProxy) => {
     expect(() => load({ file: JSON.stringify({ server: { trustProxy } }) })).toThrow(
-      '`server.trustProxy` must be false, how many proxies are in front of Rota (1 to 10), or their addresses and networks, like ["127.0.0.1", "10.0.0.0/8"]',
+      '`server.trustProxy` must be false, the number of proxies in front of Rota (1 to 10), or an array of their addresses and networks, like ["127.0.0.1", "10.0.0.0/8"]',
     );
   },
 );
+
+test.each([["proxy.internal"], ["10.0.0.0/33"], [5]])("a trusted proxy cannot be %j", (entry) => {
+  const trustProxy = ["127.0.0.1", entry];
+  expect(() => load({ file: JSON.stringify({ server: { trustProxy } }) })).toThrow(
+    `\`server.trustProxy.1\` must be an address ("127.0.0.1") or a network ("10.0.0.0/8"), not ${JSON.stringify(entry)}`,
+  );
+});
 
 test.each([
   ["false", false],

@@ -6,6 +6,6 @@ export const log = section({
   level: oneOf(LOG_LEVELS)
     .default("info")
     .describe(
-      "How much the log says: `warn` has failed attempts and callbacks, `info` also what the server does, `debug` everything, `silent` nothing.",
+      "Log level: `warn` logs failed attempts and callbacks, `info` also what the server does, `debug` everything, `silent` nothing.",
     ),
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { OUTBOUND_TARGET_FORMS, parseOutboundTarget } from "../model/outbound-target.ts";
 import { dotted, must, section } from "./option-kinds.ts";
 
-// The value may be a URL with a password, so that the sentence does not repeat it.
+// The message does not repeat the value: it may be a URL with a password.
 const allowedTarget = z
   .string({ error: ({ path }) => `\`${dotted(path)}\` must be ${OUTBOUND_TARGET_FORMS}` })
   .refine((entry) => parseOutboundTarget(entry) !== null, {
@@ -18,10 +18,12 @@ export const targets = z
   )
   .default([]);
 
-/** What callbacks, and executors that were given over HTTP, may call. */
+/** Which hosts callbacks, and executors of agents made over HTTP, may call. */
 export const outbound = section({
   allow: targets.describe(
-    "What callbacks, and agents made over HTTP, may call although it is not public: hosts (`hooks.internal`, `*.example.internal`), addresses and networks (`10.0.0.0/8`).",
+    "Private targets that callbacks, and agents made over HTTP, may call: hosts (`hooks.internal`, `*.example.internal`), addresses and networks (`10.0.0.0/8`).",
   ),
-  deny: targets.describe("What they never call, public or not, whatever `outbound.allow` says."),
+  deny: targets.describe(
+    "Targets that they must not call, public ones included. `deny` wins over `outbound.allow`.",
+  ),
 });

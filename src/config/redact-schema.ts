@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { dotted, must } from "./option-kinds.ts";
 
-/** Each is looked for in every text that is shown. */
+/** Rota searches every text that it shows for each name. */
 const NAMES_MAX = 100;
 const NAME = /^[^\p{Cc}]{1,128}$/u;
 
-/** The names of what is secret in tasks, whoever submits them. */
+/** Names of fields of tasks whose values are secret, in all tenants. */
 export const redact = z
   .preprocess(
     // A variable is easier to write without brackets and quotes.
@@ -18,7 +18,7 @@ export const redact = z
   )
   .default([])
   .describe(
-    "Names of fields whose values are masked as `…` wherever they are shown, in any case and at any depth of `params`, `payload`, `metadata`, `llmConfig`, results and errors.",
+    "Names of fields whose values are shown as `…`, at any depth of `params`, `payload`, `metadata`, `llmConfig` and results, and in errors. Upper and lower case do not matter.",
   );
 
 function nameFault({ path }: { readonly path?: PropertyKey[] | undefined }): string {

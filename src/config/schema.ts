@@ -40,14 +40,16 @@ const scheduler = section({
   maxQueueSize: numberIn(COUNT)
     .default(1_000)
     .describe(
-      "Waiting tasks of one tenant, unless its `limits.maxQueued` says otherwise; one more is rejected.",
+      "Waiting tasks of one tenant, unless it has a `limits.maxQueued`; a task beyond it is rejected.",
     ),
   maxQueueSizeTotal: numberIn(COUNT)
     .exactOptional()
     .describe(
-      "Waiting tasks of all enabled tenants; one more is rejected, and once a second enabled tenant exists one alone gets no further than half of it. The larger of 100000 and twice `maxQueueSize` when left out.",
+      "Waiting tasks of all enabled tenants; a task beyond it is rejected. Once a second enabled tenant exists, each tenant gets at most half. Left out: the larger of 100000 and twice `maxQueueSize`.",
     ),
-  maxPerAgent: numberIn(COUNT).default(100).describe("Waiting tasks of one agent; one more is rejected."),
+  maxPerAgent: numberIn(COUNT)
+    .default(100)
+    .describe("Waiting tasks of one agent; a task beyond it is rejected."),
   maxInflight: numberIn(COUNT).default(20).describe("Running tasks of the lane `tasks`, over all nodes."),
   maxPerAgentInflight: numberIn(COUNT)
     .default(10)
@@ -55,21 +57,21 @@ const scheduler = section({
   workerCount: numberIn(COUNT).default(4).describe("Running tasks of the lane `tasks` in this process."),
   agingSec: numberIn(AGING)
     .default(0)
-    .describe("How long a task waits to be lifted by one step of priority; 0: it never is."),
+    .describe("A waiting task gains one step of priority each time it has waited this long; 0: never."),
   noExecutorSec: numberIn(NO_EXECUTOR)
     .default(60)
     .describe(
-      "How long a queued task waits for an executor that no live node has, where its agent has none of its own; then it fails. 0: at once.",
+      "How long a task stays queued if its agent has no executor of its own and no live node has one for its kind. Then it fails; 0: at once.",
     ),
   maxLost: numberIn({ min: 1, max: 1_000 })
     .default(5)
     .describe(
-      "How often the process that runs a task may die with it; then the task fails, whatever its retries. After the second time it runs alone in its process.",
+      "How often a process may die while it runs the same task. Then the task fails, even with retries left. After the second time it runs alone in its process.",
     ),
   maxRunningBytes: numberIn({ min: 0, max: 2 ** 40, unit: "bytes" })
     .default(256 * MIB)
     .describe(
-      "What the running tasks of this process may hold in memory; above it the process starts no further task. 0: any number.",
+      "Memory that the running tasks of this process may hold; beyond it the process starts no further task. 0: no bound.",
     ),
   resultTTLSec: numberIn({ ...SECONDS, min: 1 })
     .exactOptional()
@@ -134,7 +136,7 @@ export const configSchema = section({
     .describe("Where tasks are kept: `sqlite:FILE`, `sqlite::memory:` or `postgres://…`."),
   storageWaitSec: numberIn({ ...SECONDS, integer: false })
     .default(60)
-    .describe("How long a PostgreSQL that is not up yet is waited for at the start; 0: not at all."),
+    .describe("How long Rota waits at the start for a PostgreSQL that is not up yet; 0: not at all."),
   scheduler: scheduler.prefault({}),
   lanes: lanes.prefault({}),
   sessions: sessions.prefault({}),

@@ -1,24 +1,34 @@
 import { z } from "zod";
+import { quoted } from "../model/field-checks.ts";
 import { parseOutboundTarget } from "../model/outbound-target.ts";
-import { must, numberIn, section } from "./option-kinds.ts";
+import { dotted, must, numberIn, section } from "./option-kinds.ts";
 
 const RATE = { min: 1, max: 1_000_000 } as const;
 
-/** An address or a name, without a port: what listens says by itself whether this machine has it. */
+/** An address or a name, without a port. Whether this machine has it shows when the server starts to listen. */
 const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
 const hostError = must('be an address of this machine, like "127.0.0.1" or "0.0.0.0", or its name');
 
-/** What a proxy may call it: letters, digits and `-._~`, no slash at the end. */
+/** Letters, digits and `-._~`, no slash at the end. */
 const BASE_PATH = /^(?:(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,8})?$/;
 const basePathError = must('be a path without a slash at the end, like "/rota", or empty');
 
 const HOPS_MAX = 10;
 const PROXIES_MAX = 100;
-const trustProxyError = must(
-  `be false, how many proxies are in front of Rota (1 to ${HOPS_MAX}), or their addresses and networks, like ["127.0.0.1", "10.0.0.0/8"]`,
+const trustProxyForms = must(
+  `be false, the number of proxies in front of Rota (1 to ${HOPS_MAX}), or an array of their addresses and networks, like ["127.0.0.1", "10.0.0.0/8"]`,
 );
 
-/** Whose `X-Forwarded-For` is believed. `true` would believe everybody's, and so nobody's. */
+/** Names the first entry that is neither an address nor a network. */
+function trustProxyError(fault: Parameters<typeof trustProxyForms>[0]): string {
+  const { input, path } = fault;
+  const wrong = Array.isArray(input) ? input.findIndex((entry) => !isNetwork(entry)) : -1;
+  if (!Array.isArray(input) || wrong === -1) return trustProxyForms(fault);
+  const entry = `${dotted(path)}.${wrong}`;
+  return `\`${entry}\` must be an address ("127.0.0.1") or a network ("10.0.0.0/8"), not ${quoted(input[wrong])}`;
+}
+
+/** Which proxies may set `X-Forwarded-For`. `true` is refused: any caller could then choose its own address. */
 const trustProxy = z
   .preprocess(
     // A variable is easier to write without brackets and quotes.
@@ -27,8 +37,8 @@ const trustProxy = z
   )
   .default(false)
   .describe(
-    "Whose `X-Forwarded-For` says where requests come from, for the audit log: that of so many proxies in front of Rota, or of those at these " +
-      "addresses and networks (`10.0.0.0/8`). False: nobody's.",
+    "Which `X-Forwarded-For` the audit log takes the caller's address from: the number of proxies in front of Rota, or their addresses and " +
+      "networks (`10.0.0.0/8`). False: none; the address is that of the connection.",
   );
 
 function isTrustedProxies(value: unknown): boolean {
@@ -42,14 +52,14 @@ function isNetwork(entry: unknown): boolean {
   return typeof entry === "string" && parseOutboundTarget(entry)?.kind === "network";
 }
 
-/** Where requests come in, and how many. */
+/** The HTTP server: its address, and its rate limits. */
 export const server = section({
   host: z
     .string({ error: hostError })
     .regex(HOST, { error: hostError })
     .default("127.0.0.1")
     .describe(
-      "The address to listen on. Beyond `127.0.0.1`, `localhost` and `::1`, which only this machine reaches, it takes an API key to start.",
+      "The address to listen on. On any address but `127.0.0.1`, `localhost` and `::1`, Rota starts only if there is an API key.",
     ),
   port: numberIn({ min: 0, max: 65_535 })
     .default(7682)
@@ -59,18 +69,18 @@ export const server = section({
     .regex(BASE_PATH, { error: basePathError })
     .default("")
     .describe(
-      "Where a reverse proxy has Rota, like `/rota`: it answers there as well as at `/`, and the dashboard works below it.",
+      "The path at which a reverse proxy serves Rota, like `/rota`. Rota responds there as well as at `/`.",
     ),
   trustProxy,
   rateLimit: section({
     perSecond: numberIn(RATE)
       .default(100)
-      .describe("How many requests a second each API key may make; one that costs more counts as several."),
-    burst: numberIn(RATE).default(200).describe("How many of them at once, after a while without any."),
+      .describe("Requests per second of each API key. An expensive request counts as several."),
+    burst: numberIn(RATE).default(200).describe("Requests that an API key may make at once after a pause."),
     maxExpensive: numberIn({ min: 1, max: 1_000 })
       .default(4)
       .describe(
-        "How many expensive requests of one API key run at once, like pages of 500 rows and previews of 200 due times.",
+        "Expensive requests of one API key that run at once on each node: pages of 500 rows and more, previews of 200 due times and more.",
       ),
   }).prefault({}),
 });

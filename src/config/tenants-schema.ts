@@ -6,6 +6,6 @@ export const tenants = section({
   maxLaneShare: numberIn({ min: 0.01, max: 1, integer: false })
     .default(DEFAULT_MAX_LANE_SHARE)
     .describe(
-      "Part of a lane's slots that one tenant may hold once a second enabled tenant exists, whether or not others have work: rounded down, at least 1 and never all of several.",
+      "The share of a lane's slots, and of `scheduler.maxRunningBytes`, that one tenant may hold once a second enabled tenant exists, even while others have no work. Rounded down to whole slots, at least 1, and at least one slot less than the lane has.",
     ),
 });

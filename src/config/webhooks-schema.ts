@@ -8,15 +8,13 @@ export const DEFAULT_SECRET_ENV = "ROTA_WEBHOOK_SECRET";
 
 /** How callbacks are made, as a file says it. */
 export const webhooks = section({
-  allow: targets.describe(
-    "The old name of `outbound.allow`, which works as before: what either names is allowed.",
-  ),
+  allow: targets.describe("The old name of `outbound.allow`. Entries of both lists are allowed."),
   secretEnv: z
     .string({ error: must("be the name of an environment variable") })
     .regex(/^[A-Za-z_]\w*$/, { error: must("be the name of an environment variable") })
     .default(DEFAULT_SECRET_ENV)
     .describe(
-      "The environment variable that holds the secret, `whsec_…`, which signs the callbacks of the tenant `default` until that has one of its own; not set: they are not signed.",
+      "The environment variable with the secret (`whsec_…`) that signs the callbacks of the tenant `default` until its first rotation. Not set: they are not signed.",
     ),
 });
 

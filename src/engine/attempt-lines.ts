@@ -1,14 +1,14 @@
 import { TASK_LOG_MAX, type TaskLogLevel } from "../model/task-log.ts";
 import { LOG_PIECE_MAX, type LoggedLine, type LogPiece } from "../storage/storage.ts";
 
-/** What a line counts for besides its text. */
+/** The bytes that a line counts for besides its text. */
 const LINE_BYTES = 64;
 
 interface WaitingLine extends LoggedLine {
   readonly bytes: number;
 }
 
-/** The lines of one attempt that wait to be written. More than are kept of an attempt never wait: the oldest give way. */
+/** The lines of one attempt that wait to be written. Beyond the number that is stored per attempt, the oldest are dropped. */
 export class AttemptLines {
   readonly taskSeq: number;
   readonly attempt: number;
@@ -30,7 +30,7 @@ export class AttemptLines {
     return this.#waiting.length;
   }
 
-  /** Whether more was written of it than is kept: what comes now only replaces what is there. */
+  /** Whether more lines were written than are stored: further lines only replace older ones. */
   get isLong(): boolean {
     return this.#written > TASK_LOG_MAX.lines;
   }
@@ -47,7 +47,7 @@ export class AttemptLines {
     this.#bytes -= this.#waiting.shift()?.bytes ?? 0;
   }
 
-  /** Those that have waited longest, up to so many bytes, in pieces. They go on waiting until they are `written`. */
+  /** Returns the oldest waiting lines up to this many bytes, in pieces. They stay until `written` is called. */
   pieces(bytesMax: number): LogPiece[] {
     const pieces: LogPiece[] = [];
     const firstN = this.#lastN - this.#waiting.length + 1;

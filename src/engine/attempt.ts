@@ -19,7 +19,7 @@ export interface AttemptHooks {
   readonly log: Log;
   /** Called with each report while the attempt lasts. */
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
-  /** Called with each line that it logs, also after its end. */
+  /** Called with each line that the executor logs, even after the end of the attempt. */
   readonly onLog: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
   /** Called with what it says it cost, once that is counted. */
   readonly onUsage: (attempt: Attempt, usage: Usage) => void;
@@ -91,13 +91,13 @@ export class Attempt implements ExecutorContext {
     return this.#controller.signal;
   }
 
-  /** What its executor logs is kept with the task as well. */
+  /** The log of the executor. Its lines are also stored with the task. */
   get log(): Log {
     this.#log ??= keptLog(this.nodeLog, (level, text) => this.#hooks.onLog(this, level, text));
     return this.#log;
   }
 
-  /** What the node says of it, in its own log alone. */
+  /** The node's own messages about the attempt. They are not stored with the task. */
   get nodeLog(): Log {
     const { requestId } = this.record.spec;
     this.#nodeLog ??= this.#hooks.log.child({

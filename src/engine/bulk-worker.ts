@@ -3,7 +3,7 @@ import type { BulkRecord, BulkStep, EndedTask, Storage } from "../storage/storag
 
 /** Tasks of one transaction. */
 const SLICE = 500;
-/** How long a node may take for a slice before another one tries it: whichever is faster does it, once. */
+/** How long a node may take for a slice before another node tries it. Only the first to commit has an effect. */
 const LEASE_MS = 15_000;
 /** A signal may be lost: look at least this often. */
 const EVERY_MS = 60_000;
@@ -14,7 +14,7 @@ export interface BulkWorkerOptions extends ServiceOptions {
   readonly onCancelled: (tenant: string, tasks: readonly EndedTask[]) => void;
 }
 
-/** Carries out bulk actions, one slice at a time, in turns by tenant. */
+/** Carries out bulk actions, one slice at a time. Tenants take turns. */
 export class BulkWorker extends Service {
   readonly name = "bulk actions";
   readonly #options: BulkWorkerOptions;
@@ -26,7 +26,7 @@ export class BulkWorker extends Service {
 
   async tick(): Promise<number> {
     const { storage, onCancelled } = this.#options;
-    // On a storage of our own, whoever held the lease is gone.
+    // No other process uses this storage: the holder of the lease was an earlier process, which is gone.
     const leaseMs = storage.capabilities.exclusive ? 0 : LEASE_MS;
     const { bulk, retryMs } = await storage.bulks.claim({ leaseMs });
     if (bulk === null) return Math.min(retryMs ?? EVERY_MS, EVERY_MS);
@@ -46,7 +46,7 @@ export class BulkWorker extends Service {
     const left = limit - bulk.done - bulk.failed - bulk.skipped;
     const params = { tenant, ...selection, cursor, limit: Math.min(SLICE, left) };
     const { rows, nextCursor } = await this.#options.storage.tasks.listRows(params);
-    // From the oldest on, what has come since the request lies at the end.
+    // In ascending order, tasks accepted after the request come last.
     const covered = rows.filter(({ seq }) => seq <= lastSeq);
     const isLast = nextCursor === null || covered.length < rows.length || covered.length === left;
     return { tenant, id, cursor, next: isLast ? null : nextCursor, ids: covered.map((row) => row.id) };

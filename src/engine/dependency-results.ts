@@ -10,13 +10,13 @@ const SMALL_BYTES = 16_384;
 /** The others are read by so many bytes at a time: reading a megabyte of them takes some milliseconds. */
 const SLICE_BYTES = 262_144;
 
-/** What the tasks that start read in one turn of the event loop. */
+/** How much starting tasks read in one turn of the event loop. */
 export const DEPENDENCIES_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 
 export interface ReadDependenciesParams extends Omit<PatientReadParams<unknown>, "read"> {
   readonly storage: Storage;
   readonly record: Pick<TaskRecord, "seq" | "tenant" | "spec">;
-  /** Where tasks that start together let other work through, by tenant. */
+  /** Yields to other work between tasks that start together, by tenant. */
   readonly turns: TurnBudget<string>;
 }
 
@@ -52,7 +52,7 @@ interface Slice {
   bytes: number;
 }
 
-/** What is still to be read, as far as it fits into `bytesMax`: from the first that does not on, nothing is. */
+/** The results still to be read that fit into `bytesMax`, up to the first that does not. */
 function slicesOf(
   unread: readonly StoredDependency[],
   bytesMax: number,

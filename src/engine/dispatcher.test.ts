@@ -64,21 +64,21 @@ describe("the dispatcher", () => {
   });
 
   test("does not go round in circles with a task that it cannot execute, and says again what it can", async () => {
-    const told: string[] = [];
+    const operations: string[] = [];
     let isKnown = false;
     const { engine, clock, exchanges, states } = await makeEngine({
       concurrency: { tasks: 4, main: 4 },
       executor: (task) => {
         if (task.lane === "tasks" && !isKnown) throw new NoExecutorError(task.agentId);
       },
-      meddler: { before: ({ operation }) => void told.push(operation) },
+      meddler: { before: ({ operation }) => void operations.push(operation) },
     });
     await engine.start();
     await engine.intake.addMany([newTask({ lane: "tasks" }), newTask({ lane: "tasks" })]);
     await clock.advance(10_000);
     expect(await states()).toEqual({ queued: 2 });
     expect(exchanges.length).toBeLessThan(60);
-    expect(told).toContain("nodes.setAbilities");
+    expect(operations).toContain("nodes.setAbilities");
     await engine.intake.addMany([newTask({ lane: "main" })]);
     await settle();
     expect(await states()).toEqual({ queued: 2, done: 1 });
@@ -87,7 +87,7 @@ describe("the dispatcher", () => {
     expect(await states()).toEqual({ done: 3 });
   });
 
-  test("finds work that nobody told it of within the poll", async () => {
+  test("finds work without a notification within the poll", async () => {
     const { engine, clock, storage, states } = await makeEngine();
     await engine.start();
     await settle();

@@ -90,7 +90,7 @@ export class Dispatcher extends Service {
     return this.#turns.phase;
   }
 
-  /** A task of this lane was claimed that cannot be executed here. */
+  /** Called when a claimed task of this lane cannot be executed here. */
   notExecuted(lane: string): void {
     this.#options.slots.rest(lane, this.clock.monotonic());
   }

@@ -66,13 +66,13 @@ export interface EngineOptions {
   readonly random: () => number;
   readonly log: Log;
   readonly newNodeId: () => string;
-  /** Of Rota, for the list of nodes. */
+  /** The version of Rota, for the list of nodes. */
   readonly version: string;
   /** How many tasks of each lane run here at once. */
   readonly concurrency: () => Readonly<Record<string, number>>;
   /** The part of a lane's slots, and of `maxRunningBytes`, that one tenant may hold once a second enabled tenant exists. */
   readonly maxLaneShare: () => number;
-  /** Whether a second enabled tenant exists, as far as this process knows. The storage decides by what it knows itself. */
+  /** Whether a second enabled tenant exists, as known in this process. The storage decides by its own data. */
   readonly hasSecondTenant: () => boolean;
   readonly limits: () => AdmissionLimits;
   readonly retentionMs: () => number;

@@ -16,9 +16,9 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly newNodeId: () => string;
   /** How many tasks of each lane this process is there to run. */
   readonly capacity: () => Capacity;
-  /** Whether it takes nothing more. */
+  /** Whether the node drains: it claims no more tasks. */
   readonly draining: () => boolean;
-  /** Of Rota. */
+  /** The version of Rota. */
   readonly version: string;
   /** What this process can execute. */
   readonly abilities: () => Abilities;
@@ -43,7 +43,7 @@ export class Incarnation extends Service {
   /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
   /** The slots that the storage knows of, and whether it knows that the node drains; null: perhaps others. */
-  #told: (Capacity & { readonly draining: boolean }) | null = null;
+  #registered: (Capacity & { readonly draining: boolean }) | null = null;
   /** The same of what this process can execute. */
   #abilities: Abilities | null = null;
 
@@ -74,11 +74,11 @@ export class Incarnation extends Service {
 
   /** The storage was put back to an earlier state: what it knows of this node is what it was told then. */
   restored(): void {
-    this.#told = null;
+    this.#registered = null;
     this.abilitiesDoubted();
   }
 
-  /** The storage gave this node what it cannot execute: it is told once more what it can. */
+  /** Registers the abilities again, after the storage gave this node a task that it cannot execute. */
   abilitiesDoubted(): void {
     this.#abilities = null;
     this.wake();
@@ -94,7 +94,7 @@ export class Incarnation extends Service {
   async tick(): Promise<number> {
     if (this.#parts === null) return IDLE_MS;
     if (this.#lost) return this.#comeBack(this.#parts);
-    await this.#tellSlots();
+    await this.#registerSlots();
     await this.#reportAbilities();
     return IDLE_MS;
   }
@@ -109,13 +109,13 @@ export class Incarnation extends Service {
     this.#parts?.dispatcher.wakeAll();
   }
 
-  /** A critical task that finds a slot free makes nobody give way for it: the storage must know what there is. */
-  async #tellSlots(): Promise<void> {
-    const told = { ...this.#options.capacity(), draining: this.#options.draining() };
-    if (isDeepStrictEqual(told, this.#told)) return;
-    this.#told = null;
-    await this.#options.storage.nodes.setSlots({ node: this.#node, ...told });
-    this.#told = told;
+  /** The storage must know the free slots: a critical task that finds one pre-empts no other. */
+  async #registerSlots(): Promise<void> {
+    const registered = { ...this.#options.capacity(), draining: this.#options.draining() };
+    if (isDeepStrictEqual(registered, this.#registered)) return;
+    this.#registered = null;
+    await this.#options.storage.nodes.setSlots({ node: this.#node, ...registered });
+    this.#registered = registered;
   }
 
   async #register(node: string): Promise<void> {
@@ -123,7 +123,7 @@ export class Incarnation extends Service {
     const abilities = this.#options.abilities();
     const { version } = this.#options;
     await this.#options.storage.nodes.register({ node, version, ...capacity, abilities });
-    this.#told = { ...capacity, draining: false };
+    this.#registered = { ...capacity, draining: false };
     this.#abilities = abilities;
   }
 

@@ -2,7 +2,7 @@ import type { Log } from "../model/log.ts";
 import type { TaskLogLevel } from "../model/task-log.ts";
 import { errorText } from "./attempt-error.ts";
 
-/** A log whose lines are kept with the task as well: the sentence, and what the call adds to it as JSON. */
+/** A log whose lines are also stored with the task: the message, and its fields as JSON. */
 export function keptLog(log: Log, keep: (level: TaskLogLevel, text: string) => void): Log {
   const at =
     (level: TaskLogLevel): Log["info"] =>
@@ -19,9 +19,9 @@ export function keptLog(log: Log, keep: (level: TaskLogLevel, text: string) => v
   };
 }
 
-/** Never throws, whatever an executor hands over: a line of the log must not fail its task. */
+/** Never throws, for any argument: a log line must not fail its task. */
 function lineText(fields: unknown, message: unknown): string {
-  // As pino takes it: a sentence alone.
+  // Like pino, accepts a message without fields.
   if (typeof fields === "string" && message === undefined) return fields;
   const sentence = typeof message === "string" ? message : "";
   const added = fieldsText(fields);

@@ -34,11 +34,11 @@ export interface LaneClaim extends Claim {
   readonly wakes: number;
 }
 
-/** What bounds a claim besides slots: memory. */
+/** The bounds of a claim besides slots, by memory. */
 export interface ClaimBounds {
   /** How many tasks may be claimed in all lanes together. */
   readonly claimsMax: number;
-  /** Tenants that get no task now. */
+  /** Tenants whose tasks are not claimed now. */
   readonly overShare: ReadonlySet<string>;
 }
 
@@ -112,7 +112,7 @@ export class LaneSlots {
     return slots === undefined ? null : { running: slots.held, concurrency: slots.concurrency };
   }
 
-  /** In how many milliseconds some lane has a free slot and may have something for it; Infinity: none has. */
+  /** Milliseconds until a lane with a free slot may be claimed from; Infinity: no lane has a free slot. */
   hungryInMs(now: number): number {
     let first = Number.POSITIVE_INFINITY;
     for (const { hungry, held, concurrency, restsUntil } of this.#slots.values())
@@ -120,7 +120,7 @@ export class LaneSlots {
     return first;
   }
 
-  /** The lane gave a task that this process cannot execute: nothing is claimed from it for a while, longer each time. */
+  /** The lane returned a task that this process cannot execute: no claims from it for a while, longer each time. */
   rest(lane: string, now: number): void {
     const slots = this.#slots.get(lane);
     if (slots === undefined) return;
@@ -145,7 +145,7 @@ export class LaneSlots {
     for (const lane of this.#slots.keys()) this.wake(lane);
   }
 
-  /** What to ask for in the transaction that writes these ends, whose slots are free again in it. */
+  /** What to claim in the transaction that ends these tasks: their slots are free again in it. */
   claims(finishes: readonly Finish[], now: number, { claimsMax: max, overShare } = UNBOUNDED): LaneClaim[] {
     const claims: LaneClaim[] = [];
     const freed = Map.groupBy(finishes, ({ lane }) => lane);

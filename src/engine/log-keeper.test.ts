@@ -68,7 +68,7 @@ describe("what executors log", () => {
     expect(appends()).toBe(0);
   });
 
-  test("never fails its task, whatever the fields are", async () => {
+  test("never fails its task, with any fields", async () => {
     const cyclic: Record<string, unknown> = {};
     cyclic["self"] = cyclic;
     const { engine, clock, submit, texts, task } = await makeLogging({

@@ -5,14 +5,14 @@ import type { Attempt } from "./attempt.ts";
 import { cleanText } from "./attempt-error.ts";
 import { AttemptLines } from "./attempt-lines.ts";
 
-/** How long lines wait for others, to be written together: what a crash of the process may lose. */
+/** How long lines wait, to be written together. A crash of the process loses at most this much. */
 const GATHER_MS = 500;
 /** An attempt that has logged more than is kept waits longer: a loop that logs must not keep the database busy. */
 const LONG_GATHER_MS = 5_000;
-/** What is written at once, of all attempts and of one: none waits for another that has much to say. */
+/** The most bytes in one write, of all attempts and of one, so that an attempt with many lines does not delay others. */
 const WRITE_BYTES = 1_048_576;
 const WRITE_BYTES_EACH = 65_536;
-/** What may wait in all; beyond it an attempt that logs loses its own oldest lines. */
+/** The most bytes that may wait in all. Beyond it, an attempt that logs loses its own oldest lines. */
 const WAITING_BYTES_MAX = 16 * 1_048_576;
 const IDLE_MS = 60_000;
 
@@ -32,15 +32,15 @@ interface Waiting {
   readonly dueAt: number;
 }
 
-/** Keeps what executors log: gathers it, and writes many lines at once. A task that logs nothing costs nothing. */
+/** Stores the log lines of executors, many in one write. A task that logs nothing costs nothing. */
 export class LogKeeper extends Service {
   readonly name = "log keeper";
   readonly #options: LogKeeperOptions;
   readonly #linesOf = new WeakMap<Attempt, AttemptLines>();
-  /** Those that have lines to write, those that began to wait first. */
+  /** Attempts with lines to write, the longest waiting first. */
   readonly #waiting = new Map<AttemptLines, Waiting>();
   #bytes = 0;
-  /** Being written. Should the answer get lost, the same is written again: what was written of it must not be there twice. */
+  /** Lines being written. If the outcome is unknown, the same pieces are written again, so that no line is stored twice. */
   #taken: readonly Taken[] = [];
 
   constructor(options: LogKeeperOptions) {
@@ -65,7 +65,7 @@ export class LogKeeper extends Service {
     return this.#nextMs();
   }
 
-  /** Writes all that waits. What cannot be written now is lost: the process ends. */
+  /** Writes all waiting lines before the process ends. Lines that cannot be written now are lost. */
   async close(): Promise<void> {
     await this.stop();
     while (this.#waiting.size > 0) {
@@ -113,7 +113,7 @@ export class LogKeeper extends Service {
     return taken;
   }
 
-  /** One that has more to write goes behind the others. */
+  /** An attempt with more lines to write goes to the end of the queue. */
   #written(lines: AttemptLines, upTo: number): void {
     const before = lines.bytes;
     lines.written(upTo);

@@ -1,7 +1,7 @@
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { ROLLUP_SLICE, type Storage } from "../storage/storage.ts";
 
-/** After the first event that is not counted: many are counted together, none later than a few seconds. */
+/** The delay after the first event that is not counted, so that many are counted together. */
 const GATHER_MS = 2_000;
 /** While another node counts. */
 const OTHER_NODE_MS = 1_000;
@@ -12,7 +12,7 @@ export interface RollupWriterOptions extends ServiceOptions {
   readonly storage: Storage;
 }
 
-/** Counts the event log into rollups, slice by slice. Does nothing while nothing happens. */
+/** Counts the event log into rollups, slice by slice. Idle while there are no new events. */
 export class RollupWriter extends Service {
   readonly name = "rollups";
   readonly #storage: Storage;

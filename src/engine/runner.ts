@@ -22,9 +22,9 @@ const IGNORED_ABORT_MS = 5_000;
 /** Deadlines are moments of the wall clock, which may jump: look at least this often. */
 const DEADLINE_LOOK_MS = 5_000;
 
-/** What an attempt holds whose result may be large. */
+/** An attempt that holds at least this much may have a large result. */
 const LARGE_BYTES = 65_536;
-/** What is checked of large results in one turn of the event loop. */
+/** How much of large results is checked in one turn of the event loop. */
 const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
 
 export interface RunnerOptions {
@@ -50,7 +50,7 @@ export interface RunnerOptions {
   readonly contextWindow?: (record: TaskRecord) => number | undefined;
   /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
-  /** Knows what is secret in a task: errors do not repeat it. Left out: what is in every `llmConfig`. */
+  /** Masks secrets of a task in its errors. Left out: masks those of `llmConfig` only. */
   readonly redactor?: () => Redactor;
   /** Signs a request for a task of this tenant. Left out: no secret is set. */
   readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
@@ -67,7 +67,7 @@ export class Runner {
   readonly #running = new Map<number, Attempt>();
   /** Told to stop and not yet returned. */
   readonly #lingering = new Set<Attempt>();
-  /** Where large results let other work through, by tenant. */
+  /** Yields to other work while large results are checked, by tenant. */
   readonly #turns = new TurnBudget<string>(CHECKED_PER_TURN);
   // One timer for all: most attempts end long before their timeout, and a timer each would cost more than the rest.
   #timer: Timer | null = null;
@@ -90,7 +90,7 @@ export class Runner {
     };
   }
 
-  /** Agents like to repeat what they were given in their errors and log lines, which are stored and shown. */
+  /** Agents often repeat their input in errors and log lines, which are stored and shown. */
   #hideSecrets({ spec }: TaskRecord, text: string): string {
     const secrets = secretsOf(spec, this.#redactor());
     return secrets.length === 0 ? text : hideValues(text, secrets);
@@ -268,7 +268,7 @@ export class Runner {
       const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
       attempt.hold(bytesMax);
       const { results: dependencies, bytes } = await this.#options.readDependencies(record, attempt.signal);
-      // Told to stop before it could begin.
+      // Aborted before it started.
       attempt.signal.throwIfAborted();
       attempt.letGo(bytesMax - bytes);
       return this.#outcomeOfResult(
@@ -288,15 +288,15 @@ export class Runner {
     return outcomeOf(attempt, checkJson("result", result, RESULT_BYTES_MAX));
   }
 
-  /** Those that hold much go one after the other. */
+  /** Large results are checked one after the other. */
   async #turnFor(attempt: Attempt): Promise<void> {
     await this.#turns.next(attempt.tenantId);
     this.#turns.used(attempt.heldBytes);
-    // Told to stop meanwhile.
+    // Aborted in the meantime.
     if (attempt.over) attempt.signal.throwIfAborted();
   }
 
-  /** What came from outside may be any JSON there is: to write a megabyte of it takes up to 50 ms, and to read it as well. */
+  /** A result can be any JSON. Serializing or parsing a megabyte takes up to 50 ms. */
   async #checkInTurns(attempt: Attempt, result: unknown): Promise<Outcome> {
     const steps = checkJsonSteps("result", result, RESULT_BYTES_MAX);
     for (;;) {

@@ -190,7 +190,7 @@ describe("once a second enabled tenant exists,", () => {
     await until(() => gates.has("b0") && gates.has("b1"));
     expect([engine.memory.heldBy("default") < 9 * MIB, gates.size]).toEqual([true, 10]);
 
-    // Each that ends lets the next one start, in whatever lane.
+    // Each task that ends lets the next one start, in any lane.
     for (let ended = 0; ended < 20; ended += 1) {
       await until(() => [...gates.keys()].some((id) => id.startsWith("a")));
       const next = [...gates.keys()].find((id) => id.startsWith("a")) as string;

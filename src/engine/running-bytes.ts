@@ -8,11 +8,11 @@ export interface RunningBytesOptions {
   readonly tenantShare: () => number | null;
   /** How many tasks hold them. */
   readonly running: () => number;
-  /** Called when there is room again, for all tenants or for one, after there was none. */
+  /** Called when memory is free again, for all tenants or for one. */
   readonly onRoom: () => void;
 }
 
-/** What others may read of it. */
+/** The part that other modules may read. */
 export type RunningMemory = Pick<
   RunningBytes,
   "held" | "max" | "hasRoom" | "tenantMax" | "heldBy" | "isOverShare"

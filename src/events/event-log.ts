@@ -4,7 +4,7 @@ import { type EventFilter, LOOKED_MAX, type Storage } from "../storage/storage.t
 import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { toEvent } from "./to-event.ts";
 
-/** What is read at once. A result can take a mebibyte: a page ends with the first that is large, so that others get a turn. */
+/** How much is read at once. A page ends after the first large result, which can take a mebibyte, so that others get a turn. */
 const PAGE = { limit: 200, bytesMax: 262_144 } as const;
 
 export interface EventLogOptions extends FollowedLogOptions, EventSourceParams {}

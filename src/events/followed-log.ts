@@ -32,7 +32,7 @@ export interface LogPage<Value> {
   readonly more: boolean;
   /** Everything up to this number has been looked at: go on after it. */
   readonly upTo: number;
-  /** How many entries were looked at for this page, at most. */
+  /** An upper bound of the entries read for this page. */
   readonly looked: number;
   /** What the entry before the page is known by, the one that was asked after; null: there is none. */
   readonly mark: LogMark | null;

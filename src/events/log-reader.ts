@@ -15,7 +15,7 @@ export interface LogReaderOptions {
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
   /** Called when more has piled up for it than is kept. */
   readonly onBehind?: (() => void) | undefined;
-  /** Carries out each read from the storage, when there is time for it. Left out: at once. */
+  /** Schedules each read from the storage. Left out: reads at once. */
   readonly pace?: ReadPace | undefined;
   /** Called when it has ended, whoever ended it. */
   readonly onEnd?: (() => void) | undefined;
@@ -186,7 +186,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
     const nothingLeft = entries.length === 0 && !more && this.#log.position === handedOn;
     this.#live = nothingLeft || this.#cursor.seq >= this.#log.position;
-    // A reader must not keep everybody else waiting until it has caught up: not even where the storage answers at once.
+    // Yields to the event loop between pages, even if the storage responds synchronously: a reader that is far behind must not block other work.
     await new Promise((resolve) => setImmediate(resolve));
   }
 

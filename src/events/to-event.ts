@@ -3,7 +3,7 @@ import type { Redactor } from "../model/redactor.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { StoredEvent } from "../storage/storage.ts";
 
-/** What users see of a stored event: its secrets are masked. */
+/** The public view of a stored event, with secrets masked. */
 export function toEvent(stored: StoredEvent, redactor: Redactor): RotaEvent {
   const { data } = stored;
   return {

@@ -3,7 +3,7 @@ import type { Notification } from "../model/notification.ts";
 import type { Redactor } from "../model/redactor.ts";
 import type { NotifiedRun, StoredNotification } from "../storage/storage.ts";
 
-/** What users see of a stored notification: its secrets are masked. */
+/** The public view of a stored notification, with secrets masked. */
 export function toNotification(stored: StoredNotification, redactor: Redactor): Notification {
   const { seq, kind, scheduleId, agent, run, reason, at } = stored;
   const told = { id: seq, kind, task_id: scheduleId };

@@ -28,7 +28,7 @@ const PERMANENT_REASONS: Readonly<Record<string, string>> = {
 
 export interface CommandExecutorOptions extends Omit<Extract<ExecutorConfig, { type: "command" }>, "type"> {
   readonly clock: Clock;
-  /** The variables of Rota, of which the program is handed a few. */
+  /** The environment variables of Rota. The program gets only some of them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -104,7 +104,7 @@ async function start(
   }
 }
 
-/** Not all that Rota has: keys and passwords of its own, and of other agents, are among them. */
+/** The variables of Rota include its own secrets and those of other agents, so the program gets only a few. */
 function variablesFor({ environment, env, passEnv = [] }: CommandExecutorOptions): Record<string, string> {
   const passed: [string, string][] = [...PASSED_VARIABLES, ...passEnv].flatMap((name) => {
     const value = environment[name];

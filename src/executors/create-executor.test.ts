@@ -243,7 +243,7 @@ test("a user may neither name programs nor variables", () => {
   expect(create({ type: "command", command: ["ls"] })).toThrow("`executor.type` must not be command");
   expect(create({ type: "comand" })).toThrow('must be echo, http, tab-action, chat or openai, not "comand"');
   expect(create({ ...OPENAI, apiKeyEnv: "KEY" })).toThrow(
-    "`executor.apiKeyEnv` names a variable of the server, which only the configuration may do",
+    "`executor.apiKeyEnv` is allowed only in the configuration file",
   );
   expect(create(OPENAI)()).toBeTypeOf("function");
 });

@@ -20,7 +20,7 @@ export interface CreateExecutorOptions {
   readonly clock: Clock;
   /** Where the configuration came from a user, who may say less in it: what may be called. */
   readonly guard?: TargetGuard | undefined;
-  /** The variables of this process: keys are in them, and programs are handed a few. Left out: none. */
+  /** The environment variables of this process, secrets included. Programs get only some of them. Left out: none. */
   readonly environment?: Environment;
   /** What the field that holds the configuration is called, for its faults: `executor` unless told. */
   readonly name?: string;

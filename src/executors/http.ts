@@ -49,7 +49,7 @@ interface SignatureParams {
   readonly options: CallOptions;
 }
 
-/** As callbacks of the tenant are signed. */
+/** Signed like the callbacks of the tenant. */
 function signatureOf({ task, body, context, options }: SignatureParams): Record<string, string> {
   const id = `${task.taskId}_${attemptOf(task)}`;
   const timestamp = Math.floor(options.clock.now() / 1_000);

@@ -19,13 +19,13 @@ export interface AuditNote {
   readonly keyId?: string | null;
   readonly route: string;
   readonly subject?: string | null;
-  /** Whether a caller chose the name of the subject, which then goes with its tenant; left out: it is an id. */
+  /** Whether a caller chose the name in `subject`: it is then erased with its tenant. Left out: the subject is an id. */
   readonly isChosen?: boolean;
-  /** Where the request came from. */
+  /** The address of the caller. */
   readonly address?: string;
-  /** The status with which it was refused; left out: it was done. */
+  /** The status of a refused request; left out: the request was carried out. */
   readonly status?: number;
-  /** How many requests it stands for; left out: 1. */
+  /** How many requests the entry stands for; left out: 1. */
   readonly count?: number;
 }
 
@@ -33,9 +33,9 @@ export interface AuditFilter {
   /** RFC 3339, or seconds since 1970: not before. */
   readonly since?: string | number;
   readonly keyId?: string;
-  /** The log of this tenant, also of a deleted one; left out: of the caller's own. */
+  /** The tenant whose log to read, even a deleted one; left out: the caller's own. */
   readonly tenantId?: string;
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;
@@ -47,13 +47,13 @@ export interface AuditRecord {
   readonly keyId: string | null;
   /** What was done: `POST /v1/schedules`. */
   readonly route: string;
-  /** What it was done to; null: nothing in particular, or erased with its tenant. */
+  /** The id or name of the changed object; null: none, or erased with its tenant. */
   readonly subject: string | null;
-  /** Where the request came from; left out: not by HTTP. */
+  /** The address of the caller; left out: the change did not come over HTTP. */
   readonly address?: string;
-  /** The status with which it was refused, 401, 403 or 429; left out: it was done. */
+  /** 401, 403 or 429 if the request was refused; left out: it was carried out. */
   readonly status?: number;
-  /** With `status`: how many requests were refused so. Beyond the first few of a minute one entry stands for the rest. */
+  /** With `status`: how many refused requests this entry stands for. After the first few of a minute, one entry stands for the others. */
   readonly count?: number;
 }
 

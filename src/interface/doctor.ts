@@ -1,8 +1,8 @@
 /** How far an examination is. */
 export interface DoctorProgress {
-  /** What is being looked at: `counters`, `schedules`, `rollups` or `audit`. */
+  /** The check that runs: `counters`, `schedules`, `rollups` or `audit`. */
   readonly check: string;
-  /** Rows, schedules or entries that were looked at. */
+  /** Rows, schedules or entries checked so far. */
   readonly done: number;
   /** About how many there are; null: it is not known. */
   readonly total: number | null;
@@ -23,10 +23,10 @@ export interface DoctorReport {
 }
 
 export interface DoctorCheck {
-  /** What was looked at: `storage`, `clock`, `counters`, `schedules`, `rollups`, `audit`, `config`. */
+  /** The check: `storage`, `clock`, `counters`, `schedules`, `rollups`, `audit`, `config`. */
   readonly name: string;
   readonly ok: boolean;
-  /** What was found, in a sentence: also what is well. */
+  /** The result in a sentence. */
   readonly summary: string;
   /** What is wrong, one sentence each, the first hundred. */
   readonly findings: readonly string[];

@@ -1,8 +1,8 @@
 import type { Caller, Role } from "../model/role.ts";
 
-/** Keys by which requests over HTTP are let in. For admins, and over HTTP for each `tenant-admin` those of its tenant. */
+/** API keys for HTTP. Over HTTP, an `admin` manages all keys, a `tenant-admin` those of its tenant. */
 export interface Keys {
-  /** The key is told this once and never again. Throws `not_found` for a tenant that is not there, `conflict` for one that has 1000 keys. */
+  /** Only this call returns the key itself. Throws `not_found` for an unknown tenant, `conflict` if the tenant has 1000 keys. */
   create(input: KeyInput): Promise<CreatedKey>;
   /** Of one tenant; left out: of whoever asks. */
   list(filter?: KeyOwner): Promise<KeyList>;

@@ -2,10 +2,10 @@ import type { NodeState } from "../model/node-state.ts";
 
 export type { NodeState };
 
-/** The processes that run tasks. For admins. */
+/** The processes that run tasks. Over HTTP, for the role `admin`. */
 export interface Nodes {
   /**
-   * By id. A node whose scheduler is disabled runs nothing and is not listed.
+   * Lists nodes, ordered by id. A node whose scheduler is disabled is not listed.
    *
    * @example
    * const { nodes } = await rota.nodes.list();
@@ -18,22 +18,22 @@ export interface NodeList {
 }
 
 export interface NodeInfo {
-  /** New at each start, and when a node comes back after it was lost. */
+  /** Changes at each start, and when a node comes back after it was lost. */
   readonly id: string;
-  /** Of Rota; null: a version that did not say. */
+  /** The version of Rota; null: an old version that does not report it. */
   readonly version: string | null;
-  /** When it joined under this id, RFC 3339; null likewise. */
+  /** When the node joined under this id, RFC 3339; null likewise. */
   readonly startedAt: string | null;
   /** When it last renewed its lease, RFC 3339. */
   readonly lastSeenAt: string;
-  /** Those that it can run, or runs something of, by name. */
+  /** The lanes that the node serves or has running tasks of, ordered by name. */
   readonly lanes: readonly NodeLaneInfo[];
   readonly state: NodeState;
 }
 
 export interface NodeLaneInfo {
   readonly name: string;
-  /** How many of its tasks the node runs at once. */
+  /** How many tasks of the lane the node can run at once. */
   readonly slots: number;
   readonly running: number;
 }

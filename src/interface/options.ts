@@ -28,8 +28,8 @@ export interface RotaOptions {
   readonly outbound?: OutboundOptions;
   readonly webhooks?: WebhookOptions;
   /**
-   * Names of fields whose values are masked as `…` wherever they are shown, in any case and at any depth of `params`, `payload`,
-   * `metadata`, `llmConfig`, results and errors. `apiKey`, `secretAccessKey` and `sessionToken` in `llmConfig` always are.
+   * Names of fields whose values are shown as `…`, at any depth of `params`, `payload`, `metadata`, `llmConfig` and results, and in
+   * errors. Case does not matter. `apiKey`, `secretAccessKey` and `sessionToken` in `llmConfig` are always masked.
    */
   readonly redact?: readonly string[];
   readonly audit?: AuditOptions;
@@ -64,14 +64,14 @@ export interface SchedulerOptions {
   /** False: nothing is accepted or run, reads work. */
   readonly enabled?: boolean;
   readonly strategy?: Strategy;
-  /** Waiting tasks of one tenant, unless its `limits.maxQueued` says otherwise; one more is rejected. */
+  /** Waiting tasks of one tenant, unless it has a `limits.maxQueued`; a task beyond it is rejected. */
   readonly maxQueueSize?: number;
   /**
-   * Waiting tasks of all enabled tenants; one more is rejected, and once a second enabled tenant exists one alone gets no
-   * further than half of it. Left out: the larger of 100 000 and twice `maxQueueSize`.
+   * Waiting tasks of all enabled tenants; a task beyond it is rejected. Once a second enabled tenant exists, each tenant gets at
+   * most half. Left out: the larger of 100 000 and twice `maxQueueSize`.
    */
   readonly maxQueueSizeTotal?: number;
-  /** Waiting tasks of one agent; one more is rejected. */
+  /** Waiting tasks of one agent; a task beyond it is rejected. */
   readonly maxPerAgent?: number;
   /** Running tasks of the lane `tasks`, over all nodes. */
   readonly maxInflight?: number;
@@ -141,16 +141,16 @@ export interface AgentOptions {
   readonly writs?: boolean;
 }
 
-/** What callbacks, and agents made over HTTP, may call. */
+/** Which hosts callbacks, and agents made over HTTP, may call. */
 export interface OutboundOptions {
-  /** Hosts, addresses and networks that may be called although they are not public. */
+  /** Private hosts, addresses and networks that may be called. */
   readonly allow?: readonly string[];
-  /** Those that are never called, whatever `allow` says. */
+  /** Hosts, addresses and networks that must not be called. Wins over `allow`. */
   readonly deny?: readonly string[];
 }
 
 export interface WebhookOptions {
-  /** The old name of `outbound.allow`: what either names is allowed. */
+  /** The old name of `outbound.allow`. Entries of both lists are allowed. */
   readonly allow?: readonly string[];
   /** Signs callbacks, as Standard Webhooks describe it: `whsec_…`, base64. Left out: they are not signed. */
   readonly secret?: string;

@@ -45,7 +45,7 @@ export interface RotaApi {
    */
   events(options?: EventsOptions): Events;
   /**
-   * A page of what has happened: newest first, or oldest first with `after`. Throws `invalid_field`.
+   * Returns a page of stored events: newest first, or oldest first with `after`. Throws `invalid_field`.
    *
    * @example
    * const { events, next } = await rota.eventPage({ type: "task.failed", limit: 20 });
@@ -64,14 +64,14 @@ export interface RotaApi {
 
   stats(): Promise<SchedulerStats>;
   /**
-   * Why work waits: all waiting tasks by the first reason that holds each, as the node that is asked sees it.
+   * Counts all waiting tasks by the first reason that holds each, as the responding node sees it.
    *
    * @example
    * const { reasons, total } = await rota.waiting();
    */
   waiting(): Promise<WaitingReasons>;
   /**
-   * What happened to the tenant's tasks over time, over all nodes: by minute for 48 hours, by hour and day for 90 days.
+   * Returns statistics of the tenant's tasks over all nodes: by minute for 48 hours, by hour and day for 90 days.
    *
    * @example
    * const { series } = await rota.statsSeries({ metrics: ["done", "failed"], by: "lane", step: 3600 });
@@ -156,7 +156,7 @@ export interface Rota extends RotaApi {
   /** For a server: counts a request that it refused, since its key asks for too much or its tenant stores too much. */
   noteRefused(reason: "rate" | "quota"): void;
 
-  /** For a server: counts a request that it refused with 401, 403 or 429, by what its route lets callers do. */
+  /** Called by the server for each request that it refused with 401, 403 or 429, with the permission that the route needs. */
   noteDenied(request: { readonly tenantId: string; readonly status: number; readonly access: string }): void;
 
   /** Begins to run tasks. What was submitted before waits for it, durably. */
@@ -218,22 +218,22 @@ export interface EventsOptions {
 }
 
 export interface EventPageFilter {
-  /** Those after the event of this number, oldest first; 0 for all there are. Left out: newest first. */
+  /** Only events with a larger number, oldest first; 0: from the oldest stored one. Left out: newest first. */
   readonly after?: number;
-  /** Only those before the event of this number. */
+  /** Only events with a smaller number. */
   readonly before?: number;
   readonly type?: EventType;
   /** Only those of this task. */
   readonly taskId?: string;
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
 }
 
 export interface EventPage {
   readonly events: readonly RotaEvent[];
-  /** Of this page: it ends earlier when its events are large, or when much of the log had to be looked at. */
+  /** Events on this page. A page ends early if its events are large, or if few events of the log match. */
   readonly count: number;
-  /** What to give as `after`, or else as `before`, for the page that follows; null on the last one. */
+  /** For the next page, pass it as `after` if this call had `after`, otherwise as `before`; null on the last page. */
   readonly next: number | null;
 }
 
@@ -241,7 +241,7 @@ export interface EventPage {
 export interface LocalReading {
   /** Called when a mebibyte waits to be read: the rest is read from the storage, once there is room for it. */
   readonly onBehind?: () => void;
-  /** Carries out each read of what is behind: when there is time for it. Left out: at once. */
+  /** Schedules each read of past events. Left out: they are read at once. */
   readonly pace?: ReadPace;
 }
 

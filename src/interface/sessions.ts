@@ -31,13 +31,13 @@ export interface Sessions {
   /** Newest first, a page at a time. */
   list(page?: SessionPageInput): Promise<SessionPage>;
   /**
-   * What is left out stays, null takes it back. Also before the first message. A session that has settings stays until it is
-   * deleted: throws `conflict` for one more than the tenant's `maxSessions`.
+   * Changes the given fields; null resets a field to its default. Works before the first message, too. A session with settings
+   * stays until it is deleted. Throws `conflict` if the tenant has `maxSessions` of them already.
    */
   update(key: string, changes: SessionChanges): Promise<Session>;
   /**
-   * Forgets the settings, the context and the generation of a session. Its ended tasks stay as long as others do, and with the
-   * last of them it is gone. Throws `not_found`, and `conflict` while something of it runs or waits.
+   * Deletes the settings, the context and the generation of a session. Its ended tasks stay until their retention ends, and the
+   * session is listed until then. Throws `not_found`, and `conflict` while it has running or waiting tasks.
    */
   delete(key: string): Promise<{ readonly deleted: true }>;
 }
@@ -121,7 +121,7 @@ export type SessionChanges = {
 };
 
 export interface SessionPageInput {
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;

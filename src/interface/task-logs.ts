@@ -3,23 +3,23 @@ import type { TaskLogLine } from "../model/task-log.ts";
 export type { TaskLogLevel, TaskLogLine } from "../model/task-log.ts";
 
 export interface TaskLogFilter {
-  /** The number of the attempt; left out: the newest that logged something. */
+  /** The number of the attempt; left out: the newest attempt with log lines. */
   readonly attempt?: number;
-  /** Those after the line of this number; left out: from the first that is kept. */
+  /** Only lines with a larger number; left out: from the first that is stored. */
   readonly after?: number;
-  /** 500 unless told, at most 2000. */
+  /** The most lines: 1 to 2000, 500 by default. */
   readonly limit?: number;
 }
 
 export interface TaskLog {
   readonly taskId: string;
-  /** Null: nothing was logged. */
+  /** Null: there are no log lines. */
   readonly attempt: number | null;
   /** Oldest first. */
   readonly lines: readonly TaskLogLine[];
   readonly count: number;
-  /** How many older lines of this attempt are no longer kept. */
+  /** How many older lines of this attempt are no longer stored. */
   readonly dropped: number;
-  /** What to give as `after` to go on; null: there are no more now. */
+  /** Pass it as `after` for the next lines; null: there are no more now. */
   readonly next: number | null;
 }

@@ -28,7 +28,7 @@ export interface Tasks {
   /** Why a task is where it is: everything that holds it, and who is ahead. Throws `not_found`. */
   explain(taskId: string): Promise<Explanation>;
   /**
-   * What the executor logged while it worked on a task, oldest first: the last 2000 lines, or 256 KiB, of each attempt. Throws
+   * Returns the log lines of a task, oldest first: the last 2000 lines, or 256 KiB, of each of its last 5 attempts. Throws
    * `not_found` and `invalid_field`.
    *
    * @example
@@ -50,8 +50,8 @@ export interface Tasks {
    */
   retry(taskId: string, options?: TaskRetryOptions): Promise<SubmittedTask>;
   /**
-   * Submits a task just like one that is kept, as a new one, or `input` in its place. In `input`, a free-form field may have the
-   * masks that it is shown with: it is copied from the stored task, unless the field or the `agentId` is another. Dependencies and
+   * Submits a new task: a copy of a stored one, or `input`. Free-form fields of `input` may contain masks: such a field is copied
+   * from the stored task if the rest of the field and `agentId` are unchanged. Dependencies and
    * `idempotencyKey` are not copied. Throws `not_found`, and what `submit` throws.
    */
   submitAgain(taskId: string, input?: SubmitInput): Promise<SubmittedTask>;
@@ -72,9 +72,9 @@ export interface LocalTasks extends Tasks {
   listRows(filter?: TaskFilter, options?: LocalListing): Promise<TaskRowPage>;
 }
 
-/** For whoever charges callers for the lists that they ask for. */
+/** For the server, which charges callers for the rows that a list reads. */
 export interface LocalListing {
-  /** Called with how many entries were looked at, of which most may not have been asked for: several times for one page. */
+  /** Called with the number of entries read, including those that do not match. Called several times for one page. */
   readonly onLooked?: ((entries: number) => void) | undefined;
 }
 
@@ -127,7 +127,7 @@ export interface TaskFilter {
   readonly to?: string | Date;
   /** `newest` unless told. `completed` lists tasks that have ended, the one that ended last first. */
   readonly order?: TaskOrder;
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before, which had the same order. */
   readonly cursor?: string;

@@ -13,7 +13,7 @@ export interface Tenants {
   /** All that it owns goes with it. Throws `conflict` for `default`. */
   delete(id: string): Promise<{ readonly deleted: true }>;
   /**
-   * Makes a new secret that signs the tenant's callbacks, on all nodes within a second. The one before it signs too for 24 hours.
+   * Creates a new secret that signs the tenant's callbacks, on all nodes within a second. The previous one signs as well for 24 hours.
    *
    * @example
    * const { secret } = await rota.tenants.rotateWebhookSecret("ten_acme"); // whsec_…
@@ -24,7 +24,7 @@ export interface Tenants {
 export interface RotatedWebhookSecret {
   /** Shown only here. */
   readonly secret: string;
-  /** Until when the secret before it signs as well, RFC 3339; null: there was none. */
+  /** Until then the previous secret signs as well, RFC 3339; null: there was none. */
   readonly previousUntil: string | null;
 }
 
@@ -41,7 +41,7 @@ export interface TenantLimits {
   readonly maxInflight: number | null;
   /** Schedules that are active or paused. Unless it is given: 1000, and none for the tenant `default`. */
   readonly maxSchedules: number | null;
-  /** Sessions with settings, which stay until they are deleted. Unless it is given: 10000, and none for the tenant `default`. */
+  /** Sessions with settings, which stay until they are deleted. Default: 10000; none for the tenant `default`. */
   readonly maxSessions: number | null;
   /** Open event and notification streams, on each node. */
   readonly maxStreams: number | null;

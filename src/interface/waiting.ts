@@ -2,20 +2,20 @@ import type { WaitingCode } from "../model/explanation.ts";
 
 export type { WaitingCode } from "../model/explanation.ts";
 
-/** Why work waits: each waiting task is counted once, by the first reason that holds it. */
+/** Counts of waiting tasks: each task counts once, by the first reason that holds it. */
 export interface WaitingReasons {
-  /** Most first, fifty at most; the rest is `other`. */
+  /** At most 50, the reason with the most tasks first. Tasks with other reasons are counted as `other`. */
   readonly reasons: readonly WaitingReason[];
-  /** All tasks that wait. */
+  /** All waiting tasks. */
   readonly total: number;
 }
 
 export interface WaitingReason {
-  /** As `explain` has them, or `held_back`, or `other`. */
+  /** A reason code of `explain`, or `held_back`, or `other`. */
   readonly code: WaitingCode;
-  /** With what a lane holds. */
+  /** The lane, where a lane holds the tasks. */
   readonly lane?: string;
-  /** With what holds the tasks of one agent. */
+  /** The agent, where its limit holds the tasks. */
   readonly agentId?: string;
   readonly count: number;
 }

@@ -13,7 +13,7 @@ export interface Webhooks {
 export interface DeliveryFilter {
   readonly taskId?: string;
   readonly status?: DeliveryStatus;
-  /** 100 unless told, at most 1000. */
+  /** The most events: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;

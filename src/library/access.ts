@@ -16,7 +16,7 @@ import { parseKeyInput, parseKeyOwner } from "../tenants/key-input.ts";
 import { KeyRing } from "../tenants/key-ring.ts";
 import { KeyUses } from "../tenants/key-uses.ts";
 
-/** Of one tenant: tenants make their own, and a list shows all of them. */
+/** The most keys of one tenant: a `tenant-admin` creates keys, and a list returns all of them. */
 const KEYS_MAX = 1_000;
 
 export interface AccessOptions extends ServiceOptions {

@@ -27,7 +27,7 @@ export interface AgentCatalogueOptions extends ServiceOptions {
   readonly bounds: AgentBounds;
   /** What executors that users described may call. */
   readonly guard: () => TargetGuard;
-  /** Opens the headers of stored agents. */
+  /** Decrypts the headers of stored agents. */
   readonly box: SecretBox;
 }
 
@@ -188,7 +188,7 @@ export class AgentCatalogue extends Service {
     return { ...UNDESCRIBED, made: { config: executor, executor }, unusable: error };
   }
 
-  /** Another node may have the key: this one has no executor for the agent. */
+  /** This node lacks the key of the agent and has no executor for it; another node may have it. */
   #locked({ tenant, agent: id }: AgentRecord): Pick<Agent, "made" | "unusable"> {
     const error = `the headers of the agent "${id}" were encrypted with a key that this node does not have: give it that ${SECRET_KEY_VARIABLE}`;
     this.log.warn({ tenant, agent: id }, error);

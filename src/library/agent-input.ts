@@ -20,7 +20,7 @@ import { readAgent } from "./agent.ts";
 
 /** What may be said of one agent, as JSON. */
 const DEFINITION_BYTES_MAX = 65_536;
-/** Each takes six bytes at least: with more of them it is too large, and need not be looked at closer. */
+/** Each takes at least six bytes: a list with more of them is too large and is refused without further checks. */
 const FIELDS_MAX = Math.floor(DEFINITION_BYTES_MAX / 6);
 
 export interface AgentInputParams {

@@ -5,8 +5,8 @@ import type { SecretBox } from "./secret-box.ts";
 type Definition = Readonly<Record<string, unknown>>;
 
 /**
- * What is said of an agent, as it is stored: each header of its executor is sealed, and `sealedWith` names the key, so that the
- * storage gives its tasks only to nodes that have it.
+ * The definition of an agent as it is stored: each header of its executor is encrypted, and `sealedWith` is the id of the key, so
+ * that the storage gives its tasks only to nodes that have the key.
  */
 export function sealHeaders(
   definition: Definition,
@@ -18,7 +18,7 @@ export function sealHeaders(
   return { ...sealed, sealedWith: box.sealsWith };
 }
 
-/** The same as it was said; null where it was sealed with a key that this process does not have. */
+/** The decrypted definition; null: it was encrypted with a key that this process does not have. */
 export function openHeaders(stored: Definition, name: AgentName, box: SecretBox): Definition | null {
   const { sealedWith, ...definition } = stored;
   if (sealedWith === undefined) return stored;

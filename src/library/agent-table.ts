@@ -14,7 +14,7 @@ import type { CurrentSettings } from "./current-settings.ts";
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
   readonly surroundings: Surroundings;
-  /** The keys with which this process opens stored agents. */
+  /** The ids of the keys with which this process decrypts stored agents. */
   readonly keyIds: readonly string[];
   /** An executor that does the same, and then, for that tenant, what the `/schedule` lines in its answer say. */
   readonly withWrits: (executor: Executor, tenant: string) => Executor;

@@ -236,7 +236,11 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     [{ executor: { ...HTTP, urll: 1 } }, "executor.urll", /did you mean `executor.url`\?$/],
     [{ executor: { ...HTTP, headers: { a: 5 } } }, "executor.headers", /^`executor.headers` must/],
     [{ executor: { type: "command", command: ["rm"] } }, "executor.type", /must not be command/],
-    [{ executor: { ...MODEL, apiKeyEnv: "HOME" } }, "executor.apiKeyEnv", /only the configuration may do/],
+    [
+      { executor: { ...MODEL, apiKeyEnv: "HOME" } },
+      "executor.apiKeyEnv",
+      /is allowed only in the configuration file/,
+    ],
     [
       { executor: { ...MODEL, baseUrl: "http://10.0.0.1/" } },
       "executor.baseUrl",

@@ -26,7 +26,7 @@ export interface AgentsOptions {
   readonly lanes: LaneTable;
   readonly laneCatalogue: LaneCatalogue;
   readonly guard: () => TargetGuard;
-  /** Seals the headers of what is stored. */
+  /** Encrypts the headers of agents before they are stored. */
   readonly box: SecretBox;
   /** Whatever changes agents takes turns. */
   readonly turns: OneAtATime;

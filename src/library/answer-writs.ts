@@ -34,7 +34,7 @@ export function withBlocks(value: unknown, blocks: readonly string[]): unknown {
 function mayHaveWrits(result: unknown): boolean {
   if (typeof result === "string") return NAME.test(result);
   if (!isObject(result)) return false;
-  // By its keys: those of a large one are read three times as fast as its values.
+  // Iterates over the keys, which is three times as fast as over the values of a large object.
   return mayBeText(result) || Object.keys(result).some((key) => mayBeText(result[key]));
 }
 

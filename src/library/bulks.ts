@@ -9,7 +9,7 @@ import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
 import type { BulkRecord, BulkSelection, Storage } from "../storage/storage.ts";
 import { OneAtATime } from "./one-at-a-time.ts";
 
-/** Tasks that are counted in one read. */
+/** Tasks counted in one read. */
 const COUNT_SLICE = 500;
 const SAMPLE_MAX = 5;
 /** Bulk actions of a tenant that are kept once they have ended. */
@@ -19,11 +19,11 @@ export interface BulksOptions {
   readonly tenant: string;
   readonly storage: Storage;
   readonly newBulkId: () => string;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
 }
 
-/** One tenant's actions on many tasks. */
+/** The bulk actions of one tenant. */
 export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOptions): LocalBulks {
   // Counting many tasks takes many reads: a tenant has one count at a time.
   const counts = new OneAtATime();
@@ -47,7 +47,7 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
       if (nextCursor === null || matched > limit)
         return { matched: Math.min(matched, limit), capped: matched > limit, sample, ids: null };
       place.cursor = nextCursor;
-      // SQLite reads on this thread: other requests want their turn.
+      // SQLite reads on this thread: yield to other requests.
       await setImmediate();
     }
   }
@@ -114,13 +114,13 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
 
 interface Found extends Omit<BulkPreview, "sample"> {
   readonly sample: readonly (TaskRecord | TaskRowRecord)[];
-  /** Of those that were named, the ones the action has something to do with; null: none were named. */
+  /** The tasks among `ids` that the action can act on; null: the request had no `ids`. */
   readonly ids: readonly string[] | null;
 }
 
 /**
- * Dependants are newer than what they depend on: a retry begins with the oldest, so that none is blocked by one whose turn
- * comes later, and everything else with the newest, so that no dependant has ended before its own turn.
+ * Dependants are newer than their dependencies. `retry` starts with the oldest task, so that no task is blocked by a dependency
+ * that is retried later. Other actions start with the newest, so that no dependant is cancelled before its own turn.
  */
 function toSelection(action: BulkRecord["action"], selection: ParsedBulk["selection"]): BulkSelection {
   return { ...selection, order: action === "retry" ? "oldest" : "newest" };
@@ -139,6 +139,6 @@ function toBulk(record: BulkRecord | null): Bulk {
 function tooMany(): RotaError {
   return new RotaError(
     "conflict",
-    `${BULKS_RUNNING_MAX} bulk actions run already, and no more may: wait until one has ended, or abort one`,
+    `${BULKS_RUNNING_MAX} bulk actions run already, which is the limit: wait until one has ended, or abort one`,
   );
 }

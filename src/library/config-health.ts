@@ -6,7 +6,7 @@ export class ConfigHealth {
   readonly #log: Log;
   #fault: string | null = null;
   /** What the log was told, until it was told that all is well again. */
-  #told: string | null = null;
+  #logged: string | null = null;
 
   constructor(log: Log) {
     this.#log = log;
@@ -19,16 +19,16 @@ export class ConfigHealth {
   /** What is wrong now; null: nothing. Whoever found it out knows it already. */
   note(error: Error | null): void {
     this.#fault = error?.message ?? null;
-    if (this.#fault !== null || this.#told === null) return;
-    this.#told = null;
+    if (this.#fault !== null || this.#logged === null) return;
+    this.#logged = null;
     this.#log.info({}, "the configuration can be used again");
   }
 
   /** The same for what nobody else is told of: the log is, once for each fault. */
   tell(error: Error | null): void {
     this.note(error);
-    if (error === null || this.#told === error.message) return;
-    this.#told = error.message;
+    if (error === null || this.#logged === error.message) return;
+    this.#logged = error.message;
     this.#log.error({ error }, `the configuration cannot be used, so that nothing changes: ${error.message}`);
   }
 }

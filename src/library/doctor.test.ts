@@ -156,7 +156,7 @@ describe("an examination in slices", () => {
   });
 });
 
-test("statistics over time that nobody counts, or that do not add up, are told", async () => {
+test("reports statistics over time that no node counts, or that do not add up", async () => {
   const clock = new ManualClock();
   const opened = await openSqlite({ path: ":memory:", clock });
   storage = opened;

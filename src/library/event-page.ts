@@ -5,7 +5,7 @@ import type { Redactor } from "../model/redactor.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import type { Storage } from "../storage/storage.ts";
 
-/** What the events of one page may take together, about: results take up to a mebibyte each. */
+/** The approximate size of one page of events. A single result can take a mebibyte. */
 const PAGE_BYTES_MAX = 4 * 1_048_576;
 
 interface EventPageParams {
@@ -14,7 +14,7 @@ interface EventPageParams {
   readonly redactor: Redactor;
 }
 
-/** A page of what has happened to the tasks of a tenant. */
+/** A page of the events of a tenant. */
 export async function eventPage(
   { storage, tenant, redactor }: EventPageParams,
   filter: EventPageFilter,

@@ -4,7 +4,7 @@ import type { RollupCursor, Storage } from "../storage/storage.ts";
 const HOUR_MS = 3_600_000;
 /** Rows read at a time. */
 const SLICE = 1_000;
-/** Counted a few seconds after it happened: later than this, nobody counts. */
+/** Events are counted within a few seconds. If one is older than this, no node counts. */
 const LATE_MAX_MS = 60_000;
 
 export interface ExamineRollupsParams {
@@ -23,8 +23,8 @@ export interface RollupFindings {
 }
 
 /**
- * What is wrong with the statistics over time: that nobody counts, and where the last whole hour is not what its minutes
- * add up to, by lane or by agent.
+ * Finds faults of the statistics over time: no node counts, or the last whole hour differs from the sum of its minutes, by lane
+ * or by agent.
  */
 export async function examineRollups(params: ExamineRollupsParams): Promise<RollupFindings> {
   const { storage, tenants, counts } = params;
@@ -33,7 +33,7 @@ export async function examineRollups(params: ExamineRollupsParams): Promise<Roll
   const late = `The statistics over time are ${Math.round(lateMs / 1_000)} s behind: they should be a few seconds at most.`;
   for (const tenant of tenants) {
     const sums = await sumsOf(params, tenant);
-    // What was counted between two reads is in one of them alone: only what stays is wrong.
+    // A count between the two reads changes only one of them: only a lasting difference is a fault.
     if (areAlike(sums) || areAlike(await sumsOf(params, tenant))) continue;
     const [hour, minutes, agents] = [sums.hour, sums.minutes, sums.agents].map((numbers) =>
       numbers.join("/"),

@@ -155,7 +155,7 @@ test("a task that waits because running tasks hold too much memory is told so", 
   expect((await rota.tasks.wait(second.taskId)).state).toBe("done");
 });
 
-test("a task whose tenant holds its share of memory is told so, and those of another tenant start", async () => {
+test("explains a task whose tenant holds its share of memory, while tasks of another tenant start", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 1_000_000 } } });
   const gate = new Gate();
   rota.agent("a", () => gate.opened);

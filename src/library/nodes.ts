@@ -11,12 +11,12 @@ export interface NodesOptions {
   readonly node: () => string;
 }
 
-/** The nodes, as admins see them. */
+/** The nodes, as an admin sees them. */
 export function createNodes({ storage, storageClock, node: ownId }: NodesOptions): Nodes {
   function toInfo(details: NodeDetails): NodeInfo {
     const { node, version, startedAt, lanes } = details;
     const now = storageClock.now();
-    // On a storage of its own a process has no lease to renew, and no other process is alive.
+    // A process that does not share its storage renews no lease, and is the only live node.
     const isHere = storage.capabilities.exclusive && node === ownId();
     const seenAt = isHere ? now : details.seenAt;
     return {

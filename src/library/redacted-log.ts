@@ -4,7 +4,7 @@ import type { Redactor } from "../model/redactor.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A log in which what is secret is masked, also in what executors write to it. */
+/** A log that masks secrets, including those in lines of executors. */
 export function redactedLog(log: Log, redactor: () => Redactor): Log {
   const at =
     (method: "debug" | "info" | "warn" | "error"): Log["info"] =>

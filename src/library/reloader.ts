@@ -48,7 +48,7 @@ export class Reloader {
   /** Writes of which nobody knows whether they hold: the next reload repeats them, whatever it changes. */
   readonly #uncertain = new Map<string, Write>();
   /** What the log was told of options that need a restart. */
-  #told: unknown = [];
+  #logged: unknown = [];
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
@@ -145,17 +145,17 @@ export class Reloader {
         `the lane "${name}" left the configuration: what waits in it is still run, new tasks that name it go to "main"`,
       );
     }
-    this.#tellOfRestart(needsRestart, wanted);
+    this.#logNeededRestart(needsRestart, wanted);
   }
 
-  /** Once for each change: the configuration is read again and again, and says the same every time. */
-  #tellOfRestart(needsRestart: readonly string[], { options }: Settings): void {
+  /** Logs each change once: the configuration is read repeatedly. */
+  #logNeededRestart(needsRestart: readonly string[], { options }: Settings): void {
     const { storage, storageWaitSec } = options;
     const { enabled, strategy, workerCount } = options.scheduler;
     const values = [storage, storageWaitSec, enabled, strategy, workerCount];
-    const told = needsRestart.length === 0 ? [] : [needsRestart, ...values];
-    if (isDeepStrictEqual(told, this.#told)) return;
-    this.#told = told;
+    const logged = needsRestart.length === 0 ? [] : [needsRestart, ...values];
+    if (isDeepStrictEqual(logged, this.#logged)) return;
+    this.#logged = logged;
     if (needsRestart.length === 0) return;
     const names = needsRestart.map((path) => `\`${path}\``).join(", ");
     this.#options.log.warn(

@@ -4,7 +4,7 @@ import type { Redactor } from "../model/redactor.ts";
 import { scheduleKind } from "../model/rule.ts";
 import type { RunRecord, ScheduleRecord } from "../storage/storage.ts";
 
-/** What users see of a schedule: its secrets are masked. */
+/** The public view of a schedule, with secrets masked. */
 export function toScheduledTask(record: ScheduleRecord, redactor: Redactor): ScheduledTask {
   const { rule, retryPolicy, status, usefulForMs, work } = record;
   return {

@@ -69,7 +69,7 @@ export interface SchedulesOptions {
   readonly quota: StoredQuota;
   /** Where long computations let other work through. */
   readonly work: WorkTurns;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
 }
 

@@ -11,7 +11,7 @@ const CIPHER = "aes-256-gcm";
 const PREFIX = "sealed:1:";
 
 interface Key {
-  /** Which key it is, without telling what it is. */
+  /** Identifies the key without revealing it. */
   readonly id: string;
   readonly bytes: Buffer;
 }
@@ -32,17 +32,17 @@ export class SecretBox {
     this.#keys = (keys ?? "") === "" ? [] : (keys ?? "").split(",").map(readKey);
   }
 
-  /** The ids of its keys: what it can open. */
+  /** The ids of its keys. It can decrypt secrets that were encrypted with one of them. */
   get keyIds(): string[] {
     return this.#keys.map(({ id }) => id);
   }
 
-  /** The id of the key that seals; undefined: nothing is sealed. */
+  /** The id of the key that encrypts; undefined: nothing is encrypted. */
   get sealsWith(): string | undefined {
     return this.#keys[0]?.id;
   }
 
-  /** `about` says what the secret belongs to: sealed for one, it cannot be opened as another's. */
+  /** `about` names the owner of the secret. It can be decrypted only with the same `about`. */
   seal(secret: string, about: string): string {
     const [key] = this.#keys;
     if (key === undefined) return secret;
@@ -52,7 +52,7 @@ export class SecretBox {
     return `${PREFIX}${key.id}:${bytes.toString("base64url")}`;
   }
 
-  /** The secret; one that was stored without a key is itself. Null: it was sealed with a key that is not here, or for another. */
+  /** Returns the secret. One that was stored without a key is returned as it is. Null: the key is missing, or `about` differs. */
   open(stored: string, about: string): string | null {
     if (!isSealed(stored)) return stored;
     const [id, text = ""] = stored.slice(PREFIX.length).split(":");

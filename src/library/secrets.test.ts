@@ -64,21 +64,21 @@ test("what is listed later is masked from then on, in what was stored before, to
   expect((await rota.tasks.get(taskId)).payload).toEqual(payload);
 });
 
-test("onEvent is handed masked results, and an executor the results of dependencies as they are", async () => {
+test("onEvent gets masked results, and an executor the unmasked results of dependencies", async () => {
   const { rota } = await open();
   const results: unknown[] = [];
   rota.onEvent((event) => {
     if (event.type === "task.completed") results.push(event.result);
   });
-  let handed: unknown;
+  let dependencies: unknown;
   rota.agent("next", async (task) => {
-    handed = task.dependencies?.map(({ result }) => result);
+    dependencies = task.dependencies?.map(({ result }) => result);
   });
   const { taskId } = await rota.tasks.submit({ agentId: "leaky", payload });
   const next = await rota.tasks.submit({ agentId: "next", payload: 1, dependsOn: [taskId] });
   await rota.tasks.wait(next.taskId);
   await until(() => results.length === 2, "both events");
-  expect(handed).toEqual([payload]);
+  expect(dependencies).toEqual([payload]);
   expect(results[0]).toEqual({ user: "ann", password: "…" });
 });
 

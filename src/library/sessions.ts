@@ -49,14 +49,14 @@ export interface SessionsOptions {
   /** Refuses what the tenant has no room for. */
   readonly quota: StoredQuota;
   readonly parse: TaskParser;
-  /** How many sessions with settings the tenant may have; null: any number. */
+  /** The most sessions with settings of the tenant; null: no limit. */
   readonly maxSessions: () => Promise<number | null>;
   /** What the model of an agent takes in at most; undefined: it does not say. */
   readonly contextWindow: (agent: string) => number | undefined;
   readonly newTaskId: () => string;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: () => number;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
   /** Throws `not_found` once the tenant is deleted. */
   readonly checkNotGone: () => void;

@@ -41,11 +41,11 @@ export interface Settings {
   readonly runRetentionMs: number;
   readonly auditRetentionMs: number;
   readonly resultTTLSec: (storage: { readonly durable: boolean }) => number;
-  /** What callbacks, and executors that were given over HTTP, may and must not call. */
+  /** The hosts that callbacks, and executors of agents made over HTTP, may and must not call. */
   readonly outbound: OutboundTargets;
   /** Signs callbacks; null: they are not signed. */
   readonly webhookKey: Uint8Array | null;
-  /** Masks what is secret in whatever is read. */
+  /** Masks secrets in everything that is read. */
   readonly redactor: Redactor;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly executors: ReadonlyMap<TaskKind, MadeExecutor>;

@@ -20,10 +20,10 @@ import {
 import type { ParsedSeriesQuery } from "../model/stats-series-input.ts";
 import type { RollupCursor, RollupRow, Storage } from "../storage/storage.ts";
 
-/** Rows that are read and added up before other requests get their turn: a few milliseconds. */
+/** Rows that are read and added up in one turn of the event loop: a few milliseconds. */
 const SLICE = 1_000;
 
-/** What happened to a tenant's tasks, from its rollups. */
+/** The statistics of a tenant's tasks, from its rollups. */
 export async function statsSeries(
   storage: Storage,
   tenant: string,
@@ -64,7 +64,7 @@ async function readRows(
   }
 }
 
-/** Those with the most events, the busiest first. What has no row of its own in one minute may have one in another. */
+/** The keys with the most events, busiest first. A key without a row of its own in one minute may have one in another. */
 async function busiestKeys(
   read: (each: (row: RollupRow) => void) => Promise<void>,
 ): Promise<ReadonlySet<string>> {

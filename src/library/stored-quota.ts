@@ -44,7 +44,7 @@ export class StoredQuota {
     const isTooMuch = () => storedBytes + (this.#onTheirWay.get(tenant) ?? 0) + bytes > maxStoredBytes;
     if (isTooMuch() && tasks.some(({ idempotency }) => idempotency !== null)) {
       const made = await this.#withoutRepeats(tenant, tasks);
-      // What makes nothing is answered with the tasks there are, however much is stored.
+      // A request that stores nothing new returns its earlier tasks, even beyond the quota.
       if (made.length === 0) return store();
       bytes = bytesOfAll(made);
     }
@@ -65,7 +65,7 @@ export class StoredQuota {
     }
   }
 
-  /** Those that do not repeat the key of a task that is there: a repetition stores nothing. */
+  /** Inputs that do not repeat the `idempotencyKey` of a stored task: a repetition stores nothing. */
   async #withoutRepeats(tenant: string, tasks: readonly NewTask[]): Promise<readonly NewTask[]> {
     const keys = tasks.flatMap(({ idempotency }) => (idempotency === null ? [] : [idempotency.key]));
     const kept = new Set(await this.#options.storage.tasks.keptKeys({ tenant, keys }));
@@ -78,7 +78,7 @@ export class StoredQuota {
 }
 
 function bytesOfAll(tasks: readonly NewTask[]): number {
-  // A run whose task is yet to be made takes something as well.
+  // A run counts even before its task is created.
   return tasks.reduce((sum, task) => sum + bytesOf(task), 0) || TASK_OVERHEAD_BYTES;
 }
 

@@ -9,9 +9,9 @@ import { type TaskRecord, toExecutorTask } from "../model/task-record.ts";
 const FREE_FORM = ["params", "llmConfig", "payload", "metadata"] as const;
 
 /**
- * What is submitted again: the task as it was stored, or what was given. A field of it that has masks is taken from the stored
- * task if it is as that is shown, and the agent is the same. Otherwise the masks stay, and are refused: a caller who cannot
- * read a secret must not send it to another agent, or to another URL beside it.
+ * The input of a task that is submitted again: the stored task, or the given input. A field with masks is taken from the stored
+ * task if the rest of the field and the agent are unchanged. Otherwise the masks stay and are refused: a caller who cannot read
+ * a secret must not be able to send it to another agent or URL.
  */
 export function inputAgain(
   record: TaskRecord,

@@ -14,7 +14,7 @@ interface TaskLogParams {
   readonly redactor: Redactor;
 }
 
-/** What was logged while a task was worked on; null: there is no such task. Throws `invalid_field`. */
+/** The log lines of a task; null: there is no such task. Throws `invalid_field`. */
 export async function readTaskLog(
   { storage, tenant, redactor }: TaskLogParams,
   taskId: string,

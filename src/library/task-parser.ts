@@ -9,7 +9,7 @@ export type TaskParser = <Parsed>(
 export interface TaskParserOptions {
   readonly defaults: () => TaskDefaults;
   readonly lanes: Pick<LaneCatalogue, "learn">;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
 }
 

@@ -72,7 +72,7 @@ export interface TasksOptions {
   readonly processSituation: (lane: string) => ProcessSituation;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: () => number;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
   /** Throws once the tenant is being deleted. */
   readonly checkNotGone: () => void;
@@ -190,7 +190,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     checkOpen();
   }
 
-  /** What came with idempotency keys and is large, in the form in which requests are compared. */
+  /** Large requests with idempotency keys, in the form in which requests are compared. */
   async function writeInTurns(requests: readonly Fields[]): Promise<RequestTexts> {
     const texts = new Map<Fields, string>();
     for (const request of requests) texts.set(request, await work.run(canonicalSteps(request)));

@@ -18,7 +18,7 @@ const GONE_MAX = 10_000;
 
 export interface TenantCatalogueOptions extends ServiceOptions {
   readonly storage: Storage;
-  /** Seals and opens the secrets of webhooks. */
+  /** Encrypts and decrypts webhook secrets. */
   readonly box: SecretBox;
   /** Told of each tenant that is there and was not before. */
   readonly onAdded: (id: string) => void;
@@ -37,7 +37,7 @@ export class TenantCatalogue extends Service {
   #webhookSecrets: ReadonlyMap<string, readonly WebhookSecretRecord[]> = new Map();
   #hasSecond = false;
   readonly #gone = new Set<string>();
-  /** Those of which a secret could not be opened, and that was said. */
+  /** Tenants whose secret could not be decrypted, for which a warning was logged. */
   readonly #locked = new Set<string>();
   readonly #reads = new FreshRead(() => this.#read());
 
@@ -78,7 +78,7 @@ export class TenantCatalogue extends Service {
     return this.#tenants.get(id)?.limits;
   }
 
-  /** What signs its callbacks, the newest first; expired ones may be among them. Empty before its first rotation. */
+  /** The secrets that sign its callbacks, newest first, possibly with expired ones. Empty before its first rotation. */
   webhookSecretsOf(id: string): readonly WebhookSecretRecord[] {
     return this.#webhookSecrets.get(id) ?? [];
   }
@@ -115,7 +115,7 @@ export class TenantCatalogue extends Service {
     if (this.#gone.has(id)) throw tenantNotFound();
   }
 
-  /** Those whose deletion has begun, by this node or another. */
+  /** Tenants whose deletion has started, on this node or another. */
   deleting(): string[] {
     return [...this.#tenants.values()].filter(({ deleting }) => deleting).map(({ id }) => id);
   }
@@ -142,7 +142,7 @@ export class TenantCatalogue extends Service {
     }
   }
 
-  /** Null, and a warning, where it was sealed with a key that this process does not have: nothing signs in its place. */
+  /** Null, with a warning, if the secret was encrypted with a key that this process does not have: callbacks are then not signed. */
   #openSecret(record: WebhookSecretRecord): WebhookSecretRecord | null {
     const { tenant, secret: stored } = record;
     if (stored === null) return record;

@@ -3,28 +3,28 @@ import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 
-/** What is deleted in one transaction, so that a tenant that owns much holds up nobody for long. */
+/** Rows deleted in one transaction, so that deleting a large tenant does not block other work for long. */
 const SLICE = 500;
-/** How often this node looks for deletions that another node, or this one before it died, has left unfinished. */
+/** How often this node looks for deletions that a dead node has left unfinished. */
 const LOOK_MS = 5_000;
-/** A deletion that another node is at writes more often than this. */
+/** A node that carries out a deletion updates the tenant more often than this. */
 const ABANDONED_MS = 10_000;
 
 export interface TenantEraserOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly catalogue: TenantCatalogue;
-  /** Resolves once everything is stored that was taken in before. */
+  /** Resolves once all requests accepted before are stored. */
   readonly takenIn: () => Promise<void>;
-  /** Resolves once no other node lets anybody in with a key that was taken away, and what came in before is stored there. */
+  /** Resolves once every other node refuses the deleted keys, and has stored the requests it accepted before. */
   readonly lockedElsewhere: () => Promise<void>;
 }
 
-/** Deletes tenants with everything that they own, slice by slice, and goes on with deletions that were left unfinished. */
+/** Deletes tenants with everything that they own, slice by slice, and resumes unfinished deletions. */
 export class TenantEraser extends Service {
   readonly name = "tenant eraser";
   readonly #options: TenantEraserOptions;
-  /** Those that this node is at. */
+  /** Tenants that this node is deleting. */
   readonly #erasing = new Set<string>();
 
   constructor(options: TenantEraserOptions) {
@@ -46,7 +46,7 @@ export class TenantEraser extends Service {
     return LOOK_MS;
   }
 
-  /** What it throws leaves a tenant that is locked, unless that failed already, and the rest for `tick`. */
+  /** If it throws after the tenant was locked, `tick` deletes the rest. */
   async erase(id: string): Promise<void> {
     this.#erasing.add(id);
     try {
@@ -58,10 +58,10 @@ export class TenantEraser extends Service {
     }
   }
 
-  /** It is disabled and has no keys from here on; what is deleted before everybody knows would come again. */
+  /** Disables the tenant and deletes its keys. Rows deleted before all nodes know this could be written again. */
   async #lock(id: string): Promise<void> {
     const { storage, catalogue, takenIn } = this.#options;
-    // Nothing more comes in here, and what is on its way is in: so nothing is left over that is nobody's.
+    // This node accepts no more requests of the tenant and has stored the earlier ones, so that no rows are left without a tenant.
     catalogue.close(id);
     try {
       await takenIn();

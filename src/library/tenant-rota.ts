@@ -96,7 +96,7 @@ export interface TenantRotaParts {
   readonly newBatchId: () => string;
   readonly newBulkId: () => string;
   readonly state: () => RotaState;
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
   /** Throws once this process stops. */
   readonly checkNotDraining: () => void;

@@ -15,7 +15,7 @@ export interface TenantSignerOptions {
   readonly now: () => number;
 }
 
-/** Signs what is sent for a tenant with the secrets of that tenant alone. */
+/** Signs the requests sent for a tenant with the secrets of that tenant. */
 export class TenantSigner {
   readonly #options: TenantSignerOptions;
 
@@ -28,7 +28,7 @@ export class TenantSigner {
     return signature(this.#keysOf(tenant, ownSecretOnly && tenant !== DEFAULT_TENANT), content);
   }
 
-  /** Says which of these tenants will no longer be signed for unless they get secrets of their own. */
+  /** Logs which tenants will have no signatures soon unless their secrets are rotated. */
   warnOfConfigured(tenants: readonly string[], log: Log): void {
     const { secretsOf, configuredKey, now } = this.#options;
     if (configuredKey() === null) return;

@@ -333,7 +333,7 @@ describe("on several nodes", () => {
     const stopped = a.stop({ graceMs: 0 });
     await clock.advance(SECOND);
     await stopped;
-    // Nobody finds it, lets it work again, or makes it a key.
+    // It is not found, cannot be enabled, and gets no keys.
     const gone = { code: "not_found" };
     await expect(b.tenants.get(id)).rejects.toMatchObject(gone);
     await expect(b.tenants.enable(id)).rejects.toMatchObject(gone);

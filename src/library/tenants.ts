@@ -11,7 +11,7 @@ import { type TenantCatalogue, tenantNotFound } from "./tenant-catalogue.ts";
 
 /** How many there are at most: all of them are read whenever one changes. */
 const TENANTS_MAX = 10_000;
-/** How long the secret before goes on signing after a rotation. */
+/** How long the previous secret signs after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 /** Tasks that are counted in one transaction. */
 const COUNT_SLICE = 1_000;

@@ -52,8 +52,8 @@ export class TokenEstimates {
   }
 
   /**
-   * Asks, and stores what is new. Never throws, and takes no longer than whoever waits for it can wait. Returns what could not be
-   * stored, since there is no such session yet: for `store`, once there is.
+   * Asks for estimates and stores new ones. Never throws, and returns within the time that the caller can wait. Returns the
+   * estimates of sessions that do not exist yet: pass them to `store` once they do.
    */
   refresh(session: SessionName): Promise<ContextUse | null> {
     const { estimate } = this.#options;

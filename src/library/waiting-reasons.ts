@@ -5,7 +5,7 @@ import type { ProcessSituation } from "./explain-task.ts";
 
 const REASONS_MAX = 50;
 
-/** What holds a whole queue of tasks, or some of it. */
+/** A reason that holds all tasks of an agent queue, or some of them. */
 type Held = Pick<WaitingReason, "lane" | "agentId"> & { readonly code: WaitingCode };
 
 interface WaitingReasonsParams {
@@ -13,7 +13,7 @@ interface WaitingReasonsParams {
   readonly processSituation: (lane: string) => ProcessSituation;
 }
 
-/** Why work waits: each task by the first reason, in the order of `WAITING_CODES`, that holds it. */
+/** Counts each waiting task by the first reason, in the order of `WAITING_CODES`, that holds it. */
 export function waitingReasons(
   waiting: WaitingTasks,
   { tenant, processSituation }: WaitingReasonsParams,
@@ -33,7 +33,7 @@ export function waitingReasons(
   return counts.result();
 }
 
-/** What holds everything. */
+/** A reason that holds all tasks. */
 function generalCode({ tenant }: WaitingTasks, { enabled, state }: ProcessSituation): WaitingCode | null {
   if (!enabled) return "scheduler_disabled";
   if (state === "created") return "not_started";
@@ -71,7 +71,7 @@ function countQueue(counts: Counts, queue: WaitingQueue, surroundings: Surroundi
     counts.add(held, ready);
     return;
   }
-  // The first could start as soon as its turn comes; the others of its agent follow it.
+  // The first task could start now; the others of its agent queue wait behind it.
   counts.add({ code: "tasks_ahead", lane, agentId }, ready - 1);
   counts.add({ code: "others_first", lane }, 1);
 }
@@ -81,7 +81,7 @@ function holderOf(queue: WaitingQueue, surroundings: Surroundings): Held | null 
   if (!executable) return { code: "no_executor", lane, agentId };
   const { here } = surroundings;
   if (here === null || here.concurrency === 0) return { code: "lane_not_served", lane };
-  // Whatever slots are free, these wait until nothing else runs, and the others until one of these has had its turn.
+  // Even with free slots, these tasks wait until no other task runs, and the other tasks wait until one of these has had its turn.
   if (alone) return { code: "runs_alone", lane, agentId };
   if (surroundings.nodeRunsAlone) return { code: "node_runs_alone" };
   if (here.running >= here.concurrency) return { code: "workers_busy", lane };

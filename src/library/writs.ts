@@ -11,7 +11,7 @@ export interface WritsOptions {
   readonly isKnown: (agent: string) => Promise<boolean>;
   /** The ids of those that are known here. */
   readonly agentIds: () => readonly string[];
-  /** Throws while nothing is taken in. */
+  /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
 }
 

@@ -6,7 +6,7 @@ export interface QueueLook {
   readonly lanes: readonly LaneRecord[];
   readonly depth: QueueDepth;
   readonly labels: AgentLabels;
-  /** Of the tenant, by code. */
+  /** The waiting tasks of the tenant, by reason code. */
   readonly waiting: ReadonlyMap<string, number>;
   /** How long the tenant's schedule that is due for longest has been so; 0: none is due. */
   readonly scheduleLagMs: number;
@@ -44,7 +44,7 @@ export function queueMetrics({
     },
     {
       name: "rota_waiting_tasks",
-      help: "Tasks that wait, over all nodes, by the first reason that holds them as this node sees it.",
+      help: "Waiting tasks over all nodes, by the first reason that holds each, as this node sees it.",
       type: "gauge",
       series: [...waiting].map(([reason, value]) => ({ labels: { reason }, value })),
     },
@@ -56,7 +56,7 @@ export function queueMetrics({
     },
     {
       name: "rota_rollup_lag_seconds",
-      help: "How long the oldest event has waited to be counted for the statistics over time, over all nodes; 0: none waits.",
+      help: "Age of the oldest event that is not in the statistics over time yet, over all nodes; 0: all are.",
       type: "gauge",
       series: [{ labels: {}, value: rollupLagMs / 1_000 }],
     },

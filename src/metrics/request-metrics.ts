@@ -13,7 +13,7 @@ const NONE_YET: readonly Series[] = ["401", "403", "429"].map((status) => ({
 /** The requests that this process refused. */
 export class RequestMetrics {
   readonly #refused: Record<Refusal, number> = { rate: 0, quota: 0 };
-  /** By tenant, then by labels: statuses and kinds of access are few. */
+  /** By tenant, then by labels. There are few statuses and permissions. */
   readonly #denied = new Map<string, Map<string, { readonly labels: Series["labels"]; value: number }>>();
 
   refused(reason: Refusal): void {
@@ -29,7 +29,7 @@ export class RequestMetrics {
     series.value += 1;
   }
 
-  /** Of a tenant that was deleted. */
+  /** Drops the counts of a deleted tenant. */
   forget(tenant: string): void {
     this.#denied.delete(tenant);
   }
@@ -45,7 +45,7 @@ export class RequestMetrics {
       },
       {
         name: "rota_requests_denied_total",
-        help: "Requests of the tenant that this process refused with 401, 403 or 429, by what their route lets callers do; without a valid key: of default.",
+        help: "Requests that this process refused with 401, 403 or 429, by the permission that the route needs. Requests without a valid key count for the tenant default.",
         type: "counter",
         series: [
           ...denied,

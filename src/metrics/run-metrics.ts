@@ -23,7 +23,7 @@ export class RunMetrics {
     return [
       {
         name: "rota_runs_total",
-        help: "Runs of schedules that this process wrote down, by what became of their moments.",
+        help: "Runs of schedules that this process recorded, by outcome.",
         type: "counter",
         series: FIRE_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: this.#runs[outcome] })),
       },

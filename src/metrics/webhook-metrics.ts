@@ -40,7 +40,7 @@ export class WebhookMetrics {
       },
       {
         name: "rota_webhook_deliveries_total",
-        help: "Tries of this process to deliver a callback, by what became of them.",
+        help: "Attempts of this process to deliver a callback, by outcome.",
         type: "counter",
         series: TRY_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: this.#tries[outcome] })),
       },

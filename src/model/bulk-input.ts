@@ -7,13 +7,14 @@ import {
   invalidField,
   isObject,
   optionalNumber,
+  quoted,
   withoutNulls,
 } from "./field-checks.ts";
 import { type ParsedTaskFilter, parseTaskFilter, SELECTING_FIELDS } from "./task-filter-input.ts";
 import { looksLikeTaskId } from "./task-id.ts";
 import type { TaskState } from "./task-state.ts";
 
-/** More than any filter takes. */
+/** A filter with every field set is shorter than this. */
 const FILTER_LENGTH_MAX = 4_000;
 
 export type ParsedSelection = Omit<ParsedTaskFilter, "limit" | "cursor"> & {
@@ -23,25 +24,32 @@ export type ParsedSelection = Omit<ParsedTaskFilter, "limit" | "cursor"> & {
 export interface ParsedBulk {
   readonly action: BulkAction;
   readonly limit: number;
-  /** Either tasks are named, each once, or they are selected. */
+  /** Null: `selection` selects the tasks. No id is there twice. */
   readonly ids: readonly string[] | null;
   readonly selection: ParsedSelection | null;
-  /** What was asked for. */
+  /** The filter as the caller sent it; null: the caller sent `ids`. */
   readonly filter: Fields | null;
 }
 
-/** Checks what is to be done with which tasks. Throws `invalid_field`. */
+export const BULK_FIELDS = ["action", "ids", "filter", "limit"] as const;
+
+/** Parses the body of a bulk action. Throws `invalid_field`. */
 export function parseBulkInput(input: unknown): ParsedBulk {
   if (!isObject(input)) throw invalidField("action", "send an object with `action`, and `ids` or `filter`");
-  checkKnown(input, ["action", "ids", "filter", "limit"]);
+  checkKnown(input, BULK_FIELDS);
   const given = withoutNulls(input);
   const action = optionalChoice(given, "action", BULK_ACTIONS);
   if (action === undefined)
     throw invalidField("action", `\`action\` is missing: it is one of ${BULK_ACTIONS.join(", ")}`);
   const limit = optionalNumber(given, "limit", { min: 1, max: BULK_LIMIT_MAX }) ?? BULK_LIMIT_MAX;
   const { ids, filter } = given;
-  if ((ids === undefined) === (filter === undefined))
-    throw invalidField("filter", "give either `ids` or `filter`");
+  if (ids === undefined && filter === undefined)
+    throw invalidField(
+      "filter",
+      '`filter` is missing: select tasks, as in `{"state": "queued"}`, or name them in `ids`',
+    );
+  if (ids !== undefined && filter !== undefined)
+    throw invalidField("filter", "`filter` and `ids` exclude each other: leave one of them out");
   if (ids !== undefined)
     return { action, limit, ids: parseIds(ids).slice(0, limit), selection: null, filter: null };
   return { action, limit, ids: null, ...parseFilter(action, filter) };
@@ -51,10 +59,14 @@ function parseIds(ids: unknown): string[] {
   if (!Array.isArray(ids) || ids.length === 0 || ids.length > BULK_IDS_MAX)
     throw invalidField(
       "ids",
-      `\`ids\` must be an array of 1 to ${BULK_IDS_MAX} ids of tasks: more fit a \`filter\``,
+      `\`ids\` must be an array of 1 to ${BULK_IDS_MAX} task ids: select more tasks with a \`filter\``,
     );
   const wrong = ids.findIndex((id) => !looksLikeTaskId(id));
-  if (wrong !== -1) throw invalidField(`ids[${wrong}]`, `\`ids[${wrong}]\` is not the id of a task`);
+  if (wrong !== -1)
+    throw invalidField(
+      `ids[${wrong}]`,
+      `\`ids[${wrong}]\` must be the id of a task, like "tsk_019a8f6e", not ${quoted(ids[wrong])}`,
+    );
   return [...new Set(ids as string[])];
 }
 
@@ -66,7 +78,7 @@ function parseFilter(action: BulkAction, filter: unknown): Pick<ParsedBulk, "sel
   if (Object.values(given).every((value) => value === undefined))
     throw invalidField(
       "filter",
-      "`filter` is empty and would cover every task: say which, for instance by `state` or `agentId`",
+      "`filter` is empty and would cover every task: select tasks, for instance by `state` or `agentId`",
     );
   const { limit: _limit, ...selection } = withinFilter(() => parseTaskFilter(given));
   const text = JSON.stringify(given);
@@ -77,18 +89,19 @@ function parseFilter(action: BulkAction, filter: unknown): Pick<ParsedBulk, "sel
   if (states.length === 0)
     throw invalidField(
       "filter.state",
-      `\`${action}\` covers tasks that are ${able.join(", ")}: name one of these states`,
+      `\`filter.state\` must name a state that \`${action}\` can act on: ${able.join(", ")}`,
     );
   return { selection: { ...selection, states }, filter: JSON.parse(text) as Fields };
 }
 
-/** What is wrong in the filter is told with where it is. */
+/** Puts `filter.` before the name of the field in errors of `parse`. */
 function withinFilter<Result>(parse: () => Result): Result {
   try {
     return parse();
   } catch (error) {
     const field = error instanceof RotaError ? error.details?.["field"] : undefined;
     if (!(error instanceof RotaError) || typeof field !== "string") throw error;
-    throw invalidField(`filter.${field}`, `\`filter\`: ${error.message}`);
+    const message = error.message.replaceAll(`\`${field}\``, `\`filter.${field}\``);
+    throw invalidField(`filter.${field}`, message);
   }
 }

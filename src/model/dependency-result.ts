@@ -16,8 +16,8 @@ export function dependencyResult(taskId: string, text: string): DependencyResult
 }
 
 /**
- * What `JSON.stringify` makes of a task that an executor was given. The results of its dependencies, megabytes of them, are
- * taken as they are stored rather than parsed and written again.
+ * `JSON.stringify` of the task that an executor gets. The results of its dependencies, which can be megabytes, are inserted as
+ * stored text instead of being parsed and serialized again.
  */
 export function taskJson(task: Task & { readonly tenantId?: string }): string {
   const { dependencies, ...others } = task;

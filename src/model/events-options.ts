@@ -38,7 +38,7 @@ export interface ParsedEventPageFilter {
   readonly limit: number;
 }
 
-/** Checks which page of what has happened somebody wants to read. Throws `invalid_field`. */
+/** Parses the options of a page of events. Throws `invalid_field`. */
 export function parseEventPageFilter(filter: object): ParsedEventPageFilter {
   const fields = { ...filter } as Fields;
   checkKnown(fields, ["after", "before", "type", "taskId", "limit"]);

@@ -72,9 +72,9 @@ export type ExecutorConfig =
       readonly command: readonly string[];
       /** The folder it runs in; left out: that of Rota. */
       readonly cwd?: string;
-      /** Variables that it is handed, with their values. */
+      /** Environment variables of the program, with their values. */
       readonly env?: Readonly<Record<string, string>>;
-      /** Names of variables of Rota that it is handed besides `PASSED_VARIABLES`, as far as they are set. */
+      /** Names of variables of Rota that the program gets besides `PASSED_VARIABLES`, if they are set. */
       readonly passEnv?: readonly string[];
       /** `auto` (default): JSON if it is that, else text. `json`: anything else fails. */
       readonly result?: ProgramResult;
@@ -85,7 +85,7 @@ export type ExecutorType = ExecutorConfig["type"];
 /** One field of an executor's configuration, besides its `type`. */
 export interface ExecutorField {
   readonly required?: true;
-  /** What only the configuration may say, since it tells something that is none of a user's business. */
+  /** Set for fields that agents made over HTTP must not have: the rest of "`field` …", which says why, and what to write instead. */
   readonly configurationOnly?: string;
   /**
    * What is wrong with a value, as the rest of "`field` must …"; null when nothing is. Where the value may hold a secret,
@@ -118,7 +118,11 @@ export const EXECUTOR_FIELDS: {
   openai: {
     baseUrl: { required: true, fault: executorBaseUrlFault },
     model: { required: true, fault: textFault },
-    apiKeyEnv: { fault: variableNameFault, configurationOnly: "names a variable of the server" },
+    apiKeyEnv: {
+      fault: variableNameFault,
+      configurationOnly:
+        'is allowed only in the configuration file, since it names an environment variable of the server: send the key in `headers`, like {"authorization": "Bearer …"}',
+    },
     system: { fault: textFault },
     temperature: { fault: (value) => numberFault(value, { min: 0, max: 2 }) },
     maxTokens: { fault: (value) => numberFault(value, { min: 1, max: 10_000_000, integer: true }) },
@@ -171,7 +175,7 @@ export function checkExecutorConfig(
     if (value === undefined && required === undefined) continue;
     const path = `${name}.${field}`;
     if (byUser && configurationOnly !== undefined) {
-      throw invalidField(path, `\`${path}\` ${configurationOnly}, which only the configuration may do`);
+      throw invalidField(path, `\`${path}\` ${configurationOnly}`);
     }
     const found = fault(value);
     if (found !== null) throw invalidField(path, `\`${path}\` must ${found}`);
@@ -187,7 +191,10 @@ function checkType(type: unknown, { name, byUser }: { name: string; byUser: bool
     throw invalidField(path, `\`${path}\` must ${choiceFault(type, choices)}`);
   }
   if (byUser && CONFIGURATION_ONLY.includes(type as ExecutorType)) {
-    throw invalidField(path, `\`${path}\` must not be ${type}: that is for the configuration to name`);
+    throw invalidField(
+      path,
+      `\`${path}\` must not be ${type}: only the configuration file can make Rota run programs; over HTTP write one of ${USER_EXECUTOR_TYPES.join(", ")}`,
+    );
   }
   return type as ExecutorType;
 }

@@ -1,9 +1,9 @@
 import { isObject, quoted, shown } from "./field-checks.ts";
 
-/** No system takes a NUL in what it hands to a program: there it is the end of the text. */
+/** In arguments and variables of a program, a NUL ends the text. */
 const NUL = "\0";
 
-/** The variables of Rota that every program is handed: what it takes to run at all, and nothing secret. */
+/** The environment variables of Rota that every program gets: what it needs to run, and nothing secret. */
 export const PASSED_VARIABLES = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"] as const;
 
 /** What is wrong with a program and its arguments, as the rest of "`command` must …"; null when nothing is. */
@@ -22,9 +22,9 @@ export function folderFault(folder: unknown): string | null {
   return folder.includes(NUL) ? "have no NUL in it" : null;
 }
 
-/** The same for variables that it is handed. The sentence repeats no value: those are where secrets belong. */
+/** The same for its environment variables. The message repeats no value: it may be a secret. */
 export function variablesFault(variables: unknown): string | null {
-  if (!isObject(variables)) return "be an object of strings";
+  if (!isObject(variables)) return 'be an object of strings, like {"API_URL": "https://api.example"}';
   for (const [name, value] of Object.entries(variables)) {
     if (name === "" || /[=\0]/.test(name)) {
       return `have names without \`=\`, like \`API_URL\`, not "${shown(name)}"`;
@@ -35,7 +35,7 @@ export function variablesFault(variables: unknown): string | null {
   return null;
 }
 
-/** The same for the name of a variable. Does not repeat it: it may be the secret that belongs into the variable. */
+/** The same for the name of a variable. The message does not repeat it: a caller may have sent the secret itself. */
 export function variableNameFault(name: unknown): string | null {
   if (typeof name === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return null;
   return "be the name of an environment variable, like `OPENAI_API_KEY`";

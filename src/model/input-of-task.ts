@@ -1,7 +1,7 @@
 import type { SubmitInput } from "./submit-input.ts";
 import type { Task } from "./task.ts";
 
-/** What a task was submitted with, as far as it is kept: the input of one just like it. */
+/** The stored input of a task, from which a copy can be submitted. */
 export function inputOfTask(task: Task, now: number): SubmitInput {
   const { agentId, lane, priority, timeout, deadline, retryPolicy, callbackUrl, sessionKey } = task;
   const { preemptible, metadata } = task;
@@ -23,7 +23,7 @@ export function inputOfTask(task: Task, now: number): SubmitInput {
   return withoutUndefined(fields) as unknown as SubmitInput;
 }
 
-/** What the task itself asks for: the part that a user wants to read. */
+/** The work of the task: its action, instruction, message or payload. */
 export function workOfTask(task: Task): Readonly<Record<string, unknown>> {
   const { action, tabId, ref, selector, params, instruction, llmConfig, message, payload } = task;
   return withoutUndefined({ action, tabId, ref, selector, params, instruction, llmConfig, message, payload });

@@ -1,11 +1,11 @@
-/** Shorter ones are written anew faster than they are looked up. */
+/** Shorter texts are serialized again faster than they are looked up. */
 const KEPT_FROM = 16_384;
 
 const texts = new WeakMap<object, string>();
 
 /**
- * What `JSON.stringify` makes of a value that nobody changes any more. To write a megabyte of JSON takes up to 40 ms: one that
- * is large is written once, though it is measured first and stored later.
+ * `JSON.stringify` of a value that does not change any more. Serializing a megabyte takes up to 40 ms, so the text of a large
+ * value is cached: it is measured first and stored later.
  */
 export function jsonText(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

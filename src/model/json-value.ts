@@ -5,8 +5,8 @@ import { ownLength } from "./own-json.ts";
 import { JSON_DEPTH_MAX, TASK_BYTES_MAX } from "./task-input.ts";
 
 /**
- * A field as JSON makes it: a copy, which the caller can no longer change, unless nobody else has it. Throws `invalid_field` for
- * what could not be kept.
+ * A copy of a field as JSON, so that the caller cannot change it later. Not copied if the value was parsed by Rota itself. Throws
+ * `invalid_field` for values that JSON cannot hold.
  */
 export function jsonValue(fields: Fields, field: string): unknown {
   const value = fields[field];

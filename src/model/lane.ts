@@ -13,7 +13,7 @@ export interface Lane {
   /** How many slots of `total` one tenant holds at most once a second enabled tenant exists; null: no bound. */
   readonly perTenant: number | null;
   readonly strategy: Strategy;
-  /** How long a task waits to be lifted by one step of priority; 0: it never is. */
+  /** A waiting task gains one step of priority each time it has waited this long; 0: never. */
   readonly agingMs: number;
 }
 

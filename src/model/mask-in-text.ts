@@ -16,7 +16,7 @@ export function maskInText(text: string, names: RegExp): string {
     const begin = found.index + found[0].length;
     const { end, quote } = valueAt(text, begin);
     if (end > begin && text.slice(begin, end) !== "null") {
-      // Where names are quoted, so are values: what was JSON stays JSON.
+      // If the name is quoted, the mask is quoted, too, so that JSON stays valid.
       const around = quote || (found[1] ?? "");
       shown += `${text.slice(from, begin)}${around}${MASK}${around}`;
       from = end;
@@ -26,7 +26,7 @@ export function maskInText(text: string, names: RegExp): string {
   return shown + text.slice(from);
 }
 
-/** Where the value ends that begins here, and what quotes it, if anything does. */
+/** The end of the value that begins here, and its quote character, if it has one. */
 function valueAt(text: string, begin: number): { end: number; quote: string } {
   const quote = /\\?["']/y;
   quote.lastIndex = begin;

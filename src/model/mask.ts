@@ -1,10 +1,10 @@
-/** What stands where a secret is. */
+/** Replaces a secret. */
 export const MASK = "…";
 
-/** Shorter words are no secrets, and stand in many a sentence. */
+/** Shorter values are not searched for in texts: they occur in ordinary words. */
 const SECRET_LENGTH_MIN = 8;
 
-/** Nobody has more: a task that claims to would keep its process busy with a search for each. */
+/** More than a real task has. Each costs a search through the text, so a hostile task could keep the process busy. */
 const SECRETS_MAX = 100;
 
 /** A text with a mask in place of each of these secrets, the longest first; short ones are left alone. */

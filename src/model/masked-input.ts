@@ -2,7 +2,7 @@ import { invalidField } from "./field-checks.ts";
 import type { Redactor } from "./redactor.ts";
 import type { TaskWork } from "./task.ts";
 
-/** What of a task or schedule a user fills in freely. */
+/** The free-form fields of a task or schedule. */
 interface FreeForm {
   readonly work?: TaskWork | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | null | undefined;
@@ -28,7 +28,7 @@ function fieldsOf(work: TaskWork): (readonly [field: string, value: unknown])[] 
   }
 }
 
-/** Refuses what was read with a mask and is sent back: the mask would be taken for the secret. Throws `invalid_field`. */
+/** Refuses input that contains a mask: the mask would be stored as the secret. Throws `invalid_field`. */
 export function refuseMasks(input: FreeForm, redactor: Redactor): void {
   for (const [field, value] of freeFormFields(input)) {
     const place = redactor.findMask(field, value);
@@ -36,7 +36,7 @@ export function refuseMasks(input: FreeForm, redactor: Redactor): void {
   }
 }
 
-/** The secrets that a task was given, as far as they are texts. */
+/** The secrets in the input of a task that are strings. */
 export function secretsOf(input: FreeForm, redactor: Redactor): string[] {
   return freeFormFields(input).flatMap(([field, value]) => redactor.secretsIn(field, value));
 }

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** Hosts or addresses that the configuration allows or denies to be called. */
+/** Hosts or addresses in `outbound.allow` or `outbound.deny`. */
 export type OutboundTarget =
   /** This host, whatever address it has. */
   | { readonly kind: "host"; readonly name: string }
@@ -11,7 +11,7 @@ export type OutboundTarget =
 
 export type Network = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number];
 
-/** What an entry has to be, as the rest of "`outbound.allow.0` must be …". */
+/** The valid forms of an entry, as the rest of "`outbound.allow.0` must be …". */
 export const OUTBOUND_TARGET_FORMS =
   'a host ("hooks.internal", "*.example.internal"), an address ("10.0.0.5") or a network ("10.0.0.0/8"), ' +
   "without scheme, port and path";

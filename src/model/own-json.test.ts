@@ -74,7 +74,7 @@ describe("what came as JSON", () => {
     expect(() => parseTaskInput(input, DEFAULTS)).toThrow(/larger than 1048576 bytes/);
   });
 
-  test("is refused for a field that nobody knows before anything else is done with it", () => {
+  test("is refused for an unknown field before any other work", () => {
     const fields = Array.from({ length: 50_000 }, (_, index) => `"field-${index}":0`);
     const input = own(`{${fields.join(",")}}`);
     // The one is for the name in the message.

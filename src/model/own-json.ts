@@ -1,11 +1,11 @@
 import { isDeeperThan } from "./json-depth.ts";
 
-/** How long the texts were that values were parsed from which nobody but Rota has. */
+/** Values that only Rota has a reference to, with the length of the JSON text they were parsed from. */
 const lengths = new WeakMap<object, number>();
 
 /**
- * Parses JSON that came from outside and remembers that nobody else has the value: it is JSON already, it does not change
- * under our hands, and so it need not be copied before it is kept. Not remembered where it is nested deeper than `depthMax`.
+ * Parses JSON of a request and remembers that only Rota has the value: no caller can change it, so that it need not be copied
+ * before it is stored. Not remembered if it is nested deeper than `depthMax`.
  */
 export function parseOwnJson(text: string, depthMax: number): unknown {
   const value: unknown = JSON.parse(text);
@@ -15,12 +15,12 @@ export function parseOwnJson(text: string, depthMax: number): unknown {
   return value;
 }
 
-/** How long the text was that `value` was parsed from, or is a part of; undefined: it may be somebody else's. */
+/** The length of the text that `value`, or the value it is part of, was parsed from; undefined: a caller may have a reference to it. */
 export function ownLength(value: object): number | undefined {
   return lengths.get(value);
 }
 
-/** `part` has only what is in `whole`, and perhaps texts of our own: it is as much ours. */
+/** `part` contains only parts of `whole` and strings of Rota: only Rota has it if only Rota has `whole`. */
 export function keepOwn<Part extends object>(whole: object, part: Part): Part {
   const length = lengths.get(whole);
   if (length !== undefined) lengths.set(part, length);

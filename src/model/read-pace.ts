@@ -1,10 +1,10 @@
-/** What one read of a log from the storage took. */
+/** The cost of one read of a log from the storage. */
 export interface ReadWork {
-  /** Entries that were looked at, whether or not they were asked for. */
+  /** Entries read, including those that do not match. */
   readonly looked: number;
-  /** Those that were asked for. */
+  /** Entries that match. */
   readonly entries: readonly { readonly bytes: number }[];
 }
 
-/** Carries out a read when there is time for it, and learns what it took. Rejects when the reader has gone meanwhile. */
+/** Carries out a read when it is its turn, and records its cost. Rejects if the reader has gone. */
 export type ReadPace = <Work extends ReadWork>(read: () => Promise<Work>) => Promise<Work>;

@@ -26,7 +26,7 @@ test("keeps a field called __proto__ what it is", () => {
   expect(JSON.stringify(redactor.json(value))).toBe('{"__proto__":{"password":"…"},"password":"…"}');
 });
 
-test("masks the secrets of llmConfig whatever is listed, and those names nowhere else", () => {
+test("always masks the secrets of llmConfig, and those names nowhere else", () => {
   const config = { provider: "p", apiKey: "x", aws: { secretAccessKey: "y", sessionToken: "z" } };
   const shown = { provider: "p", apiKey: "…", aws: { secretAccessKey: "…", sessionToken: "…" } };
   expect(new Redactor([]).llmConfig(config)).toEqual(shown);

@@ -2,14 +2,14 @@ import { isObject } from "./field-checks.ts";
 import { MASK } from "./mask.ts";
 import { maskInText } from "./mask-in-text.ts";
 
-/** What is secret inside of `llmConfig`, however deep, whatever the configuration says. */
+/** Names that are always secret in `llmConfig`, at any depth. */
 const LLM_SECRETS = ["apiKey", "secretAccessKey", "sessionToken"];
 
 type Names = ReadonlySet<string>;
 
 /**
- * Puts a mask in place of values whose name is listed in `redact`, in any case. What has nothing to mask is returned as it is,
- * and with an empty list nothing is looked at.
+ * Masks values whose name is listed in `redact`; case does not matter. Returns the same object if there is nothing to mask. With
+ * an empty list it searches nothing.
  */
 export class Redactor {
   readonly #names: Names;
@@ -42,18 +42,18 @@ export class Redactor {
     return name === "llmConfig" ? this.llmConfig(value) : this.json(value);
   }
 
-  /** An error, or whatever else is made for people: `"name": value`, `name=value` and `name: value` in it. */
+  /** An error or another text: masks the values of `"name": value`, `name=value` and `name: value`. */
   text(text: string): string {
     return this.#inText === null ? text : maskInText(text, this.#inText);
   }
 
-  /** Where in this field a mask stands in place of a secret, like `llmConfig.apiKey`; undefined: nowhere. */
+  /** The path of the first mask in this field, like `llmConfig.apiKey`; undefined: there is none. */
   findMask(field: string, value: unknown): string | undefined {
     const names = field === "llmConfig" ? this.#llmNames : this.#names;
     return names.size === 0 ? undefined : maskIn(value, names, field);
   }
 
-  /** The secrets in this field, as far as they are texts. */
+  /** The secrets in this field that are strings. */
   secretsIn(field: string, value: unknown): string[] {
     const names = field === "llmConfig" ? this.#llmNames : this.#names;
     return names.size === 0 ? [] : secrets(value, names);
@@ -64,7 +64,7 @@ function lowerCase(names: readonly string[]): Names {
   return new Set(names.map((name) => name.toLowerCase()));
 }
 
-/** A name as it stands before its value, in JSON or in words. */
+/** Matches a name before its value, in JSON or in plain text. */
 function namesInText(names: readonly string[]): RegExp {
   const either = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|");
   return new RegExp(`(?<![\\p{L}\\p{N}_])(?:${either})(\\\\?["'])?\\s*[:=]\\s*`, "giu");

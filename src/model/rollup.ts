@@ -3,11 +3,11 @@
  * and the library share these rules.
  */
 
-/** What a series can be split by; in the tables `kind`. */
+/** The dimensions of a series; `kind` in the tables. */
 export const ROLLUP_KINDS = ["lane", "agent"] as const;
 export type RollupKind = (typeof ROLLUP_KINDS)[number];
 
-/** Seconds that one row stands for, and how long such rows are kept. A day is one of UTC. */
+/** The seconds that one row covers, and how long such rows are kept. Days are in UTC. */
 export const ROLLUP_STEPS = [60, 3_600, 86_400] as const;
 export type RollupStep = (typeof ROLLUP_STEPS)[number];
 

@@ -32,7 +32,7 @@ export interface ParsedSeriesQuery {
   readonly points: number;
 }
 
-/** Checks which series the caller wants to see. Throws `invalid_field`. */
+/** Parses the options of a request for statistics. Throws `invalid_field`. */
 export function parseSeriesQuery(query: Fields, now: number): ParsedSeriesQuery {
   checkKnown(query, ["metrics", "by", "from", "to", "step"]);
   const given = withoutNulls(query);

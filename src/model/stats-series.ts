@@ -1,6 +1,6 @@
 import { ROLLUP_COUNTS, ROLLUP_STEPS } from "./rollup.ts";
 
-/** What can be asked for: numbers that add up, and how long tasks waited and ran. */
+/** The metrics: counts, and how long tasks waited and ran. */
 export const SERIES_METRICS = [...ROLLUP_COUNTS, "waitMs", "runMs"] as const;
 export type SeriesMetric = (typeof SERIES_METRICS)[number];
 
@@ -25,15 +25,15 @@ export interface StatsSeriesQuery {
   readonly by?: SeriesSplit;
   /** RFC 3339 or a Date; the minute, hour or day that it lies in is the first. Left out: 60 steps before `to`. */
   readonly from?: string | Date;
-  /** What lies before it is shown. Left out: now. */
+  /** Rounded up to a whole step. Left out: now. */
   readonly to?: string | Date;
   /** Left out: 60. */
   readonly step?: SeriesStep;
 }
 
-/** What happened minute by minute, hour by hour or day by day. */
+/** Statistics by minute, hour or day. */
 export interface StatsSeries {
-  /** RFC 3339: when the first point begins. */
+  /** The start of the first step, RFC 3339. */
   readonly from: string;
   /** Seconds from one point to the next. */
   readonly step: number;

@@ -1,16 +1,16 @@
 import { type Fields, invalidField, optionalText } from "./field-checks.ts";
 import type { TaskOrder } from "./task-order.ts";
 
-/** What a cursor begins with. In the order of ends it is the number of an event, in the others that of a task. */
+/** The prefix of a cursor, by order. In the order `completed` a number follows that is an event's, in the others a task's. */
 const PREFIXES: Readonly<Record<TaskOrder, string>> = { newest: "", oldest: "o", completed: "c" };
 const ORDERS = Object.keys(PREFIXES) as TaskOrder[];
 
-/** Where the next page of a list begins, as users see it: it says of which order it is. */
+/** The public cursor of the next page. It contains the order of its list. */
 export function taskCursorText(cursor: number, order: TaskOrder = "newest"): string {
   return `${PREFIXES[order]}${cursor}`;
 }
 
-/** Undefined: the first page is wanted. Throws `invalid_field` for one of another order, where it would mean another place. */
+/** Undefined: the first page. Throws `invalid_field` for a cursor of another order, where it would mean another position. */
 export function parseTaskCursor(fields: Fields, order: TaskOrder = "newest"): number | undefined {
   const text = optionalText(fields, "cursor");
   if (text === undefined) return undefined;

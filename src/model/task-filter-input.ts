@@ -1,6 +1,6 @@
 import { checkAgentId } from "./agent-id.ts";
 import { optionalChoice } from "./choice-input.ts";
-import { checkKnown, checkName, type Fields, invalidField, optionalMoment } from "./field-checks.ts";
+import { checkKnown, checkName, type Fields, invalidField, optionalMoment, quoted } from "./field-checks.ts";
 import { meantName } from "./nearest-name.ts";
 import { type Page, parseLimit } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
@@ -32,7 +32,7 @@ export interface ParsedTaskFilter extends Page {
 /** What is searched for is an id or a key: none is longer. */
 const SEARCH_MAX = 200;
 
-/** What says which tasks are meant. */
+/** The fields of a filter that select tasks. */
 export const SELECTING_FIELDS = [
   "agentId",
   "state",
@@ -48,7 +48,7 @@ export const SELECTING_FIELDS = [
 
 const KNOWN = [...SELECTING_FIELDS, "order", "limit", "cursor"] as const;
 
-/** Checks which tasks a list is asked for. Throws `invalid_field`. */
+/** Parses the filter of a list of tasks. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   checkKnown(filter, KNOWN);
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
@@ -114,5 +114,8 @@ function parseState(value: unknown): TaskState {
   if (alias !== undefined) return alias;
   const nearest = meantName(word, TASK_STATES);
   const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
-  throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
+  throw invalidField(
+    "state",
+    `\`state\` must be one of ${TASK_STATES.join(", ")}, not ${quoted(value)}${hint}`,
+  );
 }

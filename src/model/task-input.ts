@@ -179,7 +179,7 @@ function refuseInfinite(fields: Fields, prefix = ""): void {
 
 /**
  * The known fields of the input as JSON makes them: a copy, which the caller can no longer change under our hands, without
- * anything that could not be stored. What came as JSON, and is nobody else's, needs none.
+ * anything that could not be stored. Input that Rota parsed itself is not copied.
  */
 function asJson(given: unknown, known: readonly string[]): Fields {
   if (!isObject(given)) {

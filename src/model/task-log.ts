@@ -1,6 +1,6 @@
-/** What an executor logged while it worked on a task. */
+/** The log lines of an attempt. */
 export interface TaskLogLine {
-  /** They go up by one within an attempt, from 1: where some are missing, they were dropped. */
+  /** The number of the line within its attempt, from 1. Missing numbers were dropped. */
   readonly n: number;
   /** RFC 3339. */
   readonly at: string;
@@ -11,5 +11,5 @@ export interface TaskLogLine {
 export const TASK_LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type TaskLogLevel = (typeof TASK_LOG_LEVELS)[number];
 
-/** What is kept of one attempt, the newest of it, and of how many attempts; the text of a line is cut to `lineBytes`. */
+/** How many of the newest lines of an attempt are stored, and of how many attempts. The text of a line is cut to `lineBytes`. */
 export const TASK_LOG_MAX = { lines: 2_000, bytes: 262_144, lineBytes: 4_096, attempts: 5 } as const;

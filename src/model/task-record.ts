@@ -86,12 +86,12 @@ export function toTaskRow(record: TaskRowRecord, redactor: Redactor): TaskRow {
   };
 }
 
-/** Of a payload it is the start of its JSON; other titles are words of a user. */
+/** The title of a payload is the start of its JSON; other titles are text of a user. */
 function shownTitle(title: string, redactor: Redactor): string {
   return /^[{[]/.test(title) ? redactor.text(title) : title;
 }
 
-/** What users see of a record: its secrets are masked. */
+/** The public view of a record, with secrets masked. */
 export function toTask(record: TaskRecord, redactor: Redactor): Task {
   return toExecutorTask(redacted(record, redactor));
 }
@@ -129,7 +129,7 @@ function redactedWork(work: TaskWork, redactor: Redactor): TaskWork {
   }
 }
 
-/** What the executor of a task is handed: all of it as it is stored. */
+/** The task as its executor gets it: unmasked. */
 export function toExecutorTask(record: TaskRecord): Task {
   const { work, metadata, conversationId, requestId, retryPolicy, timeoutMs } = record.spec;
   const { key, dependsOn, preemptible } = record.spec;

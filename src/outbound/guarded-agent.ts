@@ -8,7 +8,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a connection is kept for the next call. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** Said alike of a name that does not exist and of one that leads into a private network. */
+/** The same error for a name that does not exist and for one that resolves to a private address. */
 export const NOT_RESOLVED = "does not resolve to a public address";
 
 /** What must not be connected to: calling it again will not help until the configuration changes. */
@@ -79,8 +79,8 @@ function socketFault(socket: Socket, addressFault: (address: string) => string |
 }
 
 /**
- * Resolves names for `net.connect`. A name of which any address must not be called fails like one that does not exist: what
- * names a private network has is not for users to find out.
+ * Resolves names for `net.connect`. A name with an address that must not be called fails like one that does not exist, so that
+ * users cannot probe the names of a private network.
  */
 function guardedLookup({ lookup, addressFault }: GuardedAgentOptions): LookupFunction {
   return (name, { family, all }, callback) => {
@@ -106,7 +106,7 @@ function refused(fault: string): TargetRefused {
   return new TargetRefused(`the URL must ${fault}`);
 }
 
-/** As the system's own error, so that it counts as one of a call that was never sent. */
+/** Has the form of the system's own error, so that it counts as a request that was never sent. */
 function unresolved(name: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${name} ${NOT_RESOLVED}`), { syscall: "getaddrinfo" });
 }

@@ -13,7 +13,7 @@ const KINDS: Readonly<Record<string, string>> = {
   carrierGradeNat: "an address shared behind a carrier's NAT",
 };
 
-/** Addresses among the public ones at which a cloud answers only its own machines: metadata and the like. */
+/** Public addresses at which a cloud serves only its own machines, such as metadata services. */
 const CLOUD_SERVICES = [
   // Azure: host agent, DNS, health probes.
   "168.63.129.16/32",

@@ -146,7 +146,8 @@ test.each([
 ])("allowing %j and denying %j, %s is %s", (allow, deny, url, opened) => {
   const fault = guardOf({ allow, deny }).urlFault(url);
   expect(fault === null).toBe(opened);
-  if (!opened) expect(fault).toMatch(/, which `outbound\.deny` of the configuration refuses$/);
+  if (!opened)
+    expect(fault).toMatch(/, which `outbound\.deny` of the configuration refuses: name another host$/);
 });
 
 test("a name is refused for each of its addresses that is denied, be the name allowed or not", async () => {

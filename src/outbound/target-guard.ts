@@ -13,11 +13,11 @@ import { createGuardedAgent, NOT_RESOLVED } from "./guarded-agent.ts";
 import { HurriedLookup, type Lookup, systemLookup } from "./name-lookup.ts";
 import { notPublic } from "./public-address.ts";
 
-/** What the configuration says of hosts, addresses and networks; see `OutboundTarget`. */
+/** The lists `outbound.allow` and `outbound.deny`; see `OutboundTarget`. */
 export interface OutboundTargets {
-  /** They may be called although they are not public. */
+  /** May be called, although private. */
   readonly allow: readonly string[];
-  /** They are never called, whatever `allow` says. */
+  /** Must not be called. Wins over `allow`. */
   readonly deny?: readonly string[];
 }
 
@@ -94,7 +94,7 @@ export class TargetGuard {
     return addresses.map(({ address }) => this.#addressFault(host, address)).find(isFault) ?? null;
   }
 
-  /** What forbids to connect to an address of a host. It names no address, which is not for users to find out. */
+  /** Why an address of a host must not be called. The message contains no address, so that users cannot probe names. */
   #addressFault(host: string, address: string): string | null {
     if (holds(this.#denied, address)) return denied(host);
     if (names(this.#allowed, host) || holds(this.#allowed, address) || notPublic(address) === null)
@@ -103,7 +103,7 @@ export class TargetGuard {
   }
 }
 
-/** Whether targets name a host, and so mean it whatever address it has. */
+/** Whether the targets name this host. A named host matches with any address. */
 function names(targets: readonly OutboundTarget[], host: string): boolean {
   return targets.some(
     (target) =>
@@ -135,7 +135,7 @@ function hostOf(url: string): string {
 /** Endings that only names of private networks have. */
 const PRIVATE_ENDINGS = ["internal", "local", "lan", "home", "corp", "intranet", "private", "home.arpa"];
 
-/** What a name is that leads to no public host wherever it is resolved; null for any other. */
+/** Describes a name that can only be one of a private network; null for any other. */
 function privateName(host: string): string | null {
   if (host === "localhost" || host.endsWith(".localhost")) return "this machine";
   if (host.includes(".") && !PRIVATE_ENDINGS.some((ending) => host.endsWith(`.${ending}`))) return null;
@@ -143,7 +143,7 @@ function privateName(host: string): string | null {
 }
 
 function denied(host: string): string {
-  return `not lead to ${host}, which \`outbound.deny\` of the configuration refuses`;
+  return `not lead to ${host}, which \`outbound.deny\` of the configuration refuses: name another host`;
 }
 
 function remedy(host: string): string {

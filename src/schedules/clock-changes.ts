@@ -63,7 +63,7 @@ export function countOnWall(
   let count = 0;
   let last = after;
   while (count < max) {
-    // What happens at a clock change is decided by the first moment after it.
+    // The first due time after a clock change decides how the change is handled.
     const moment = nextOnWall(pattern, tz, last);
     if (moment === null || moment > until) break;
     const { endMs, offsetMs } = spanAt(tz, moment);

@@ -284,7 +284,7 @@ test("the last moment is the last that a list has", () => {
   );
 });
 
-test("as many are counted as a list has, over weeks and clock changes, of whatever rule", () => {
+test("counts as many as a list has, over weeks and clock changes, for every rule", () => {
   const rules = fc.oneof({ weight: 3, arbitrary: cronCases }, daysCases, weeksCases);
   fc.assert(
     fc.property(scenes, rules, fc.integer({ min: 0, max: 30 * DAY }), ({ tz, after }, made, length) => {

@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import type { FastifyRequest } from "fastify";
 
 /**
- * Where a request came from: the other end of the connection, or what the proxies that `server.trustProxy` names say in
- * `X-Forwarded-For`. What is no address there is not believed.
+ * The address of the caller: that of the connection, or the one in `X-Forwarded-For` if `server.trustProxy` trusts the proxies
+ * that set it. Entries that are not addresses are ignored.
  */
 export function addressOf({ ip, socket }: Pick<FastifyRequest, "ip" | "socket">): string {
   const said = plainAddress(ip);

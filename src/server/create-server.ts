@@ -39,8 +39,8 @@ export interface ServerOptions {
   /** Where a proxy has the server: `/rota`. It answers there and at `/` alike. Left out: at `/` alone. */
   readonly basePath?: string;
   /**
-   * Whose `X-Forwarded-For` says where a request came from: that of so many proxies in front of the server, or of those at these
-   * addresses; false, or left out: nobody's.
+   * Which `X-Forwarded-For` to trust: the number of proxies in front of the server, or their addresses; false, or left out:
+   * none.
    */
   readonly trustProxy?: false | number | readonly string[];
   /** For tests: how long requests may take to arrive, and answers to be read. */
@@ -91,7 +91,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.server.maxConnections = CONNECTIONS_MAX;
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // What somebody may see only with a key is for no cache; the files of the dashboard say otherwise by themselves.
+  // No cache may store responses that need a key. The files of the dashboard set their own header.
   app.addHook("onRequest", async (_request, reply) => {
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
   });

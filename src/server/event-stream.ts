@@ -20,7 +20,7 @@ const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
 const STREAMS_PER_KEY_MAX = 1_000;
-/** What all of them write before other work has its turn: some milliseconds. */
+/** How much all streams write in one turn of the event loop: some milliseconds. */
 const WRITTEN_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 
 export const STREAM_HEADERS = {
@@ -37,7 +37,7 @@ export interface EventStreamsOptions {
   readonly keys: Pick<LocalKeys, "watch">;
   readonly clock: Clock;
   readonly log: Log;
-  /** Says when what happened before a stream began is read. */
+  /** Schedules the reads of past events. */
   readonly replays: Replays;
   /** For tests: how many there can be at once, in all and with one key. */
   readonly max?: number;
@@ -59,7 +59,7 @@ interface StreamPlan<Item> {
   readonly isLast?: (item: Item) => boolean;
 }
 
-/** Where a stream goes, and whose turn it takes. */
+/** The target of a stream, and the owner whose turns it uses. */
 interface Sink {
   readonly outlet: Outlet;
   readonly key: string | null;
@@ -229,8 +229,8 @@ export class EventStreams {
   }
 
   /**
-   * What a stream reads with, and what it has to say first of what is missing. A gap that opens later, because the database
-   * was restored, is written as soon as the reader comes to it.
+   * The reader of a stream, and the gap event to send first if events are missing. A gap that appears later, after a restore of
+   * the database, is sent when the reader reaches it.
    */
   #readingFor({ caller }: Reader, outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
     let missing = "";

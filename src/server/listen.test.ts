@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
 import { listen } from "./listen.ts";
 
-test("others can reach it only while there is a key that has not expired, whoever's", async () => {
+test("others can reach it only while there is a key that has not expired, of any tenant", async () => {
   const { rota, log, clock } = await openTestRota();
   const open = () => listen({ rota, log, clock, host: "0.0.0.0", port: 0 });
   await expect(open()).rejects.toMatchObject({ code: "forbidden" });
@@ -12,7 +12,7 @@ test("others can reach it only while there is a key that has not expired, whoeve
   const first = await open();
   await first.close();
   await clock.advance(60_000);
-  await expect(open()).rejects.toThrow("and there is none that is valid");
+  await expect(open()).rejects.toThrow("and there is no valid API key");
   await rota.keys.create({ role: "tenant-admin", name: "for good", tenantId });
   const second = await open();
   onTestFinished(() => second.close());

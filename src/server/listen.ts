@@ -83,7 +83,7 @@ async function hasValidKey({ rota, clock = systemClock }: ListenOptions): Promis
 function keyNeeded({ host, howToMakeKey = "make one with `rota.keys.create`" }: ListenOptions): RotaError {
   return new RotaError(
     "forbidden",
-    `other machines can reach ${host}, so that it takes an API key to be let in, and there is none that is valid: ${howToMakeKey}`,
+    `other machines can reach ${host}, and there is no valid API key: ${howToMakeKey}`,
   );
 }
 

@@ -52,7 +52,7 @@ describe("a key of the role agent", () => {
     expect((await rota.tasks.counts()).total).toBe(before);
   });
 
-  test("submits tasks of its own agent again, and nobody else's", async () => {
+  test("submits tasks of its own agent again, and no others", async () => {
     const { ask, rota, tasks } = await openForScout();
     const again = (taskId: string, json?: object) =>
       ask(`/tasks/${taskId}/submit-again`, { method: "POST", ...(json && { json }) });

@@ -391,7 +391,10 @@ function passOverMissing(error: unknown): undefined {
 }
 
 async function refuse(): Promise<never> {
-  throw new RotaError("forbidden", "a key of the role `agent` may not do this");
+  throw new RotaError(
+    "forbidden",
+    "the role `agent` may not do this: use a key with the role `operator`, `tenant-admin` or `admin`",
+  );
 }
 
 /** In the words of whoever has nothing of that name. */

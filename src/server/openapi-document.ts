@@ -12,42 +12,45 @@ type Document = z.infer<typeof openApiDocument>;
 
 const DESCRIPTION = `The scheduler for AI agents: it decides which agent works on what, and when.
 
-Every route but those of sessions, schedules, writs, notifications, lanes, agents, webhooks, tenants, keys, audit, config, doctor, bulk actions and me is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. In a create, null counts as left out, except for \`payload\`; in a PATCH it takes the value back. Every error has the same shape.
+Routes whose path is listed without \`/v1\` are also served under \`/v1\`. Bodies are JSON of at most 1 MiB; an unknown field or query parameter is refused. In a create, null counts as left out, except for \`payload\`; in a PATCH, null resets the field to its default. Every error has the same shape.
 
-Once there are API keys, every request carries one: \`Authorization: Bearer rota_…\`. A key belongs to one tenant, sees that tenant's work alone, and may do what its role allows.`;
+Once there are API keys, every request needs one: \`Authorization: Bearer rota_…\`. A key belongs to one tenant, sees only the work of that tenant, and may do what its role allows.`;
 
 const TAGS = [
-  { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },
+  { name: "tasks", description: "Submit, read, cancel and retry tasks." },
   { name: "sessions", description: "Conversations: messages in order, stop words, settings." },
   {
     name: "schedules",
-    description:
-      "Work that is due again and again, or once: said in words or as cron, with a row for each moment.",
+    description: "Recurring or one-time work: rules in words or as cron, and a run for each due time.",
   },
-  { name: "notifications", description: "What schedules and their runs do, as it happens." },
-  { name: "events", description: "What happens, as it happens." },
-  { name: "scheduler", description: "The queue in numbers." },
+  { name: "notifications", description: "Notifications of schedules and their runs, live." },
+  { name: "events", description: "Events of tasks, live and stored." },
+  { name: "scheduler", description: "Numbers of the queue, and statistics over time." },
   {
     name: "lanes",
-    description: "Pools of concurrency: how much of each runs at once, and what waits in it.",
+    description: "Pools of slots: their concurrency, and their running and waiting tasks.",
   },
-  { name: "agents", description: "Who does the work." },
-  { name: "webhooks", description: "What became of the callbacks that tasks asked for." },
-  { name: "tenants", description: "Whose work it is: walls that nothing crosses. For admins." },
-  { name: "keys", description: "Who may ask, and for what. For admins." },
-  { name: "audit", description: "Who did what, and when. For admins." },
-  { name: "node", description: "How this process is." },
+  { name: "agents", description: "The agents that run tasks: executors and limits." },
+  { name: "webhooks", description: "Deliveries of callbacks." },
+  {
+    name: "tenants",
+    description:
+      "Isolated customers or teams, each with limits. For the role `admin`; a `tenant-admin` reads its own.",
+  },
+  { name: "keys", description: "API keys and their roles. For the roles `admin` and `tenant-admin`." },
+  { name: "audit", description: "Changes made with API keys, and refused requests. For the role `admin`." },
+  { name: "node", description: "Health, nodes, configuration and checks." },
 ];
 
 /** How a key is sent. Without keys, on the machine itself, none is asked for. */
 const SCHEME = "apiKey";
 
-/** What routes are built on; those of an app that listens to nobody touch none of it. */
+/** The dependencies of routes. An app that only describes its routes uses none of them. */
 const NO_PARTS = { installation: {}, config: () => ({}) } as unknown as RouteParts;
 
 /**
- * The OpenAPI document of the routes, which is the same for every server. Registers them with an app that listens to nobody,
- * since the plugin that describes them must be there first. Takes half a second, in one go.
+ * The OpenAPI document of the routes, which is the same for every server. Registers them with an app that does not listen, since
+ * the plugin that describes them must be registered first. Takes half a second, in one go.
  */
 export async function makeDocument(): Promise<Document> {
   const app = Fastify();
@@ -71,7 +74,7 @@ export async function makeDocument(): Promise<Document> {
   return made;
 }
 
-/** Adds what OpenAPI wants beside the schemas: what an answer means, with examples, and names that nobody shares. */
+/** Adds what OpenAPI needs besides the schemas: descriptions and examples of responses, and unique names. */
 function describeRoute(): SwaggerTransform {
   const named = new Set<string>();
   return (route) => {
@@ -114,7 +117,7 @@ interface AnswerSchema {
   readonly content?: object;
 }
 
-/** The plugin takes the description of an answer for that of its schema, and drops what stands beside a reference. */
+/** The plugin uses the description of a response as that of its schema, and drops fields beside a reference. */
 function describeAnswer(answer: AnswerSchema, given: z.ZodType): AnswerSchema {
   if (answer.content !== undefined) return answer;
   const { description = "", examples = [] } = given.meta() as { description?: string; examples?: Example[] };

@@ -5,8 +5,8 @@ import { Worker } from "node:worker_threads";
 let text: Promise<Buffer> | undefined;
 
 /**
- * The OpenAPI document as it is sent, made when somebody first asks for it, once for the process. To make it takes half a second,
- * in which nobody else would be answered: so another thread does.
+ * The OpenAPI document as JSON text, built at the first request, once for the process. Building takes half a second and would block
+ * other requests, so another thread does it.
  */
 export function describeApi(): Promise<Buffer> {
   text ??= makeText().catch((error) => {

@@ -3,7 +3,7 @@ import { RotaError } from "../model/errors.ts";
 import { isObject } from "../model/field-checks.ts";
 import type { Caller } from "../model/role.ts";
 
-/** For routes with the permission `manage`: an admin manages any tenant, everybody else their own. Throws `not_found`. */
+/** For routes with the permission `manage`: an `admin` manages any tenant, a `tenant-admin` its own. Throws `not_found`. */
 export function checkOwnTenant({ role, tenant }: Caller, id: unknown): void {
   if (role !== "admin" && id !== tenant) throw new RotaError("not_found", "tenant not found");
 }
@@ -18,7 +18,7 @@ export function managedKeys(keys: Keys, caller: Caller): Keys {
       if (isObject(input) && input["role"] === "admin") {
         throw new RotaError(
           "forbidden",
-          `a key of the role \`${caller.role}\` makes no \`admin\` keys: \`role\` must be another, like "operator"`,
+          `\`role\`: a \`${caller.role}\` key cannot create \`admin\` keys: write another role, like "operator"`,
         );
       }
       return keys.create(input);

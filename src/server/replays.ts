@@ -3,13 +3,13 @@ import { KeyTurns } from "./key-turns.ts";
 import type { RateLimit } from "./middleware/rate-limit.ts";
 import { unitsOf } from "./middleware/request-cost.ts";
 
-/** Pages that are read at once for the streams of one key. */
+/** Pages read at the same time for the streams of one key. */
 const READS_PER_KEY_MAX = 2;
 
 /**
- * The streams that read what has happened before from the storage. However many of them one key opens, few of their pages are
- * read at once, in turn; and each is charged like a page of a list. No stream is refused or broken off for that: where the
- * key's bucket is empty, its replays go on more slowly.
+ * Schedules the reads of streams that replay past events. The streams of one key take turns, a few pages at a time, and each
+ * page is charged like a page of a list. No stream is refused or ended for that: while the key's bucket is empty, its replays
+ * are slower.
  */
 export class Replays {
   readonly #limit: Pick<RateLimit, "whenSpare" | "settle">;
@@ -19,7 +19,7 @@ export class Replays {
     this.#limit = limit;
   }
 
-  /** How the stream of a key reads; `keyId` null: no key was asked for, and nothing is charged. `gone` ends its waiting. */
+  /** Returns the read pace of a key's stream; `keyId` null: there are no keys, and nothing is charged. `gone` ends its wait. */
   paceOf(keyId: string | null, gone: AbortSignal): ReadPace {
     return async (read) => {
       const leave = await this.#turns.enter(keyId, gone);

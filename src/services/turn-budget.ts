@@ -5,9 +5,9 @@ export interface TurnBudgetOptions {
 }
 
 /**
- * Shares the event loop between one kind of work and everything else. Work that never has to wait for anything, such as sending
- * events to readers who take them at once, would go on in one turn of the loop until all is done, and nobody else would be
- * answered meanwhile. Those who wait take turns, owner by owner, so that a thousand of one do not hold up the one of another.
+ * Shares the event loop between one kind of work and everything else. Work that never waits for I/O, such as sending events to
+ * fast readers, would otherwise run in one turn of the loop until all is done and block other requests. Owners take turns, so that
+ * a thousand pieces of work of one owner do not delay the work of another.
  *
  * @example
  * if (turns.isOver) await turns.next(owner);
@@ -21,7 +21,7 @@ export class TurnBudget<Owner> {
   #isScheduled = false;
   /** Pieces of work that have begun and not ended. */
   #underWay = 0;
-  /** Those who wait, the owner first that is next. */
+  /** Waiting pieces of work by owner; the first owner is next. */
   readonly #waiting = new Map<Owner, (() => void)[]>();
 
   constructor(options: TurnBudgetOptions) {
@@ -33,7 +33,7 @@ export class TurnBudget<Owner> {
     return this.#isUsedUp || this.#waiting.size > 0;
   }
 
-  /** Resolves when there is room for a piece of work. The caller reports it with `used`, at once, whatever it took. */
+  /** Resolves when it is the turn of a piece of work. The caller must report its size with `used` right after it. */
   next(owner: Owner): Promise<void> {
     this.#schedule();
     return new Promise((resolve) => {
@@ -70,7 +70,7 @@ export class TurnBudget<Owner> {
     return this.#pieces >= pieces || this.#bytes >= bytes;
   }
 
-  /** Other work comes between two turns. */
+  /** Yields to other work between two turns. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -84,7 +84,7 @@ export class TurnBudget<Owner> {
     });
   }
 
-  /** The next one goes once this one has reported what it used. */
+  /** The next piece of work starts after this one has called `used`. */
   #letOneThrough(): void {
     for (const [owner, own] of this.#waiting) {
       const go = own.shift();

@@ -1,9 +1,9 @@
-/** Who did what, and when: one part of the contract in storage.ts. Entries outlive the tenant that they are of. */
+/** The audit log: one part of the contract in storage.ts. Entries outlive their tenant. */
 
 export interface AuditStorage {
   /**
-   * Writes down what was done, in this order. Throws if an entry of this number is in its chain already: then nothing was
-   * written. Nodes have chains of their own, and wait for each other at nothing.
+   * Appends entries, in this order. Throws if an entry of this number is in its chain already: then nothing was written. Each
+   * node has its own chain, so that nodes never wait for each other.
    */
   append(params: { entries: readonly NewAuditEntry[] }): Promise<void>;
   /** Of one tenant, the newest first; of one moment, the last that was written down. */
@@ -31,18 +31,18 @@ export interface AuditFacts {
   readonly keyId: string | null;
   /** What was done, as the route says it. */
   readonly route: string;
-  /** What it was done to; null: nothing in particular, or erased with its tenant. */
+  /** The id or name of the changed object; null: none, or erased with its tenant. */
   readonly subject: string | null;
   /**
    * Where the caller chose the name of the subject, a digest of it: when the tenant is deleted, the subject is erased and this
    * stays. Null: the subject is an id that Rota made.
    */
   readonly subjectDigest: string | null;
-  /** Where the request came from; null: not by HTTP. */
+  /** The address of the caller; null: the change did not come over HTTP. */
   readonly address: string | null;
   /** The status with which it was refused; null: it was done. */
   readonly status: number | null;
-  /** How many requests it stands for. */
+  /** How many requests the entry stands for. */
   readonly count: number;
 }
 
@@ -52,7 +52,7 @@ export interface AuditLink {
   readonly chain: string;
   /** Counted from 1. */
   readonly number: number;
-  /** Of the entry before it; empty for the first. */
+  /** The hash of the entry before it; empty for the first. */
   readonly previousHash: string;
   /** Over all of the entry but a subject that may be erased, and over `previousHash`. */
   readonly hash: string;

@@ -2,7 +2,7 @@ import type { BulkAction, BulkState } from "../model/bulk.ts";
 import type { EndedTask } from "./session-storage.ts";
 import type { ListTasksParams } from "./task-storage.ts";
 
-/** Actions on many tasks, done in slices in the background: one part of the contract in storage.ts. */
+/** Bulk actions, carried out in slices in the background: one part of the contract in storage.ts. */
 export interface BulkStorage {
   /**
    * Stores a bulk action to be carried out. False: `runningMax` of its tenant run already, and nothing was stored. Of those
@@ -18,8 +18,8 @@ export interface BulkStorage {
    */
   claim(params: { leaseMs: number }): Promise<{ bulk: BulkRecord | null; retryMs: number | null }>;
   /**
-   * Carries out one slice and moves the cursor, in one transaction: so each task is acted on at most once, whichever node
-   * tries. A task that has ended since the request is not retried or deleted. Null: another node was faster, or the bulk
+   * Carries out one slice and moves the cursor, in one transaction: so each task is acted on at most once, even if two nodes
+   * try. A task that has ended since the request is not retried or deleted. Null: another node was faster, or the bulk
    * action has ended.
    */
   step(params: BulkStep): Promise<SteppedBulk | null>;
@@ -30,25 +30,25 @@ export interface BulkName {
   readonly id: string;
 }
 
-/** What the tasks of a bulk action have in common. */
+/** The filter that selects the tasks of a bulk action. */
 export type BulkSelection = Omit<ListTasksParams, "tenant" | "limit" | "cursor" | "lookedMax" | "bytesMax">;
 
 export interface NewBulk extends BulkName {
   readonly action: BulkAction;
-  /** As it was asked for; null: tasks were named. */
+  /** The filter of the request; null: the request had `ids`. */
   readonly filter: Readonly<Record<string, unknown>> | null;
   readonly selection: BulkSelection | null;
-  /** The tasks that were named; null: a selection was. */
+  /** The task ids of the request; null: the request had a filter. */
   readonly ids: readonly string[] | null;
   /** How many tasks it covers at most. */
   readonly limit: number;
-  /** How many tasks fitted when it was asked for. */
+  /** Tasks that matched at the time of the request. */
   readonly matched: number;
   /** The last task of the tenant that was accepted before the request. */
   readonly lastSeq: number;
   /** Where the first slice begins: in the order of the selection, or an index of `ids`. */
   readonly cursor: number;
-  /** The key that asked for it; null: there was none. */
+  /** The id of the API key of the request; null: the request had none. */
   readonly by: string | null;
   readonly requestedAt: number;
 }

@@ -19,8 +19,8 @@ export interface EventStorage {
   read(params: ReadEventsParams): Promise<EventPage>;
   /**
    * A page of a tenant's events: oldest first with `after`, else newest first. It holds fewer than `limit` when they take more than
-   * `bytesMax` together, one at least, or when `PAGE_LOOKED` is reached first. `next`: goes on as `after` or `before`; null: there
-   * are no more. Events of tasks that are gone are left out.
+   * `bytesMax` together, one at least, or when `PAGE_LOOKED` is reached first. `next`: the `after` or `before` of the next page; null: there
+   * are no more. Events of deleted tasks are left out.
    */
   page(params: PageEventsParams): Promise<{ events: StoredEvent[]; next: number | null }>;
   /**
@@ -80,14 +80,14 @@ export interface EventFilter {
 }
 
 /**
- * How much of the log one page looks at: rows of the log, of which each tells the same of one or more tasks, and events in those that
- * fit. With a filter most rows fit nobody, and cost little.
+ * How much of the log one page reads: rows, each of which holds the same event of one or more tasks, and events in the rows that
+ * match. With a filter most rows do not match, and cost little.
  */
 export const PAGE_LOOKED = { rows: 2_000, filteredRows: 5_000, events: 10_000 } as const;
 
 /**
- * Of one task, the log is looked at from its creation to its end, by the times in it, with this much room at both ends: a clock may
- * have been set back by as much without anything being missed.
+ * For one task, the log is read from the time of its creation to that of its end, with this margin on both sides. So no event is
+ * missed if a clock was set back by up to this much.
  */
 export const TASK_SPAN_ROOM_MS = 60_000;
 

@@ -1,10 +1,10 @@
-/** How a storage keeps what executors log: one part of the contract in storage.ts. */
+/** Log lines of executors: one part of the contract in storage.ts. */
 import type { TaskLogLevel } from "../model/task-log.ts";
 
 export interface TaskLogStorage {
   /**
    * Keeps lines of attempts, and deletes the oldest pieces of an attempt while it has more than `TASK_LOG_MAX`. The same piece once
-   * more changes nothing. Of a task that is gone nothing is kept.
+   * more changes nothing. Lines of deleted tasks are dropped.
    */
   append(params: { pieces: readonly LogPiece[] }): Promise<void>;
   /** Up to `limit` lines after the one with the number `after`, oldest first. Null: there is no such task. */
@@ -20,7 +20,7 @@ export interface LogPiece {
   readonly attempt: number;
   /** The number of its last line. */
   readonly lastN: number;
-  /** What the lines count for. */
+  /** The size that the lines count for. */
   readonly bytes: number;
   readonly lines: readonly LoggedLine[];
 }
@@ -41,7 +41,7 @@ export interface ReadLogParams {
 }
 
 export interface LogPage {
-  /** Null: nothing was logged. */
+  /** Null: there are no log lines. */
   readonly attempt: number | null;
   readonly lines: readonly (LoggedLine & { readonly n: number })[];
   /** How many lines of this attempt are no longer there. */

@@ -5,7 +5,7 @@ import type { Held } from "./task-storage.ts";
 export interface NodeStorage {
   /**
    * Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
-   * `abilities`: left out, it can execute everything. `version`: of Rota; left out, nobody knows.
+   * `abilities`: left out, it can execute everything. `version`: of Rota; left out, it is unknown.
    */
   register(params: {
     node: string;
@@ -29,7 +29,7 @@ export interface NodeStorage {
    */
   heartbeat(params: { node: string }): Promise<{ alive: boolean; held: readonly Held[] }>;
   list(): Promise<NodeRecord[]>;
-  /** The same with all that people want to know of them, by name. Looks at every attempt that runs. */
+  /** The same with the details that `GET /v1/nodes` shows, ordered by name. Reads every running attempt. */
   details(): Promise<NodeDetails[]>;
   /** Declares an incarnation dead if it has not renewed since `beat`. From then on it can end nothing. */
   markDead(params: { node: string; beat: number }): Promise<boolean>;
@@ -73,7 +73,7 @@ export interface NodeDetails {
   readonly seenAt: number;
   readonly dead: boolean;
   readonly draining: boolean;
-  /** Those that it can run or runs something of, by name. */
+  /** The lanes that the node serves or has running tasks of, ordered by name. */
   readonly lanes: readonly NodeLane[];
 }
 

@@ -1,4 +1,4 @@
-/** How a storage keeps what happened per minute, hour and day: one part of the contract in storage.ts. */
+/** Statistics per minute, hour and day: one part of the contract in storage.ts. */
 import type { Durations, RollupCount, RollupKind, RollupStep, RollupTime } from "../model/rollup.ts";
 
 /** Events that are counted in one transaction: few milliseconds of work. */
@@ -15,12 +15,12 @@ export const ROLLUP_SLICE_OF_PRUNE = 1_000;
  * - `run`: how long the attempt ran that ended with the task.
  * - `tokens`: in and out, of all attempts of a task, counted at its end.
  *
- * An event whose task is gone counts for the others, and not at all if the tenant is gone, too.
+ * An event of a deleted task counts for `other`, and not at all if its tenant is deleted, too.
  */
 export interface RollupStorage {
   /**
-   * Counts about `limit` events. `events`: how many those were; `more`: there may be others. None, and more: another node is
-   * at it.
+   * Counts about `limit` events. `events`: how many were counted; `more`: there may be others. `events` 0 with `more`: another
+   * node is counting.
    */
   advance(params: { limit: number }): Promise<{ events: number; more: boolean }>;
   /** Rows of a tenant from `from` on and before `to`, by time and key; `next`: where to go on, null: those were all. */
@@ -46,7 +46,7 @@ export interface RollupCursor {
   readonly key: string;
 }
 
-/** What happened in one minute, hour or day in one lane, or to one agent. */
+/** The statistics of one lane or agent in one minute, hour or day. */
 export interface RollupRow
   extends Readonly<Record<RollupCount, number>>,
     Readonly<Record<RollupTime, Durations>> {

@@ -41,15 +41,15 @@ export interface SessionStorage {
    */
   readTurns(params: ReadTurnsParams): Promise<SessionTurns | null>;
   /**
-   * Changes what is named, and makes the session if there is none. One that was made so, or of which something but its context
-   * was set, has settings: it stays, with or without tasks, until it is deleted. So does one that was reset, so that no
-   * generation comes twice; any other goes with the last of its tasks. Throws `conflict` when this would give it settings and its
-   * tenant has `maxSessions` with settings already.
+   * Changes the given fields, and creates the session if there is none. A session that was created so, or of which more than the
+   * context was set, has settings: it stays, with or without tasks, until it is deleted. So does one that was reset, so that no
+   * generation is used twice. Any other session is deleted with the last of its tasks. Throws `conflict` if this would give it
+   * settings and its tenant has `maxSessions` with settings already.
    */
   update(params: UpdateSessionParams): Promise<SessionRecord>;
   /**
-   * Takes back all that was set of a session, its context and its generation: it is gone, or goes with the last of its tasks, which
-   * are no turns of it any more. `open`: so many of its tasks run or wait; unless that is 0, nothing was done.
+   * Deletes the settings, the context and the generation of a session. It is deleted with the last of its tasks, which are no
+   * longer part of its history. `open`: how many of its tasks run or wait; if not 0, nothing was deleted.
    */
   delete(params: SessionName): Promise<DeletedSession>;
 }

@@ -195,7 +195,7 @@ export interface CatalogueChanges {
   readonly agents: readonly AgentRecord[];
   /** Those that are in it no more. */
   readonly gone: readonly { readonly tenant: string; readonly agent: string }[];
-  /** Tenants of which all are gone that are not among `agents`: they were deleted, and with them the names of their agents. */
+  /** Deleted tenants: all their agents that are not in `agents` are gone. */
   readonly goneTenants: readonly string[];
   readonly last: number;
   /** Whether there are further changes after `last`. */

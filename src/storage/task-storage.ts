@@ -20,7 +20,7 @@ export interface TaskStorage {
    * may have lost the slot it waited for: when a node dies or has fewer slots, when limits change.
    */
   insert(params: InsertTasksParams): Promise<InsertedTask[]>;
-  /** Which of these keys stand for a task: one that comes with such a key makes no other. */
+  /** The idempotency keys among these that have a task. A request with such a key creates no other. */
   keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
 
   /**
@@ -60,7 +60,7 @@ export interface TaskStorage {
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
-  /** What waits of a tenant, by what could hold it: from counters alone, no task is read. */
+  /** The waiting tasks of a tenant, by what could hold them. Reads counters only, no tasks. */
   waiting(params: { tenant: string }): Promise<WaitingTasks>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
@@ -280,7 +280,7 @@ export interface InsertedTask {
 
 /**
  * Which queue was full. `server`: that of all tenants, or a tenant alone has half of it; `global`: the tenant's, by
- * `maxQueueSize` or its own `maxQueued`; `agent`: the agent's. The queue of all is looked at first, then the tenant's bound,
+ * `maxQueueSize` or its own `maxQueued`; `agent`: the agent's. The total queue is checked first, then the tenant's bound,
  * the half, and the agent's.
  */
 export type FullQueue = "server" | "global" | "agent";
@@ -373,7 +373,7 @@ export interface ListTasksParams {
   readonly cursor?: number;
   /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
   readonly lookedMax?: number;
-  /** Called with how many entries were looked at, about: no fewer than `lookedMax` where that ended the page. */
+  /** Called with the approximate number of entries read: at least `lookedMax` if that ended the page. */
   readonly onLooked?: ((entries: number) => void) | undefined;
   /** What the tasks may take together, about, after one at least. Left out: any number. */
   readonly bytesMax?: number;
@@ -406,7 +406,7 @@ export interface TaskSituation {
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /**
    * The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. Of one that
-   * waits for its concurrency key, those that wait for the same key and get it first, whatever their agents and lanes.
+   * waits for its concurrency key, those that wait for the same key and get it first, of all agents and lanes.
    */
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
   /**
@@ -457,20 +457,20 @@ export interface QueueDepth {
   readonly ready: Readonly<Record<string, number>>;
 }
 
-/** How many agent queues `waiting` tells apart, those in which most is ready. */
+/** How many agent queues `waiting` returns: those with the most ready tasks. */
 export const WAITING_QUEUES_MAX = 1_000;
 
-/** All that waits of a tenant: each task is counted once. */
+/** All waiting tasks of a tenant: each counts once. */
 export interface WaitingTasks {
-  /** For tasks that it depends on. */
+  /** Waiting for their dependencies. */
   readonly forTasks: number;
-  /** For their time, be it that of a retry. */
+  /** Waiting for their `runAt`, or for a retry. */
   readonly delayed: number;
   /** Queued, but held back by their batch, their session or their concurrency key. */
   readonly heldBack: number;
-  /** What is ready, by agent and lane, most first. */
+  /** Ready tasks by agent and lane, most first. */
   readonly queues: readonly WaitingQueue[];
-  /** What is ready in queues beyond those. */
+  /** Ready tasks in further queues. */
   readonly readyElsewhere: number;
   readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
 }

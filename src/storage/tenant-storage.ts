@@ -10,13 +10,13 @@ export interface TenantStorage {
   get(params: { id: string }): Promise<TenantRecord | null>;
   /** By id. */
   list(): Promise<TenantRecord[]>;
-  /** Changes what is named; one that is being deleted is not found. Bounds hold from now on; what runs beyond them ends by itself. */
+  /** Changes the given fields; a tenant that is being deleted is not found. New limits do not abort running tasks. */
   update(params: { id: string; name?: string; limits?: Partial<TenantLimits> }): Promise<UpdatedTenant>;
-  /** While it is disabled, nothing of it starts; what runs ends by itself, and what comes in waits. Null: there is none, or it is being deleted. */
+  /** While a tenant is disabled, none of its tasks start; running ones finish, submitted ones wait. Null: there is none, or it is being deleted. */
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
-   * Disables a tenant for good (`deleting`), takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks
-   * first: attempts that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the
+   * Disables a tenant for good (`deleting`), deletes its keys, and deletes up to `limit` rows that it owns, its tasks
+   * first: running attempts are fenced, and no events are published. `more`: call again. The tenant itself goes with the
    * last slice. With a `limit` of 0 it is only locked so. Nothing that it was given stays: of its events numbers, types and times are
    * left, of its audit log ids, routes and times.
    */
@@ -27,8 +27,8 @@ export interface TenantStorage {
    */
   countStored(params: { limit: number }): Promise<{ readonly more: boolean }>;
   /**
-   * Makes `secret` the one that signs a tenant's callbacks. The one before it goes on signing for `overlapMs`, any older one stops
-   * at once. Before the first rotation of the default tenant that is the configured one; other tenants have none.
+   * Makes `secret` the one that signs a tenant's callbacks. The previous one signs as well for `overlapMs`; any older one stops at
+   * once. Before its first rotation, the default tenant has the configured secret; other tenants have none.
    */
   rotateWebhookSecret(params: RotateWebhookSecretParams): Promise<RotatedWebhookSecret>;
   /** The secrets of all tenants, by tenant, the newest first. Expired ones may be among them. */
@@ -43,7 +43,7 @@ export interface RotateWebhookSecretParams {
 
 export type RotatedWebhookSecret =
   | { readonly found: false }
-  /** `previous`: what goes on signing for a while; null: nothing signed before. */
+  /** `previous`: the secret that signs as well for a while; null: there was none. */
   | { readonly found: true; readonly previous: WebhookSecretRecord | null };
 
 export interface WebhookSecretRecord {

@@ -19,7 +19,7 @@ export function linked(
   });
 }
 
-/** Over all of an entry. Of a subject that may be erased its digest stands for it. */
+/** The hash over the whole entry. A subject that may be erased is represented by its digest. */
 export function hashOf(facts: AuditFacts, link: Omit<AuditLink, "hash">): string {
   const { at, tenant, keyId, route, subject, subjectDigest, address, status, count } = facts;
   const { chain, number, previousHash } = link;
@@ -28,7 +28,7 @@ export function hashOf(facts: AuditFacts, link: Omit<AuditLink, "hash">): string
   return sha256(JSON.stringify([...parts, address, status, count]));
 }
 
-/** What stays of a name in the log after its tenant is gone. */
+/** The digest that stays in the log when the name is erased with its tenant. */
 export function digestOf(subject: string): string {
   return sha256(subject);
 }

@@ -29,7 +29,7 @@ export class AuditLog extends Service {
   #writing: Promise<void> = Promise.resolve();
   #prunedAt = Number.NEGATIVE_INFINITY;
   #end: AuditChainPoint & { readonly chain: string } = { chain: "", ...CHAIN_START };
-  /** What could not be written for sure: it may be there all the same. */
+  /** Entries whose write failed. The storage may have written them all the same. */
   #unsure: { readonly last: NewAuditEntry | null; readonly slice: readonly Waiting[] } | null = null;
 
   constructor(options: AuditLogOptions) {
@@ -60,7 +60,7 @@ export class AuditLog extends Service {
     return written.promise;
   }
 
-  /** The storage was put back to an earlier state: the chain goes on from what is left of it. */
+  /** The storage was restored to an earlier state: the chain continues from its last stored entry. */
   restored(): void {
     this.#unsure ??= { last: null, slice: [] };
   }
@@ -103,8 +103,8 @@ export class AuditLog extends Service {
   }
 
   /**
-   * After a failure the storage is asked how far the chain goes: what was sent may have been written, and its answer lost.
-   * Returns whether what waits has changed.
+   * After a failure, reads the last entry of the chain from the storage: the write may have succeeded and only its response was
+   * lost. Returns whether the waiting entries have changed.
    */
   async #findEnd(): Promise<boolean> {
     const { storage, chain } = this.#options;

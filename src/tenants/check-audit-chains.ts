@@ -6,7 +6,7 @@ const SLICE = 500;
 export interface CheckedChains {
   readonly chains: number;
   readonly entries: number;
-  /** Of each chain the first entry that is not as it was written. */
+  /** The first faulty entry of each chain. */
   readonly findings: readonly string[];
 }
 
@@ -15,7 +15,7 @@ export async function checkAuditChains(
   storage: Storage,
   onSlice: (entries: number) => Promise<void>,
 ): Promise<CheckedChains> {
-  // A tenant that is gone has had names erased, which nobody else has.
+  // Only the names of deleted tenants are erased.
   const isThere = async (id: string) => (await storage.tenants.get({ id }))?.deleting === false;
   const { audit } = storage;
   const findings: string[] = [];

@@ -81,7 +81,7 @@ function parseAgent({ agentId }: Fields, role: Role): string | null {
     if (id !== null) return id;
     throw invalidField(
       "agentId",
-      `\`agentId\` must name the agent that a key of the role \`agent\` is for: ${AGENT_ID_FORM}`,
+      `\`agentId\` must name the agent that the key may act for: ${AGENT_ID_FORM}`,
     );
   }
   if (agentId === undefined) return null;

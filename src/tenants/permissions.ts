@@ -1,22 +1,22 @@
 import type { Role } from "../model/role.ts";
 
-/** What a route lets whoever asks do, and which roles may. */
+/** What a route allows, and the roles that may call it. */
 export const PERMISSIONS = {
-  /** Tells nothing of anybody's work: no key is asked for. */
+  /** Shows no data of a tenant, and needs no key. */
   open: ["viewer", "agent", "operator", "tenant-admin", "admin"],
-  /** Tells nothing of anybody's work, but not to strangers. */
+  /** Shows no data of a tenant, and needs any valid key. */
   known: ["viewer", "agent", "operator", "tenant-admin", "admin"],
   /** Reads work that belongs to one agent: the role `agent` sees its own. */
   readOwn: ["viewer", "agent", "operator", "tenant-admin", "admin"],
-  /** Reads what is the tenant's as a whole. */
+  /** Reads data of the whole tenant. */
   read: ["viewer", "operator", "tenant-admin", "admin"],
-  /** Hands in work for an agent: the role `agent` for its own. */
+  /** Submits work for an agent: the role `agent` for its own. */
   submit: ["agent", "operator", "tenant-admin", "admin"],
   /** Changes the work of the tenant. */
   operate: ["operator", "tenant-admin", "admin"],
   /** Manages a tenant: the role `tenant-admin` its own, where the id of another is a 404 (`own-tenant.ts`). */
   manage: ["tenant-admin", "admin"],
-  /** Looks after the installation. */
+  /** Manages the installation. */
   administer: ["admin"],
 } as const satisfies Readonly<Record<string, readonly Role[]>>;
 

@@ -27,7 +27,7 @@ export function callbackRequest(
   const { delivery } = claimed;
   const id = deliveryId(delivery);
   const timestamp = Math.floor(now / 1_000);
-  const body = JSON.stringify({ tenantId: delivery.tenant, ...told(claimed, redactor) });
+  const body = JSON.stringify({ tenantId: delivery.tenant, ...subjectOf(claimed, redactor) });
   const signature = sign(delivery.tenant, { id, timestamp, body });
   return {
     body,
@@ -44,7 +44,7 @@ export function callbackRequest(
 }
 
 /** The batch in numbers, or the task as it had ended. */
-function told({ delivery: { batch, end }, task }: ClaimedDelivery, redactor: Redactor): object {
+function subjectOf({ delivery: { batch, end }, task }: ClaimedDelivery, redactor: Redactor): object {
   if (batch !== null) return batchCompleted(batch);
   if (end === null) throw new Error("A delivery tells of a task or of a batch.");
   return snapshotAt(end, task, redactor);

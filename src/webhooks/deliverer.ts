@@ -47,9 +47,9 @@ export interface DelivererOptions extends ServiceOptions {
   readonly storageClock: StorageClock;
   /** What may be called, by the configuration as it is now. */
   readonly guard: () => TargetGuard;
-  /** Signs what is sent for a tenant; null: it is not signed. */
+  /** Signs the requests for a tenant; null: they are not signed. */
   readonly sign: CallbackParams["sign"];
-  /** Masks what is secret in what is sent, by the configuration as it is now. */
+  /** Masks secrets in the body, by the current configuration. */
   readonly redactor: () => Redactor;
   readonly version: string;
   /** Told of each try. */

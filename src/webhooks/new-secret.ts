@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 
-/** As long as the hash that it keys. */
+/** The length of the secret: that of the SHA-256 hash. */
 const SECRET_BYTES = 32;
 
-/** A signing secret that nobody has, in the form of Standard Webhooks. */
+/** A new random signing secret, in the form of Standard Webhooks. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
 }

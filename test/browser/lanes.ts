@@ -132,7 +132,7 @@ export function lanesTests(world: () => World): void {
     await page.getByRole("textbox", { name: "Name" }).fill("made-here");
     await page.getByRole("spinbutton", { name: "On each node" }).fill("0");
     await page.getByRole("button", { name: "Create lane" }).click();
-    await laneOf(page, "made-here").getByText("starts nothing on this node").waitFor();
+    await laneOf(page, "made-here").getByText("starts no tasks on this node").waitFor();
     for (const message of ["one", "two"]) await world().rota.tasks.submit({ message, lane: "made-here" });
     await laneOf(page, "made-here").getByText("2 waiting").waitFor();
     await page.getByRole("button", { name: "Clear made-here" }).click();

@@ -261,7 +261,7 @@ describe("rota task, rota cancel, rota retry", () => {
     const ids = [(await rota(submitLater)).stdout.trim(), (await rota(submitLater)).stdout.trim()];
     const flags = ["--state", "delayed", "--agent", "index"];
     expect((await rota(["tasks", "cancel", ...flags, "--dry-run"])).stdout).toMatch(
-      /^2 tasks fit\n( {2}tsk_\w+ {2}index {2}delayed\n){2}$/,
+      /^2 tasks match\n( {2}tsk_\w+ {2}index {2}delayed\n){2}$/,
     );
     expect((await rota(["tasks", "cancel", ...flags])).stdout).toMatch(/^blk_\w+ done: 2 of 2 cancelled\n$/);
     expect((await rota(["tasks", "retry", "--state", "cancelled"])).stdout).toMatch(
@@ -300,7 +300,7 @@ describe("rota nodes, events, waiting and task --logs", () => {
     expect((await rota(["nodes"])).stdout).toMatch(
       /^NODE .*\n\S+ +alive +\d+\.\d+\.\d+\S* +\S.* tasks 0\/4.*\n$/,
     );
-    expect((await rota(["waiting"])).stdout).toBe("Nothing waits.\n");
+    expect((await rota(["waiting"])).stdout).toBe("No task waits.\n");
     const id = await submit("--agent", "talker", "--message", "x");
     await rota(["submit", "--message", "later", "--run-at", "1h"]);
     expect((await rota(["waiting"])).stdout).toMatch(/^TASKS .*\n +1 +not_before\n1 in all\n$/);
@@ -320,7 +320,7 @@ describe("rota nodes, events, waiting and task --logs", () => {
     expect(stdout.trim().split("\n")).toHaveLength(3);
     const newest = JSON.parse((await rota(["events", "--limit", "1", "--json"])).stdout);
     expect(newest).toMatchObject({ count: 1, next: newest.events[0].seq });
-    expect((await rota(["events", "--type", "task.failed"])).stdout).toBe("Nothing happened that fits.\n");
+    expect((await rota(["events", "--type", "task.failed"])).stdout).toBe("No stored event matches.\n");
   });
 });
 
@@ -541,7 +541,7 @@ describe("without a server", () => {
   });
 
   test.each([
-    [["--help"], /Run it:\n +serve .*Hand in work.*Look at it:.*Exit codes:\n +0 /s],
+    [["--help"], /Server:\n +serve .*Tasks and sessions:.*Monitoring:.*Exit codes:\n +0 /s],
     [["help", "submit"], /^Usage: rota submit .*--wait \[seconds\].*Common options:\n +--url/s],
     [["tasks", "--help"], /^Usage: rota tasks /],
   ])("rota %s helps", async (args, answer) => {

@@ -21,7 +21,7 @@ describe("where other machines can reach it,", () => {
     const [, command = ""] = /\n {2}rota (keys create .*)\n$/.exec(refused.stderr) ?? [];
     const made = await rota(...command.split(" "));
     expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(KEY)]);
-    expect(made.stderr).toMatch(/^key_\w+ is shown this once/);
+    expect(made.stderr).toMatch(/^key_\w+ was created\. Store the key now: it is shown only this once\./);
 
     const server = await startServer({ storage, args: ["--host", "0.0.0.0"] });
     const url = server.url.replace("0.0.0.0", "127.0.0.1");
@@ -133,9 +133,9 @@ describe("rota tenants", () => {
     const { id } = (await server.ask("/v1/tenants", { json: { name: "acme" } })).body;
     const first = await rota("tenants", "rotate-secret", id);
     expect(first.stdout).toMatch(/^whsec_\S{44}\n$/);
-    expect(first.stderr).toMatch(/^It is shown this once: .* webhooks\.\n$/);
+    expect(first.stderr).toMatch(/^Store the secret now: it is shown only this once\. .* webhooks\.\n$/);
     expect((await rota("tenants", "rotate-secret", id)).stderr).toContain(
-      "The one before it signs too until ",
+      "The previous secret signs as well until ",
     );
     const { body: audit } = await server.ask("/v1/audit");
     expect(audit.entries[0]).toMatchObject({
@@ -188,7 +188,7 @@ describe("rota tenants", () => {
     const forbidden = await run(["tenants"], asTheirs);
     expect([forbidden.code, forbidden.stderr]).toEqual([
       2,
-      "error: a key of the role `operator` may not do this: it takes `admin`\n",
+      "error: the role `operator` may not do this: use a key with the role `admin`\n",
     ]);
     const owner = ["--role", "tenant-admin", "--name", "owner", "--tenant", made.id];
     const owners = await rota("keys", "create", ...owner);

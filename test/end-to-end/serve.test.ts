@@ -205,8 +205,7 @@ describe("what stops it from starting is said in a sentence:", () => {
   });
 
   test("an address that others could reach, before there is a key", async () => {
-    const sentence =
-      "Rota cannot start: other machines can reach 0.0.0.0, so that it takes an API key to be let in, and there is none that is valid: ";
+    const sentence = "Rota cannot start: other machines can reach 0.0.0.0, and there is no valid API key: ";
     expect(await refusal(["--host", "0.0.0.0"])).toBe(
       `${sentence}make one with\n  rota keys create --role admin --name me --storage sqlite:rota.db\n`,
     );

@@ -136,7 +136,7 @@ function useOptions(items: PaletteProps["items"], text: string): Option[] {
   return [...namedBy(text, navigate), ...matching];
 }
 
-/** What a text may be the name of, by its form: nothing is requested before the user chooses. */
+/** Guesses from its form what a text may name. Nothing is requested before the user chooses. */
 function namedBy(text: string, navigate: (to: string) => void): Option[] {
   const query = encodeURIComponent(text);
   if (/^tsk_\w+$/.test(text))

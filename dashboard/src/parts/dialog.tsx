@@ -52,7 +52,7 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** Names the object and the count: "Cancel 1 204 tasks". */
   readonly action: string;
-  /** False: what would be done is not known yet. */
+  /** False: the dry run has not returned yet. */
   readonly isReady?: boolean;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -87,11 +87,11 @@ export function Confirm({ title, children, action, isReady = true, onConfirm, on
 }
 
 interface ConfirmByNameProps extends Omit<ConfirmProps, "isReady"> {
-  /** What is typed before the action can be confirmed. */
+  /** The text that the user must type to confirm. */
   readonly name: string;
 }
 
-/** Asks for the name of an object before something happens to all of it. */
+/** Asks the user to type the name of an object before an action on all of it. */
 export function ConfirmByName({ name, title, children, action, onConfirm, onClose }: ConfirmByNameProps) {
   const [typed, setTyped] = useState("");
   const formId = useId();

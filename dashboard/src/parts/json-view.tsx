@@ -3,7 +3,7 @@ import { formatCount } from "./format.ts";
 
 /** Arrays and objects with more than this are folded at first. */
 const FOLD_ITEMS = 20;
-/** What is larger than this is not drawn until the user asks for it. */
+/** Larger values are not drawn until the user asks for them. */
 const LARGE_CHARS = 200 * 1_024;
 /** Deeper than this nothing is drawn open. */
 const FOLD_DEPTH = 6;

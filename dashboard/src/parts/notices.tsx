@@ -26,12 +26,12 @@ export function Empty({ title, children, action }: EmptyProps) {
 interface NoMatchProps {
   /** "task". */
   readonly what: string;
-  /** How many filters are on. */
+  /** How many filters are set. */
   readonly filters: number;
   readonly onClear: () => void;
 }
 
-/** There may be some, but none that the filters let through. */
+/** No entry matches the filters. */
 export function NoMatch({ what, filters, onClear }: NoMatchProps) {
   return (
     <Empty
@@ -78,7 +78,7 @@ export function Fault({ error, what, onRetry }: { error: unknown; what: string; 
   );
 }
 
-/** A sign that is gone at once only flickers. */
+/** Shorter requests show no indicator, which would only flicker. */
 const LOADING_AFTER_MS = 300;
 
 export function Loading({ what }: { readonly what: string }) {

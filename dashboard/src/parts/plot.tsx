@@ -1,10 +1,10 @@
 import { type CSSProperties, type KeyboardEvent, type PointerEvent, useId } from "react";
 
-/** A value for each step of time; null: there was nothing to measure. */
+/** One value for each time step; null: no data. */
 export type Points = readonly (number | null)[];
 
 interface PlotProps {
-  /** What is shown, in a sentence. */
+  /** Describes the chart to screen readers. */
   readonly label: string;
   readonly height: number;
   /** The value at the top of the axis. */
@@ -14,16 +14,16 @@ interface PlotProps {
   readonly middle?: string;
   /** The first is solid, the second dotted. */
   readonly lines: readonly [Points, Points];
-  /** Is the ground below the first line filled? */
+  /** Whether the area below the first line is filled. */
   readonly isArea?: boolean;
   /** Below the base line, each as high as its share of the largest. */
   readonly bars?: Points;
-  /** What stands beside the line that follows the pointer: what it is, and how much. */
+  /** Labels and values beside the line that follows the pointer. */
   readonly tip: (index: number) => {
     readonly title: string;
     readonly rows: readonly (readonly [string, string])[];
   };
-  /** The step that is looked at; undefined: none. Charts that share time share it. */
+  /** The step under the pointer; undefined: none. Charts with the same time axis share it. */
   readonly at: number | undefined;
   readonly onLook: (index: number | undefined) => void;
 }
@@ -32,7 +32,7 @@ const WIDTH = 1_000;
 const TOP = 12;
 const BARS = 32;
 
-/** Lines over time. A pointer and the arrow keys look at single steps. */
+/** A line chart over time. The pointer and the arrow keys select single steps. */
 export function Plot(props: PlotProps) {
   const { label, height, max, format, middle, lines, isArea = false, bars, tip, at, onLook } = props;
   const base = bars === undefined ? height : height - BARS;
@@ -121,7 +121,7 @@ export function Plot(props: PlotProps) {
   );
 }
 
-/** A line that is broken where there is nothing; a single value between two breaks is a short stroke. */
+/** A line with gaps where there is no data; a single value between two gaps is a short stroke. */
 function pathOf(points: Points, x: (index: number) => number, y: (value: number) => number): string {
   let path = "";
   for (const [index, value] of points.entries()) {

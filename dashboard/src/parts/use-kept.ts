@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSession } from "../api/session.tsx";
 
-/** A choice that this browser keeps, for one tenant of one server. What cannot be read is as if it had never been kept. */
+/** A choice stored in this browser, for one tenant of one server. An unreadable value counts as missing. */
 export function useKept<Value>(
   name: string,
   parse: (kept: unknown) => Value,
@@ -22,7 +22,7 @@ export function useKept<Value>(
       try {
         localStorage.setItem(key, JSON.stringify(next));
       } catch {
-        // A browser that keeps nothing forgets it with the page.
+        // Storage is disabled in this browser: the choice lasts as long as the page.
       }
     },
   ];

@@ -1,14 +1,14 @@
 import { type RefObject, useEffect, useLayoutEffect, useState } from "react";
 
-/** Until a row has been measured. */
+/** The assumed height until a row has been measured. */
 const ROW_PX = 34;
-/** So many rows more than fit are drawn on both sides, so that nothing is empty while the page scrolls. */
+/** Rows drawn beyond the visible ones on both sides, so that scrolling shows no empty space. */
 const SPARE_ROWS = 8;
-/** What covers the page at its top and at its bottom: the bar and the head of the list, the tabs of a phone. */
+/** The height of the fixed bars at the top (bar and list header) and at the bottom (tabs on a phone). */
 const COVERED_PX = { top: 84, bottom: 64 } as const;
 
 export interface RowsOnScreen {
-  /** The first that is drawn, and the first that is not any more. */
+  /** The first row that is drawn, and the first after it that is not. */
   readonly from: number;
   readonly to: number;
   /** All rows are of the same height. */
@@ -30,7 +30,7 @@ export function useRowsOnScreen(box: RefObject<HTMLElement | null>, count: numbe
     );
   };
   useLayoutEffect(look);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what it looks at is read when it looks.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the callback reads the current values when it runs.
   useEffect(() => {
     addEventListener("scroll", look, { passive: true });
     addEventListener("resize", look);

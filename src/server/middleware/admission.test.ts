@@ -61,7 +61,7 @@ describe("each role may do what the table says and nothing else:", () => {
       const permission = route.access as Permission;
       const { status, body } = await askWith(own, pathOf(route), { method: route.method });
       const name = `${route.method} ${route.path}`;
-      const isRefused = status === 403 && /^a key of the role/.test(body.error ?? "");
+      const isRefused = status === 403 && /^the role/.test(body.error ?? "");
       const isHeadRefused = route.method === "HEAD" && status === 403;
       const allowed = (PERMISSIONS[permission] as readonly Role[]).includes(role);
       expect(isRefused || isHeadRefused, name).toBe(!allowed);

@@ -101,5 +101,8 @@ async function identify({ headers }: FastifyRequest, rota: Rota): Promise<Visito
 function checkRole({ role }: Caller, access: Permission): void {
   if (isAllowed(role, access)) return;
   const allowed = PERMISSIONS[access].map((each) => `\`${each}\``);
-  throw new RotaError("forbidden", `a key of the role \`${role}\` may not do this: it takes ${or(allowed)}`);
+  throw new RotaError(
+    "forbidden",
+    `the role \`${role}\` may not do this: use a key with the role ${or(allowed)}`,
+  );
 }

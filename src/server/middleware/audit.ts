@@ -8,14 +8,14 @@ const READS = ["GET", "HEAD"];
 
 /** What routes let whoever asks do that is a change. */
 const CHANGES: readonly unknown[] = ["submit", "operate", "manage", "administer"] satisfies Permission[];
-/** Those that manage a tenant or the installation: written down before they are answered. */
+/** Permissions whose changes are recorded before the response is sent. */
 const MANAGES: readonly unknown[] = ["manage", "administer"] satisfies Permission[];
 
 /** What the thing is called that a route is about: in its path, else in its answer, where a `key` is a secret. */
 const NAMES_IN_PATH = ["id", "key", "name"];
 const NAMES_IN_ANSWER = ["taskId", "batchId", "bulkId", "id"];
 const SUBJECT_LENGTH_MAX = 256;
-/** Routes about what callers give names to, such as sessions. Everywhere else the subject is an id that Rota made. */
+/** Routes whose subject is a name that a caller chose, such as a session key. Elsewhere it is an id that Rota made. */
 const ABOUT_NAMES = /\{key\}|\{name\}|^\S+ \/v1\/(?:agents|writs)/;
 
 /** Those that are in it already, when they are answered. */
@@ -64,7 +64,7 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
   else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
 }
 
-/** The logs in which it is written down: that of the caller's tenant, and of the tenant that it was done to. */
+/** The tenants in whose logs the change is recorded: that of the caller, and the changed one. */
 function tenantsOf({ routeOptions, visitor, body, query }: FastifyRequest, subject: string | null) {
   const { tenant } = visitor.caller;
   const isTenant = routeOptions.url?.startsWith("/v1/tenants") === true && subject !== null;

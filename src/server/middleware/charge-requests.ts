@@ -59,7 +59,7 @@ export class Charge {
     this.#paid = cost;
   }
 
-  /** Adds entries that were looked at: they are paid for with the answer. */
+  /** Adds entries that were read. They are charged with the response. */
   looked(entries: number): void {
     this.#usage = { ...this.#usage, looked: this.#usage.looked + entries };
   }

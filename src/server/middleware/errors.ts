@@ -17,7 +17,7 @@ export const RETRY_AFTER_SEC = {
 export interface AnswerErrorsOptions {
   readonly log: Log;
   readonly onQuota: () => void;
-  /** Called with every request that is answered by an error. */
+  /** Called for every request that gets an error. */
   readonly onRefused: (request: FastifyRequest, status: number) => void;
 }
 

@@ -6,9 +6,9 @@ import { JSON_DEPTH_MAX } from "../../model/task-input.ts";
 import { TurnBudget } from "../../services/turn-budget.ts";
 import { chargeBody } from "./charge-requests.ts";
 
-/** A body of this size takes some milliseconds to parse, whatever it is. */
+/** A body of this size takes some milliseconds to parse. */
 const LARGE_BYTES = 65_536;
-/** What is parsed of large bodies in one turn of the event loop: one of a mebibyte takes up to 50 ms. */
+/** How much of large bodies is parsed in one turn of the event loop. A mebibyte takes up to 50 ms. */
 const PARSED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
 
 /**
@@ -28,7 +28,7 @@ export function acceptJsonBodies(app: FastifyInstance): void {
       if (turns.isOver) await turns.next(owner);
       turns.used(body.byteLength);
       const parsed = parseJson(body);
-      // What is done with it comes in another turn.
+      // The handler runs in another turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve));
       return parsed;
     },

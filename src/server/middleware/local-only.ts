@@ -49,12 +49,12 @@ export function allowLocalOnly(request: FastifyRequest): void {
   }
 }
 
-/** Whether the page that sends a request comes from here, by its address or, behind a proxy, by what the browser says. */
+/** Whether a page of this server sent the request, by its `Origin` or, behind a proxy, by `Sec-Fetch-Site`. */
 function isOwnOrigin({ headers: { host, origin, "sec-fetch-site": site } }: FastifyRequest): boolean {
   return site === "same-origin" || URL.parse(origin ?? "")?.host === host?.toLowerCase();
 }
 
-/** Whether a browser sends a change for any page without asking first: one that carries JSON it does not. */
+/** Whether a browser sends this change for any page without a CORS preflight. For JSON it sends a preflight first. */
 function needsNoPreflight({ method, headers }: FastifyRequest): boolean {
   return method === "POST" && !/^application\/json\b/i.test(headers["content-type"] ?? "");
 }

@@ -15,7 +15,7 @@ export const DEFAULT_RATE_LIMIT: RateLimitOptions = { perSecond: 100, burst: 200
 /** Beyond so many, keys that have not been used for long enough to be full again are forgotten. */
 const KEPT_MAX = 10_000;
 
-/** How long what is not urgent waits for units at most: it goes on, if slowly, also where requests take all there are. */
+/** The longest wait of work that is not urgent. It makes slow progress even while requests use up all units. */
 const SPARE_WAIT_MAX_MS = 1_000;
 
 interface Bucket {

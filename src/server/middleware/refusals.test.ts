@@ -98,7 +98,7 @@ describe("however many are refused,", () => {
 
 describe("where a request comes from is", () => {
   test.each<[string, false | number | string[], string, string]>([
-    ["the other end of the connection, whatever it says", false, "203.0.113.7", "127.0.0.1"],
+    ["the other end of the connection, with any header", false, "203.0.113.7", "127.0.0.1"],
     ["what the last proxy saw", 1, "198.51.100.1, 203.0.113.7", "203.0.113.7"],
     ["what the one before it saw", 2, "198.51.100.1, 203.0.113.7", "198.51.100.1"],
     [

@@ -5,11 +5,11 @@ import { DEFAULT_TENANT } from "../../model/task.ts";
 import { addressOf } from "../address.ts";
 import { routeOf } from "./audit.ts";
 
-/** What leaves a trace: no key, a key that may not, and too much. */
+/** The refusals that are recorded: no valid key, a role that may not, and over a limit. */
 const STATUSES = [401, 403, 429] as const;
 
 const WINDOW_MS = 60_000;
-/** Entries of one window: for one key, or address without a key; for one tenant; for all. Others are only counted. */
+/** The most entries in one window: for a key (or an address without a key), for a tenant, and for the node. Others are only counted. */
 const ENTRIES_MAX = { source: 5, tenant: 20, all: 60 } as const;
 /** Sources whose further refusals are counted by themselves in one window. */
 const COUNTED_MAX = 60;
@@ -17,7 +17,7 @@ const COUNTED_MAX = 60;
 export interface RefusalsOptions {
   readonly audit: LocalAudit;
   readonly clock: Clock;
-  /** Counts each, for the metrics. `access`: what the route lets callers do; `none`: there is no such route. */
+  /** Counts each refusal for the metrics. `access`: the permission that the route needs; `none`: there is no such route. */
   readonly onRefused: (refusal: {
     readonly tenantId: string;
     readonly status: number;
@@ -28,8 +28,8 @@ export interface RefusalsOptions {
 type Refusal = Pick<AuditNote, "keyId" | "address"> & { readonly tenantId: string; readonly status: number };
 
 /**
- * The trace of what was refused: all of it in the metrics, and in the audit log the first few of each minute, by key or address,
- * and how many more there were. However many are refused, the log grows slowly.
+ * Records refused requests: the metrics count all, and the audit log has the first few of each minute, by key or address, and
+ * the number of the others. So the log grows slowly, even under attack.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -56,7 +56,7 @@ export class Refusals {
     else this.#count(refusal);
   }
 
-  /** Writes down how many there were beyond those that have an entry, and begins anew. */
+  /** Records how many refusals have no entry of their own, and starts a new window. */
   flush(): void {
     this.#window?.cancel();
     this.#window = null;
@@ -77,7 +77,7 @@ export class Refusals {
     return true;
   }
 
-  /** Beyond so many sources, all others of a status count as one, in the log of the default tenant. */
+  /** Further sources are counted together, by status, in the log of the default tenant. */
   #count(refusal: Refusal): void {
     const { status, keyId, address } = refusal;
     const source = `${status} ${keyId ?? address}`;

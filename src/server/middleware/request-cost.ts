@@ -4,7 +4,7 @@ export interface RequestUsage {
   readonly bytesOut: number;
   /** Rows read or written: tasks of a page or of a batch, and the like. */
   readonly rows: number;
-  /** Rows looked at, of which most may not have been asked for. */
+  /** Rows read, including those that do not match. */
   readonly looked: number;
   /** Due times of a schedule that are computed. */
   readonly dueTimes: number;

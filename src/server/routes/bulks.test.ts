@@ -40,6 +40,22 @@ test("operators act on many tasks, after a dry run; the action and the audit log
   expect(entries.filter(({ route }: { route: string }) => route === "POST /v1/tasks/bulk")).toHaveLength(1);
 });
 
+test.each([
+  [{ ...cancel, dryrun: true }, "unknown field `dryrun`: did you mean `dryRun`?"],
+  [{ action: "cancel" }, "`filter` is missing: select tasks"],
+  [{ ...cancel, ids: ["tsk_1"] }, "`filter` and `ids` exclude each other"],
+  [{ action: "cancel", filter: { state: "pendng" } }, "`filter.state` must be one of waiting_dependency"],
+  [
+    { action: "cancel", filter: { state: "done" } },
+    "`filter.state` must name a state that `cancel` can act on",
+  ],
+  [{ action: "cancel", ids: ["a b"] }, '`ids[0]` must be the id of a task, like "tsk_019a8f6e", not "a b"'],
+])("%j is refused with what to write instead", async (json, sentence) => {
+  const { key, askWith } = await openKeyedServer({ start: false });
+  const { status, body } = await askWith(await key({ role: "operator" }), "/v1/tasks/bulk", { json });
+  expect([status, body.error]).toEqual([400, expect.stringContaining(sentence)]);
+});
+
 test("viewers only look, keys of an agent do neither, and no tenant sees another's", async () => {
   const { rota, key, askWith } = await openKeyedServer({ start: false });
   const [operator, viewer] = [await key({ role: "operator" }), await key({ role: "viewer" })];

@@ -2,14 +2,16 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { abortBulk, getBulk, startBulk } from "../../api/bulks.ts";
 import type { BulkInput } from "../../interface/bulks.ts";
 import { BULK_IDS_MAX } from "../../model/bulk.ts";
-import { isObject, optionalBoolean, withoutNulls } from "../../model/field-checks.ts";
+import { BULK_FIELDS } from "../../model/bulk-input.ts";
+import { checkKnown, isObject, optionalBoolean, withoutNulls } from "../../model/field-checks.ts";
 import { skipAudit } from "../middleware/audit.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
 
-/** Actions on many tasks: begin one or look what it would cover, see how far it is, abort it. */
+/** Bulk actions: start one, preview one with `dryRun`, read its progress, abort it. */
 export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.post("/tasks/bulk", may("operate", startBulk, rowsOf), async (request, reply) => {
+    if (isObject(request.body)) checkKnown(request.body, [...BULK_FIELDS, "dryRun"]);
     const { dryRun, ...input } = isObject(request.body) ? request.body : {};
     if (optionalBoolean(withoutNulls({ dryRun }), "dryRun") === true) {
       skipAudit(request);
@@ -26,7 +28,7 @@ export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   );
 };
 
-/** A filter may match many tasks, which are counted: that is expensive from the start, so few counts of one key run at once. */
+/** The server counts the tasks that match a filter. That is charged as an expensive request, so that few counts of one key run at once. */
 const FILTER_ROWS = 500;
 
 function rowsOf(body: unknown): { rows: number } {

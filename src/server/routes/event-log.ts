@@ -5,7 +5,7 @@ import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
 import { withNumbers } from "./query-values.ts";
 
-/** What has happened, page by page. */
+/** Pages of stored events. */
 export const eventLogRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.get("/events", may("read", listEvents), async ({ rota, query }) =>
     rota.eventPage(withNumbers(query, "after", "before", "limit") as EventPageFilter),

@@ -82,7 +82,7 @@ describe("a tenant-admin", () => {
     expect((await askWith(made.key, "/v1/me")).status).toBe(401);
     const admin = await as("/v1/keys", { json: { role: "admin", name: "x" } });
     expect([admin.status, admin.body.code]).toEqual([403, "forbidden"]);
-    expect(admin.body.error).toContain("makes no `admin` keys");
+    expect(admin.body.error).toContain("cannot create `admin` keys");
   });
 
   test("does all that an operator does, with agents and work", async () => {

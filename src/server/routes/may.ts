@@ -2,7 +2,7 @@ import type { Permission } from "../../tenants/permissions.ts";
 import type { DeclaredWork } from "../middleware/charge-requests.ts";
 
 /**
- * What a route is: what it lets the caller do, and what it looks like from outside. `declares`: how much work the body or
+ * The options of a route: the permission that it needs, and its schema. `declares`: how much work the body or
  * the query of a request asks for, where that can be much.
  */
 export function may<Schema>(

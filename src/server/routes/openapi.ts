@@ -8,7 +8,7 @@ import { may } from "./may.ts";
 /** The description of all routes. */
 export const openApiRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.get("/openapi.json", may("known", getOpenApi), async (_request, reply) => {
-    // The text of the document rather than the document: it is not written anew for each request.
+    // Sends the serialized text, so that the document is not serialized for each request.
     const text: unknown = await describeApi();
     return reply.type("application/json; charset=utf-8").send(text as z.infer<typeof openApiDocument>);
   });

@@ -34,7 +34,7 @@ describe("GET /v1/stats/series", () => {
     ]);
   });
 
-  test("has an hour of the usual metrics in one series each unless told", async () => {
+  test("has by default an hour of the usual metrics, in one series each", async () => {
     const { ask } = await withOneDone();
     const { body } = await ask("/v1/stats/series");
     const { from, series } = statsSeries.parse(body);

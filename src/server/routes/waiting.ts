@@ -3,7 +3,7 @@ import { getWaiting } from "../../api/waiting.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
 
-/** Why work waits. */
+/** Counts of waiting tasks by reason. */
 export const waitingRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.get("/waiting", may("read", getWaiting), async ({ rota }) => rota.waiting());
 };

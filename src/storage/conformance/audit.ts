@@ -35,7 +35,7 @@ export function describeAudit(open: OpenWorld): void {
       await storage.audit.append({ entries: [first, second] });
       await storage.audit.append({ entries: [third] });
       const { entries, nextCursor } = await storage.audit.list({ tenant: "acme", limit: 10 });
-      expect(entries.map(({ seq: _seq, ...told }) => told)).toEqual([second, first, third]);
+      expect(entries.map(({ seq: _seq, ...entry }) => entry)).toEqual([second, first, third]);
       expect(nextCursor).toBeNull();
     });
 
@@ -131,7 +131,7 @@ export function describeAudit(open: OpenWorld): void {
       const last = entries[2];
       expect(await audit.endOf({ chain: "node-x" })).toEqual({ number: last?.number, hash: last?.hash });
       const read = await audit.readChain({ chain: "node-x", after: 0, limit: 10 });
-      expect(read.map(({ seq: _seq, ...told }) => told)).toEqual([entries[0], entries[2]]);
+      expect(read.map(({ seq: _seq, ...entry }) => entry)).toEqual([entries[0], entries[2]]);
       expect(await audit.readChain({ chain: "node-x", after: 1, limit: 10 })).toHaveLength(1);
       expect(await audit.readChain({ chain: "node-x", after: 0, limit: 1 })).toHaveLength(1);
     });

@@ -24,7 +24,7 @@ export function describeMaxSessions(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("takes messages of any number of others, and what is told of their context", async () => {
+    test("takes messages and context of any number of other sessions", async () => {
       const world = await open();
       await update(world, "a", { cap: 3 });
       await update(world, "b", { cap: 3 });

@@ -193,7 +193,7 @@ export function describeRollups(open: OpenWorld): void {
       expect(row?.run).toMatchObject({ max: 500 });
     });
 
-    test("count each token once, whichever attempt used it", async () => {
+    test("count each token of every attempt once", async () => {
       const world = await open();
       const finish = async (settlement: Parameters<World["finish"]>[1], tokens: number) => {
         const { token, task } = only(await world.claim());

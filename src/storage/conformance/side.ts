@@ -48,7 +48,7 @@ export class Side {
   /** How many batches there were. */
   batches = 0;
   readonly #eventsSeen: number[] = [];
-  readonly #told: number[] = [];
+  readonly #read: number[] = [];
 
   readonly #nodesDiffer: boolean;
   readonly #abilities: (Abilities | undefined)[] = [];
@@ -174,9 +174,9 @@ export class Side {
         schedules.due({ limit: 1, after: "tiny" }),
         schedules.due({ limit: 3, after: "acme" }),
       ]),
-      this.storage.notifications.read({ after: this.#told.at(-1) ?? 0, limit: 10_000 }),
+      this.storage.notifications.read({ after: this.#read.at(-1) ?? 0, limit: 10_000 }),
     ]);
-    this.#told.push(...notifications.map(({ seq }) => seq));
+    this.#read.push(...notifications.map(({ seq }) => seq));
     this.#eventsSeen.push(...newEvents.map(({ seq }) => seq));
     return {
       tenants,

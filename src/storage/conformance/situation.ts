@@ -48,7 +48,7 @@ export function describeSituation(open: OpenWorld): void {
       expect((await look(world, "t")).ahead).toEqual({ ids: [], count: 0 });
     });
 
-    test("names those that wait for the same concurrency key ahead of it, whatever their agents and lanes", async () => {
+    test("names the tasks ahead of it that wait for the same concurrency key, of all agents and lanes", async () => {
       const world = await open();
       const concurrencyKey = "k";
       await world.submit({ id: "holder", concurrencyKey });

@@ -420,7 +420,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       }
     });
 
-    test("leaves the numbers of its events in the log, so that nobody takes it for restored", async () => {
+    test("leaves the numbers of its events in the log, which therefore does not look restored", async () => {
       const world = await open();
       const { storage } = world;
       await world.submit({ tenant: "default" });

@@ -250,7 +250,7 @@ export function describeTenantShares(open: OpenWorld): void {
   });
 
   describe("what holds a task of a tenant at its share", () => {
-    /** As it is told of the task alone, and of all that waits. */
+    /** The reasons by `explain` and by `waiting`. */
     async function shareOf({ storage }: World, id: string) {
       const share = (await storage.tasks.situation({ tenant: "a", id }))?.laneShare;
       const { queues } = await storage.tasks.waiting({ tenant: "a" });

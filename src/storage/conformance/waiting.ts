@@ -58,7 +58,7 @@ export function describeWaiting(open: OpenWorld): void {
       });
     });
 
-    test("is told with the limits of lane, agent and tenant, and what runs", async () => {
+    test("returns the limits of lane, agent and tenant, and the running tasks", async () => {
       const world = await open();
       const { storage, submit, claim } = world;
       await world.configureLane(LANE, { total: 7, perAgent: 3 });

@@ -164,7 +164,7 @@ function copyOf(state: OracleState): Partial<OracleState> {
   return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
-/** Which of these keys stand for a task. */
+/** The idempotency keys among these that have a task. */
 export function keptKeys(
   state: OracleState,
   { tenant, keys }: { tenant: string; keys: readonly string[] },
@@ -220,7 +220,7 @@ function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): Ora
   const waitingOf = (of: string) => counted.filter(({ tenant }) => tenant === of).length;
   const isShared = [...state.tenants.values()].filter(({ disabled }) => !disabled).length > 1;
   const half = isShared ? Math.floor(limits.maxQueueSizeTotal / 2) : Number.POSITIVE_INFINITY;
-  // What a tenant has beyond its half, by retries, takes nothing from others.
+  // Tasks of a tenant beyond its half, which only retries cause, do not count against others.
   const waitingOfEnabled = [...new Set(counted.map(({ tenant }) => tenant))]
     .filter((tenant) => !isDisabled(tenant))
     .reduce((sum, tenant) => sum + Math.min(waitingOf(tenant), half), 0);

@@ -9,14 +9,14 @@ export function readWaiting(state: OracleState, { tenant }: { tenant: string }):
   const inState = (name: OracleTask["state"]) => waiting.filter((task) => task.state === name);
   const ready = waiting.filter(isReady);
   const queues = queuesOf(state, ready);
-  const told = queues.slice(0, WAITING_QUEUES_MAX);
+  const listed = queues.slice(0, WAITING_QUEUES_MAX);
   const record = state.tenants.get(tenant);
   return {
     forTasks: inState("waiting_dependency").length,
     delayed: inState("delayed").length,
     heldBack: waiting.filter(({ parked }) => parked !== null).length,
-    queues: told,
-    readyElsewhere: ready.length - told.reduce((sum, queue) => sum + queue.ready, 0),
+    queues: listed,
+    readyElsewhere: ready.length - listed.reduce((sum, queue) => sum + queue.ready, 0),
     tenant: {
       disabled: record?.disabled ?? false,
       inflight: inflightOfTenant(state, tenant),

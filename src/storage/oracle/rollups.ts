@@ -44,7 +44,7 @@ export function advanceRollups(
   return { events: events.length, more: left.length > events.length };
 }
 
-/** Whether all that is past its time is counted. What is not is counted here, as far as one slice goes. */
+/** Returns whether all expired events are counted. Counts the next slice of those that are not. */
 export function countBeforePrune(state: OracleState, isPast: (at: number) => boolean): boolean {
   const isCounted = () => {
     const next = state.events.find(({ seq }) => seq > state.countedUpTo);
@@ -137,7 +137,7 @@ function runUntil(task: OracleTask, event: OracleEvent): number | null {
   return attempt === undefined ? null : Math.max(event.at - attempt.startedAt, 0);
 }
 
-/** What was not counted at an earlier end. */
+/** The tokens that were not counted at an earlier end of the task. */
 function newTokens(state: OracleState, { seq, usage }: OracleTask, event: OracleEvent): number {
   if (!isEnd(event) || usage === null) return 0;
   const tokens = usage.inputTokens + usage.outputTokens;
@@ -146,7 +146,7 @@ function newTokens(state: OracleState, { seq, usage }: OracleTask, event: Oracle
   return tokens - counted;
 }
 
-/** Where more than `ROLLUP_KEYS_MAX` have a row of their own, the quietest join the others. */
+/** If more than `ROLLUP_KEYS_MAX` keys have rows, the quietest are merged into `other`. */
 function foldQuiet(state: OracleState): void {
   const named = state.rollups.filter(({ key }) => key !== OTHER_KEYS);
   const groups = Map.groupBy(named, ({ tenant, kind, step, at }) => JSON.stringify([tenant, kind, step, at]));
@@ -193,7 +193,7 @@ export function rollupsLateMs(state: OracleState): number {
   return next === undefined ? 0 : Math.max(state.clock.now() - next.at, 0);
 }
 
-/** What claims to be of a distant future was written while the clock was wrong. */
+/** Rows of a distant future were written while the clock was wrong. */
 function isKept({ step, at }: { step: RollupStep; at: number }, now: number): boolean {
   return at >= now - ROLLUP_RETENTION_MS[step] && at <= now + ROLLUP_RETENTION_MS[step];
 }

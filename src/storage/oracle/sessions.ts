@@ -63,7 +63,7 @@ export function updateSession(
   return toSessionRecord(state, session);
 }
 
-/** Throws when the session would have settings from now on, and its tenant has as many with settings as it may. */
+/** Throws if the session would get settings and its tenant has reached its limit of sessions with settings. */
 export function checkMaxSessions(
   state: OracleState,
   { tenant, key }: SessionName,

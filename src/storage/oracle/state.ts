@@ -85,7 +85,7 @@ export interface OracleState {
   receivers: OracleReceiver[];
   /** The same of all hosts of one kind that a tenant has. */
   deliveryTurns: OracleDeliveryTurn[];
-  /** Of tasks that are gone as well: nobody sees those. */
+  /** Includes those of deleted tasks, which are never returned. */
   logs: LogPiece[];
   batches: OracleBatch[];
   sessions: OracleSession[];
@@ -164,7 +164,7 @@ export type OracleRun = Mutable<RunRecord>;
 export type OracleBatch = NewBatch & Mutable<BatchRecord>;
 
 export interface OracleBulk extends Mutable<BulkRecord> {
-  /** In which order bulk actions had their turns; 0: it had none. */
+  /** The number of the last turn of each bulk action; 0: it had none. */
   served: number;
   leaseUntil: number | null;
 }

@@ -17,7 +17,7 @@ export function rotateWebhookSecret(
   return { found: true, previous };
 }
 
-/** What signs before the first rotation. */
+/** The secret before the first rotation. */
 function configuredOf(tenant: string): WebhookSecretRecord | undefined {
   return tenant === DEFAULT_TENANT ? { tenant, secret: null, expiresAt: null } : undefined;
 }

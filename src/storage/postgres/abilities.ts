@@ -48,7 +48,7 @@ export async function failUnserved(
   };
 }
 
-/** Stands before the id of a key among the kinds of a profile. */
+/** The prefix of the id of a key among the kinds of a profile. */
 const KEY = "key:";
 
 const STORED = (n: string, more = "") => `exists (

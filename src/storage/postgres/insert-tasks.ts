@@ -74,7 +74,7 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
   return tasks.map((task, n) => toAnswer(row, { task, n, form: formOf[n] ?? 0, place: places[n] ?? 0 }));
 }
 
-/** Which of these keys stand for a task. */
+/** The idempotency keys among these that have a task. */
 export async function keptKeys(
   db: PostgresDatabase,
   { tenant, keys }: { tenant: string; keys: readonly string[] },

@@ -8,7 +8,7 @@ export interface FoundEnds {
   readonly reached: readonly [string, string] | null;
 }
 
-/** Of each type at least so many ends are looked at, however few are asked for: so that a few retries do not make a page short. */
+/** At least this many ends of each type are read, so that a few retried tasks do not make a page short. */
 const ENDS_LOOKED_MIN = 100;
 
 const TYPE_OF_END = {

@@ -146,7 +146,7 @@ async function findTasks(
   };
 }
 
-/** One that went as far as it may has looked at its share of what all may. */
+/** Rows read by all scans. A scan that reached its limit has read its share of the total. */
 function lookedAt(walks: readonly FoundSome[], max: number): number {
   const each = Math.ceil(max / Math.max(walks.length, 1));
   return walks.reduce(
@@ -158,7 +158,7 @@ function lookedAt(walks: readonly FoundSome[], max: number): number {
 interface FoundSome {
   readonly found: readonly unknown[] | null;
   readonly reached: unknown;
-  /** How many were looked at up to the last that fits. */
+  /** Rows read up to the last one that fits. */
   readonly looked?: number;
 }
 

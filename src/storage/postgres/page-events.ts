@@ -9,7 +9,7 @@ interface Page {
   readonly next: number | null;
 }
 
-/** What the log is looked through for. */
+/** The events to find in the log. */
 interface Sought {
   readonly after: number;
   readonly before: number;
@@ -23,7 +23,7 @@ interface FoundRow {
   readonly last_seq: string | null;
   readonly count: number;
   readonly task_seqs: readonly string[];
-  /** How many rows were looked at, and how far they reach. */
+  /** How many rows were read, and the range of their numbers. */
   readonly rows: string;
   readonly up_to: string | null;
 }
@@ -65,7 +65,7 @@ export async function pageEvents(db: PostgresDatabase, params: PageEventsParams)
   };
 }
 
-/** Where to go on behind the rows that were looked at; null: there are no others. */
+/** The position after the rows that were read; null: there are no more. */
 function whereRowsEnd(
   found: readonly FoundRow[],
   {
@@ -85,7 +85,7 @@ function whereRowsEnd(
   if (!isCut && Number(looked?.rows ?? 0) < rowsMax) return null;
   const end = isCut ? lastEnd : Number(looked?.up_to ?? 0);
   if (end === null) return null;
-  // What lies behind is out of the range.
+  // Further rows are out of the range.
   return (isForward ? end + 1 >= before : end - 1 <= after) ? null : isForward ? end : Math.min(end, before);
 }
 
@@ -139,7 +139,7 @@ async function toSought(db: PostgresDatabase, params: PageEventsParams): Promise
   };
 }
 
-/** The end of its batch is told of it as well, whenever that is. */
+/** `batch.completed` counts as an event of the task, too, at any later time. */
 const EVENTS_OF_TASK = `
   select seq, first_event_since(created_at - ${TASK_SPAN_ROOM_MS}) as first,
          case when batch is null and completed_at is not null

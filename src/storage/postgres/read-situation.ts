@@ -77,12 +77,12 @@ interface SituationRow {
   readonly parents: { id: string; state: TaskState }[];
 }
 
-/** What is ready has others of its line ahead of it. */
+/** Tasks of the same agent queue ahead of a ready task. */
 const BEFORE = `
   from ready own join ready r on r.line = own.line and (r.rank, r.task_seq) < (own.rank, own.task_seq)
  where own.line = t.line and own.rank = t.rank and own.task_seq = t.seq`;
 
-/** What waits for its key has others ahead of it that do. */
+/** Tasks ahead of one that waits for its concurrency key. */
 const BEFORE_FOR_KEY = `
   from task w where t.parked = 'key' and w.tenant = t.tenant and w.concurrency_key = t.concurrency_key and w.parked = 'key'
                 and (w.rank, w.seq) < (t.rank, t.seq)`;

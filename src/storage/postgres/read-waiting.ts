@@ -2,7 +2,7 @@ import { type TaskSituation, WAITING_QUEUES_MAX, type WaitingQueue, type Waiting
 import { isAlone, isExecutable } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 
-/** What waits of a tenant, by what could hold it. One statement, so that all of it is of the same moment. */
+/** The waiting tasks of a tenant, by what could hold them. One statement, so that all counts are of the same snapshot. */
 export async function readWaiting(
   db: PostgresDatabase,
   { tenant }: { readonly tenant: string },
@@ -10,13 +10,13 @@ export async function readWaiting(
   const [row] = await db.read<WaitingRow>({ name: "read_waiting", text: WAITING, values: [tenant] });
   if (row === undefined) throw new Error("A statement without a condition has a row.");
   const queues = row.queues.map(toQueue);
-  const told = queues.reduce((sum, { ready }) => sum + ready, 0);
+  const listed = queues.reduce((sum, { ready }) => sum + ready, 0);
   return {
     forTasks: Number(row.dependency),
     delayed: Number(row.delayed),
     heldBack: Number(row.parked),
     queues,
-    readyElsewhere: Number(row.ready) - told,
+    readyElsewhere: Number(row.ready) - listed,
     tenant: { disabled: row.disabled, inflight: Number(row.inflight), max: row.max_inflight },
   };
 }

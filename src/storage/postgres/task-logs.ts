@@ -2,7 +2,7 @@ import { TASK_LOG_MAX } from "../../model/task-log.ts";
 import { piecesToPage, type StoredPiece, type TaskLogStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 
-/** Nothing here is counted or told in the log of events, so that nothing passes the write lock. */
+/** Log lines are not counted and publish no events, so that no write takes the write lock. */
 export function postgresTaskLogs(db: PostgresDatabase): TaskLogStorage {
   return {
     async append({ pieces }) {

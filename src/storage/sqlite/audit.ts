@@ -72,7 +72,7 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
 /** What is older than an entry that is gone is gone, too. */
 const BEFORE_CURSOR = "and (at, seq) < (select at, seq from audit_entry where seq = @cursor)";
 
-/** What goes: all that is from before the cutoff, or from after the latest moment. */
+/** Entries to delete: older than the cutoff, or from an impossible future. */
 interface Age {
   readonly cutoff: number;
   readonly latest: number;
@@ -97,7 +97,7 @@ function prune(db: SqliteDatabase, age: Age, limit: number): number {
   return deleted;
 }
 
-/** The oldest entries of a chain, up to the first that stays: what is left has no gap. */
+/** The oldest entries of a chain, up to the first that stays, so that the rest has no gap. */
 function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, limit: number): number {
   const oldest = db
     .prepare<AuditChainPoint & { at: number }>(
@@ -117,7 +117,7 @@ function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, 
   return gone.length;
 }
 
-/** Of chains that have no entry left, and no node that would add one. */
+/** Anchors of chains without entries whose node no longer exists. */
 function forgetAnchors(db: SqliteDatabase): void {
   db.prepare(
     `delete from audit_anchor

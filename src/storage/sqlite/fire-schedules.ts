@@ -124,7 +124,7 @@ function hasRow(db: SqliteDatabase, schedule: number, dueAt: number): boolean {
 
 type UnfiredRun = NewRun & { readonly status: "skipped" | "missed" };
 
-/** Of those that are skipped, only one that enough others were skipped right before for the same reason. */
+/** A skipped due time, if enough due times right before it were skipped for the same reason. */
 function sharesRow(db: SqliteDatabase, schedule: number, run: NewRun): run is UnfiredRun {
   if (run.status !== "skipped" || run.reason === TOO_MANY_WAITING)
     return run.status === "missed" || run.status === "skipped";

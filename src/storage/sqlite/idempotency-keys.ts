@@ -37,7 +37,7 @@ export function findByKey(db: SqliteDatabase, task: NewTask, now: number): Inser
   };
 }
 
-/** Which of these keys stand for a task. */
+/** The idempotency keys among these that have a task. */
 export async function keptKeys(
   db: SqliteDatabase,
   { tenant, keys }: { tenant: string; keys: readonly string[] },

@@ -91,7 +91,7 @@ function refuseConflicts(
 /** The limits, with how many tasks wait so far: of all tenants, and of those that were asked for. */
 export type Admission = AdmissionLimits & {
   waiting: number;
-  /** Of `waiting`, what tenants have beyond their half; undefined until it is needed. */
+  /** The part of `waiting` that tenants have beyond their half; undefined until it is needed. */
   beyondHalf?: number;
   readonly queued: Map<string, number>;
 };
@@ -251,14 +251,14 @@ function countAdmitted(ledger: Ledger, admission: Admission, { lane, tenant }: N
   if (ledger.tenants.of({ lane, tenant }).disabled === 0) admission.waiting += 1;
 }
 
-/** What one tenant may have of the queue of all once there is a second enabled one. */
+/** The share of the total queue that one tenant may have once a second enabled tenant exists. */
 function halfOf({ maxQueueSizeTotal }: Admission): number {
   return Math.floor(maxQueueSizeTotal / 2);
 }
 
 /**
- * Of a tenant that has more than its half, which retries can do, only the half counts. Few calls need to know, so it is summed
- * when it decides. No admitted task brings its tenant beyond its half: the sum holds for the rest of the call.
+ * If a tenant has more than its half, which retries can cause, only the half counts. Few calls need this sum, so it is computed
+ * only when it decides. No admitted task brings its tenant beyond its half, so the sum stays valid for the rest of the call.
  */
 function isFullForAll(db: SqliteDatabase, admission: Admission): boolean {
   if (admission.waiting < admission.maxQueueSizeTotal) return false;
@@ -266,7 +266,7 @@ function isFullForAll(db: SqliteDatabase, admission: Admission): boolean {
   return admission.waiting - admission.beyondHalf >= admission.maxQueueSizeTotal;
 }
 
-/** What enabled tenants have waiting beyond their half, all together, before this transaction. */
+/** The sum of waiting tasks that enabled tenants have beyond their half, before this transaction. */
 function beyondHalf(db: SqliteDatabase, half: number): number {
   const row = db
     .prepare<{ beyond: number }>(

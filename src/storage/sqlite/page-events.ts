@@ -8,7 +8,7 @@ interface Page {
   readonly next: number | null;
 }
 
-/** What the log is looked through for. */
+/** The events to find in the log. */
 interface Sought {
   readonly tenant: string;
   readonly after: number;
@@ -101,7 +101,7 @@ function toSought(db: SqliteDatabase, params: PageEventsParams): Sought | null {
     .get(tenant, taskId);
   if (task === undefined) return null;
   const first = firstSince(db, task.created_at - TASK_SPAN_ROOM_MS);
-  // The end of its batch is told of it as well, whenever that is.
+  // `batch.completed` counts as an event of the task, too, at any later time.
   const end = task.ended_at === null ? null : firstSince(db, task.ended_at + TASK_SPAN_ROOM_MS);
   return {
     ...sought,

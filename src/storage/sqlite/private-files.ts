@@ -2,7 +2,7 @@ import { closeSync, openSync, statSync } from "node:fs";
 
 /** Only the user that Rota runs as reads and writes it. */
 const PRIVATE = 0o600;
-/** What other users of the machine may do with a file. */
+/** The permission bits of other users. */
 const OTHERS = 0o077;
 
 /** Makes an empty file that is this user's alone, unless there is a file already. SQLite gives its log the same mode. */
@@ -14,7 +14,7 @@ export function createPrivate(path: string): void {
   }
 }
 
-/** Those files of a database that other users of this machine may read or write: made before, or by another program. */
+/** The files of a database that other users of this machine may read or write: older files, or files of another program. */
 export function looseFiles(path: string): string[] {
   // Windows has no such modes.
   if (process.platform === "win32") return [];

@@ -31,7 +31,7 @@ export async function prune(
   });
 }
 
-/** What goes: all that is from before the cutoff, or from after the latest moment. */
+/** Entries to delete: older than the cutoff, or from an impossible future. */
 export interface Age {
   readonly cutoff: number;
   /**

@@ -165,12 +165,12 @@ const LIMITS = `
     from task t join line n on n.id = t.line join lane l on l.name = n.lane
     join tenant_line o on o.tenant = n.tenant and o.lane = n.lane where t.seq = ?`;
 
-/** What is ready has others of its line ahead of it. */
+/** Tasks of the same agent queue ahead of a ready task. */
 const BEFORE = `
     from task t join ready own on own.line = t.line and own.rank = t.rank and own.task_seq = t.seq
     join ready r on r.line = own.line and (r.rank, r.task_seq) < (own.rank, own.task_seq)`;
 
-/** What waits for its key has others ahead of it that do. */
+/** Tasks ahead of one that waits for its concurrency key. */
 const BEFORE_FOR_KEY = `
     from task t join (select tenant, concurrency_key, rank, seq as task_seq from task indexed by task_waiting_for_key
                        where parked = 'key') r

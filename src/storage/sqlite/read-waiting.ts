@@ -3,7 +3,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { readLaneShare } from "./read-situation.ts";
 import { IS_ALONE, IS_EXECUTABLE } from "./standing.ts";
 
-/** What waits of a tenant, by what could hold it. */
+/** The waiting tasks of a tenant, by what could hold them. */
 export async function readWaiting(
   db: SqliteDatabase,
   { tenant }: { readonly tenant: string },
@@ -11,13 +11,13 @@ export async function readWaiting(
   return db.read(() => {
     const sums = db.prepare<Sums>(SUMS).get({ tenant }) as Sums;
     const queues = readQueues(db, tenant);
-    const told = queues.reduce((sum, { ready }) => sum + ready, 0);
+    const listed = queues.reduce((sum, { ready }) => sum + ready, 0);
     return {
       forTasks: sums.dependency,
       delayed: sums.delayed,
       heldBack: sums.waiting - sums.ready - sums.delayed - sums.dependency,
       queues,
-      readyElsewhere: sums.ready - told,
+      readyElsewhere: sums.ready - listed,
       tenant: { disabled: sums.disabled === 1, inflight: sums.inflight, max: sums.max_inflight },
     };
   });

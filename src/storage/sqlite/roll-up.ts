@@ -35,7 +35,7 @@ export function rollUp(
   return { events, more };
 }
 
-/** Whether all of this age is counted. What is not is counted here, as far as one slice goes. */
+/** Returns whether all events of this age are counted. Counts the next slice of those that are not. */
 export function countBeforePrune(db: SqliteDatabase, age: Age, now: number): boolean {
   if (isCounted(db, age)) return true;
   rollUp(db, { limit: ROLLUP_SLICE_OF_PRUNE, now });
@@ -93,7 +93,7 @@ const COUNT_OF: Readonly<Partial<Record<EventType, RollupCount>>> = {
   "task.cancelled": "cancelled",
 };
 
-/** What is added to one row, or to several that it is part of. */
+/** The amounts to add to one row, or to several. */
 class Sums {
   readonly counts: Record<RollupCount, number> = {
     submitted: 0,
@@ -144,7 +144,7 @@ class Spread {
 
 const EMPTY_BUCKETS = JSON.stringify(Array(BUCKETS).fill(0));
 
-/** What happened in one minute, by agent queue; null: of tasks that are gone. */
+/** The statistics of one minute, by agent queue; null: deleted tasks. */
 class Minute {
   readonly tenant: string;
   readonly at: number;
@@ -237,7 +237,7 @@ class Slice {
       const sums = minute.sums(line);
       sums.counts[what] += tasks;
       if (line === null) continue;
-      // It may have been retried since: then the attempt is an earlier one.
+      // The task may have been retried since: then this is an earlier attempt.
       const startedAt = lastStartedAt ?? (special === null ? null : this.#startOfAttempt(special, row.at));
       if (startedAt !== null) sums.run.observe(Math.max(row.at - startedAt, 0), tasks);
       if (special !== null) sums.counts.tokens += this.#newTokens(special, what);
@@ -254,7 +254,7 @@ class Slice {
     return attempt?.started_at ?? null;
   }
 
-  /** What was not counted at an earlier end. A task that is done has no later one. */
+  /** The tokens that were not counted at an earlier end. A task that is `done` has no later end. */
   #newTokens(seq: number, what: RollupCount): number {
     const { tokens, counted } = this.#db
       .prepare<{ tokens: number | null; counted: number | null }>(
@@ -310,7 +310,7 @@ class Slice {
     return byKind;
   }
 
-  /** Null: task and tenant are gone. */
+  /** Null: task and tenant are deleted. */
   #namesOf(tenant: string, line: number | null): Record<RollupKind, string> | null {
     if (line !== null) {
       const names = this.#db

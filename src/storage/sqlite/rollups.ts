@@ -5,7 +5,7 @@ import { nextEventAt, rollUp } from "./roll-up.ts";
 
 export function sqliteRollups(db: SqliteDatabase): RollupStorage {
   return {
-    // Losing a slice to a power cut means counting it again: nobody waits for the disk.
+    // A slice lost in a power cut is counted again, so this transaction does not wait for the disk.
     advance: async ({ limit }) => db.write((now) => rollUp(db, { limit, now })),
     read: (params) => readRollups(db, params),
     async lateMs() {
@@ -52,7 +52,7 @@ function toRow(row: StoredRow): RollupRow {
   return { at, key, submitted, started, done, failed, cancelled, tokens, wait, run };
 }
 
-/** What claims to be of a distant future was written while the clock was wrong. */
+/** Rows of a distant future were written while the clock was wrong. */
 function pruneRollups(db: SqliteDatabase, { limit, now }: { limit: number; now: number }): { more: boolean } {
   const remove = (condition: string) =>
     db.prepare(

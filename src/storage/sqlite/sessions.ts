@@ -64,7 +64,7 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
   };
 }
 
-/** Throws when the session would have settings from now on, and its tenant has as many with settings as it may. */
+/** Throws if the session would get settings and its tenant has reached its limit of sessions with settings. */
 export function checkMaxSessions(
   db: SqliteDatabase,
   { tenant, key }: SessionName,

@@ -33,15 +33,15 @@ export const UNSERVED = 2;
 const SERVED_MAX = 20_000;
 
 const LIVE = "n.dead = 0 and n.past = 0";
-/** Stands before the id of a key among the kinds of a node. */
+/** The prefix of the id of a key among the kinds of a node. */
 export const KEY = "key:";
 
 const storedAnd = (more: string) => `exists (
   select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent and a.definition ->> '$.executor' is not null ${more})`;
 const STORED = storedAnd("");
-/** What every node can open. */
+/** Agents without encrypted headers, which every node can use. */
 const STORED_OPEN = storedAnd("and a.definition ->> '$.sealedWith' is null");
-/** What is sealed with a key that a live node has. */
+/** Agents whose headers are encrypted with a key that a live node has. */
 const STORED_FOR_KEY = storedAnd(`and exists (
   select 1 from node n join json_each(n.kinds) k where ${LIVE} and k.value = '${KEY}' || (a.definition ->> '$.sealedWith'))`);
 const SERVED = `(exists (select 1 from node_agent x join node n on n.id = x.node

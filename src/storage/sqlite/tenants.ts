@@ -192,7 +192,7 @@ function forget(db: SqliteDatabase, id: string): void {
   for (const table of ["line", "tenant_line", "tally", "delivery_turn", "agent_change", "webhook_secret"]) {
     db.prepare(`delete from ${table} where tenant = ?`).run(id);
   }
-  // In place of the names of its agents: nodes drop all of the tenant's.
+  // One entry without a name, instead of the names of its agents: nodes drop all agents of the tenant.
   db.prepare("insert into agent_change (tenant, agent) values (?, '')").run(id);
   db.prepare("delete from tenant where id = ?").run(id);
   keepStoredBytes(db, id, false);

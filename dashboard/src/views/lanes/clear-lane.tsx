@@ -6,7 +6,7 @@ import { ConfirmByName } from "../../parts/dialog.tsx";
 import { countOf } from "../../parts/format.ts";
 import { useToast } from "../../parts/toast.tsx";
 
-/** Asks for the name before everything that waits in a lane is cancelled: that cannot be undone. */
+/** Asks the user to type the name of a lane before all its waiting tasks are cancelled, which cannot be undone. */
 export function ClearLane({ lane, onClose }: { readonly lane: LaneInfo; readonly onClose: () => void }) {
   const { client } = useSession();
   const queries = useQueryClient();
@@ -26,7 +26,7 @@ export function ClearLane({ lane, onClose }: { readonly lane: LaneInfo; readonly
       onConfirm={mutate}
       onClose={onClose}
     >
-      <p>Everything that waits in this lane is cancelled. What runs goes on.</p>
+      <p>Cancels all waiting tasks of this lane. Running tasks continue.</p>
     </ConfirmByName>
   );
 }

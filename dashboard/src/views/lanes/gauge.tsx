@@ -1,15 +1,15 @@
 import type { CSSProperties } from "react";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 
-/** How many slots a gauge has of which so many are taken, and how they are drawn. */
+/** The slots of a gauge, the taken ones, and how they are drawn. */
 export interface Gauge {
   readonly slots: number;
   readonly className: string;
-  /** No further task starts, on whatever node. */
+  /** No node starts a further task of the lane. */
   readonly isFull: boolean;
 }
 
-/** Above this, ticks are too narrow to be told apart. */
+/** With more ticks than this, single ticks are too narrow to see. */
 const TICKS_MAX = 60;
 const WIDE_TICKS_MAX = 24;
 
@@ -27,7 +27,7 @@ export function gaugeOf({ running, concurrency, total }: LaneInfo): Gauge {
   };
 }
 
-/** The slots of a lane, those that are taken filled. A lane that starts nothing has none. */
+/** The slots of a lane, with the taken ones filled. A lane with a concurrency of 0 has none. */
 export function SlotGauge({ lane }: { readonly lane: LaneInfo }) {
   const { slots, className } = gaugeOf(lane);
   const { running } = lane;

@@ -7,15 +7,15 @@ import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
 
-/** Keys move a slider step by step: it is taken over this long after the last. */
+/** Arrow keys move a slider step by step: the value is saved this long after the last key. */
 const REST_MS = 400;
 const SLIDER_MIN_END = 10;
-/** The lane that `scheduler` describes: the server lets nobody else change it. */
+/** The lane whose size is `scheduler.workerCount` and `scheduler.maxInflight`. The server refuses other changes of it. */
 const TASKS_LANE = "tasks";
 
 type Setting = "concurrency" | "total";
 
-/** How much of a lane runs at once: to be changed by an admin, unless a file or a variable says it. */
+/** The concurrency of a lane. An admin can change it, unless the configuration file or a variable sets it. */
 export function LaneSettings({ lane }: { readonly lane: LaneInfo }) {
   const { may } = useSession();
   const [refusal, setRefusal] = useState<string>();
@@ -32,7 +32,7 @@ export function LaneSettings({ lane }: { readonly lane: LaneInfo }) {
         <Limits lane={lane} />
         <p className="lane-lock" role={refusal === undefined ? undefined : "alert"}>
           <Icon name="lock" />
-          <span>{refusal ?? "It is set under scheduler in the configuration, and changes there."}</span>
+          <span>{refusal ?? "It is set under scheduler in the configuration. Change it there."}</span>
         </p>
       </div>
     );
@@ -67,7 +67,7 @@ function Controls({ lane, onRefused }: ControlsProps) {
   const { name, concurrency, total } = lane;
   const id = useId();
   const { save, draft, setDraft } = useSettings(lane, onRefused);
-  // It stays where it is while somebody moves the slider, and grows with the number beside it.
+  // The maximum stays fixed while the user moves the slider, and grows with the number in the field.
   const needed = Math.max(SLIDER_MIN_END, concurrency * 2);
   const [end, setEnd] = useState(needed);
   const shown = draft ?? concurrency;
@@ -105,7 +105,7 @@ function Controls({ lane, onRefused }: ControlsProps) {
 
 type Change = Partial<Pick<LaneInfo, Setting>>;
 
-/** Stores what is set, and offers to take it back. */
+/** Saves the value, and offers to undo that. */
 function useSettings(lane: LaneInfo, onRefused: (why: string) => void) {
   const { client } = useSession();
   const queries = useQueryClient();
@@ -157,7 +157,7 @@ interface SliderProps {
   readonly onRelease: (change: Change) => void;
 }
 
-/** Moves freely, and counts when it is let go. */
+/** A slider that saves its value when the user releases it. */
 function Slider({ id, value, end, onMove, onRelease }: SliderProps) {
   const input = useRef<HTMLInputElement>(null);
   const release = useRef(onRelease);
@@ -200,7 +200,7 @@ interface NumberFieldProps {
   readonly onCommit: (value: number | null) => void;
 }
 
-/** Taken over with Enter or when it is left; Escape takes back what was typed. */
+/** A field that saves with Enter or when it loses focus; Escape discards what was typed. */
 function NumberField({ label, value, isOptional, onCommit }: NumberFieldProps) {
   const [typed, setTyped] = useState<string>();
   const text = value === null ? "" : String(value);

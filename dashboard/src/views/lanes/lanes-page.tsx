@@ -16,7 +16,7 @@ import { LaneSettings } from "./lane-settings.tsx";
 import "./lanes.css";
 import { NewLane } from "./new-lane.tsx";
 
-/** Every lane: what runs and waits in it, and how much of it may run at once. */
+/** Every lane with its running and waiting tasks, and its concurrency. */
 export default function LanesPage() {
   const { client, may } = useSession();
   const [isNew, setNew] = useState(false);
@@ -68,7 +68,7 @@ function Lane({ lane, readAt }: LaneProps) {
         <h2>
           <Link href={tasksHref({ lane: name })}>{name}</Link>
           {isFull && <span className="tag tag-ask">full</span>}
-          {concurrency === 0 && <span className="tag">starts nothing on this node</span>}
+          {concurrency === 0 && <span className="tag">starts no tasks on this node</span>}
         </h2>
         <SlotGauge lane={lane} />
         <div className="lane-nums">
@@ -100,7 +100,7 @@ function Lane({ lane, readAt }: LaneProps) {
   );
 }
 
-/** It goes on waiting while nothing happens that would be a reason to ask again. */
+/** The age grows without any event, so it is computed anew by time. */
 function Waiting({ ms, readAt }: { readonly ms: number; readonly readAt: number }) {
   return sayDuration(ms + Math.max(0, useNow() - readAt));
 }

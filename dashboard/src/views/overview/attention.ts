@@ -1,20 +1,20 @@
 import type { LaneInfo, SchedulerStats, WaitingReason } from "../../../../src/client/index.ts";
 import { countOf, formatCount, sayDuration } from "../../parts/format.ts";
-import { needsSomebody, wordsOf } from "./waiting-text.ts";
+import { needsAttention, wordsOf } from "./waiting-text.ts";
 
-/** Something that a person should look at. */
+/** A problem that needs attention. */
 export interface Concern {
   readonly kind: "failed" | "waits" | "stuck";
   readonly title: string;
   readonly text: string;
-  /** Of the list of tasks. */
+  /** The query of the list of tasks. */
   readonly filter: Readonly<Record<string, string>>;
 }
 
-/** An agent fails if so many of its tasks failed, and this part of all that ended. */
+/** An agent counts as failing if at least this many of its tasks failed, and this share of all that ended. */
 const FAILED_MIN = 3;
 const FAILED_SHARE = 0.2;
-/** What waits longer than this is worth a look. */
+/** A task that waits longer than this needs attention. */
 const LONG_WAIT_MS = 300_000;
 const AGENTS_MAX = 5;
 
@@ -24,7 +24,7 @@ export function concernsOf(parts: {
   readonly lanes: readonly LaneInfo[];
 }): readonly Concern[] {
   const { agents, reasons, lanes } = parts;
-  return [...failingAgents(agents), ...reasons.filter(needsSomebody).map(stuck), ...longWaits(lanes)];
+  return [...failingAgents(agents), ...reasons.filter(needsAttention).map(stuck), ...longWaits(lanes)];
 }
 
 function failingAgents(agents: SchedulerStats["metrics"]["agents"]): readonly Concern[] {

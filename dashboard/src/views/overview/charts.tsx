@@ -24,7 +24,7 @@ export function Charts({ history, range }: { readonly history: History; readonly
   };
   const countAt = (points: Points, index: number) => formatCount(points[index] ?? 0);
   const waitAt = (points: Points, index: number) => formatDuration(points[index] ?? undefined);
-  // A minute that has just begun would look like an end of all work. An hour is too long to be left out.
+  // The current minute is left out: it is incomplete and would look like a sudden drop. The current hour is shown.
   const lineOf = (points: Points) => (range === "1h" ? [...points.slice(0, -1), null] : points);
   const max = niceCount(mostOf(submitted, done));
   const [p50, p95] = [lastOf(wait.p50), lastOf(wait.p95)];
@@ -83,8 +83,8 @@ export function Charts({ history, range }: { readonly history: History; readonly
       <Plot
         label={
           p50 === null || p95 === null
-            ? `Nothing was started in the ${words}.`
-            : `Wait before start in the ${words}: in the end half of all tasks waited ${sayDuration(p50)} at most, and 95 of 100 ${sayDuration(p95)}.`
+            ? `No task started in the ${words}.`
+            : `Wait before start in the ${words}: most recently, half of the tasks waited at most ${sayDuration(p50)}, and 95 % at most ${sayDuration(p95)}.`
         }
         height={64}
         max={niceDuration(mostOf(wait.p50, wait.p95))}

@@ -8,7 +8,7 @@ const NewTask = lazy(() => import("../tasks/new-task.tsx"));
 
 const INPUT = { instruction: "Say hello to the team" };
 
-/** What to paste, by language. */
+/** Commands to paste, by language. */
 function snippetsOf(url: string, hasKey: boolean): Readonly<Record<string, string>> {
   const input = JSON.stringify(INPUT);
   const options = `url: "${url}"${hasKey ? ", key: process.env.ROTA_KEY" : ""}`;
@@ -28,7 +28,7 @@ print(task["taskId"], task["state"])`,
   };
 }
 
-/** Nothing has ever been submitted: what to do first. */
+/** Shown until the first task is submitted: what to do first. */
 export function FirstRun() {
   const { client, key, may } = useSession();
   const [isNew, setNew] = useState(false);

@@ -3,7 +3,7 @@ import type { Points } from "../../parts/plot.tsx";
 
 const HOUR_MS = 3_600_000;
 
-/** How far back the charts look, by what the address says. */
+/** The time ranges of the charts, by their name in the URL. */
 export const RANGES = {
   "1h": { label: "1 h", words: "last hour", ms: HOUR_MS, step: 60, unit: "min" },
   "24h": { label: "24 h", words: "last 24 h", ms: 24 * HOUR_MS, step: 3_600, unit: "h" },
@@ -12,7 +12,7 @@ export const RANGES = {
 
 export type RangeName = keyof typeof RANGES;
 
-/** What happened in each step of a range. */
+/** The statistics of a range, step by step. */
 export interface History {
   /** When the first step begins. */
   readonly from: number;
@@ -23,7 +23,7 @@ export interface History {
   readonly wait: { readonly p50: Points; readonly p95: Points };
 }
 
-/** As the charts need it, of what the server says. */
+/** Converts the response of the server for the charts. */
 export function toHistory({ from, step, series }: StatsSeries): History {
   const pointsOf = (metric: string) => series.find((each) => each.metric === metric)?.points ?? [];
   const counts = (metric: string) => pointsOf(metric).map((point) => point as number);
@@ -47,20 +47,20 @@ export function mostOf(...lines: readonly Points[]): number {
   return Math.max(0, ...lines.flat().map((value) => value ?? 0));
 }
 
-/** The last that is known, of a step that is over if there is one; null: none is. */
+/** The latest value, of a complete step if there is one; null: there is no value. */
 export function lastOf(points: Points): number | null {
   const isKnown = (value: number | null) => value !== null;
   return points.slice(0, -1).findLast(isKnown) ?? points.at(-1) ?? null;
 }
 
-/** `99.1 %` of those that ended well; undefined: none has ended. */
+/** The success rate, like `99.1 %`; undefined: no task has ended. */
 export function shareDone(done: number, failed: number): string | undefined {
   if (done + failed === 0) return undefined;
   const share = (done / (done + failed)) * 100;
   return `${share === 100 ? 100 : Math.min(share, 99.9).toFixed(1)}\u00a0%`;
 }
 
-/** What stands below the charts, from left to right. */
+/** The labels of the time axis, from left to right. */
 export function axisLabels({ from, stepMs, done }: History, range: RangeName): readonly string[] {
   const MARKS = 6;
   const last = from + (done.length - 1) * stepMs;

@@ -40,7 +40,7 @@ function isChange(event: RotaEvent): boolean {
   return event.type !== "task.progress";
 }
 
-/** How it goes: what runs and waits, and why; what fails; what comes next. */
+/** The overview: running and waiting tasks, why they wait, failures, and the next due schedules. */
 export default function OverviewPage() {
   const { client, me } = useSession();
   const { isPaused } = useLiveState();
@@ -139,7 +139,7 @@ export default function OverviewPage() {
   );
 }
 
-/** Nothing waits or runs, and nothing has come since this node was started. */
+/** No task waits or runs, and none was submitted since this node started. */
 function isNothing({ queue, metrics }: SchedulerStats): boolean {
   return queue.totalQueued + queue.totalInflight + metrics.tasksSubmitted === 0;
 }
@@ -298,7 +298,7 @@ function WhyWorkWaits({ waiting: { reasons, total } }: { readonly waiting: Waiti
         <h2>Why work waits</h2>
         {total > 0 && <span className="muted">{countOf(total, "task")}, by first reason</span>}
       </div>
-      {total === 0 && <p className="sub">Nothing waits.</p>}
+      {total === 0 && <p className="sub">No task waits.</p>}
       <ul className="why">
         {reasons.slice(0, REASONS_MAX).map((reason) => {
           const { code, lane, agentId, count } = reason;
@@ -372,7 +372,7 @@ function Attention(props: Parameters<typeof concernsOf>[0]) {
         {concerns.length > 0 && <span className="count">{concerns.length}</span>}
       </div>
       {concerns.length === 0 && (
-        <p className="sub">Nothing: no agent keeps failing, and nothing waits for long.</p>
+        <p className="sub">Nothing: no agent keeps failing, and no task waits for long.</p>
       )}
       <ul className="attn">
         {concerns.map(({ kind, title, text, filter }) => (

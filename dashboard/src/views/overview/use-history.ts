@@ -7,7 +7,7 @@ import { type History, RANGES, type RangeName, toHistory } from "./history.ts";
 const EVERY_MS = 10_000;
 const METRICS = ["submitted", "done", "failed", "waitMs"] as const;
 
-/** What happened in a range, which moves on. */
+/** The statistics of a range that ends now. */
 export function useHistory(range: RangeName) {
   const { client } = useSession();
   const { isPaused } = useLiveState();

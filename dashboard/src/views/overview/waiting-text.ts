@@ -13,10 +13,10 @@ const WORDS: Readonly<Record<Code, string>> = {
   held_back: "Their session, batch or concurrency key is busy",
   no_executor: "No executor for agent {}",
   lane_not_served: "This node does not serve lane {}",
-  runs_alone: "They run alone, once nothing else runs",
+  runs_alone: "They run alone, when no other task runs",
   node_runs_alone: "The node runs another task alone",
   workers_busy: "All slots of this node in lane {} are taken",
-  node_memory: "The tasks of the node hold too much memory",
+  node_memory: "The running tasks of the node have reached its memory limit",
   lane_full: "Lane {} is full",
   tenant_at_lane_share: "The tenant holds its share of lane {}",
   tenant_full: "The tenant is at its limit",
@@ -26,7 +26,7 @@ const WORDS: Readonly<Record<Code, string>> = {
   other: "Other reasons",
 };
 
-/** What stands before the name, the name, and what stands behind it. */
+/** The text before the name, the name, and the text after it. */
 export function wordsOf({ code, lane, agentId }: WaitingReason): readonly [string, string, string] {
   // A server of another version may know more.
   const words = WORDS[code] ?? code.replaceAll("_", " ");
@@ -40,19 +40,19 @@ const STATES: Readonly<Partial<Record<Code, string>>> = {
   other: "queued,delayed,waiting_dependency",
 };
 
-/** The list of tasks that this may be the reason of: the server cannot list by reason. */
+/** The list of tasks that this reason may hold: the server cannot filter by reason. */
 export function filterOf({ code, lane, agentId }: WaitingReason): Readonly<Record<string, string>> {
   return { state: STATES[code] ?? "queued", ...(lane && { lane }), ...(agentId && { agentId }) };
 }
 
-/** What does not end by itself: somebody has to do something. */
-const NEEDS_SOMEBODY: readonly Code[] = [
+/** Reasons that do not pass by themselves: a person has to act. */
+const NEEDS_ATTENTION: readonly Code[] = [
   "scheduler_disabled",
   "tenant_disabled",
   "no_executor",
   "lane_not_served",
 ];
 
-export function needsSomebody({ code }: WaitingReason): boolean {
-  return NEEDS_SOMEBODY.includes(code);
+export function needsAttention({ code }: WaitingReason): boolean {
+  return NEEDS_ATTENTION.includes(code);
 }

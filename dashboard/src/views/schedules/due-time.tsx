@@ -2,7 +2,7 @@ import { formatExact, sayRelative } from "../../parts/format.ts";
 import { useNow } from "../../parts/time.tsx";
 import { formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
-/** Whose clocks are shown: those of each schedule, the reader's, or UTC. */
+/** The time zone in which times are shown: that of each schedule, the reader's, or UTC. */
 export const ZONE_CHOICES = ["mine", "utc"] as const;
 
 export function zoneOf(choice: string | undefined, own: string): string {
@@ -12,13 +12,13 @@ export function zoneOf(choice: string | undefined, own: string): string {
 interface DueTimeProps {
   /** Seconds since 1970. */
   readonly at: number;
-  /** Of the schedule. */
+  /** The time zone of the schedule. */
   readonly zone: string;
-  /** In which it is shown. */
+  /** The time zone in which the time is shown. */
   readonly shownIn: string;
 }
 
-/** In how long, and by which clock; its own and the reader's on hover. */
+/** A due time: the time left, and the time in the chosen zone. Hovering shows the schedule's zone and the reader's. */
 export function DueTime({ at, zone, shownIn }: DueTimeProps) {
   const now = useNow();
   const ms = at * 1_000;

@@ -8,7 +8,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { formatInZone, nextClockChange, offsetIn } from "./zoned-time.ts";
 
-/** It is asked for this long after the last letter. */
+/** The preview is requested this long after the last keystroke. */
 const TYPING_MS = 250;
 const HOUR_MS = 3_600_000;
 /** Enough to see the day before, the day itself and the day after. */
@@ -19,7 +19,7 @@ interface Draft {
   readonly tz: string;
 }
 
-/** What a schedule means, as it is typed: the next times, and what the next clock change does to it. */
+/** The preview of a schedule while the user types: its next due times, and the effect of the next clock change. */
 export function usePreview(draft: Draft) {
   const { client } = useSession();
   const { schedule, tz } = useResting(draft);

@@ -33,7 +33,7 @@ function sayRuns(runs: readonly Run[]): string {
   return `${countOf(runs.length, "run")}: ${kinds.join(", ")}`;
 }
 
-/** The last runs, the newest at the right: the height is the time they took, the shape what became of them. */
+/** The last runs as bars, newest at the right. The height is the run time, the shape the outcome. */
 export function RunBars({ runs }: { readonly runs: readonly Run[] }) {
   const shown = runs.slice(0, BARS_MAX).toReversed();
   const longest = Math.max(1, ...shown.map((run) => tookMs(run) ?? 0));
@@ -81,7 +81,7 @@ function Bar({ run, x, longest }: BarProps) {
   }
 }
 
-/** What the shapes mean. */
+/** The legend of the shapes. */
 export function BarsLegend() {
   return (
     <p className="legend bars-legend" aria-hidden="true">

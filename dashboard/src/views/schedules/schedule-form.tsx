@@ -178,7 +178,7 @@ interface TextProps {
 }
 
 function ZoneField({ id, value, onChange }: TextProps) {
-  // Hundreds: they are there while somebody writes.
+  // There are hundreds of time zones: they are added to the page when the field gets focus.
   const [zones, setZones] = useState<readonly string[]>([]);
   return (
     <Field id={`${id}-zone`} label="Zone">

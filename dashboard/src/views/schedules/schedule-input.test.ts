@@ -14,7 +14,7 @@ const SCHEDULE = {
   pause_after_failures: 3,
 } as unknown as ScheduledTask;
 
-test("a new schedule leaves out what nobody wrote", () => {
+test("a new schedule leaves out empty fields", () => {
   const fields = { ...fieldsOf(undefined, "UTC"), schedule: "every hour", text: "Look." };
   expect(toNewSchedule(fields, true)).toEqual({
     schedule: "every hour",

@@ -9,7 +9,7 @@ import type {
 export const WORK_KINDS = ["message", "instruction", "payload"] as const;
 type WorkKind = (typeof WORK_KINDS)[number];
 
-/** What the form holds, as text. */
+/** The values of the form, as text. */
 export interface ScheduleFields {
   readonly schedule: string;
   readonly tz: string;
@@ -24,7 +24,7 @@ export interface ScheduleFields {
   readonly pause_after_failures: string;
 }
 
-/** What the form begins with. */
+/** The initial values of the form. */
 export function fieldsOf(schedule: ScheduledTask | undefined, tz: string): ScheduleFields {
   const kind = WORK_KINDS.find((each) => (schedule?.[each] ?? undefined) !== undefined) ?? "message";
   const work = schedule?.[kind];
@@ -42,7 +42,7 @@ export function fieldsOf(schedule: ScheduledTask | undefined, tz: string): Sched
   };
 }
 
-/** Throws a sentence for what cannot be sent. */
+/** Throws an error with a message for the user if the form is not valid. */
 export function toNewSchedule(fields: ScheduleFields, enabled: boolean): NewScheduleInput {
   const { schedule, tz, agent, kind, text, name, overlap, catch_up, lane } = fields;
   return {
@@ -61,7 +61,7 @@ export function toNewSchedule(fields: ScheduleFields, enabled: boolean): NewSche
   };
 }
 
-/** Only what is another: a `schedule` that is sent counts from now, even if it is the same. */
+/** The changed fields only: sending an unchanged `schedule` would restart its interval from now. */
 export function toChanges(before: ScheduleFields, after: ScheduleFields): ScheduleChanges {
   const is = (name: keyof ScheduleFields) => before[name] !== after[name];
   return {

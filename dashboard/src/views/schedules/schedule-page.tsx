@@ -22,11 +22,11 @@ import "./schedules.css";
 import { useScheduleActions } from "./use-schedule-actions.ts";
 import { formatInZone, MY_ZONE, showsSame } from "./zoned-time.ts";
 
-/** After a due time has passed, so long until what came of it is read. */
+/** The run of a due time is read this long after it. */
 const AFTER_DUE_MS = 2_000;
 const LATEST_MS = 300_000;
 
-/** One schedule: when it is due, what it does, and all its runs. */
+/** The page of one schedule: due times, message, and all its runs. */
 export function SchedulePage({ params }: { readonly params: Record<string, string> }) {
   const id = Number(params["id"]);
   const { client } = useSession();
@@ -154,7 +154,7 @@ function Actions({ schedule, title }: ScheduleProps & { readonly title: string }
           onConfirm={() => mutate("delete")}
           onClose={() => setOpen(undefined)}
         >
-          <p>Its runs go with it, and what they have not finished is cancelled.</p>
+          <p>Deletes its runs, too, and cancels their unfinished tasks.</p>
         </Confirm>
       )}
     </div>

@@ -62,7 +62,7 @@ interface LastRunProps {
   readonly runs: readonly Run[] | undefined;
 }
 
-/** How the run went that ended last. */
+/** The outcome of the last ended run. */
 function LastRun({ schedule, runs }: LastRunProps) {
   const { last_status, last_error, consecutive_failures, last_run_at } = schedule;
   if (last_status === null) {

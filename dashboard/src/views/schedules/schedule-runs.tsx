@@ -17,7 +17,7 @@ const LATE_SEC = 60;
 const STATUSES = ["running", "succeeded", "failed", "skipped", "missed"] as const satisfies RunStatus[];
 const FILTERS = { status: STATUSES };
 
-/** Every due time of a schedule and what became of it, newest first. */
+/** Every due time of a schedule with its outcome, newest first. */
 export function ScheduleRuns({ schedule }: { readonly schedule: ScheduledTask }) {
   const { client } = useSession();
   const { filters, set } = useFilters(FILTERS);
@@ -92,7 +92,7 @@ function RunTable({ runs, zone }: { readonly runs: readonly Run[]; readonly zone
             <th>Due</th>
             <th className="num">Took</th>
             <th className="num">Tokens</th>
-            <th>What came of it</th>
+            <th>Result</th>
           </tr>
         </thead>
         <tbody>

@@ -1,13 +1,13 @@
 import type { ScheduledTask } from "../../../../src/client/index.ts";
 import type { Glyph } from "../../parts/state.tsx";
 
-/** Its name, or the beginning of what it says. */
+/** The name of the schedule, or the beginning of its message. */
 export function titleOfSchedule({ id, name, message, instruction, payload }: ScheduledTask): string {
   const text = name ?? message ?? instruction ?? (payload === undefined ? "" : JSON.stringify(payload));
   return text.trim().split("\n")[0] || `Schedule ${id}`;
 }
 
-/** What it does, where its name does not say it. */
+/** The message of the schedule, if it has a name besides. */
 export function workText({ name, message, instruction, payload }: ScheduledTask): string | undefined {
   if (name === null) return undefined;
   return message ?? instruction ?? (payload === undefined ? undefined : JSON.stringify(payload));
@@ -27,7 +27,7 @@ export function statusOf({ status, consecutive_failures }: ScheduledTask): reado
   }
 }
 
-/** Those that are due come first, the next one at the top; then those that are not, by name. */
+/** Sorts schedules by their next due time, then those without one by name. */
 export function byNextDue(schedules: readonly ScheduledTask[]): ScheduledTask[] {
   const due = (each: ScheduledTask) =>
     each.status === "active" && each.next_fire_at > 0 ? each.next_fire_at : Number.POSITIVE_INFINITY;

@@ -27,7 +27,7 @@ const FILTERS = {
 
 type Filtering = UseFilters<typeof FILTERS>;
 
-/** Every schedule: in words, when it is due, and what came of its last runs. */
+/** Every schedule: the rule in words, the next due time, and the outcome of its last runs. */
 export function SchedulesPage() {
   const { may } = useSession();
   const filtering = useFilters(FILTERS);
@@ -151,7 +151,7 @@ function AgentChip({
   );
 }
 
-/** Due times pass without an event where nothing runs: then the list is read anew, but not in a hurry. */
+/** A due time without a run publishes no event. So the list is also refetched by time, within these bounds. */
 const SOONEST_MS = 2_000;
 const LATEST_MS = 300_000;
 

@@ -6,13 +6,13 @@ import { useToast } from "../../parts/toast.tsx";
 
 const NOT_RUN: Readonly<Record<NonNullable<RunAnswer["reason"]>, string>> = {
   "not-due": "It is not due",
-  "already-running": "It runs already, and one after another is how it is set",
-  too_many_waiting: "Too many of its runs wait already",
+  "already-running": "A run is still active, and this schedule runs one at a time",
+  too_many_waiting: "Too many of its runs are waiting",
 };
 
 type ScheduleAction = "pause" | "resume" | "run" | "delete";
 
-/** What can be done with a schedule; what was done is said. */
+/** The actions on a schedule. Each shows a notice when it is done. */
 export function useScheduleActions(id: number, { onDeleted }: { readonly onDeleted: () => void }) {
   const { client } = useSession();
   const toast = useToast();
@@ -44,7 +44,7 @@ export function useScheduleActions(id: number, { onDeleted }: { readonly onDelet
   });
 }
 
-/** Reads anew what shows schedules, and the one that was changed. */
+/** Refetches the lists of schedules, and the changed schedule. */
 export function useRefresh(): (id: number | undefined) => void {
   const queries = useQueryClient();
   return (id) => {

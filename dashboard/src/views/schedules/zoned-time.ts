@@ -4,7 +4,7 @@ export const MY_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const DAY_MS = 86_400_000;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** What the clocks of a zone show, in parts. An unknown zone is read as UTC: the server has the last word on zones. */
+/** The local time of a zone, in parts. A zone that this browser does not know is read as UTC. */
 function partsIn(at: number, zone: string): Readonly<Record<string, string>> {
   let format = formats.get(zone);
   if (format === undefined) {

@@ -90,7 +90,7 @@ export function textOf(reason: Reason, task: Task): ReasonText {
     case "workers_busy":
       return { icon: "workers", short: `this node has no free slot in lane ${lane}` };
     case "node_memory":
-      return { icon: "workers", short: "the tasks of this node hold too much memory" };
+      return { icon: "workers", short: "the running tasks of this node have reached its memory limit" };
     case "node_runs_alone":
       return { icon: "workers", short: "this node runs another task alone" };
     case "runs_alone":

@@ -6,15 +6,15 @@ import { useLiveState } from "../../live/live.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { countOf, formatCount, formatExact } from "../../parts/format.ts";
 
-/** So many lines are shown at first, the newest. */
+/** Lines shown at first: the newest. */
 const SHOWN_LINES = 200;
 const LINES_MAX = 2_000;
-/** Closer to its end than this, the log follows what comes. */
+/** If the user has scrolled to within this distance of the end, the log follows new lines. */
 const END_PX = 24;
-/** What is logged is no event: while it runs, it is looked for. */
+/** Log lines publish no events: while the task runs, they are polled at this interval. */
 const EVERY_MS = 2_000;
 
-/** What the executor logged, by attempt; nothing where it logged nothing. */
+/** The log lines of each attempt. Renders nothing if there are none. */
 export function TaskLog({ task }: { readonly task: Task }) {
   const { client } = useSession();
   const { isPaused } = useLiveState();
@@ -65,7 +65,7 @@ export function TaskLog({ task }: { readonly task: Task }) {
 function Lines({ log: { lines, dropped } }: { readonly log: Log }) {
   const [isAll, setAll] = useState(false);
   const list = useRef<HTMLOListElement>(null);
-  // The newest is what one wants to read, as in a terminal; who has scrolled up stays there.
+  // Scroll to the newest line, as in a terminal, unless the user has scrolled up.
   const isAtEnd = useRef(true);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever lines came.
   useLayoutEffect(() => {

@@ -19,9 +19,17 @@ import type { Selection } from "./use-selection.ts";
 const ACTIONS: Readonly<
   Record<BulkAction, { readonly word: string; readonly icon: IconName; readonly text: string }>
 > = {
-  cancel: { word: "Cancel", icon: "x", text: "What waits never starts, and what runs is stopped." },
-  retry: { word: "Retry", icon: "retry", text: "They go back into the queue with their retries anew." },
-  delete: { word: "Delete", icon: "bin", text: "They are gone for good, with their results and logs." },
+  cancel: { word: "Cancel", icon: "x", text: "Waiting tasks will not start, and running ones are aborted." },
+  retry: {
+    word: "Retry",
+    icon: "retry",
+    text: "Puts the tasks back into the queue, with all their retries.",
+  },
+  delete: {
+    word: "Delete",
+    icon: "bin",
+    text: "Deletes the tasks with their results and logs. This cannot be undone.",
+  },
 };
 const NAMES = Object.keys(ACTIONS) as BulkAction[];
 
@@ -122,7 +130,7 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
   );
 }
 
-/** How many match: those that could be cancelled, and those that have ended. */
+/** How many tasks match: those that can be cancelled, and those that have ended. */
 function MatchingCount({ filters }: { readonly filters: TaskFilters }) {
   const { client } = useSession();
   const [now] = useState(Date.now);
@@ -141,13 +149,13 @@ function MatchingCount({ filters }: { readonly filters: TaskFilters }) {
 
 interface AskBulkProps {
   readonly input: BulkInput;
-  /** How many of those selected it cannot be done with. */
+  /** How many of the selected tasks the action cannot act on. */
   readonly others: number;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
 }
 
-/** Says what would be done, by a dry run, and asks. */
+/** Shows the result of a dry run, and asks for confirmation. */
 function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
   const { client } = useSession();
   const { word, text } = ACTIONS[input.action];
@@ -167,7 +175,7 @@ function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
       {data !== undefined ? (
         <>
           <p>
-            {data.matched === 0 ? "There is none that this could be done with." : text}
+            {data.matched === 0 ? "This action applies to none of these tasks." : text}
             {others > 0 && ` ${countOf(others, "task")} of those selected cannot be, and stay as they are.`}
             {data.capped && " There are more: so many are done at once."}
           </p>
@@ -185,7 +193,7 @@ function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
       ) : error === null ? (
         <Loading what="what would be done" />
       ) : (
-        <Fault error={error} what="What would be done" onRetry={() => void refetch()} />
+        <Fault error={error} what="The dry run" onRetry={() => void refetch()} />
       )}
     </Confirm>
   );

@@ -3,7 +3,7 @@ import { canSelectMatching, matchingInput } from "./bulk-filter.ts";
 
 const NOW = Date.parse("2026-11-16T06:00:00Z");
 
-test("all that match is what the list shows, whatever its order", () => {
+test("all that match are the tasks of the list, in any order", () => {
   expect(
     matchingInput("cancel", { lane: "main", from: "1h", scheduleId: "7", order: "oldest" }, NOW),
   ).toEqual({

@@ -3,26 +3,26 @@ import { type TaskFilters, toQuery } from "./task-filters.ts";
 
 export type BulkAction = BulkInput["action"];
 
-/** The states that an action has something to do with. */
+/** The states of tasks that an action can act on. */
 const STATES: Readonly<Record<BulkAction, readonly TaskState[]>> = {
   cancel: ["queued", "delayed", "waiting_dependency", "assigned", "running"],
   retry: ["failed", "cancelled"],
   delete: ["done", "failed", "cancelled", "rejected"],
 };
 
-/** So many tasks can be named in one request. */
+/** The most task ids in one request. */
 export const IDS_MAX = 1_000;
 
 export function isFor(action: BulkAction, state: TaskState): boolean {
   return STATES[action].includes(state);
 }
 
-/** Whether "all that match" means the same to the list and to the server, which knows no time of ending there. */
+/** Whether the filter of a bulk action can select the same tasks as the list. It cannot filter by the end of tasks. */
 export function canSelectMatching({ order, from, to }: TaskFilters): boolean {
   return order !== "completed" || (from === undefined && to === undefined);
 }
 
-/** What an action covers of all that match. Without a filter it names the states: the server refuses an empty one. */
+/** The filter of a bulk action on all tasks that match. Without filters it names the states, since the server refuses an empty filter. */
 export function matchingInput(action: BulkAction, filters: TaskFilters, now: number): BulkInput {
   const { order: _order, ...filter } = toQuery(filters, now);
   return { action, filter: { ...filter, state: filter.state ?? STATES[action] } as BulkInput["filter"] & {} };

@@ -9,7 +9,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
 import type { BulkAction } from "./bulk-filter.ts";
 
-/** The action on many tasks that was started last: it goes on while other pages are looked at. */
+/** The bulk action that was started last. It continues when the user opens other pages. */
 export const currentBulk = new Store<string | undefined>(undefined);
 
 const DONE: Readonly<Record<BulkAction, string>> = {
@@ -24,7 +24,7 @@ const DOING: Readonly<Record<BulkAction, string>> = {
 };
 const EVERY_MS = 400;
 
-/** How far it is, with a way to stop it. */
+/** The progress of the bulk action, with a button to abort it. */
 export function BulkProgress({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
   const { client } = useSession();
   const toast = useToast();

@@ -17,7 +17,7 @@ const COLUMNS = {
 
 export type Column = keyof typeof COLUMNS;
 
-/** Those that are hidden. */
+/** The hidden columns. */
 export function parseColumns(kept: unknown): readonly Column[] {
   return Array.isArray(kept) ? kept.filter((name): name is Column => Object.hasOwn(COLUMNS, name)) : [];
 }

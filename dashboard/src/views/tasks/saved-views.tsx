@@ -4,7 +4,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useKept } from "../../parts/use-kept.ts";
 
-/** Filters that somebody wants to see again. */
+/** A set of filters saved under a name. */
 interface SavedView {
   readonly name: string;
   readonly search: string;
@@ -18,7 +18,7 @@ function parseViews(kept: unknown): readonly SavedView[] {
   return kept.filter(({ name, search }) => typeof name === "string" && typeof search === "string");
 }
 
-/** Links to what was saved in this browser, and a way to save what is shown. */
+/** Links to the views saved in this browser, and a button to save the current one. */
 export function SavedViews() {
   const search = useSearch();
   const [views, keep] = useKept("views", parseViews);
@@ -65,7 +65,7 @@ function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
     <Dialog title="Saved views" onClose={onClose} size="small">
       <form className="dialog-form" onSubmit={save}>
         <div className="field">
-          <label htmlFor={id}>Name of what is shown now</label>
+          <label htmlFor={id}>Name of this view</label>
           <div className="field-row">
             <input
               className="input"
@@ -79,7 +79,7 @@ function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
               Save
             </button>
           </div>
-          <p className="muted">It is kept in this browser; a link to this page shows others the same.</p>
+          <p className="muted">Stored in this browser. To share the view, send a link to this page.</p>
         </div>
         {views.map((view) => (
           <div key={view.name} className="field-row">

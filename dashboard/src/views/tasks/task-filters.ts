@@ -58,7 +58,7 @@ function statesOf(tab: string): string {
   return TASK_TABS.find(({ label }) => label === tab)?.states.join(",") ?? "";
 }
 
-/** What the tabs say, as the address has it. */
+/** The values of the tabs in the URL. */
 export const WAITING = statesOf("Waiting");
 export const RUNNING = statesOf("Running");
 

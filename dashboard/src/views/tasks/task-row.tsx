@@ -14,7 +14,7 @@ interface TaskRowProps {
   readonly canSelect: boolean;
   /** Its last column says when it ended. */
   readonly isByEnd: boolean;
-  /** Where it stands in the list, in pixels. */
+  /** Its offset in the list, in pixels. */
   readonly top: number;
   readonly onSelect: (index: number, isRange: boolean) => void;
 }

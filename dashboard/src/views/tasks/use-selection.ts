@@ -5,7 +5,7 @@ export interface Selection {
   readonly ids: ReadonlySet<string>;
   /** Whether all that are loaded are selected. */
   readonly isAll: boolean;
-  /** Whether all that match are, also those that are not loaded. */
+  /** Whether all tasks that match are selected, including those not loaded. */
   readonly isMatching: boolean;
   readonly selectMatching: () => void;
   /** With `isRange` all from the one that was toggled last. */
