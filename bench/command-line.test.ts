@@ -30,6 +30,7 @@ test.each([
   ["a storage", ["neighbours", "--storage", "mysql"], /--storage must be sqlite, postgres, both/],
   ["a storage by an inherited name", ["neighbours", "--storage", "toString"], /--storage must be/],
   ["a number of tasks", ["neighbours", "--tasks", "many"], /--tasks must be a number from 1/],
+  ["an option", ["--fast"], /Unknown option '--fast'/],
   ["a number of turns", ["--turns", "0"], /--turns must be a number from 1/],
 ])("refuses %s that it does not know, and says what to write", (_, args, said) => {
   expect(() => parseCommandLine(args)).toThrow(said);

@@ -23,20 +23,20 @@ export interface Orders {
 const USAGE = `npm run bench [-- [${PARTS.join("|")}]… [--quick] [--turns N] [--without-postgres] [--json FILE]]
 of neighbours: [--storage ${Object.keys(STORAGES).join("|")}] [--tasks N] [--attack ${ATTACKS.join("|")}]…`;
 
+const OPTIONS = {
+  quick: { type: "boolean", default: false },
+  turns: { type: "string", default: String(TURNS) },
+  "without-postgres": { type: "boolean", default: false },
+  storage: { type: "string", default: "sqlite" },
+  tasks: { type: "string" },
+  attack: { type: "string", multiple: true, default: [...ATTACKS] as string[] },
+  json: { type: "string" },
+} as const;
+
+/** Throws an error whose message ends with the usage, also for `--help`. */
 export function parseCommandLine(args: readonly string[]): Orders {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      quick: { type: "boolean", default: false },
-      turns: { type: "string", default: String(TURNS) },
-      "without-postgres": { type: "boolean", default: false },
-      storage: { type: "string", default: "sqlite" },
-      tasks: { type: "string" },
-      attack: { type: "string", multiple: true, default: [...ATTACKS] },
-      json: { type: "string" },
-    },
-  });
+  if (args.includes("--help")) throw new Error(USAGE);
+  const { values, positionals } = parseOptions(args);
   const unknown = positionals.find((name) => !PARTS.includes(name as Part));
   if (unknown !== undefined) throw new Error(`there is no part "${unknown}"\n${USAGE}`);
   const noAttack = values.attack.find((name) => !ATTACKS.includes(name as AttackName));
@@ -56,6 +56,14 @@ export function parseCommandLine(args: readonly string[]): Orders {
     },
     jsonFile: values.json ?? null,
   };
+}
+
+function parseOptions(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
+  } catch (error) {
+    throw new Error(`${error instanceof Error ? error.message : error}\n${USAGE}`);
+  }
 }
 
 function numberFrom1(flag: string, text: string): number {

@@ -72,4 +72,13 @@ async function openPostgres(): Promise<{ url: string; stop(): Promise<void> }> {
   return startPostgres({ durable: true });
 }
 
-await main(parseCommandLine(process.argv.slice(2)));
+function readOrders(): Orders {
+  try {
+    return parseCommandLine(process.argv.slice(2));
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(2);
+  }
+}
+
+await main(readOrders());
