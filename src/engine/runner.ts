@@ -2,7 +2,7 @@ import { noExecutorHere } from "../executors/errors.ts";
 import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
-import { hideValues } from "../model/mask.ts";
+import { hideValues, hideValuesInJson } from "../model/mask.ts";
 import { secretsOf } from "../model/masked-input.ts";
 import type { Outcome } from "../model/outcome.ts";
 import { Redactor } from "../model/redactor.ts";
@@ -81,8 +81,9 @@ export class Runner {
       memory: options.memory,
       log: options.log,
       onProgress: options.onProgress,
-      onLog: (attempt, level, text) =>
-        options.onLog?.(attempt, level, this.#hideSecrets(attempt.record, text)),
+      onLog: (attempt, level, text) => options.onLog?.(attempt, level, text),
+      hideSecrets: ({ record }, text) => this.#hideSecrets(record, text),
+      hideModelSecrets: ({ record }, answer) => this.#hideModelSecrets(record, answer),
       onUsage: options.onUsage ?? (() => {}),
       contextWindow: options.contextWindow ?? (() => undefined),
       readSession: options.readSession ?? (async () => null),
@@ -94,6 +95,13 @@ export class Runner {
   #hideSecrets({ spec }: TaskRecord, text: string): string {
     const secrets = secretsOf(spec, this.#redactor());
     return secrets.length === 0 ? text : hideValues(text, secrets);
+  }
+
+  /** A model has no use for the keys that it is called with in its answer. Other secrets may be what the next task needs. */
+  #hideModelSecrets({ spec: { work } }: TaskRecord, answer: unknown): unknown {
+    if (work.kind !== "instruction" || work.llmConfig === undefined) return answer;
+    const secrets = this.#redactor().secretsIn("llmConfig", work.llmConfig);
+    return secrets.length === 0 ? answer : hideValuesInJson(answer, secrets);
   }
 
   get size(): number {
@@ -310,7 +318,7 @@ export class Runner {
 function outcomeOf(attempt: Attempt, checked: Checked): Outcome {
   if (checked.ok) {
     attempt.resultBytes = checked.bytes;
-    return { kind: "done", result: checked.value };
+    return { kind: "done", result: attempt.asStored(checked.value) };
   }
   return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
 }

@@ -51,6 +51,55 @@ test("secrets are masked in the log, also in what executors write to it", async 
   expect(lines).not.toContain(PASSWORD);
 });
 
+const MODEL_KEY = 'sk-planted\n"model" key';
+const llmConfig = { provider: "p", apiKey: MODEL_KEY };
+
+test.each([
+  ["an error", { fails: true }],
+  ["an answer", {}],
+])("keys of a model are masked in the log, and in %s that repeats the task", async (_what, metadata) => {
+  const { rota, clock, log, bodies, callbackUrl } = await open([]);
+  const events: unknown[] = [];
+  rota.onEvent((event) => void events.push(event));
+  rota.agent("repeats", async (task, { log, progress }) => {
+    log
+      .child({ given: task.llmConfig })
+      .info({ error: new Error(MODEL_KEY), deep: { task } }, `with ${MODEL_KEY}`);
+    progress({ task });
+    if (task.metadata?.["fails"] === true) throw new Error(`HTTP 500: ${JSON.stringify(task)}`);
+    return { task, text: `my key is ${MODEL_KEY}` };
+  });
+  const input = { agentId: "repeats", instruction: "x", llmConfig, metadata, callbackUrl };
+  const { taskId } = await rota.tasks.submit({ ...input, retryPolicy: { maxRetries: 0 } });
+  const task = await rota.tasks.wait(taskId);
+  await until(() => bodies.length === 1, "a callback");
+  await clock.advance(1_000);
+  await until(async () => (await rota.tasks.logs(taskId)).count === 1, "the line to be kept");
+  const kept = await rota.tasks.logs(taskId);
+  const lines = log.lines.map(({ fields, message }) => [
+    Object.values(fields ?? {}).map((value) => (value instanceof Error ? value.stack : value)),
+    message,
+  ]);
+  expect(JSON.stringify(lines)).toContain("with …");
+  expect(JSON.stringify([task, bodies, events, lines, kept])).not.toContain("sk-planted");
+});
+
+test("a text that is shown with a mask is not submitted as it is shown", async () => {
+  const { rota } = await open();
+  const { taskId } = await rota.tasks.submit({ agentId: "leaky", payload: `user=ann password=${PASSWORD}` });
+  const shown = "user=ann password=…";
+  expect((await rota.tasks.wait(taskId)).payload).toBe(shown);
+  expect((await rota.tasks.listRows()).tasks).toMatchObject([{ title: shown }]);
+  await expect(rota.tasks.submit({ agentId: "leaky", payload: shown })).rejects.toThrow(
+    "`payload` is masked: write the value",
+  );
+  const again = await rota.tasks.submitAgain(taskId, { agentId: "leaky", payload: shown });
+  const handed = new Promise((resolve) => rota.agent("leaky", async (task) => resolve(task.payload)));
+  await rota.tasks.wait(again.taskId);
+  await rota.tasks.submitAgain(taskId, { agentId: "leaky", payload: shown });
+  expect(await handed).toBe(`user=ann password=${PASSWORD}`);
+});
+
 test("what is listed later is masked from then on, in what was stored before, too", async () => {
   const { rota } = await open([]);
   const { taskId } = await rota.tasks.submit({ agentId: "leaky", payload });

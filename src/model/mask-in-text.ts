@@ -26,25 +26,35 @@ export function maskInText(text: string, names: RegExp): string {
   return shown + text.slice(from);
 }
 
+/** Whether a mask stands in place of a value behind one of the names. */
+export function hasMask(text: string, names: RegExp): boolean {
+  return [...text.matchAll(names)].some(({ 0: name, index }) => {
+    const begin = index + name.length;
+    return text.slice(begin, valueAt(text, begin).end).replace(/^\\*["']|\\*["']$/g, "") === MASK;
+  });
+}
+
 /** Where the value ends that begins here, and what quotes it, if anything does. */
 function valueAt(text: string, begin: number): { end: number; quote: string } {
-  const quote = /\\?["']/y;
+  const quote = /\\*["']/y;
   quote.lastIndex = begin;
   const opening = quote.exec(text)?.[0] ?? "";
-  if (opening.startsWith("\\")) {
-    const close = text.indexOf(opening, begin + opening.length);
-    return { end: close === -1 ? text.length : close + opening.length, quote: opening };
-  }
-  if (opening !== "") return { end: quotedEnd(text, begin), quote: opening };
+  if (opening !== "") return { end: quotedEnd(text, begin, opening.length - 1), quote: opening };
   if (text[begin] === "{" || text[begin] === "[") return { end: nestedEnd(text, begin), quote: "" };
   WORD.lastIndex = begin;
   return { end: begin + (WORD.exec(text)?.[0].length ?? 0), quote: "" };
 }
 
-function quotedEnd(text: string, begin: number): number {
-  for (let at = begin + 1; at < text.length; at += 1) {
-    if (text[at] === "\\") at += 1;
-    else if (text[at] === text[begin]) return at + 1;
+/**
+ * Where a quoted text ends. Each quote of JSON inside of JSON has `escapes` backslashes before it, and a backslash of the text is
+ * written as twice as many and two: what is left of those before a quote tells whether it closes the text.
+ */
+function quotedEnd(text: string, begin: number, escapes = 0): number {
+  const quote = text[begin + escapes] ?? "";
+  for (let at = text.indexOf(quote, begin + escapes + 1); at !== -1; at = text.indexOf(quote, at + 1)) {
+    let before = 0;
+    while (text[at - before - 1] === "\\" && at - before - 1 > begin + escapes) before += 1;
+    if (before % (2 * (escapes + 1)) === escapes) return at + 1;
   }
   return text.length;
 }

@@ -7,11 +7,72 @@ const SECRET_LENGTH_MIN = 8;
 /** Nobody has more: a task that claims to would keep its process busy with a search for each. */
 const SECRETS_MAX = 100;
 
-/** A text with a mask in place of each of these secrets, the longest first; short ones are left alone. */
+/** What a cut leaves of a secret is hidden if it is at least this long. */
+const PART_LENGTH_MIN = 4;
+/** How many beginnings or ends of a secret are looked at where a text was cut: more than one only if it repeats itself. */
+const PARTS_MAX = 20;
+
+/**
+ * A text with a mask in place of each of these secrets, the longest first; short ones are left alone. A secret is found as it is
+ * and as it stands in JSON or in a URL, also where an ellipsis tells that it was cut in the middle.
+ */
 export function hideValues(text: string, secrets: readonly string[]): string {
+  return longestFirst(longestFirst(secrets).flatMap(formsOf)).reduce(
+    (rest, secret) => hideEnd(hideStart(rest.replaceAll(secret, MASK), secret), secret),
+    text,
+  );
+}
+
+/** The same for every text in a JSON value. */
+export function hideValuesInJson(value: unknown, secrets: readonly string[]): unknown {
+  const text = JSON.stringify(value) ?? "";
+  // Looked through as a whole first: most answers repeat no secret.
+  return hideValues(text, secrets) === text ? value : hideInside(value, secrets);
+}
+
+function hideInside(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === "string") return hideValues(value, secrets);
+  if (Array.isArray(value)) return value.map((item) => hideInside(item, secrets));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, hideInside(item, secrets)]));
+}
+
+function longestFirst(secrets: readonly string[]): string[] {
   return [...new Set(secrets)]
     .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
     .sort((a, b) => b.length - a.length)
-    .slice(0, SECRETS_MAX)
-    .reduce((rest, secret) => rest.replaceAll(secret, MASK), text);
+    .slice(0, SECRETS_MAX);
+}
+
+/** A secret as it may be repeated: servers quote requests as JSON, and those who call them quote that once more. */
+function formsOf(secret: string): string[] {
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  return [secret, inJson, JSON.stringify(inJson).slice(1, -1), encodeURIComponent(secret.toWellFormed())];
+}
+
+/** Hides the beginning of a secret before the ellipsis that ends a text. */
+function hideEnd(text: string, secret: string): string {
+  if (!text.endsWith(MASK)) return text;
+  const end = text.length - MASK.length;
+  const begin = secret.slice(0, PART_LENGTH_MIN);
+  let at = text.indexOf(begin, Math.max(end - secret.length, 0));
+  for (let parts = 0; at !== -1 && parts < PARTS_MAX; parts += 1) {
+    if (secret.startsWith(text.slice(at, end))) return at < end ? text.slice(0, at) + MASK : text;
+    at = text.indexOf(begin, at + 1);
+  }
+  return text;
+}
+
+/** Hides the end of a secret after the first ellipsis of a text. */
+function hideStart(text: string, secret: string): string {
+  const start = text.indexOf(MASK) + MASK.length;
+  if (start === 0) return text;
+  const ending = secret.slice(-PART_LENGTH_MIN);
+  let at = text.lastIndexOf(ending, start + secret.length);
+  for (let parts = 0; at >= start && parts < PARTS_MAX; parts += 1) {
+    const end = at + ending.length;
+    if (secret.endsWith(text.slice(start, end))) return text.slice(0, start) + text.slice(end);
+    at = text.lastIndexOf(ending, at - 1);
+  }
+  return text;
 }

@@ -72,7 +72,7 @@ export interface TaskRowRecord {
 export function toTaskRow(record: TaskRowRecord, redactor: Redactor): TaskRow {
   return {
     taskId: record.id,
-    ...(record.title === null ? {} : { title: shownTitle(record.title, redactor) }),
+    ...(record.title === null ? {} : { title: redactor.text(record.title) }),
     state: record.state,
     agentId: record.agent,
     lane: record.lane,
@@ -84,11 +84,6 @@ export function toTaskRow(record: TaskRowRecord, redactor: Redactor): TaskRow {
     ...(record.tokens === null ? {} : { tokens: record.tokens }),
     ...(record.error === null ? {} : { error: redactor.text(record.error) }),
   };
-}
-
-/** Of a payload it is the start of its JSON; other titles are words of a user. */
-function shownTitle(title: string, redactor: Redactor): string {
-  return /^[{[]/.test(title) ? redactor.text(title) : title;
 }
 
 /** What users see of a record: its secrets are masked. */
