@@ -38,6 +38,11 @@ export interface AuditFacts {
    * stays. Null: the subject is an id that Rota made.
    */
   readonly subjectDigest: string | null;
+  /**
+   * Random characters that the digest is over as well, and that are erased with the subject: without them anybody could try names
+   * until one fits. Null: there is no digest, it was made without them, or they were erased.
+   */
+  readonly subjectSalt: string | null;
   /** Where the request came from; null: not by HTTP. */
   readonly address: string | null;
   /** The status with which it was refused; null: it was done. */

@@ -28,9 +28,9 @@ export function hashOf(facts: AuditFacts, link: Omit<AuditLink, "hash">): string
   return sha256(JSON.stringify([...parts, address, status, count]));
 }
 
-/** What stays of a name in the log after its tenant is gone. */
-export function digestOf(subject: string): string {
-  return sha256(subject);
+/** What stays of a name in the log after its tenant is gone. It tells nothing of the name once the salt is erased, too. */
+export function digestOf(subject: string, salt: string | null): string {
+  return sha256((salt ?? "") + subject);
 }
 
 function sha256(text: string): string {

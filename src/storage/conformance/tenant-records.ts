@@ -228,7 +228,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       await storage.audit.append({
         entries: [
           auditEntry(tenant, { subject: "tsk_1" }),
-          auditEntry(tenant, { subject: "front desk", subjectDigest: "digest" }),
+          auditEntry(tenant, { subject: "front desk", subjectDigest: "digest", subjectSalt: "salt" }),
         ],
       });
       return claimed;
@@ -246,6 +246,7 @@ export function describeTenantRecords(open: OpenWorld): void {
           route: "POST /x",
           subject: null,
           subjectDigest: null,
+          subjectSalt: null,
           address: null,
         },
         ...{ status: null, count: 1, chain: "node-1", number: auditNumber, previousHash: "", hash: "h" },
@@ -296,7 +297,10 @@ export function describeTenantRecords(open: OpenWorld): void {
         schedules: await storage.schedules.list({ tenant, limit: 10 }),
         runs: (await storage.schedules.listRuns({ tenant, limit: 10 })).runs,
         told: notifications.filter((each) => each.tenant === tenant),
-        audit: (await storage.audit.list({ tenant, limit: 10 })).entries.map(({ subject }) => subject),
+        audit: (await storage.audit.list({ tenant, limit: 10 })).entries.map(({ subject, subjectSalt }) => [
+          subject,
+          subjectSalt,
+        ]),
       };
     }
 
@@ -340,7 +344,10 @@ export function describeTenantRecords(open: OpenWorld): void {
           runs: [],
           told: [],
           // The names that callers chose are gone, ids and routes stay.
-          audit: [null, "tsk_1"],
+          audit: [
+            [null, null],
+            ["tsk_1", null],
+          ],
         });
         expect(await see(world, "stays")).toEqual(before);
         expect((await storage.schedules.due({ limit: 10 })).map(({ tenant }) => tenant)).toEqual(["stays"]);
