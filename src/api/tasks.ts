@@ -594,7 +594,7 @@ export const submitTaskAgain = {
   tags,
   summary: "Submit a task again",
   description:
-    "Makes a new task just like this one, or as the body says: then the body is the whole task. Its free-form fields may have the masks that `GET` shows. Such a field is copied from the stored task, unless anything else in it, or the `agentId`, has changed: then write the value. Dependencies are not copied.",
+    "Makes a new task just like this one, or as the body says: then the body is the whole task. Its free-form fields may have the masks that `GET` shows. Such a field is copied from the stored task, unless anything else in it, or the `agentId`, has changed, or for `params` the `action`, `tabId`, `ref` or `selector`: then write the value. Dependencies are not copied.",
   params: taskId,
   body: taskAgain,
   response: {

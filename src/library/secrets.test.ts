@@ -100,6 +100,20 @@ test("a text that is shown with a mask is not submitted as it is shown", async (
   expect(await handed).toBe(`user=ann password=${PASSWORD}`);
 });
 
+test("params with a secret are submitted again only for the element that they were for", async () => {
+  const { rota } = await open();
+  const action = { agentId: "leaky", action: "fill", tabId: "bank", selector: "#password" };
+  const { taskId } = await rota.tasks.submit({ ...action, params: { password: PASSWORD } });
+  const shown = { ...action, params: { password: "…" } };
+  for (const other of [{ tabId: "evil" }, { selector: "#comment" }, { action: "post" }, { ref: "e1" }]) {
+    await expect(rota.tasks.submitAgain(taskId, { ...shown, ...other })).rejects.toThrow(
+      "`params.password` is masked: write the value",
+    );
+  }
+  const again = await rota.tasks.submitAgain(taskId, { ...shown, priority: "high" });
+  expect((await rota.tasks.get(again.taskId)).params).toEqual({ password: "…" });
+});
+
 test("what is listed later is masked from then on, in what was stored before, too", async () => {
   const { rota } = await open([]);
   const { taskId } = await rota.tasks.submit({ agentId: "leaky", payload });
