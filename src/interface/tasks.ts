@@ -51,8 +51,8 @@ export interface Tasks {
   retry(taskId: string, options?: TaskRetryOptions): Promise<SubmittedTask>;
   /**
    * Submits a task just like one that is kept, as a new one, or `input` in its place. In `input`, a free-form field may have the
-   * masks that it is shown with: it is copied from the stored task, unless the field or the `agentId` is another, or for `params` its target. Dependencies and
-   * `idempotencyKey` are not copied. Throws `not_found`, and what `submit` throws.
+   * masks that it is shown with: it is copied from the stored task, unless the field or the `agentId` is another, or for `params` its
+   * target. Dependencies and `idempotencyKey` are not copied. Throws `not_found`, and what `submit` throws.
    */
   submitAgain(taskId: string, input?: SubmitInput): Promise<SubmittedTask>;
   /**

@@ -1,3 +1,5 @@
+import { jsonText } from "./json-text.ts";
+
 /** What stands where a secret is. */
 export const MASK = "…";
 
@@ -25,7 +27,7 @@ export function hideValues(text: string, secrets: readonly string[]): string {
 
 /** The same for every text in a JSON value. */
 export function hideValuesInJson(value: unknown, secrets: readonly string[]): unknown {
-  const text = JSON.stringify(value) ?? "";
+  const text = jsonText(value) ?? "";
   // Looked through as a whole first: most answers repeat no secret.
   return hideValues(text, secrets) === text ? value : hideInside(value, secrets);
 }
