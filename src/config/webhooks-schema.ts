@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { WEBHOOK_SECRET_FORM, webhookKey } from "../model/webhook-secret.ts";
-import { dotted, must, section } from "./option-kinds.ts";
+import { dotted, section } from "./option-kinds.ts";
 import { targets } from "./outbound-schema.ts";
 
 /** The variable that holds the secret unless the configuration names another. */
@@ -12,8 +12,8 @@ export const webhooks = section({
     "The old name of `outbound.allow`, which works as before: what either names is allowed.",
   ),
   secretEnv: z
-    .string({ error: must("be the name of an environment variable") })
-    .regex(/^[A-Za-z_]\w*$/, { error: must("be the name of an environment variable") })
+    .string({ error: variableFault })
+    .regex(/^[A-Za-z_]\w*$/, { error: variableFault })
     .default(DEFAULT_SECRET_ENV)
     .describe(
       "The environment variable that holds the secret, `whsec_…`, which signs the callbacks of the tenant `default` until that has one of its own; not set: they are not signed.",
@@ -28,6 +28,11 @@ export const webhookOptions = section({
     .refine((secret) => webhookKey(secret) !== null, { error: secretFault })
     .exactOptional(),
 });
+
+/** Without the value, which may be the secret that belongs into the variable: `/health` shows faults to everybody. */
+function variableFault({ path }: { readonly path?: PropertyKey[] | undefined }): string {
+  return `\`${dotted(path)}\` must be the name of an environment variable, like \`${DEFAULT_SECRET_ENV}\``;
+}
 
 /** Without the value, which is a secret, or nearly one. */
 function secretFault({ path }: { readonly path?: PropertyKey[] | undefined }): string {
