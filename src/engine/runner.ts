@@ -2,11 +2,11 @@ import { noExecutorHere } from "../executors/errors.ts";
 import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
-import { hideValues, hideValuesInJson } from "../model/mask.ts";
+import { hideValuesInJson, valueHider } from "../model/mask.ts";
 import { secretsOf } from "../model/masked-input.ts";
 import type { Outcome } from "../model/outcome.ts";
 import { Redactor } from "../model/redactor.ts";
-import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
+import { DEPENDENCY_BYTES_MAX, type TaskSpec } from "../model/task.ts";
 import type { TaskLogLevel } from "../model/task-log.ts";
 import { type TaskRecord, toExecutorTask } from "../model/task-record.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
@@ -26,6 +26,13 @@ const DEADLINE_LOOK_MS = 5_000;
 const LARGE_BYTES = 65_536;
 /** What is checked of large results in one turn of the event loop. */
 const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
+
+interface Hider {
+  /** By which it was made: names may be listed later. */
+  readonly redactor: Redactor;
+  /** Null: the task has no secrets. */
+  readonly hide: ((text: string) => string) | null;
+}
 
 export interface RunnerOptions {
   readonly clock: Clock;
@@ -63,6 +70,8 @@ export interface RunnerOptions {
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #redactor: () => Redactor;
+  /** What hides the secrets of a task, which may log many lines. */
+  readonly #hiders = new WeakMap<TaskSpec, Hider>();
   readonly #hooks: AttemptHooks;
   readonly #running = new Map<number, Attempt>();
   /** Told to stop and not yet returned. */
@@ -93,8 +102,14 @@ export class Runner {
 
   /** Agents like to repeat what they were given in their errors and log lines, which are stored and shown. */
   #hideSecrets({ spec }: TaskRecord, text: string): string {
-    const secrets = secretsOf(spec, this.#redactor());
-    return secrets.length === 0 ? text : hideValues(text, secrets);
+    const redactor = this.#redactor();
+    let hider = this.#hiders.get(spec);
+    if (hider?.redactor !== redactor) {
+      const secrets = secretsOf(spec, redactor);
+      hider = { redactor, hide: secrets.length === 0 ? null : valueHider(secrets) };
+      this.#hiders.set(spec, hider);
+    }
+    return hider.hide === null ? text : hider.hide(text);
   }
 
   /** A model has no use for the keys that it is called with in its answer. Other secrets may be what the next task needs. */

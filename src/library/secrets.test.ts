@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
+import { nodeProgram } from "../../test/support/programs.ts";
 import { openTestRota } from "../../test/support/rota.ts";
 import { until } from "../testing/signals.ts";
 
@@ -82,6 +83,27 @@ test.each([
   ]);
   expect(JSON.stringify(lines)).toContain("with …");
   expect(JSON.stringify([task, bodies, events, lines, kept])).not.toContain("sk-planted");
+});
+
+test("a secret is masked where a line of a program, or the end of its output, is cut in the middle of it", async () => {
+  const source = `let given = "";
+    process.stdin.on("data", (data) => { given += data; }).on("end", () => {
+      const { password } = JSON.parse(given);
+      process.stderr.write("x".repeat(1990) + password + "\\n" + password + "y".repeat(1014), () => process.exit(1));
+    });`;
+  const executor = { type: "command", command: nodeProgram(source) } as const;
+  const { rota, clock, log } = await openTestRota({
+    options: { redact: ["password"], agents: { prog: { executor } } },
+  });
+  await rota.start();
+  const { taskId } = await rota.tasks.submit({ agentId: "prog", payload });
+  const task = await rota.tasks.wait(taskId);
+  await clock.advance(1_000);
+  await until(async () => (await rota.tasks.logs(taskId)).count === 2, "both lines to be kept");
+  const { lines } = await rota.tasks.logs(taskId);
+  expect(lines.map(({ text }) => text)).toEqual([`${"x".repeat(1_990)}…`, `…${"y".repeat(1_014)}`]);
+  expect(task.error).toBe(`exit code 1: …${"y".repeat(1_014)}`);
+  expect(JSON.stringify(log.lines)).not.toMatch(/planted|password"/);
 });
 
 test("a text that is shown with a mask is not submitted as it is shown", async () => {

@@ -3,6 +3,9 @@ import { MASK } from "./mask.ts";
 /** A value in words: up to what ends a word. */
 const WORD = /(?:(?:bearer|basic)\s+)?[^\s,;&)}\]"']+/iy;
 
+/** A mask as a value, quoted or as a word. */
+const MASKED = new RegExp(`(\\\\*["'])${MASK}\\1|${MASK}(?![^\\s,;&)}\\]"'])`, "y");
+
 /**
  * A text with masks in place of the values behind names: quoted ones, objects and lists whole, and words. `names` matches a
  * name, the quote that closes it as its first group, and what stands between it and its value. The end of a text that was cut
@@ -28,10 +31,11 @@ export function maskInText(text: string, names: RegExp): string {
 
 /** Whether a mask stands in place of a value behind one of the names. */
 export function hasMask(text: string, names: RegExp): boolean {
-  return [...text.matchAll(names)].some(({ 0: name, index }) => {
-    const begin = index + name.length;
-    return text.slice(begin, valueAt(text, begin).end).replace(/^\\*["']|\\*["']$/g, "") === MASK;
-  });
+  for (const { 0: name, index } of text.matchAll(names)) {
+    MASKED.lastIndex = index + name.length;
+    if (MASKED.test(text)) return true;
+  }
+  return false;
 }
 
 /** Where the value ends that begins here, and what quotes it, if anything does. */

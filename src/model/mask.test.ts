@@ -48,3 +48,21 @@ test("hides secrets in every text of a JSON value, and copies nothing where ther
   );
   expect(hideValuesInJson(value, ["another secret"])).toBe(value);
 });
+
+test("hides all of a JSON value that a secret looks like a part of", () => {
+  expect(hideValuesInJson({ a: [1234, 5678] }, ["1234,5678"])).toBe("…");
+});
+
+test("looks for every form of a hundred secrets", () => {
+  const secrets = Array.from({ length: 100 }, (_, index) => `"secret"\n${index}${"x".repeat(index % 7)}`);
+  const text = [...secrets, JSON.stringify(secrets)].join(" ");
+  expect(hideValues(text, secrets)).not.toContain("secret");
+});
+
+test("hides secrets in large answers of many texts in bounded time", () => {
+  const secrets = Array.from({ length: 100 }, (_, index) => `"${index}" ${"secret ".repeat(1_000)}`);
+  const answer = [...Array.from({ length: 100_000 }, (_, index) => `text ${index}`), secrets[0]];
+  const begin = performance.now();
+  expect(hideValuesInJson(answer, secrets)).toEqual([...answer.slice(0, -1), "…"]);
+  expect(performance.now() - begin).toBeLessThan(2_000);
+});

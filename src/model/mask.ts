@@ -19,31 +19,39 @@ const PARTS_MAX = 20;
  * and as it stands in JSON or in a URL, also where an ellipsis tells that it was cut in the middle.
  */
 export function hideValues(text: string, secrets: readonly string[]): string {
-  return longestFirst(longestFirst(secrets).flatMap(formsOf)).reduce(
-    (rest, secret) => hideEnd(hideStart(rest.replaceAll(secret, MASK), secret), secret),
-    text,
-  );
+  return hidden(text, formsOfAll(secrets));
 }
 
-/** The same for every text in a JSON value. */
+/** The same for many texts: what is looked for is made once. */
+export function valueHider(secrets: readonly string[]): (text: string) => string {
+  const forms = formsOfAll(secrets);
+  return (text) => hidden(text, forms);
+}
+
+function hidden(text: string, forms: readonly string[]): string {
+  return forms.reduce((rest, form) => hideEnd(hideStart(rest.replaceAll(form, MASK), form), form), text);
+}
+
+function formsOfAll(secrets: readonly string[]): string[] {
+  const long = secrets.filter((secret) => secret.length >= SECRET_LENGTH_MIN);
+  return longestFirst(longestFirst(long).slice(0, SECRETS_MAX).flatMap(formsOf));
+}
+
+/** The same for a JSON value. What is no JSON any more without them, since a secret looked like a part of it, is hidden whole. */
 export function hideValuesInJson(value: unknown, secrets: readonly string[]): unknown {
   const text = jsonText(value) ?? "";
-  // Looked through as a whole first: most answers repeat no secret.
-  return hideValues(text, secrets) === text ? value : hideInside(value, secrets);
-}
-
-function hideInside(value: unknown, secrets: readonly string[]): unknown {
-  if (typeof value === "string") return hideValues(value, secrets);
-  if (Array.isArray(value)) return value.map((item) => hideInside(item, secrets));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, hideInside(item, secrets)]));
+  // In the text of all of it: to look for each secret in each of a hundred thousand texts would take seconds.
+  const rest = hideValues(text, secrets);
+  if (rest === text) return value;
+  try {
+    return JSON.parse(rest);
+  } catch {
+    return MASK;
+  }
 }
 
 function longestFirst(secrets: readonly string[]): string[] {
-  return [...new Set(secrets)]
-    .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
-    .sort((a, b) => b.length - a.length)
-    .slice(0, SECRETS_MAX);
+  return [...new Set(secrets)].sort((a, b) => b.length - a.length);
 }
 
 /** A secret as it may be repeated: servers quote requests as JSON, and those who call them quote that once more. */
