@@ -3,7 +3,8 @@
 export interface AuditStorage {
   /**
    * Writes down what was done, in this order. Throws if an entry of this number is in its chain already: then nothing was
-   * written. Nodes have chains of their own, and wait for each other at nothing.
+   * written. Nodes have chains of their own, and wait for each other at nothing. Of a tenant that is gone, or about to be, no name that
+   * a caller chose is kept: nobody would erase it any more.
    */
   append(params: { entries: readonly NewAuditEntry[] }): Promise<void>;
   /** Of one tenant, the newest first; of one moment, the last that was written down. */

@@ -314,6 +314,36 @@ export function describeTenantRecords(open: OpenWorld): void {
       throw new Error("Deleting comes to no end.");
     }
 
+    test("keeps no name that comes late into the audit log", async () => {
+      const { storage } = await open();
+      const note = (subject: string, subjectDigest: string | null) =>
+        storage.audit.append({
+          entries: ["gone", "stays"].map((tenant) =>
+            auditEntry(tenant, { subject, subjectDigest, subjectSalt: subjectDigest && "salt" }),
+          ),
+        });
+      const names = async (tenant: string) =>
+        (await storage.audit.list({ tenant, limit: 10 })).entries
+          .map(({ subject, subjectDigest, subjectSalt }) => [subject, subjectDigest, subjectSalt])
+          .reverse();
+      for (const id of ["gone", "stays"]) await storage.tenants.create({ id, name: id, limits: UNBOUNDED });
+      await storage.tenants.delete({ id: "gone", limit: 0 });
+      await note("while it goes", "digest");
+      await storage.tenants.delete({ id: "gone", limit: 1_000 });
+      await note("afterwards", "digest");
+      await note("tsk_1", null);
+      expect(await names("gone")).toEqual([
+        [null, "digest", null],
+        [null, "digest", null],
+        ["tsk_1", null, null],
+      ]);
+      expect(await names("stays")).toEqual([
+        ["while it goes", "digest", "salt"],
+        ["afterwards", "digest", "salt"],
+        ["tsk_1", null, null],
+      ]);
+    });
+
     test.each([1, 4, 1_000])(
       "takes everything it owns, %i at a time, and nothing of another",
       async (limit) => {

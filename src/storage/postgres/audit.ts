@@ -12,13 +12,17 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
         name: "append_audit",
         text: `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
                                         chain, number, previous_hash, hash)
-               select at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
-                      chain, number, previous_hash, hash
+               select at, tenant, key_id, route, case when is_named then subject end, subject_digest,
+                      case when is_named then subject_salt end, address, status, count, chain, number, previous_hash, hash
                  from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                              $9::integer[], $10::integer[], $11::text[], $12::bigint[], $13::text[], $14::text[])
                         with ordinality
                         as u(at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
-                             chain, number, previous_hash, hash, place) order by place`,
+                             chain, number, previous_hash, hash, place)
+                      cross join lateral (
+                        select subject_digest is null
+                               or exists (select from tenant t where t.id = u.tenant and not t.deleting) as is_named) n
+                order by place`,
         values: [
           column(({ at }) => at),
           column(({ tenant }) => tenant),

@@ -5,6 +5,11 @@ const COLUMNS = `
   seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest, subject_salt as subjectSalt, address, status, count,
   chain, number, previous_hash as previousHash, hash`;
 
+/** Null where the caller chose the name of the subject, and the tenant is gone or about to be. */
+function unlessErased(value: string): string {
+  return `iif(@subjectDigest is null or exists (select 1 from tenant where id = @tenant and deleting = 0), ${value}, null)`;
+}
+
 export function sqliteAudit(db: SqliteDatabase): AuditStorage {
   return {
     async append({ entries }) {
@@ -13,7 +18,7 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
         const add = db.prepare(
           `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
                                     chain, number, previous_hash, hash)
-           values (@at, @tenant, @keyId, @route, @subject, @subjectDigest, @subjectSalt, @address, @status, @count,
+           values (@at, @tenant, @keyId, @route, ${unlessErased("@subject")}, @subjectDigest, ${unlessErased("@subjectSalt")}, @address, @status, @count,
                    @chain, @number, @previousHash, @hash)`,
         );
         for (const entry of entries) add.run(entry);
