@@ -595,7 +595,7 @@ export const submitTaskAgain = {
   tags,
   summary: "Submit a task again",
   description:
-    "Creates a new task: a copy of this one, or the task in the body. Free-form fields of the body may contain the masks that `GET` shows: such a field is copied from the stored task if the rest of the field and `agentId` are unchanged; otherwise write the value. Dependencies are not copied.",
+    "Creates a new task: a copy of this one, or the task in the body. Free-form fields of the body may contain the masks that `GET` shows: such a field is copied from the stored task if the rest of the field and `agentId` are unchanged, and for `params` also `action`, `tabId`, `ref` and `selector`; otherwise write the value. Dependencies are not copied.",
   params: taskId,
   body: taskAgain,
   response: {

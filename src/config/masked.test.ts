@@ -19,7 +19,13 @@ test("masks every secret of a configuration, and nothing else", () => {
           apiKey: "secret",
           apiKeyEnv: "KEY",
           baseUrl: "https://x.example/v1",
-          request: { api_key: "secret", max_tokens: 5 },
+          request: {
+            ...{ api_key: "secret", max_tokens: 5, key: "secret", private_key: "secret", passwd: "secret" },
+            ...{
+              credentials: { id: "secret", parts: ["secret"] },
+              aws: { access_key_id: "secret", region: "eu" },
+            },
+          },
         },
       },
       "token-counter": { lane: "main", maxInflight: 2 },
@@ -42,7 +48,10 @@ test("masks every secret of a configuration, and nothing else", () => {
         executor: {
           ...config.agents.research.executor,
           apiKey: "…",
-          request: { api_key: "…", max_tokens: 5 },
+          request: {
+            ...{ api_key: "…", max_tokens: 5, key: "…", private_key: "…", passwd: "…" },
+            ...{ credentials: { id: "…", parts: ["…"] }, aws: { access_key_id: "…", region: "eu" } },
+          },
         },
       },
       shell: { executor: { ...config.agents.shell.executor, env: { KEY: "…" } } },

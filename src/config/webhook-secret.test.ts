@@ -82,7 +82,9 @@ test.each([
   ],
   [{ allow: [5] }, /^`webhooks\.allow\.0` must be a host /],
   [{ allow: 5 }, /^`webhooks\.allow` must be an array of hosts, addresses and networks, not 5/],
-  [{ secretEnv: "not a name" }, /^`webhooks\.secretEnv` must be the name of an environment variable/],
+  [{ secretEnv: "whsec_not/a+name=" }, /^`webhooks\.secretEnv` must be the name of an environment variable/],
+  [{ secretEnv: 5 }, /^`webhooks\.secretEnv` must be the name of an environment variable/],
+  [{ secretEnv: "whsec_notANameEither" }, /^`webhooks\.secretEnv` names …, which is not set/],
   [{ secret: "whsec_secret" }, /^unknown option `webhooks\.secret`: did you mean `webhooks\.secretEnv`\?/],
 ])("the section %j has one fault", (webhooks, sentence) => {
   const fault = faultOf(webhooks);

@@ -1,3 +1,4 @@
+import { shownVariable } from "../model/executor-program.ts";
 import { WEBHOOK_SECRET_FORM, webhookKey } from "../model/webhook-secret.ts";
 import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";
 
@@ -20,6 +21,6 @@ export function findWebhookSecret(
   if (secret !== undefined || variable === DEFAULT_SECRET_ENV) return { ok: true, secret };
   return {
     ok: false,
-    fault: `\`webhooks.secretEnv\` names ${variable}, which is not set: set it, or leave the option out`,
+    fault: `\`webhooks.secretEnv\` names ${shownVariable(variable)}, which is not set: set it, or leave the option out`,
   };
 }

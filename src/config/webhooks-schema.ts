@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { WEBHOOK_SECRET_FORM, webhookKey } from "../model/webhook-secret.ts";
-import { dotted, must, section } from "./option-kinds.ts";
+import { dotted, section } from "./option-kinds.ts";
 import { targets } from "./outbound-schema.ts";
 
 /** The variable that holds the secret unless the configuration names another. */
@@ -10,8 +10,8 @@ export const DEFAULT_SECRET_ENV = "ROTA_WEBHOOK_SECRET";
 export const webhooks = section({
   allow: targets.describe("The old name of `outbound.allow`. Entries of both lists are allowed."),
   secretEnv: z
-    .string({ error: must("be the name of an environment variable") })
-    .regex(/^[A-Za-z_]\w*$/, { error: must("be the name of an environment variable") })
+    .string({ error: variableFault })
+    .regex(/^[A-Za-z_]\w*$/, { error: variableFault })
     .default(DEFAULT_SECRET_ENV)
     .describe(
       "The environment variable with the secret (`whsec_…`) that signs the callbacks of the tenant `default` until its first rotation. Not set: they are not signed.",
@@ -26,6 +26,11 @@ export const webhookOptions = section({
     .refine((secret) => webhookKey(secret) !== null, { error: secretFault })
     .exactOptional(),
 });
+
+/** Without the value, which may be the secret that belongs into the variable: `/health` shows faults to everybody. */
+function variableFault({ path }: { readonly path?: PropertyKey[] | undefined }): string {
+  return `\`${dotted(path)}\` must be the name of an environment variable, like \`${DEFAULT_SECRET_ENV}\``;
+}
 
 /** Without the value, which is a secret, or nearly one. */
 function secretFault({ path }: { readonly path?: PropertyKey[] | undefined }): string {

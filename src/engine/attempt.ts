@@ -21,6 +21,10 @@ export interface AttemptHooks {
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
   /** Called with each line that the executor logs, even after the end of the attempt. */
   readonly onLog: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
+  /** Hides the secrets that its task was given. */
+  readonly hideSecrets: (attempt: Attempt, text: string) => string;
+  /** Hides the secrets of its `llmConfig` in what it answers or reports. */
+  readonly hideModelSecrets: (attempt: Attempt, answer: unknown) => unknown;
   /** Called with what it says it cost, once that is counted. */
   readonly onUsage: (attempt: Attempt, usage: Usage) => void;
   /** What the model of its agent takes in at most; undefined: the agent does not say. */
@@ -93,7 +97,10 @@ export class Attempt implements ExecutorContext {
 
   /** The log of the executor. Its lines are also stored with the task. */
   get log(): Log {
-    this.#log ??= keptLog(this.nodeLog, (level, text) => this.#hooks.onLog(this, level, text));
+    this.#log ??= keptLog(this.nodeLog, {
+      keep: (level, text) => this.#hooks.onLog(this, level, text),
+      hide: (text) => this.#hooks.hideSecrets(this, text),
+    });
     return this.#log;
   }
 
@@ -107,6 +114,11 @@ export class Attempt implements ExecutorContext {
       ...(requestId === undefined ? {} : { requestId }),
     });
     return this.#nodeLog;
+  }
+
+  /** What it answers or reports, as it may be stored. */
+  asStored(answer: unknown): unknown {
+    return this.#hooks.hideModelSecrets(this, answer);
   }
 
   get progress(): (data: unknown) => void {

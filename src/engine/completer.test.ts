@@ -18,6 +18,8 @@ function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
     log,
     onProgress: () => {},
     onLog: () => {},
+    hideSecrets: (_attempt: unknown, text: string) => text,
+    hideModelSecrets: (_attempt: unknown, answer: unknown) => answer,
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,

@@ -110,7 +110,7 @@ export class Completer {
       this.#progress.set(attempt.token, {
         seq: attempt.record.seq,
         token: attempt.token,
-        progress: checked.value,
+        progress: attempt.asStored(checked.value),
       });
   }
 

@@ -2,11 +2,11 @@ import { noExecutorHere } from "../executors/errors.ts";
 import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
-import { hideValues } from "../model/mask.ts";
+import { hideValuesInJson, valueHider } from "../model/mask.ts";
 import { secretsOf } from "../model/masked-input.ts";
 import type { Outcome } from "../model/outcome.ts";
 import { Redactor } from "../model/redactor.ts";
-import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
+import { DEPENDENCY_BYTES_MAX, type TaskSpec } from "../model/task.ts";
 import type { TaskLogLevel } from "../model/task-log.ts";
 import { type TaskRecord, toExecutorTask } from "../model/task-record.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
@@ -26,6 +26,13 @@ const DEADLINE_LOOK_MS = 5_000;
 const LARGE_BYTES = 65_536;
 /** How much of large results is checked in one turn of the event loop. */
 const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
+
+interface Hider {
+  /** By which it was made: names may be listed later. */
+  readonly redactor: Redactor;
+  /** Null: the task has no secrets. */
+  readonly hide: ((text: string) => string) | null;
+}
 
 export interface RunnerOptions {
   readonly clock: Clock;
@@ -63,6 +70,8 @@ export interface RunnerOptions {
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #redactor: () => Redactor;
+  /** What hides the secrets of a task, which may log many lines. */
+  readonly #hiders = new WeakMap<TaskSpec, Hider>();
   readonly #hooks: AttemptHooks;
   readonly #running = new Map<number, Attempt>();
   /** Told to stop and not yet returned. */
@@ -81,8 +90,9 @@ export class Runner {
       memory: options.memory,
       log: options.log,
       onProgress: options.onProgress,
-      onLog: (attempt, level, text) =>
-        options.onLog?.(attempt, level, this.#hideSecrets(attempt.record, text)),
+      onLog: (attempt, level, text) => options.onLog?.(attempt, level, text),
+      hideSecrets: ({ record }, text) => this.#hideSecrets(record, text),
+      hideModelSecrets: ({ record }, answer) => this.#hideModelSecrets(record, answer),
       onUsage: options.onUsage ?? (() => {}),
       contextWindow: options.contextWindow ?? (() => undefined),
       readSession: options.readSession ?? (async () => null),
@@ -92,8 +102,21 @@ export class Runner {
 
   /** Agents often repeat their input in errors and log lines, which are stored and shown. */
   #hideSecrets({ spec }: TaskRecord, text: string): string {
-    const secrets = secretsOf(spec, this.#redactor());
-    return secrets.length === 0 ? text : hideValues(text, secrets);
+    const redactor = this.#redactor();
+    let hider = this.#hiders.get(spec);
+    if (hider?.redactor !== redactor) {
+      const secrets = secretsOf(spec, redactor);
+      hider = { redactor, hide: secrets.length === 0 ? null : valueHider(secrets) };
+      this.#hiders.set(spec, hider);
+    }
+    return hider.hide === null ? text : hider.hide(text);
+  }
+
+  /** A model has no use for the keys that it is called with in its answer. Other secrets may be what the next task needs. */
+  #hideModelSecrets({ spec: { work } }: TaskRecord, answer: unknown): unknown {
+    if (work.kind !== "instruction" || work.llmConfig === undefined) return answer;
+    const secrets = this.#redactor().secretsIn("llmConfig", work.llmConfig);
+    return secrets.length === 0 ? answer : hideValuesInJson(answer, secrets);
   }
 
   get size(): number {
@@ -310,7 +333,7 @@ export class Runner {
 function outcomeOf(attempt: Attempt, checked: Checked): Outcome {
   if (checked.ok) {
     attempt.resultBytes = checked.bytes;
-    return { kind: "done", result: checked.value };
+    return { kind: "done", result: attempt.asStored(checked.value) };
   }
   return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
 }

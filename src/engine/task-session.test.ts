@@ -30,6 +30,8 @@ async function reading(answer: () => Promise<SessionTurns | null>, session: stri
     log: new RecordingLog(),
     onProgress: () => {},
     onLog: () => {},
+    hideSecrets: (_attempt: unknown, text: string) => text,
+    hideModelSecrets: (_attempt: unknown, answer: unknown) => answer,
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,

@@ -61,7 +61,8 @@ class LineLog {
 
   /** Ends the line, if there is one. */
   end(): void {
-    const line = this.#line.trimEnd();
+    const isCut = this.#line.length > LINE_LENGTH_MAX;
+    const line = isCut ? `${this.#line.slice(0, LINE_LENGTH_MAX)}…` : this.#line.trimEnd();
     this.#line = "";
     if (line === "" || this.#count > LINES_MAX) return;
     this.#count += 1;
@@ -70,6 +71,6 @@ class LineLog {
   }
 
   #append(text: string): void {
-    this.#line = (this.#line + text).slice(0, LINE_LENGTH_MAX);
+    this.#line = (this.#line + text).slice(0, LINE_LENGTH_MAX + 1);
   }
 }

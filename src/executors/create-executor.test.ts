@@ -236,6 +236,13 @@ test("the key has to be in the variable that is named", () => {
   }
 });
 
+test("a key that stands where the name of its variable belongs is not repeated", () => {
+  const config = { ...OPENAI, apiKeyEnv: "sk_live_planted" } as never;
+  expect(() => createExecutor(config, { clock, environment: {} })).toThrow(
+    "`executor.apiKeyEnv` names the variable …, which is not set",
+  );
+});
+
 test("a user may neither name programs nor variables", () => {
   const guard = new TargetGuard({ allow: [], clock });
   const create = (config: object) => () =>

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../model/clock.ts";
 import { checkExecutorConfig, type ExecutorType } from "../model/executor-config.ts";
+import { shownVariable } from "../model/executor-program.ts";
 import { invalidField } from "../model/field-checks.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import type { CallOptions } from "./call-out.ts";
@@ -75,7 +76,7 @@ function apiKeyOf(
   if (key === "") {
     throw invalidField(
       field,
-      `\`${field}\` names the variable ${apiKeyEnv}, which is not set: set it, or leave \`apiKeyEnv\` out if no key is needed`,
+      `\`${field}\` names the variable ${shownVariable(apiKeyEnv)}, which is not set: set it, or leave \`apiKeyEnv\` out if no key is needed`,
     );
   }
   if (/^[\x21-\x7e]+$/.test(key)) return key;

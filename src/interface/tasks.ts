@@ -51,7 +51,7 @@ export interface Tasks {
   retry(taskId: string, options?: TaskRetryOptions): Promise<SubmittedTask>;
   /**
    * Submits a new task: a copy of a stored one, or `input`. Free-form fields of `input` may contain masks: such a field is copied
-   * from the stored task if the rest of the field and `agentId` are unchanged. Dependencies and
+   * from the stored task if the rest of the field and `agentId` are unchanged, and for `params` also the target. Dependencies and
    * `idempotencyKey` are not copied. Throws `not_found`, and what `submit` throws.
    */
   submitAgain(taskId: string, input?: SubmitInput): Promise<SubmittedTask>;

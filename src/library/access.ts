@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { idMaker } from "../engine/new-id.ts";
 import type { AuditNote, AuditRecord, LocalAudit } from "../interface/audit.ts";
 import type { KeyInfo, LocalKeys } from "../interface/keys.ts";
@@ -18,6 +19,9 @@ import { KeyUses } from "../tenants/key-uses.ts";
 
 /** The most keys of one tenant: a `tenant-admin` creates keys, and a list returns all of them. */
 const KEYS_MAX = 1_000;
+
+/** Of the salt in the digest of a name: nobody tries that many. */
+const SALT_BYTES = 16;
 
 export interface AccessOptions extends ServiceOptions {
   readonly storage: Storage;
@@ -114,10 +118,12 @@ export class Access {
     const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: AuditNote) => {
       // As every storage keeps it: PostgreSQL would refuse a zero, and the hash is over what is read later.
       const subject = about.subject?.replaceAll("\0", "").toWellFormed() ?? null;
-      const subjectDigest = about.isChosen === true && subject !== null ? digestOf(subject) : null;
+      const isErasable = about.isChosen === true && subject !== null;
+      const subjectSalt = isErasable ? randomBytes(SALT_BYTES).toString("base64url") : null;
+      const subjectDigest = isErasable ? digestOf(subject, subjectSalt) : null;
       const { address = null, status = null, count = 1 } = about;
       const who = { at: storageClock.now(), tenant: tenantId, keyId, address };
-      return { ...who, route, subject, subjectDigest, status, count };
+      return { ...who, route, subject, subjectDigest, subjectSalt, status, count };
     };
     return {
       list: async (filter = {}) => {

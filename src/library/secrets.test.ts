@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
+import { nodeProgram } from "../../test/support/programs.ts";
 import { openTestRota } from "../../test/support/rota.ts";
 import { until } from "../testing/signals.ts";
 
@@ -49,6 +50,90 @@ test("secrets are masked in the log, also in what executors write to it", async 
   expect(lines).toContain("password: …");
   expect(lines).toContain("an attempt failed");
   expect(lines).not.toContain(PASSWORD);
+});
+
+const MODEL_KEY = 'sk-planted\n"model" key';
+const llmConfig = { provider: "p", apiKey: MODEL_KEY };
+
+test.each([
+  ["an error", { fails: true }],
+  ["an answer", {}],
+])("keys of a model are masked in the log, and in %s that repeats the task", async (_what, metadata) => {
+  const { rota, clock, log, bodies, callbackUrl } = await open([]);
+  const events: unknown[] = [];
+  rota.onEvent((event) => void events.push(event));
+  rota.agent("repeats", async (task, { log, progress }) => {
+    log
+      .child({ given: task.llmConfig })
+      .info({ error: new Error(MODEL_KEY), deep: { task } }, `with ${MODEL_KEY}`);
+    progress({ task });
+    if (task.metadata?.["fails"] === true) throw new Error(`HTTP 500: ${JSON.stringify(task)}`);
+    return { task, text: `my key is ${MODEL_KEY}` };
+  });
+  const input = { agentId: "repeats", instruction: "x", llmConfig, metadata, callbackUrl };
+  const { taskId } = await rota.tasks.submit({ ...input, retryPolicy: { maxRetries: 0 } });
+  const task = await rota.tasks.wait(taskId);
+  await until(() => bodies.length === 1, "a callback");
+  await clock.advance(1_000);
+  await until(async () => (await rota.tasks.logs(taskId)).count === 1, "the line to be kept");
+  const kept = await rota.tasks.logs(taskId);
+  const lines = log.lines.map(({ fields, message }) => [
+    Object.values(fields ?? {}).map((value) => (value instanceof Error ? value.stack : value)),
+    message,
+  ]);
+  expect(JSON.stringify(lines)).toContain("with …");
+  expect(JSON.stringify([task, bodies, events, lines, kept])).not.toContain("sk-planted");
+});
+
+test("a secret is masked where a line of a program, or the end of its output, is cut in the middle of it", async () => {
+  const source = `let given = "";
+    process.stdin.on("data", (data) => { given += data; }).on("end", () => {
+      const { password } = JSON.parse(given);
+      process.stderr.write("x".repeat(1990) + password + "\\n" + password + "y".repeat(1014), () => process.exit(1));
+    });`;
+  const executor = { type: "command", command: nodeProgram(source) } as const;
+  const { rota, clock, log } = await openTestRota({
+    options: { redact: ["password"], agents: { prog: { executor } } },
+  });
+  await rota.start();
+  const { taskId } = await rota.tasks.submit({ agentId: "prog", payload });
+  const task = await rota.tasks.wait(taskId);
+  await clock.advance(1_000);
+  await until(async () => (await rota.tasks.logs(taskId)).count === 2, "both lines to be kept");
+  const { lines } = await rota.tasks.logs(taskId);
+  expect(lines.map(({ text }) => text)).toEqual([`${"x".repeat(1_990)}…`, `…${"y".repeat(1_014)}`]);
+  expect(task.error).toBe(`exit code 1: …${"y".repeat(1_014)}`);
+  expect(JSON.stringify(log.lines)).not.toMatch(/planted|password"/);
+});
+
+test("a text that is shown with a mask is not submitted as it is shown", async () => {
+  const { rota } = await open();
+  const { taskId } = await rota.tasks.submit({ agentId: "leaky", payload: `user=ann password=${PASSWORD}` });
+  const shown = "user=ann password=…";
+  expect((await rota.tasks.wait(taskId)).payload).toBe(shown);
+  expect((await rota.tasks.listRows()).tasks).toMatchObject([{ title: shown }]);
+  await expect(rota.tasks.submit({ agentId: "leaky", payload: shown })).rejects.toThrow(
+    "`payload` is masked: write the value",
+  );
+  const again = await rota.tasks.submitAgain(taskId, { agentId: "leaky", payload: shown });
+  const handed = new Promise((resolve) => rota.agent("leaky", async (task) => resolve(task.payload)));
+  await rota.tasks.wait(again.taskId);
+  await rota.tasks.submitAgain(taskId, { agentId: "leaky", payload: shown });
+  expect(await handed).toBe(`user=ann password=${PASSWORD}`);
+});
+
+test("params with a secret are submitted again only for the element that they were for", async () => {
+  const { rota } = await open();
+  const action = { agentId: "leaky", action: "fill", tabId: "bank", selector: "#password" };
+  const { taskId } = await rota.tasks.submit({ ...action, params: { password: PASSWORD } });
+  const shown = { ...action, params: { password: "…" } };
+  for (const other of [{ tabId: "evil" }, { selector: "#comment" }, { action: "post" }, { ref: "e1" }]) {
+    await expect(rota.tasks.submitAgain(taskId, { ...shown, ...other })).rejects.toThrow(
+      "`params.password` is masked: write the value",
+    );
+  }
+  const again = await rota.tasks.submitAgain(taskId, { ...shown, priority: "high" });
+  expect((await rota.tasks.get(again.taskId)).params).toEqual({ password: "…" });
 });
 
 test("what is listed later is masked from then on, in what was stored before, too", async () => {

@@ -41,6 +41,11 @@ export function variableNameFault(name: unknown): string | null {
   return "be the name of an environment variable, like `OPENAI_API_KEY`";
 }
 
+/** A variable in a sentence: what is not written like the name of one may be the secret that belongs into it. */
+export function shownVariable(name: string): string {
+  return /^[A-Z_][A-Z0-9_]*$/.test(name) ? name : "…";
+}
+
 /** The same for the names of several. */
 export function variableNamesFault(names: unknown): string | null {
   if (Array.isArray(names) && names.every((name) => variableNameFault(name) === null)) return null;

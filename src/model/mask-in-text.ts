@@ -3,6 +3,9 @@ import { MASK } from "./mask.ts";
 /** A value in words: up to what ends a word. */
 const WORD = /(?:(?:bearer|basic)\s+)?[^\s,;&)}\]"']+/iy;
 
+/** A mask as a value, quoted or as a word. */
+const MASKED = new RegExp(`(\\\\*["'])${MASK}\\1|${MASK}(?![^\\s,;&)}\\]"'])`, "y");
+
 /**
  * A text with masks in place of the values behind names: quoted ones, objects and lists whole, and words. `names` matches a
  * name, the quote that closes it as its first group, and what stands between it and its value. The end of a text that was cut
@@ -26,25 +29,36 @@ export function maskInText(text: string, names: RegExp): string {
   return shown + text.slice(from);
 }
 
+/** Whether the text has a mask as the value of one of the names. */
+export function hasMask(text: string, names: RegExp): boolean {
+  for (const { 0: name, index } of text.matchAll(names)) {
+    MASKED.lastIndex = index + name.length;
+    if (MASKED.test(text)) return true;
+  }
+  return false;
+}
+
 /** The end of the value that begins here, and its quote character, if it has one. */
 function valueAt(text: string, begin: number): { end: number; quote: string } {
-  const quote = /\\?["']/y;
+  const quote = /\\*["']/y;
   quote.lastIndex = begin;
   const opening = quote.exec(text)?.[0] ?? "";
-  if (opening.startsWith("\\")) {
-    const close = text.indexOf(opening, begin + opening.length);
-    return { end: close === -1 ? text.length : close + opening.length, quote: opening };
-  }
-  if (opening !== "") return { end: quotedEnd(text, begin), quote: opening };
+  if (opening !== "") return { end: quotedEnd(text, begin, opening.length - 1), quote: opening };
   if (text[begin] === "{" || text[begin] === "[") return { end: nestedEnd(text, begin), quote: "" };
   WORD.lastIndex = begin;
   return { end: begin + (WORD.exec(text)?.[0].length ?? 0), quote: "" };
 }
 
-function quotedEnd(text: string, begin: number): number {
-  for (let at = begin + 1; at < text.length; at += 1) {
-    if (text[at] === "\\") at += 1;
-    else if (text[at] === text[begin]) return at + 1;
+/**
+ * Where a quoted text ends. Each quote of JSON inside of JSON has `escapes` backslashes before it, and a backslash of the text is
+ * written as twice as many and two: what is left of those before a quote tells whether it closes the text.
+ */
+function quotedEnd(text: string, begin: number, escapes = 0): number {
+  const quote = text[begin + escapes] ?? "";
+  for (let at = text.indexOf(quote, begin + escapes + 1); at !== -1; at = text.indexOf(quote, at + 1)) {
+    let before = 0;
+    while (text[at - before - 1] === "\\" && at - before - 1 > begin + escapes) before += 1;
+    if (before % (2 * (escapes + 1)) === escapes) return at + 1;
   }
   return text.length;
 }

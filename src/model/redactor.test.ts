@@ -42,6 +42,8 @@ test.each([
   ['{"password":null}', '{"password":null}'],
   ['{"password":"cut in the mid', '{"password":"…"'],
   ['{\\"password\\":\\"hunter2\\"}', '{\\"password\\":\\"…\\"}'],
+  [String.raw`{\\\"password\\\":\\\"hunter2\\\"}`, String.raw`{\\\"password\\\":\\\"…\\\"}`],
+  ['{"password"=>"hunter2"}', '{"password"=>"…"}'],
   ["cannot open /?password=hunter2&x=1", "cannot open /?password=…&x=1"],
   ["Password: hunter2, user: ann", "Password: …, user: ann"],
   ["password: Bearer abc.def rest", "password: … rest"],
@@ -53,11 +55,28 @@ test.each([
   expect(redactor.json(text)).toBe(shown);
 });
 
+test.each([1, 2, 3, 4])("masks whole values in JSON that stands in %i layers of JSON", (layers) => {
+  const quoted = (value: unknown) => {
+    let text = JSON.stringify(value);
+    for (let layer = 1; layer < layers; layer += 1) text = JSON.stringify(text);
+    return text;
+  };
+  for (const password of ["hunter2", 'with "quotes" in it', "at its end \\", 'both \\" of them\\\\"']) {
+    expect(redactor.text(`HTTP 500: ${quoted({ password, user: "ann" })}`)).toBe(
+      `HTTP 500: ${quoted({ password: "…", user: "ann" })}`,
+    );
+  }
+});
+
 test("takes time in proportion to the text, however often a name stands in it", () => {
   const text = 'password:"'.repeat(50_000);
   const begin = performance.now();
   redactor.text(text);
   redactor.text(`${"password:{".repeat(50_000)}`);
+  redactor.text(`password:"${"\\".repeat(500_000)}`);
+  redactor.findMask("payload", "password:{".repeat(50_000));
+  redactor.findMask("payload", 'password:"'.repeat(50_000));
+  redactor.text(`${'password:\\"'.repeat(50_000)}`);
   expect(performance.now() - begin).toBeLessThan(2_000);
 });
 
@@ -67,6 +86,11 @@ test("finds masks that stand in place of secrets, and the secrets", () => {
   expect(redactor.findMask("payload", { other: "…" })).toBeUndefined();
   expect(new Redactor([]).findMask("llmConfig", { x: { apiKey: "…" } })).toBe("llmConfig.x.apiKey");
   expect(new Redactor([]).findMask("params", { apiKey: "…" })).toBeUndefined();
+  expect(redactor.findMask("payload", redactor.json("user=ann password=hunter2 x=1"))).toBe("payload");
+  expect(redactor.findMask("payload", redactor.json('{"password":"hunter2"}'))).toBe("payload");
+  expect(redactor.findMask("payload", "password=… so it says, …")).toBe("payload");
+  expect(redactor.findMask("payload", "password=hunter2, … and more")).toBeUndefined();
+  expect(redactor.findMask("payload", "password=…x")).toBeUndefined();
   expect(redactor.secretsIn("params", { a: { password: ["one", { b: "two" }] }, c: "three" })).toEqual([
     "one",
     "two",

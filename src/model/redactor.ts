@@ -1,6 +1,6 @@
 import { isObject } from "./field-checks.ts";
 import { MASK } from "./mask.ts";
-import { maskInText } from "./mask-in-text.ts";
+import { hasMask, maskInText } from "./mask-in-text.ts";
 
 /** Names that are always secret in `llmConfig`, at any depth. */
 const LLM_SECRETS = ["apiKey", "secretAccessKey", "sessionToken"];
@@ -49,6 +49,8 @@ export class Redactor {
 
   /** The path of the first mask in this field, like `llmConfig.apiKey`; undefined: there is none. */
   findMask(field: string, value: unknown): string | undefined {
+    if (typeof value === "string")
+      return this.#inText !== null && hasMask(value, this.#inText) ? field : undefined;
     const names = field === "llmConfig" ? this.#llmNames : this.#names;
     return names.size === 0 ? undefined : maskIn(value, names, field);
   }
@@ -67,7 +69,7 @@ function lowerCase(names: readonly string[]): Names {
 /** Matches a name before its value, in JSON or in plain text. */
 function namesInText(names: readonly string[]): RegExp {
   const either = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|");
-  return new RegExp(`(?<![\\p{L}\\p{N}_])(?:${either})(\\\\?["'])?\\s*[:=]\\s*`, "giu");
+  return new RegExp(`(?<![\\p{L}\\p{N}_])(?:${either})(\\\\*["'])?\\s*(?:=>|[:=])\\s*`, "giu");
 }
 
 function isSecret(name: string, value: unknown, names: Names): boolean {

@@ -72,7 +72,7 @@ export interface TaskRowRecord {
 export function toTaskRow(record: TaskRowRecord, redactor: Redactor): TaskRow {
   return {
     taskId: record.id,
-    ...(record.title === null ? {} : { title: shownTitle(record.title, redactor) }),
+    ...(record.title === null ? {} : { title: redactor.text(record.title) }),
     state: record.state,
     agentId: record.agent,
     lane: record.lane,
@@ -84,11 +84,6 @@ export function toTaskRow(record: TaskRowRecord, redactor: Redactor): TaskRow {
     ...(record.tokens === null ? {} : { tokens: record.tokens }),
     ...(record.error === null ? {} : { error: redactor.text(record.error) }),
   };
-}
-
-/** The title of a payload is the start of its JSON; other titles are text of a user. */
-function shownTitle(title: string, redactor: Redactor): string {
-  return /^[{[]/.test(title) ? redactor.text(title) : title;
 }
 
 /** The public view of a record, with secrets masked. */

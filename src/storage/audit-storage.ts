@@ -3,7 +3,8 @@
 export interface AuditStorage {
   /**
    * Appends entries, in this order. Throws if an entry of this number is in its chain already: then nothing was written. Each
-   * node has its own chain, so that nodes never wait for each other.
+   * node has its own chain, so that nodes never wait for each other. Entries of a
+   * tenant that is being deleted are stored without the names that callers chose: nothing would erase those later.
    */
   append(params: { entries: readonly NewAuditEntry[] }): Promise<void>;
   /** Of one tenant, the newest first; of one moment, the last that was written down. */
@@ -38,6 +39,11 @@ export interface AuditFacts {
    * stays. Null: the subject is an id that Rota made.
    */
   readonly subjectDigest: string | null;
+  /**
+   * Random characters that the digest includes. They are erased with the subject, so that a name cannot be guessed from its
+   * digest. Null: there is no digest, it was made without a salt, or the salt was erased.
+   */
+  readonly subjectSalt: string | null;
   /** The address of the caller; null: the change did not come over HTTP. */
   readonly address: string | null;
   /** The status with which it was refused; null: it was done. */

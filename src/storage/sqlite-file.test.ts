@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdtempSync,
   openSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -306,6 +307,14 @@ describe("a SQLite file", () => {
     symlinkSync(link, link);
     await expect(openSqlite({ path: link, clock: new SteppedClock() })).rejects.toThrow(
       "leads back to itself",
+    );
+  });
+
+  test("is refused where a link leads into a folder that does not exist, which is named", async () => {
+    const link = newPath();
+    symlinkSync(join(folder, "nowhere", "rota.db"), link);
+    await expect(openSqlite({ path: link, clock: new SteppedClock() })).rejects.toThrow(
+      `there is no folder ${join(realpathSync(folder), "nowhere")}`,
     );
   });
 

@@ -28,9 +28,9 @@ export function hashOf(facts: AuditFacts, link: Omit<AuditLink, "hash">): string
   return sha256(JSON.stringify([...parts, address, status, count]));
 }
 
-/** The digest that stays in the log when the name is erased with its tenant. */
-export function digestOf(subject: string): string {
-  return sha256(subject);
+/** The digest that stays in the log when the name and the salt are erased with their tenant. */
+export function digestOf(subject: string, salt: string | null): string {
+  return sha256((salt ?? "") + subject);
 }
 
 function sha256(text: string): string {

@@ -64,6 +64,7 @@ test("it is kept as long as the configuration says", async () => {
     route: "POST /tasks",
     subject,
     subjectDigest: null,
+    subjectSalt: null,
     address: null,
     status: null,
     count: 1,

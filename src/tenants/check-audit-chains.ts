@@ -72,8 +72,9 @@ function faultOf(entry: AuditEntry & AuditLink, last: AuditChainPoint): string |
   if (entry.previousHash !== last.hash)
     return "the entry before it is not the one that it was written after.";
   if (entry.hash !== hashOf(entry, entry)) return "it was changed after it was written.";
-  const { subject, subjectDigest } = entry;
-  if (subject === null || subjectDigest === null || digestOf(subject) === subjectDigest) return null;
+  const { subject, subjectDigest, subjectSalt } = entry;
+  if (subject === null || subjectDigest === null || digestOf(subject, subjectSalt) === subjectDigest)
+    return null;
   return "its subject was changed after it was written.";
 }
 

@@ -19,6 +19,8 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket
     [
       `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}`,
       "content-type: application/json; charset=utf-8",
+      "cache-control: no-store",
+      "x-content-type-options: nosniff",
       `content-length: ${Buffer.byteLength(body)}`,
       "connection: close",
       "",

@@ -359,9 +359,11 @@ describe("what is no whole request:", () => {
     ],
   ])("%s gets an answer of the same shape", async (_what, bytes, status, code, message) => {
     const { url, ask, rota } = await openTestServer({ start: false });
-    const answer = parseRaw(await sendRaw(url, bytes));
+    const raw = await sendRaw(url, bytes);
+    const answer = parseRaw(raw);
     expect([answer.status, answer.body.code]).toEqual([status, code]);
     expect(answer.body.error).toContain(message);
+    expect(raw).toMatch(/^cache-control: no-store\r\nx-content-type-options: nosniff\r$/m);
     expect((await ask("/health")).status).toBe(200);
     expect((await rota.tasks.counts()).total).toBe(0);
   });

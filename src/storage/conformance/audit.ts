@@ -7,7 +7,14 @@ export function describeAudit(open: OpenWorld): void {
   const numbers = new Map<string, number>();
 
   function entry(at: number, more: Partial<NewAuditEntry> = {}): NewAuditEntry {
-    const about = { subject: `tsk_${at}`, subjectDigest: null, address: null, status: null, count: 1 };
+    const about = {
+      subject: `tsk_${at}`,
+      subjectDigest: null,
+      subjectSalt: null,
+      address: null,
+      status: null,
+      count: 1,
+    };
     const { chain = "node-1" } = more;
     const number = (numbers.get(chain) ?? 0) + 1;
     numbers.set(chain, number);

@@ -228,7 +228,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       await storage.audit.append({
         entries: [
           auditEntry(tenant, { subject: "tsk_1" }),
-          auditEntry(tenant, { subject: "front desk", subjectDigest: "digest" }),
+          auditEntry(tenant, { subject: "front desk", subjectDigest: "digest", subjectSalt: "salt" }),
         ],
       });
       return claimed;
@@ -246,6 +246,7 @@ export function describeTenantRecords(open: OpenWorld): void {
           route: "POST /x",
           subject: null,
           subjectDigest: null,
+          subjectSalt: null,
           address: null,
         },
         ...{ status: null, count: 1, chain: "node-1", number: auditNumber, previousHash: "", hash: "h" },
@@ -296,7 +297,10 @@ export function describeTenantRecords(open: OpenWorld): void {
         schedules: await storage.schedules.list({ tenant, limit: 10 }),
         runs: (await storage.schedules.listRuns({ tenant, limit: 10 })).runs,
         told: notifications.filter((each) => each.tenant === tenant),
-        audit: (await storage.audit.list({ tenant, limit: 10 })).entries.map(({ subject }) => subject),
+        audit: (await storage.audit.list({ tenant, limit: 10 })).entries.map(({ subject, subjectSalt }) => [
+          subject,
+          subjectSalt,
+        ]),
       };
     }
 
@@ -309,6 +313,36 @@ export function describeTenantRecords(open: OpenWorld): void {
       }
       throw new Error("Deleting comes to no end.");
     }
+
+    test("keeps no name that comes late into the audit log", async () => {
+      const { storage } = await open();
+      const note = (subject: string, subjectDigest: string | null) =>
+        storage.audit.append({
+          entries: ["gone", "stays"].map((tenant) =>
+            auditEntry(tenant, { subject, subjectDigest, subjectSalt: subjectDigest && "salt" }),
+          ),
+        });
+      const names = async (tenant: string) =>
+        (await storage.audit.list({ tenant, limit: 10 })).entries
+          .map(({ subject, subjectDigest, subjectSalt }) => [subject, subjectDigest, subjectSalt])
+          .reverse();
+      for (const id of ["gone", "stays"]) await storage.tenants.create({ id, name: id, limits: UNBOUNDED });
+      await storage.tenants.delete({ id: "gone", limit: 0 });
+      await note("while it goes", "digest");
+      await storage.tenants.delete({ id: "gone", limit: 1_000 });
+      await note("afterwards", "digest");
+      await note("tsk_1", null);
+      expect(await names("gone")).toEqual([
+        [null, "digest", null],
+        [null, "digest", null],
+        ["tsk_1", null, null],
+      ]);
+      expect(await names("stays")).toEqual([
+        ["while it goes", "digest", "salt"],
+        ["afterwards", "digest", "salt"],
+        ["tsk_1", null, null],
+      ]);
+    });
 
     test.each([1, 4, 1_000])(
       "takes everything it owns, %i at a time, and nothing of another",
@@ -340,7 +374,10 @@ export function describeTenantRecords(open: OpenWorld): void {
           runs: [],
           told: [],
           // The names that callers chose are gone, ids and routes stay.
-          audit: [null, "tsk_1"],
+          audit: [
+            [null, null],
+            ["tsk_1", null],
+          ],
         });
         expect(await see(world, "stays")).toEqual(before);
         expect((await storage.schedules.due({ limit: 10 })).map(({ tenant }) => tenant)).toEqual(["stays"]);

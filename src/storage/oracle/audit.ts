@@ -8,7 +8,9 @@ export function appendAudit(state: OracleState, { entries }: { entries: readonly
   if (taken) throw new Error("An entry of this number is in the chain already.");
   for (const entry of entries) {
     state.lastAuditSeq += 1;
-    state.audit.push({ ...entry, seq: state.lastAuditSeq });
+    const isErased = entry.subjectDigest !== null && state.tenants.get(entry.tenant)?.deleting !== false;
+    const erased = isErased ? { subject: null, subjectSalt: null } : {};
+    state.audit.push({ ...entry, ...erased, seq: state.lastAuditSeq });
   }
 }
 

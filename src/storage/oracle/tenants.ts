@@ -106,7 +106,7 @@ function deleteSlice(state: OracleState, id: string, limit: number): boolean {
   const owned = ["sessions", "schedules", "runs", "notifications", "bulks", "rollups"] as const;
   if (owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit)) return true;
   state.audit = state.audit.map((entry) =>
-    isOwn(entry) && entry.subjectDigest !== null ? { ...entry, subject: null } : entry,
+    isOwn(entry) && entry.subjectDigest !== null ? { ...entry, subject: null, subjectSalt: null } : entry,
   );
   return false;
 }

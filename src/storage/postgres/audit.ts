@@ -10,15 +10,19 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
       const column = <Value>(value: (entry: (typeof entries)[number]) => Value) => entries.map(value);
       await db.read({
         name: "append_audit",
-        text: `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, address, status, count,
+        text: `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
                                         chain, number, previous_hash, hash)
-               select at, tenant, key_id, route, subject, subject_digest, address, status, count,
-                      chain, number, previous_hash, hash
-                 from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-                             $8::integer[], $9::integer[], $10::text[], $11::bigint[], $12::text[], $13::text[])
+               select at, tenant, key_id, route, case when is_named then subject end, subject_digest,
+                      case when is_named then subject_salt end, address, status, count, chain, number, previous_hash, hash
+                 from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+                             $9::integer[], $10::integer[], $11::text[], $12::bigint[], $13::text[], $14::text[])
                         with ordinality
-                        as u(at, tenant, key_id, route, subject, subject_digest, address, status, count,
-                             chain, number, previous_hash, hash, place) order by place`,
+                        as u(at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
+                             chain, number, previous_hash, hash, place)
+                      cross join lateral (
+                        select subject_digest is null
+                               or exists (select from tenant t where t.id = u.tenant and not t.deleting) as is_named) n
+                order by place`,
         values: [
           column(({ at }) => at),
           column(({ tenant }) => tenant),
@@ -26,6 +30,7 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
           column(({ route }) => cleanText(route)),
           column(({ subject }) => (subject === null ? null : cleanText(subject))),
           column(({ subjectDigest }) => subjectDigest),
+          column(({ subjectSalt }) => subjectSalt),
           column(({ address }) => address),
           column(({ status }) => status),
           column(({ count }) => count),
@@ -124,6 +129,7 @@ interface AuditRow {
   readonly route: string;
   readonly subject: string | null;
   readonly subject_digest: string | null;
+  readonly subject_salt: string | null;
   readonly address: string | null;
   readonly status: number | null;
   readonly count: number;
@@ -140,6 +146,7 @@ function toEntry(row: AuditRow): AuditEntry {
     at: Number(row.at),
     keyId: row.key_id,
     subjectDigest: row.subject_digest,
+    subjectSalt: row.subject_salt,
     ...{ tenant, route, subject, address, status, count, chain, hash },
     number: number === null ? null : Number(number),
     previousHash: row.previous_hash,

@@ -288,7 +288,7 @@ begin
   delete from bulk where id = any (array(select b.id from bulk b where b.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
-  update audit_entry set subject = null where seq = any (array(
+  update audit_entry set subject = null, subject_salt = null where seq = any (array(
     select a.seq from audit_entry a
      where a.tenant = p_tenant and a.subject_digest is not null and a.subject is not null limit p_limit));
   get diagnostics v_deleted = row_count;

@@ -2,8 +2,13 @@ import type { AuditChainPoint, AuditEntry, AuditStorage } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 const COLUMNS = `
-  seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest, address, status, count, chain, number,
-  previous_hash as previousHash, hash`;
+  seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest, subject_salt as subjectSalt, address, status, count,
+  chain, number, previous_hash as previousHash, hash`;
+
+/** Null where the caller chose the name of the subject, and the tenant is gone or about to be. */
+function unlessErased(value: string): string {
+  return `iif(@subjectDigest is null or exists (select 1 from tenant where id = @tenant and deleting = 0), ${value}, null)`;
+}
 
 export function sqliteAudit(db: SqliteDatabase): AuditStorage {
   return {
@@ -11,9 +16,9 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
       if (entries.length === 0) return;
       db.write(() => {
         const add = db.prepare(
-          `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, address, status, count,
+          `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
                                     chain, number, previous_hash, hash)
-           values (@at, @tenant, @keyId, @route, @subject, @subjectDigest, @address, @status, @count,
+           values (@at, @tenant, @keyId, @route, ${unlessErased("@subject")}, @subjectDigest, ${unlessErased("@subjectSalt")}, @address, @status, @count,
                    @chain, @number, @previousHash, @hash)`,
         );
         for (const entry of entries) add.run(entry);

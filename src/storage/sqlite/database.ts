@@ -349,20 +349,21 @@ export class SqliteDatabase {
 
 function cannotOpen(path: string, error: unknown): unknown {
   if (error instanceof RotaError) return error;
-  const { code = "", message } = error as Error & { code?: string };
+  const { code = "", message, path: missing } = error as NodeJS.ErrnoException;
   return new RotaError(
     "storage_unavailable",
-    `cannot open the database ${path}: ${reasonFor(code, path) ?? message}`,
+    `cannot open the database ${path}: ${reasonFor(code, path, missing) ?? message}`,
     {
       cause: error,
     },
   );
 }
 
-function reasonFor(code: string, path: string): string | undefined {
+/** `missing`: what was not found, which a link may have led to. */
+function reasonFor(code: string, path: string, missing = dirname(path)): string | undefined {
   switch (code) {
     case "ENOENT":
-      return `there is no folder ${dirname(path)}`;
+      return `there is no folder ${missing}`;
     case "EACCES":
     case "EROFS":
     case "SQLITE_CANTOPEN":

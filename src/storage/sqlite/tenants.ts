@@ -143,7 +143,7 @@ function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: num
     "delete from bulk where id in (select id from bulk where tenant = ? limit +?)",
     `delete from rollup where (tenant, kind, step, at, key) in
        (select tenant, kind, step, at, key from rollup where tenant = ? limit +?)`,
-    `update audit_entry set subject = null where seq in (
+    `update audit_entry set subject = null, subject_salt = null where seq in (
        select seq from audit_entry where tenant = ? and subject_digest is not null and subject is not null limit +?)`,
     `delete from agent where (tenant, agent) in (select tenant, agent from agent where tenant = ? limit +?)`,
     `delete from receiver where (tenant, host) in (select tenant, host from receiver where tenant = ? limit +?)`,
