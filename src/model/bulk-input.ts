@@ -13,6 +13,7 @@ import { type ParsedTaskFilter, parseTaskFilter, SELECTING_FIELDS } from "./task
 import { looksLikeTaskId } from "./task-id.ts";
 import type { TaskState } from "./task-state.ts";
 
+export const BULK_FIELDS = ["action", "ids", "filter", "limit"] as const;
 /** More than any filter takes. */
 const FILTER_LENGTH_MAX = 4_000;
 
@@ -33,7 +34,7 @@ export interface ParsedBulk {
 /** Checks what is to be done with which tasks. Throws `invalid_field`. */
 export function parseBulkInput(input: unknown): ParsedBulk {
   if (!isObject(input)) throw invalidField("action", "send an object with `action`, and `ids` or `filter`");
-  checkKnown(input, ["action", "ids", "filter", "limit"]);
+  checkKnown(input, BULK_FIELDS);
   const given = withoutNulls(input);
   const action = optionalChoice(given, "action", BULK_ACTIONS);
   if (action === undefined)
@@ -42,8 +43,7 @@ export function parseBulkInput(input: unknown): ParsedBulk {
   const { ids, filter } = given;
   if ((ids === undefined) === (filter === undefined))
     throw invalidField("filter", "give either `ids` or `filter`");
-  if (ids !== undefined)
-    return { action, limit, ids: parseIds(ids).slice(0, limit), selection: null, filter: null };
+  if (ids !== undefined) return { action, limit, ids: parseIds(ids), selection: null, filter: null };
   return { action, limit, ids: null, ...parseFilter(action, filter) };
 }
 

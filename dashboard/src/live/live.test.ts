@@ -130,6 +130,18 @@ describe("tabs without locks", () => {
     ]);
   });
 
+  test("look again when the one that read goes before the first event: what happened until the next reads is not told", async () => {
+    const room = newRoom();
+    const server = new FakeServer();
+    const tabs = ["c", "a", "b"].map((id) => newTab(room, server, id));
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(tabs.map(({ changes }) => changes())).toEqual([0, 0, 0]);
+    tabs[1]?.feed.stop();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(server.opened).toEqual([undefined, undefined]);
+    expect([tabs[0]?.changes(), tabs[2]?.changes()]).toEqual([1, 1]);
+  });
+
   test("take over from one that is gone without a word", async () => {
     const room = newRoom();
     const server = new FakeServer();

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { abortBulk, getBulk, startBulk } from "../../api/bulks.ts";
 import type { BulkInput } from "../../interface/bulks.ts";
 import { BULK_IDS_MAX } from "../../model/bulk.ts";
-import { isObject, optionalBoolean, withoutNulls } from "../../model/field-checks.ts";
+import { BULK_FIELDS } from "../../model/bulk-input.ts";
+import { checkKnown, isObject, optionalBoolean, withoutNulls } from "../../model/field-checks.ts";
 import { skipAudit } from "../middleware/audit.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
@@ -11,6 +12,8 @@ import { may } from "./may.ts";
 export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.post("/tasks/bulk", may("operate", startBulk, rowsOf), async (request, reply) => {
     const { dryRun, ...input } = isObject(request.body) ? request.body : {};
+    // Here, so that a misspelt `dryRun` is recognized: it is no field of an action.
+    checkKnown(input, [...BULK_FIELDS, "dryRun"]);
     if (optionalBoolean(withoutNulls({ dryRun }), "dryRun") === true) {
       skipAudit(request);
       return request.rota.bulks.preview(input as unknown as BulkInput);

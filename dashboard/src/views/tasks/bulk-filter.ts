@@ -22,6 +22,12 @@ export function canSelectMatching({ order, from, to }: TaskFilters): boolean {
   return order !== "completed" || (from === undefined && to === undefined);
 }
 
+/** Whether the list may have tasks that the action has something to do with. */
+export function isForList(action: BulkAction, { state }: TaskFilters): boolean {
+  const wanted = state?.split(",") as TaskState[] | undefined;
+  return wanted?.some((each) => isFor(action, each)) ?? true;
+}
+
 /** What an action covers of all that match. Without a filter it names the states: the server refuses an empty one. */
 export function matchingInput(action: BulkAction, filters: TaskFilters, now: number): BulkInput {
   const { order: _order, ...filter } = toQuery(filters, now);
