@@ -5,7 +5,6 @@ import type {
   LaneInfo,
   RotaEvent,
   SchedulerStats,
-  UpcomingMoment,
   UpcomingMoments,
   WaitingReasons,
 } from "../../../../src/client/index.ts";
@@ -19,7 +18,7 @@ import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { gaugeOf, SlotGauge } from "../lanes/gauge.tsx";
-import { Due, UPCOMING_MAX } from "../schedules/upcoming.tsx";
+import { Due } from "../schedules/upcoming.tsx";
 import { tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { concernsOf } from "./attention.ts";
 import { Charts } from "./charts.tsx";
@@ -72,8 +71,8 @@ export default function OverviewPage() {
     meta: { live: isChange },
   });
   const upcoming = useQuery({
-    queryKey: ["schedules", "upcoming"],
-    queryFn: ({ signal }) => client.schedules.upcoming({ limit: UPCOMING_MAX }, { signal }),
+    queryKey: ["schedules", "next-due"],
+    queryFn: ({ signal }) => client.schedules.upcoming({ limit: DUE_MAX, per_schedule: 1 }, { signal }),
     enabled: me.features.includes("schedules"),
     refetchInterval: isPaused ? false : DUE_EVERY_MS,
     meta: { live: ({ type, scheduleId }) => scheduleId !== undefined && type === "task.created" },
@@ -399,8 +398,6 @@ function Attention(props: Parameters<typeof concernsOf>[0]) {
 
 function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments }) {
   const now = useNow();
-  const isFirst = ({ schedule_id }: UpcomingMoment, index: number) =>
-    moments.findIndex((other) => other.schedule_id === schedule_id) === index;
   return (
     <>
       <div className="cell-head">
@@ -411,18 +408,15 @@ function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments
       </div>
       {moments.length === 0 && <p className="sub">No schedule is due within 7 days.</p>}
       <ul className="due">
-        {moments
-          .filter(isFirst)
-          .slice(0, DUE_MAX)
-          .map((moment) => (
-            <Due
-              key={`${moment.schedule_id} ${moment.at}`}
-              moment={moment}
-              times={undefined}
-              now={now}
-              isShort
-            />
-          ))}
+        {moments.map((moment) => (
+          <Due
+            key={`${moment.schedule_id} ${moment.at}`}
+            moment={moment}
+            times={undefined}
+            now={now}
+            isShort
+          />
+        ))}
       </ul>
     </>
   );

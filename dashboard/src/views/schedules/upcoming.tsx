@@ -9,7 +9,7 @@ import { useNow } from "../../parts/time.tsx";
 import { zoneOf } from "./due-time.tsx";
 import { formatInZone, formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
-export const UPCOMING_MAX = 100;
+const UPCOMING_MAX = 100;
 /** Due times pass by themselves. */
 const EVERY_MS = 30_000;
 
