@@ -95,6 +95,7 @@ export function frameTests(world: () => World): void {
           startedAt: new Date().toISOString(),
           storage: "unavailable",
           storageError: "disk full",
+          scheduler: "disabled",
           config: { ok: false, error: "`lanes` must be an object" },
         },
       });
@@ -102,6 +103,7 @@ export function frameTests(world: () => World): void {
     const page = await open("/tasks");
     await page.getByText("This node is stopping").waitFor();
     await page.getByText("The database cannot be written to: disk full.").waitFor();
+    await page.getByText("The scheduler is disabled").waitFor();
     await page.getByText("The configuration on disk is not in force").waitFor();
     await expectAccessible(page);
     isCut = true;

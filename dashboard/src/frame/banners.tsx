@@ -30,10 +30,13 @@ const UNREACHABLE = "The server cannot be reached. What you see may be old.";
 
 function faultsOf(health: Health | undefined): string[] {
   if (health === undefined) return [];
-  const { state, storage, storageError, config } = health;
+  const { state, storage, storageError, scheduler, config } = health;
   return [
     ...(state === "draining" || state === "drained"
       ? ["This node is stopping: it takes no new work, and what runs comes to its end."]
+      : []),
+    ...(scheduler === "disabled"
+      ? ["The scheduler is disabled: nothing is taken or started until `scheduler.enabled` is true."]
       : []),
     ...(storage === "unavailable"
       ? [`The database cannot be written to${storageError === undefined ? "" : `: ${storageError}`}.`]
