@@ -92,7 +92,8 @@ async function stubMuch({ rota }: World, context: BrowserContext): Promise<() =>
     crawler: { submitted: 90, completed: 19, failed: 41, cancelled: 0, rejected: 0 },
     research: { submitted: 90, completed: 88, failed: 2, cancelled: 0, rejected: 0 },
   };
-  const queue = { totalQueued: 1_110, totalInflight: 38, agentCounts: {} };
+  // Messages of sessions wait, too, and are not counted there.
+  const queue = { totalQueued: 900, totalInflight: 38, agentCounts: {} };
   const metrics = { ...stats.metrics, tasksSubmitted: 180, agents };
   await context.route("**/v1/scheduler/stats", (route) =>
     route.fulfill({ json: { ...stats, queue, metrics } }),
@@ -133,6 +134,7 @@ export function overviewTests(world: () => World): void {
     const page = await open("/");
     await page.getByText("Lane tasks is full").waitFor();
     await page.getByText("1\u202f110 tasks, by first reason").waitFor();
+    await page.getByRole("link", { name: /^Waiting 1.110/ }).waitFor();
     await page.getByRole("link", { name: /Agent crawler fails 41 of 60 tasks/ }).waitFor();
     await page.getByText("Nightly competitor report").waitFor();
     expect(await page.getByText("Inbox triage").count()).toBe(1);

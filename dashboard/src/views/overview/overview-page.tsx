@@ -5,6 +5,8 @@ import type {
   LaneInfo,
   RotaEvent,
   SchedulerStats,
+  TaskCounts,
+  TaskState,
   UpcomingMoments,
   WaitingReasons,
 } from "../../../../src/client/index.ts";
@@ -51,18 +53,18 @@ export default function OverviewPage() {
     meta: { live: isChange },
   });
   const isIdle = stats.data !== undefined && isNothing(stats.data);
-  const waiting = useQuery({
-    queryKey: ["waiting"],
-    queryFn: ({ signal }) => client.waiting({ signal }),
-    enabled: stats.data !== undefined && !isIdle,
-    placeholderData: keepPreviousData,
-    meta: { live: isChange },
-  });
   // Only where this node has never seen a task: there may be some from before it was started.
   const counts = useQuery({
     queryKey: ["task-counts"],
     queryFn: ({ signal }) => client.tasks.counts({ signal }),
     enabled: isIdle,
+    meta: { live: isChange },
+  });
+  const waiting = useQuery({
+    queryKey: ["waiting"],
+    queryFn: ({ signal }) => client.waiting({ signal }),
+    enabled: stats.data !== undefined && (!isIdle || waitingIn(counts.data) > 0),
+    placeholderData: keepPreviousData,
     meta: { live: isChange },
   });
   const lanes = useQuery({
@@ -94,7 +96,13 @@ export default function OverviewPage() {
     <Page title="Overview" actions={!isFirstRun && <RangeSwitch range={range} onChange={set} />}>
       {stats.data !== undefined ? (
         <>
-          <Figures stats={stats.data} lanes={lanes.data?.lanes} history={history.data} range={range} />
+          <Figures
+            stats={stats.data}
+            waiting={waiting.isEnabled ? waiting.data?.total : 0}
+            lanes={lanes.data?.lanes}
+            history={history.data}
+            range={range}
+          />
           {isFirstRun ? (
             <>
               <FirstRun />
@@ -110,7 +118,7 @@ export default function OverviewPage() {
                   {(data) => <Charts history={data} range={range} />}
                 </Section>
                 <div className="over-pair">
-                  {!isIdle && (
+                  {waiting.isEnabled && (
                     <Section query={waiting} what="Why work waits">
                       {(data) => <WhyWorkWaits waiting={data} />}
                     </Section>
@@ -141,6 +149,11 @@ export default function OverviewPage() {
 /** Nothing waits or runs, and nothing has come since this node was started. */
 function isNothing({ queue, metrics }: SchedulerStats): boolean {
   return queue.totalQueued + queue.totalInflight + metrics.tasksSubmitted === 0;
+}
+
+/** How many wait, as far as the counts are known. */
+function waitingIn(counts: TaskCounts | undefined): number {
+  return WAITING.split(",").reduce((sum, state) => sum + (counts?.counts[state as TaskState] ?? 0), 0);
 }
 
 interface SectionProps<Data> {
@@ -192,13 +205,15 @@ function RangeSwitch({ range, onChange }: RangeSwitchProps) {
 
 interface FiguresProps {
   readonly stats: SchedulerStats;
+  /** All that waits: the numbers of the scheduler leave out what admission does not count, such as messages of sessions. */
+  readonly waiting: number | undefined;
   readonly lanes: readonly LaneInfo[] | undefined;
   readonly history: History | undefined;
   readonly range: RangeName;
 }
 
-function Figures({ stats, lanes, history, range }: FiguresProps) {
-  const { totalInflight, totalQueued } = stats.queue;
+function Figures({ stats, waiting, lanes, history, range }: FiguresProps) {
+  const { totalInflight } = stats.queue;
   const slots = lanes?.reduce((sum, lane) => sum + gaugeOf(lane).slots, 0);
   const done = history && sumOf(history.done);
   const failed = history && sumOf(history.failed);
@@ -217,8 +232,8 @@ function Figures({ stats, lanes, history, range }: FiguresProps) {
       <Figure
         icon={<StateGlyph state="queued" />}
         name="Waiting"
-        count={totalQueued}
-        text={totalQueued === 0 ? "nothing waits" : "for a slot, time or task"}
+        count={waiting ?? null}
+        text={waiting === 0 ? "nothing waits" : "for a slot, time or task"}
         filter={{ state: WAITING, order: "oldest" }}
       />
       <Figure
