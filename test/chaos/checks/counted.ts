@@ -14,7 +14,7 @@ const COUNTED: Readonly<Record<keyof Counted["counts"], EventType>> = {
 export const COUNTED_METRICS = Object.keys(COUNTED) as (keyof typeof COUNTED)[];
 
 /** How often each of them is in a log. */
-export function countLog(events: History["events"]): Counted["counts"] {
+function countLog(events: History["events"]): Counted["counts"] {
   const count = (wanted: EventType) => events.filter(({ type }) => type === wanted).length;
   return {
     submitted: count(COUNTED.submitted),
