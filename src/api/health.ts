@@ -12,6 +12,10 @@ export const health = z
       .enum(["ok", "unavailable"])
       .describe("Whether something can be written to the storage, and survives a power cut."),
     storageError: z.string().exactOptional().describe("Why the storage is unavailable."),
+    scheduler: z
+      .literal("disabled")
+      .exactOptional()
+      .describe("`scheduler.enabled` is false: this process takes and starts nothing. Left out: it does."),
     config: z
       .union([
         z.strictObject({ ok: z.literal(true) }),

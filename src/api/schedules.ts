@@ -536,6 +536,10 @@ export const listUpcoming = {
       .describe("Seconds since 1970 or RFC 3339; left out or in the past: now."),
     to: z.string().exactOptional().describe("Seconds since 1970 or RFC 3339; left out: 7 days after `from`."),
     limit: z.string().exactOptional().describe("1 to 2000; left out: 100."),
+    per_schedule: z
+      .string()
+      .exactOptional()
+      .describe("Due times of one schedule at most, 1 to 2000; left out: any number."),
   }),
   response: { 200: upcomingMoments, ...errorAnswers("storage_unavailable") },
 };

@@ -13,6 +13,7 @@ interface UpcomingFlags extends ServerFlags {
   readonly from?: string;
   readonly to?: string;
   readonly limit?: string;
+  readonly perSchedule?: string;
 }
 
 /** `rota schedules upcoming`: what is due next, of all schedules. */
@@ -21,13 +22,15 @@ export function upcomingCommand(): Command {
     .description("List the next due times of all active schedules, earliest first.")
     .option("--from <time>", "not before: 2030-01-31T09:00:00Z, or a span from now: 2d (default: now)")
     .option("--to <time>", "not after (default: 7 days after --from)")
-    .option("--limit <number>", "how many, 2000 at most (default: 100)");
+    .option("--limit <number>", "how many, 2000 at most (default: 100)")
+    .option("--per-schedule <number>", "how many of one schedule (default: any number)");
   return withServerOptions(command).action(async (flags: UpcomingFlags) => {
-    const { from, to, limit, json } = flags;
+    const { from, to, limit, perSchedule, json } = flags;
     const filter = given({
       from: from === undefined ? undefined : momentFlag(from, Date.now()),
       to: to === undefined ? undefined : momentFlag(to, Date.now()),
       limit: limit === undefined ? undefined : numberFlag(limit),
+      per_schedule: perSchedule === undefined ? undefined : numberFlag(perSchedule),
     });
     const upcoming = await openClient(flags).schedules.upcoming(filter as UpcomingFilter);
     if (json) return printJson(upcoming);

@@ -93,8 +93,9 @@ export class HttpSchedules implements Schedules {
     return this.#connection.ask({ path: "/v1/schedules/status", signal });
   }
 
-  upcoming({ from, to, limit }: UpcomingFilter = {}, { signal }: CallOptions = {}): Promise<UpcomingMoments> {
-    const query = { from: timeText(from), to: timeText(to), limit };
+  upcoming(filter: UpcomingFilter = {}, { signal }: CallOptions = {}): Promise<UpcomingMoments> {
+    const { from, to, limit, per_schedule } = filter;
+    const query = { from: timeText(from), to: timeText(to), limit, per_schedule };
     return this.#connection.ask({ path: "/v1/schedules/upcoming", query, signal });
   }
 }

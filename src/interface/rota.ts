@@ -255,6 +255,8 @@ export interface Health {
   readonly storage: "ok" | "unavailable";
   /** Why it is unavailable. */
   readonly storageError?: string;
+  /** `scheduler.enabled` is false: this process takes and starts nothing. Left out: it does. */
+  readonly scheduler?: "disabled";
   /** Whether the configuration that was read last could be used. */
   readonly config: { readonly ok: true } | { readonly ok: false; readonly error: string };
 }

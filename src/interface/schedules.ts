@@ -261,6 +261,8 @@ export interface UpcomingFilter {
   readonly to?: number | string | Date;
   /** 100 unless told, 2000 at most. */
   readonly limit?: number;
+  /** Of one schedule at most, 1 to 2000: what is due often leaves room for the others. Left out: any number. */
+  readonly per_schedule?: number;
 }
 
 export interface UpcomingMoments {

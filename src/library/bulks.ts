@@ -45,20 +45,26 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
       sample.push(...rows.slice(0, SAMPLE_MAX - sample.length));
       matched += rows.length;
       if (nextCursor === null || matched > limit)
-        return { matched: Math.min(matched, limit), capped: matched > limit, sample, ids: null };
+        return {
+          matched: Math.min(matched, limit),
+          capped: matched > limit,
+          sample: sample.slice(0, limit),
+          ids: null,
+        };
       place.cursor = nextCursor;
       // SQLite reads on this thread: yield to other requests.
       await setImmediate();
     }
   }
 
-  async function findNamed({ ids, action }: { ids: readonly string[] } & Pick<ParsedBulk, "action">) {
+  async function findNamed({ ids, action, limit }: ParsedBulk & { ids: readonly string[] }): Promise<Found> {
     const found: TaskRecord[] = [];
     const fitting: string[] = [];
     for (const [index, id] of ids.entries()) {
       if (index % 10 === 9) await setImmediate();
       const task = await storage.tasks.get({ tenant, id });
       if (task === null || !BULK_TASK_STATES[action].includes(task.state)) continue;
+      if (fitting.length === limit) return { matched: limit, capped: true, sample: found, ids: fitting };
       if (found.length < SAMPLE_MAX) found.push(task);
       fitting.push(id);
     }

@@ -398,6 +398,7 @@ export class LocalRota implements Rota {
       startedAt: this.#startedAt,
       storage: trouble === null ? "ok" : "unavailable",
       ...(trouble === null ? {} : { storageError: trouble }),
+      ...(this.#parts.current.value.scheduler.enabled ? {} : { scheduler: "disabled" as const }),
       config: this.#configHealth.state,
     };
   }

@@ -50,8 +50,7 @@ export function parseBulkInput(input: unknown): ParsedBulk {
     );
   if (ids !== undefined && filter !== undefined)
     throw invalidField("filter", "`filter` and `ids` exclude each other: leave one of them out");
-  if (ids !== undefined)
-    return { action, limit, ids: parseIds(ids).slice(0, limit), selection: null, filter: null };
+  if (ids !== undefined) return { action, limit, ids: parseIds(ids), selection: null, filter: null };
   return { action, limit, ids: null, ...parseFilter(action, filter) };
 }
 

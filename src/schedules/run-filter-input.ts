@@ -66,14 +66,15 @@ const UPCOMING_LIMIT_DEFAULT = 100;
 
 /** Checks which due times the caller wants to see. Throws `invalid_field`. */
 export function parseUpcomingFilter(filter: Fields, now: number): UpcomingRange {
-  checkKnown(filter, ["from", "to", "limit"]);
+  checkKnown(filter, ["from", "to", "limit", "per_schedule"]);
   const given = withoutNulls(filter);
   // What lies in the past has its runs.
   const from = Math.max(optionalTime(given, "from") ?? now, now);
   const to = optionalTime(given, "to") ?? from + UPCOMING_DAYS * 24 * 60 * 60 * 1_000;
   if (to < from) throw invalidField("to", "`to` must not be before `from`, nor before now");
   const limit = optionalNumber(given, "limit", UPCOMING_LIMIT) ?? UPCOMING_LIMIT_DEFAULT;
-  return { from, to, limit };
+  const perSchedule = optionalNumber(given, "per_schedule", UPCOMING_LIMIT);
+  return { from, to, limit, ...(perSchedule === undefined ? {} : { perSchedule }) };
 }
 
 /** Checks how a schedule is to be run out of turn; nothing at all means at any rate. */

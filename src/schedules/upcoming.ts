@@ -20,6 +20,8 @@ export interface UpcomingRange {
   readonly from: number;
   readonly to: number;
   readonly limit: number;
+  /** Due times of one schedule at most. Left out: any number. */
+  readonly perSchedule?: number;
 }
 
 /**
@@ -53,7 +55,7 @@ export class Upcoming<Schedule extends DueSchedule> {
   }
 
   *#dueTimes({ rule, anchorAt: anchor, nextFireAt, untilAt, runsLeft }: Schedule): Generator<number> {
-    const { from, limit } = this.#range;
+    const { from, limit, perSchedule = Number.POSITIVE_INFINITY } = this.#range;
     if (nextFireAt === null) return;
     const to = Math.min(this.#range.to, untilAt ?? Number.POSITIVE_INFINITY);
     let [at, left]: [number | null, number] = [nextFireAt, runsLeft ?? Number.POSITIVE_INFINITY];
@@ -64,7 +66,7 @@ export class Upcoming<Schedule extends DueSchedule> {
       at = nextMoment(rule, { after: from - 1, anchor });
     }
     // One more than is kept, so that it shows whether something was left out.
-    for (let most = Math.min(limit + 1, left); at !== null && at <= to && most > 0; most -= 1) {
+    for (let most = Math.min(limit + 1, left, perSchedule); at !== null && at <= to && most > 0; most -= 1) {
       const last = this.#kept.length < limit ? undefined : this.#kept.at(-1);
       if (last !== undefined && at >= last.at) {
         this.#isTruncated = true;

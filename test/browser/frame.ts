@@ -84,8 +84,10 @@ export function frameTests(world: () => World): void {
   test("a server that goes away is noticed, and so is that it is back", async () => {
     const { key } = await (await newTenant(world())).key("viewer");
     const { context, open } = await newPerson(world(), { key });
-    await context.route("**/health", (route) =>
-      route.fulfill({
+    let isCut = true;
+    await context.route("**/health", (route) => {
+      if (isCut) return route.abort();
+      return route.fulfill({
         json: {
           status: "ok",
           version: "0",
@@ -93,13 +95,19 @@ export function frameTests(world: () => World): void {
           startedAt: new Date().toISOString(),
           storage: "unavailable",
           storageError: "disk full",
+          scheduler: "disabled",
           config: { ok: false, error: "`lanes` must be an object" },
         },
-      }),
-    );
+      });
+    });
     const page = await open("/tasks");
-    await page.getByText("This node is stopping").waitFor();
+    await page.getByText("The server cannot be reached").waitFor();
+    isCut = false;
+    // Long before the next look that a healthy server gets.
+    await page.getByText("This node is stopping").waitFor({ timeout: 10_000 });
+    expect(await page.getByText("The server cannot be reached").count()).toBe(0);
     await page.getByText("The database cannot be written to: disk full.").waitFor();
+    await page.getByText("The scheduler is disabled").waitFor();
     await page.getByText("The configuration on disk is not in force").waitFor();
     await expectAccessible(page);
   });

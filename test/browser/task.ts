@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   expectAccessible,
   expectAccessibleEverywhere,
+  expectNoSidewaysScroll,
   keepShot,
   newPerson,
   newTenant,
@@ -159,7 +160,7 @@ export function taskTests(world: () => World): void {
     expect(buttons).toEqual(["Copy as curl"]);
   });
 
-  test("script in the text of a task stays text", async () => {
+  test("script in the text of a task stays text, and a very long word stays on the screen", async () => {
     const tenant = await newTenant(world());
     const bad = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
     const { taskId } = await tenant.rota.tasks.submit({
@@ -173,5 +174,9 @@ export function taskTests(world: () => World): void {
     await page.getByText("<img src=x onerror=").first().waitFor();
     expect(await page.locator("img").count()).toBe(0);
     expect(await page.title()).not.toBe("owned");
+    const long = await tenant.rota.tasks.submit({ message: "x".repeat(5_000) });
+    await page.goto(page.url().replace(taskId, long.taskId));
+    await page.getByRole("heading", { name: /^x+/ }).waitFor();
+    await expectNoSidewaysScroll(page);
   });
 }

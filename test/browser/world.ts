@@ -235,7 +235,7 @@ export async function expectAccessibleEverywhere(page: Page, name: string): Prom
 }
 
 /** Nothing may be wider than the screen. */
-async function expectNoSidewaysScroll(page: Page): Promise<void> {
+export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
 }
 

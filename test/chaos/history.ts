@@ -1,3 +1,4 @@
+import type { Bulk } from "../../src/interface/bulks.ts";
 import type { DoctorReport } from "../../src/interface/doctor.ts";
 import type { Run } from "../../src/interface/schedules.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
@@ -43,10 +44,19 @@ export interface History {
    * gone have taken their runs with them. Left out: none was.
    */
   readonly fickle?: readonly number[];
+  /** The actions on many tasks that clients were told of, as they were at the end. Left out: there was none. */
+  readonly bulks?: readonly Bulk[];
+  /** What the statistics over time say of each tenant. Left out: nobody has looked. */
+  readonly counted?: readonly Counted[];
   readonly doctor: DoctorReport;
   /** What each tenant was shown at the end, by what it is called. */
   readonly views: readonly { readonly tenantId: string; readonly things: readonly string[] }[];
   readonly knocks: readonly Knock[];
+}
+
+export interface Counted {
+  readonly tenantId: string;
+  readonly counts: Readonly<Record<"submitted" | "started" | "done" | "failed" | "cancelled", number>>;
 }
 
 /** The numbers of the events that a reader was handed while all of it happened. */

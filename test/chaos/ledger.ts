@@ -7,6 +7,8 @@ export class Ledger {
   /** Schedules that somebody keeps changing. */
   readonly fickle: number[] = [];
   readonly resendsAsked: string[] = [];
+  /** The actions on many tasks that were accepted. */
+  readonly bulkIds: string[] = [];
   readonly edits: Edit[] = [];
   readonly knocks: Knock[] = [];
   /** How often nobody knows whether a request was carried out. */

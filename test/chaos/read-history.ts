@@ -1,21 +1,39 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { RotaClient } from "../../src/client/index.ts";
+import type { Bulk } from "../../src/interface/bulks.ts";
 import type { Run } from "../../src/interface/schedules.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
-import type { History } from "./history.ts";
+import { counted as countedWrong } from "./checks/counted.ts";
+import type { Counted, History } from "./history.ts";
+import { readCounted } from "./read-counted.ts";
 import type { Tenancy } from "./tenancy.ts";
+
+/** After this everything must have been counted; another node that did may have to be given up first. */
+const COUNTED_MS = 60_000;
+const LOOK_MS = 100;
 
 type Shown = Pick<History, "events" | "tasks" | "runs" | "schedules" | "deliveries">;
 
 /** What a node says at the end, when nothing moves any more: what each tenant is shown, together. */
 export async function readHistory(
   url: string,
-  tenancies: readonly Pick<Tenancy, "id" | "key">[],
-): Promise<Shown & Pick<History, "views">> {
+  tenancies: readonly Tenancy[],
+): Promise<Shown & Pick<History, "views" | "bulks" | "counted">> {
   const shown: Shown[] = [];
-  for (const { key } of tenancies) shown.push(await readTenant(new RotaClient({ url, key })));
+  const bulks: Bulk[] = [];
+  for (const { key, ledger } of tenancies) {
+    const rota = new RotaClient({ url, key });
+    shown.push(await readTenant(rota));
+    for (const id of ledger.bulkIds) bulks.push(await rota.bulks.get(id));
+  }
+  const counted: Counted[] = [];
+  for (const [index, { id, key }] of tenancies.entries())
+    counted.push(await readAllCounted(new RotaClient({ url, key }), id, shown[index]?.events ?? []));
   return {
+    bulks,
+    counted,
     // Numbers are given over all tenants, in the order in which things happened.
     events: shown.flatMap(({ events }) => events).toSorted((a, b) => a.seq - b.seq),
     tasks: new Map(shown.flatMap(({ tasks }) => [...tasks])),
@@ -34,6 +52,21 @@ function thingsIn({ events, tasks, schedules, runs, deliveries }: Shown): string
     ...runs.map(({ id }) => `run ${id}`),
     ...deliveries.map(({ deliveryId }) => `callback ${deliveryId}`),
   ];
+}
+
+/** Events are counted a moment after they happen. */
+async function readAllCounted(
+  rota: RotaClient,
+  tenantId: string,
+  events: History["events"],
+): Promise<Counted> {
+  const giveUpAt = performance.now() + COUNTED_MS;
+  for (;;) {
+    const read = await readCounted(rota, tenantId, events);
+    const isAll = countedWrong({ events, counted: [read] }).length === 0;
+    if (isAll || performance.now() > giveUpAt) return read;
+    await delay(LOOK_MS);
+  }
 }
 
 async function readTenant(rota: RotaClient): Promise<Shown> {

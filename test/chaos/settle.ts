@@ -23,8 +23,12 @@ export async function settle(
     }
   }
   // What has not ended by then never will: the checks say so.
-  for (const { key } of tenancies) {
+  for (const { key, ledger } of tenancies) {
     const rota = new RotaClient({ url, key });
+    for (const id of ledger.bulkIds) {
+      const isRunning = async () => (await rota.bulks.get(id)).state === "running";
+      await untilNone(async () => ({ count: (await isRunning()) ? 1 : 0 }));
+    }
     await untilNone(() => rota.tasks.list({ state: UNFINISHED, limit: 1 }));
   }
   return report;

@@ -42,10 +42,22 @@ export function describeBulks(open: Open): void {
         matched: 3,
         capped: true,
       });
+      expect((await api.bulks.preview({ action: "cancel", filter, limit: 3 })).sample).toHaveLength(3);
       const named = [...ids.slice(0, 2), "tsk_unknown", ids[0] as string];
       expect(await api.bulks.preview({ action: "cancel", ids: named })).toMatchObject({ matched: 2 });
       expect(await api.bulks.preview({ action: "retry", ids: named })).toMatchObject({ matched: 0 });
       expect((await api.tasks.counts()).counts).toEqual({ delayed: 9 });
+    });
+
+    test("counts towards its limit only those that are named and fit, and says that there are more", async () => {
+      const { api } = await open(ROOMY);
+      const [first, ...others] = await submit(api, 4);
+      await api.tasks.cancel(first as string);
+      const input = { action: "cancel", ids: [first as string, "tsk_unknown", ...others] } as const;
+      expect(await api.bulks.preview({ ...input, limit: 3 })).toMatchObject({ matched: 3, capped: false });
+      expect(await api.bulks.preview({ ...input, limit: 2 })).toMatchObject({ matched: 2, capped: true });
+      expect(await ended(api, { ...input, limit: 2 })).toMatchObject({ matched: 2, done: 2, skipped: 0 });
+      expect((await api.tasks.counts()).counts).toEqual({ cancelled: 3, delayed: 1 });
     });
 
     test("cancels, retries and deletes all that fit, in slices, with an event for each", async () => {

@@ -303,6 +303,8 @@ export function describeSchedules(open: Open): void {
       expect(await due()).toEqual({ due: all, truncated: false });
       expect(await due({ limit: 2 })).toEqual({ due: all.slice(0, 2), truncated: true });
       expect(await due({ limit: 4 })).toEqual({ due: all, truncated: false });
+      expect(await due({ per_schedule: 1 })).toEqual({ due: all.slice(0, 3), truncated: false });
+      expect(await due({ per_schedule: 1, limit: 2 })).toEqual({ due: all.slice(0, 2), truncated: true });
       const from = MIDNIGHT + 25 * 60;
       expect(await due({ from, to: new Date((MIDNIGHT + 30 * 60) * 1_000) })).toEqual({
         due: [[2, 30]],
@@ -323,6 +325,7 @@ export function describeSchedules(open: Open): void {
     test.each([
       [{ limit: 0 }, "limit"],
       [{ limit: 2_001 }, "limit"],
+      [{ per_schedule: 0 }, "per_schedule"],
       [{ from: "tomorrow" }, "from"],
       [{ from: MIDNIGHT + 60, to: MIDNIGHT }, "to"],
     ])("refuse a range of due times like %j", async (filter, field) => {

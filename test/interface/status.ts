@@ -98,6 +98,11 @@ export function describeStatus(open: Open): void {
       await rota.drain();
       expect(await api.health()).toMatchObject({ status: "ok", state: "drained" });
     });
+
+    test("says that the scheduler is disabled", async () => {
+      const { api } = await open({ options: { scheduler: { enabled: false } } });
+      expect(await api.health()).toMatchObject({ status: "ok", scheduler: "disabled" });
+    });
   });
 
   describe("nodes", () => {

@@ -73,6 +73,14 @@ export async function untilDelivered(world: World): Promise<void> {
   }
 }
 
+/** Until every event is in the statistics over time. Where signals get lost the nodes look once a minute. */
+export async function untilCounted(world: World): Promise<void> {
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += REST_MS) {
+    if ((await world.storage.rollups.lateMs()) === 0) return;
+    await world.pass(REST_MS);
+  }
+}
+
 /** As many tasks as there are slots all run at once, of a tenant that is alone: none was lost on the way. */
 export async function fillEverySlot(world: World, process: SimulatedProcess): Promise<void> {
   const { agents, climate, guests, ledger } = world;

@@ -5,6 +5,7 @@ import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import type { Finding } from "../chaos/checks/index.ts";
 import type { History } from "../chaos/history.ts";
+import { readCounted } from "../chaos/read-counted.ts";
 import { checkAll } from "./checks.ts";
 import { startClients } from "./clients/index.ts";
 import type { Climate } from "./climate.ts";
@@ -13,10 +14,10 @@ import { startMishaps } from "./mishaps.ts";
 import { watchPunctuality } from "./punctuality.ts";
 import { readDeliveries, readHistory, readRunRecords } from "./read-history.ts";
 import { loadOutbound } from "./receiver.ts";
-import { fillEverySlot, recover, rest, untilDelivered, untilQuiet } from "./recovery.ts";
+import { fillEverySlot, recover, rest, untilCounted, untilDelivered, untilQuiet } from "./recovery.ts";
 import { enterSandbox } from "./sandbox.ts";
 import { limitsIn, SESSIONS } from "./settings.ts";
-import { prepareGuests, readGuests } from "./tenants.ts";
+import { countGuests, prepareGuests, readGuests } from "./tenants.ts";
 import { type SimulatedStorage, World } from "./world.ts";
 
 /** How long clients work and things go wrong. */
@@ -98,6 +99,12 @@ async function live(world: World): Promise<History> {
   world.seenByGuests = await readGuests(world, last);
   world.runs = await readRunRecords(world.storage);
   await rest(world);
+  await untilCounted(world);
+  const bulks = await world.answer(last, (rota) =>
+    Promise.all(ledger.bulkIds.map((id) => rota.bulks.get(id))),
+  );
+  const counted = await world.answer(last, (rota) => readCounted(rota, DEFAULT_TENANT, seen.events));
+  world.countedOfGuests = await countGuests(world, last);
   return {
     limits: limitsIn(climate),
     acknowledged: ledger.acknowledged,
@@ -113,6 +120,8 @@ async function live(world: World): Promise<History> {
     followed: followers.map(({ seqs }) => ({ tenantId: DEFAULT_TENANT, seqs })),
     views: [],
     knocks: [],
+    bulks,
+    counted: [counted],
     doctor,
     ...seen,
   };

@@ -42,6 +42,21 @@ export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> =
     return { ...storage, tasks: { ...tasks, insert } };
   },
 
+  "passes over a task of many": (storage) => {
+    const { bulks } = storage;
+    const step: typeof bulks.step = (params) => bulks.step({ ...params, ids: params.ids.slice(1) });
+    return { ...storage, bulks: { ...bulks, step } };
+  },
+
+  "counts what happened twice": (storage) => {
+    const { rollups } = storage;
+    const read: typeof rollups.read = async (params) => {
+      const { rows, next } = await rollups.read(params);
+      return { rows: rows.map((row) => ({ ...row, started: 2 * row.started })), next };
+    };
+    return { ...storage, rollups: { ...rollups, read } };
+  },
+
   "hands a node what it cannot execute": (storage) => {
     const { nodes } = storage;
     const register: typeof nodes.register = ({ abilities, ...params }) =>

@@ -1,8 +1,9 @@
 import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
 import { check, type Finding } from "../chaos/checks/index.ts";
 import { limits } from "../chaos/checks/limits.ts";
-import type { History } from "../chaos/history.ts";
+import type { Counted, History } from "../chaos/history.ts";
 import { Ledger } from "../chaos/ledger.ts";
+import { readCounted } from "../chaos/read-counted.ts";
 import type { Climate } from "./climate.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { readHistory } from "./read-history.ts";
@@ -41,12 +42,20 @@ export async function readGuests(
   return seen;
 }
 
+/** What the statistics over time say of each guest, once all has been counted. */
+export async function countGuests(world: World, process: SimulatedProcess): Promise<Counted[]> {
+  const counted: Counted[] = [];
+  for (const [{ id }, { events }] of world.seenByGuests)
+    counted.push(await world.answer(process, (rota) => readCounted(rota.tenant(id), id, events)));
+  return counted;
+}
+
 type GuestHistory = Pick<History, "events" | "tasks" | "runs" | "schedules">;
 
 /** Each guest's history by itself, as if there was nobody else; and the limits over all of them. `calls` are everybody's. */
 export function checkGuests(history: History, { calls }: Pick<History, "calls">, world: World): Finding[] {
   const findings: Finding[] = [];
-  for (const [{ ledger, agent }, seen] of world.seenByGuests) {
+  for (const [{ id, ledger, agent }, seen] of world.seenByGuests) {
     const own: History = {
       ...history,
       ...seen,
@@ -54,6 +63,8 @@ export function checkGuests(history: History, { calls }: Pick<History, "calls">,
       acknowledged: ledger.acknowledged,
       retriesAsked: ledger.retriesAsked,
       followed: [],
+      bulks: [],
+      counted: world.countedOfGuests.filter(({ tenantId }) => tenantId === id),
       doctor: { ok: true, checks: [] },
     };
     findings.push(...check(own).map(({ promise, said }) => ({ promise, said: `${agent}: ${said}` })));

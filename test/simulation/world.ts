@@ -13,7 +13,7 @@ import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
 import { SimulatedProcess } from "./process.ts";
 import { Receiver } from "./receiver.ts";
 import { LOCAL_AGENTS, type LocalAgent } from "./settings.ts";
-import type { Guest, readGuests } from "./tenants.ts";
+import type { countGuests, Guest, readGuests } from "./tenants.ts";
 import { Witness } from "./witness.ts";
 
 /** What the storage's clock says when the world begins. */
@@ -58,6 +58,8 @@ export class World {
   /** The tenants besides the one that is always there, and what each sees at the end. */
   guests: readonly Guest[] = [];
   seenByGuests: Awaited<ReturnType<typeof readGuests>> = [];
+  /** What the statistics over time say of each. */
+  countedOfGuests: Awaited<ReturnType<typeof countGuests>> = [];
   /** The callbacks, as they are known at the end. */
   deliveries: readonly Delivery[] = [];
   /** The runs, as they are stored at the end. */

@@ -6,6 +6,8 @@ import { Icon } from "../parts/icon.tsx";
 
 /** How often the health of the server is read while the page is visible. */
 const EVERY_MS = 15_000;
+/** And while it cannot be reached: that it is back should be seen at once. */
+const AWAY_EVERY_MS = 2_000;
 
 /** What a person should know before they wonder. */
 export function Banners() {
@@ -13,7 +15,7 @@ export function Banners() {
   const { data, error } = useQuery({
     queryKey: ["health"],
     queryFn: ({ signal }) => client.health({ signal }),
-    refetchInterval: EVERY_MS,
+    refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : AWAY_EVERY_MS),
   });
   const sentences = error !== null && !hasCode(error, "unauthorized") ? [UNREACHABLE] : faultsOf(data);
   return sentences.map((sentence) => (
@@ -28,10 +30,13 @@ const UNREACHABLE = "The server cannot be reached. What you see may be old.";
 
 function faultsOf(health: Health | undefined): string[] {
   if (health === undefined) return [];
-  const { state, storage, storageError, config } = health;
+  const { state, storage, storageError, scheduler, config } = health;
   return [
     ...(state === "draining" || state === "drained"
       ? ["This node is stopping: it takes no new work, and what runs comes to its end."]
+      : []),
+    ...(scheduler === "disabled"
+      ? ["The scheduler is disabled: nothing is taken or started until `scheduler.enabled` is true."]
       : []),
     ...(storage === "unavailable"
       ? [`The database cannot be written to${storageError === undefined ? "" : `: ${storageError}`}.`]

@@ -50,6 +50,8 @@ export class LiveFeed {
   #seq: number | undefined;
   #isLeading = false;
   #isRefused = false;
+  /** A stream was read, by this tab or another one: what happened since then must not be missed. */
+  #isBegun = false;
   #buffer: RotaEvent[] = [];
   #flushing: ReturnType<typeof setTimeout> | undefined;
   #window = { startedAt: 0, count: 0 };
@@ -98,6 +100,7 @@ export class LiveFeed {
       this.#isAway = false;
       // Everything is read anew, so that what happened meanwhile need not be told.
       this.#seq = undefined;
+      this.#isBegun = false;
       this.#join();
       this.#changed();
     }
@@ -110,10 +113,17 @@ export class LiveFeed {
   async #lead(signal: AbortSignal): Promise<void> {
     const { open, isRefusal } = this.#options;
     this.#isLeading = true;
-    const onStatus = (status: "connecting" | "live" | "lost") => this.#say(status);
     while (!signal.aborted && !this.#isRefused) {
+      const after = this.#seq;
+      // Without an event there is no place to go on from: what happened between two streams is not told.
+      let mayHaveMissed = this.#isBegun && after === undefined;
+      const onStatus = (status: "connecting" | "live" | "lost") => {
+        this.#say(status);
+        if (status === "live" && mayHaveMissed) this.#gap();
+        if (status === "live") mayHaveMissed = false;
+      };
       try {
-        const stream = open({ after: this.#seq, signal, onGap: () => this.#gap(), onStatus });
+        const stream = open({ after, signal, onGap: () => this.#gap(), onStatus });
         for await (const event of stream) this.#take(event);
       } catch (error) {
         if (signal.aborted) break;
@@ -182,6 +192,7 @@ export class LiveFeed {
   }
 
   #say(status: FeedStatus): void {
+    if (status === "live") this.#isBegun = true;
     if (status === "live" && performance.now() < this.#busyUntil) return;
     this.status.set(status);
     this.#post({ kind: "at", seq: this.#seq, status });
@@ -206,6 +217,7 @@ export class LiveFeed {
   /** What the leader reads, for a tab that does not. */
   #follow(message: TabMessage): void {
     if (message.kind === "at") {
+      this.#isBegun ||= message.status === "live";
       this.#seq = message.seq ?? this.#seq;
       this.status.set(message.status);
     } else if (message.kind === "events") {

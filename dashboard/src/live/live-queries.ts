@@ -42,12 +42,19 @@ export class LiveQueries {
   }
 
   start(): void {
-    this.#leave = this.#feed.subscribe({
+    const leaveEvents = this.#feed.subscribe({
       onEvents: (events) => this.#take(events),
       onChanged: () => {
         for (const query of this.#live()) this.#mark(query);
       },
     });
+    const leaveStatus = this.#feed.status.subscribe(() => {
+      if (this.#feed.status.get() === "live") this.#readFailed();
+    });
+    this.#leave = () => {
+      leaveEvents();
+      leaveStatus();
+    };
   }
 
   stop(): void {
@@ -77,6 +84,11 @@ export class LiveQueries {
       }
       if (live !== undefined && query.isActive() && events.some(live)) this.#mark(query);
     }
+  }
+
+  /** The server can be reached again: what could not be read meanwhile can be now. */
+  #readFailed(): void {
+    for (const query of this.#live()) if (query.state.error !== null) this.#mark(query);
   }
 
   /** Queries that are on screen. */

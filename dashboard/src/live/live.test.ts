@@ -130,6 +130,18 @@ describe("tabs without locks", () => {
     ]);
   });
 
+  test("look again when the one that read goes before the first event: what happened until the next reads is not told", async () => {
+    const room = newRoom();
+    const server = new FakeServer();
+    const tabs = ["c", "a", "b"].map((id) => newTab(room, server, id));
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(tabs.map(({ changes }) => changes())).toEqual([0, 0, 0]);
+    tabs[1]?.feed.stop();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(server.opened).toEqual([undefined, undefined]);
+    expect([tabs[0]?.changes(), tabs[2]?.changes()]).toEqual([1, 1]);
+  });
+
   test("take over from one that is gone without a word", async () => {
     const room = newRoom();
     const server = new FakeServer();
@@ -217,11 +229,12 @@ describe("queries", () => {
   async function openQuery() {
     const server = new FakeServer();
     const { feed } = newTab(newRoom(), server, "a");
-    const client = new QueryClient({ defaultOptions: { queries: { staleTime: 1_000 } } });
+    const client = new QueryClient({ defaultOptions: { queries: { staleTime: 1_000, retry: false } } });
     const live = new LiveQueries(client, feed);
     live.start();
     let reads = 0;
     let isSlow = false;
+    const away = { isAway: false };
     const slow = (value: boolean) => {
       isSlow = value;
     };
@@ -229,6 +242,7 @@ describe("queries", () => {
       queryKey: ["n"],
       queryFn: async () => {
         const n = ++reads;
+        if (away.isAway) throw new Error("not reached");
         while (isSlow) await new Promise((resolve) => setTimeout(resolve, 50));
         return { n };
       },
@@ -240,7 +254,15 @@ describe("queries", () => {
     });
     observer.subscribe(() => {});
     await vi.advanceTimersByTimeAsync(2_000);
-    return { server, live, slow, reads: () => reads, data: () => observer.getCurrentResult().data?.n };
+    return {
+      server,
+      feed,
+      away,
+      live,
+      slow,
+      reads: () => reads,
+      data: () => observer.getCurrentResult().data?.n,
+    };
   }
 
   test("are read anew a quarter of a second after an event, and no more than once a second", async () => {
@@ -270,6 +292,23 @@ describe("queries", () => {
     slow(false);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(reads()).toBe(3);
+  });
+
+  test("that failed while the server was away are read again once it is back, and the others are not", async () => {
+    const { server, feed, away, reads, data } = await openQuery();
+    feed.status.set("lost");
+    feed.status.set("live");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(reads()).toBe(1);
+    away.isAway = true;
+    server.send(event(1));
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(reads()).toBe(2);
+    away.isAway = false;
+    feed.status.set("lost");
+    feed.status.set("live");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([reads(), data()]).toEqual([3, 3]);
   });
 
   test("are not read for what does not concern them, and are patched at once", async () => {

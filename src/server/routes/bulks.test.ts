@@ -12,6 +12,11 @@ test("operators act on many tasks, after a dry run; the action and the audit log
   await askWith(key, "/tasks", { json: { payload: 1, runAt: LATER } });
   const looked = await askWith(key, "/v1/tasks/bulk", { json: { ...cancel, dryRun: true } });
   expect([looked.status, looked.body.matched]).toEqual([200, 1]);
+  const misspelt = await askWith(key, "/v1/tasks/bulk", { json: { ...cancel, dryrun: true } });
+  expect([misspelt.status, misspelt.body.error]).toEqual([
+    400,
+    "unknown field `dryrun`: did you mean `dryRun`?",
+  ]);
   const { status, body } = await askWith(key, "/v1/tasks/bulk", {
     json: { ...cancel, ids: null, dryRun: null },
   });

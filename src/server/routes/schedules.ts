@@ -46,7 +46,7 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
   app.get("/schedules/status", may("read", getSchedulesStatus), async ({ rota }) => rota.schedules.status());
 
   app.get("/schedules/upcoming", may("read", listUpcoming), async ({ rota, query }) =>
-    rota.schedules.upcoming(withNumbers(query, "from", "to", "limit") as UpcomingFilter),
+    rota.schedules.upcoming(withNumbers(query, "from", "to", "limit", "per_schedule") as UpcomingFilter),
   );
 
   app.get("/schedules/:id", may("readOwn", getSchedule), async ({ rota, params }) => ({

@@ -8,8 +8,10 @@ import { abilities } from "./abilities.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
+import { bulks } from "./bulks.ts";
 import { callbacks } from "./callbacks.ts";
 import { calls } from "./calls.ts";
+import { counted } from "./counted.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
@@ -54,7 +56,7 @@ test("a history in which all is well passes every check", () => {
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
   const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
   expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
-  expect(Object.keys(CHECKS)).toHaveLength(16);
+  expect(Object.keys(CHECKS)).toHaveLength(18);
 });
 
 describe("nothing acknowledged is lost", () => {
@@ -878,5 +880,47 @@ test("what the doctor finds is found", () => {
   const report = { ok: false, checks: [bad] };
   expect(doctor(madeHistory({ log: DONE }, { doctor: report }))).toEqual([
     "doctor, counters: a counter lies",
+  ]);
+});
+
+describe("what is done to many comes to its end", () => {
+  const bulk = {
+    bulkId: "blk_1",
+    action: "cancel",
+    filter: null,
+    matched: 3,
+    done: 1,
+    failed: 1,
+    skipped: 1,
+    state: "done",
+    by: null,
+  } as const;
+  const story = { log: DONE };
+  expectOf(bulks, [
+    made("all of it", null, story, { bulks: [bulk] }),
+    made("it goes on", /blk_1 has not ended: it is running/, story, {
+      bulks: [{ ...bulk, state: "running" }],
+    }),
+    made("one was passed over", /covered 2 tasks of 3/, story, { bulks: [{ ...bulk, skipped: 0 }] }),
+    made("one was done twice", /covered 4 tasks of 3/, story, {
+      bulks: [{ ...bulk, filter: { q: "a" }, done: 2 }],
+    }),
+    made("what a filter selected was over by then", null, story, {
+      bulks: [{ ...bulk, filter: { q: "a" }, done: 0 }],
+    }),
+  ]);
+});
+
+describe("what is counted is what happened", () => {
+  const story = { log: [...DONE, "x/b created", "x/b cancelled"] };
+  const counts = { submitted: 1, started: 1, done: 1, failed: 0, cancelled: 0 };
+  const of = (more: Partial<typeof counts>) => ({
+    counted: [{ tenantId: "default", counts: { ...counts, ...more } }],
+  });
+  expectOf(counted, [
+    made("each event once", null, story, of({})),
+    made("one twice", /default: 2 are counted as done, and 1 were/, story, of({ done: 2 })),
+    made("one of another's", /default: 1 are counted as cancelled, and 0/, story, of({ cancelled: 1 })),
+    made("one never", /default: 0 are counted as started, and 1 were/, story, of({ started: 0 })),
   ]);
 });

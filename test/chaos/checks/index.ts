@@ -3,8 +3,10 @@ import { abilities } from "./abilities.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
+import { bulks } from "./bulks.ts";
 import { callbacks } from "./callbacks.ts";
 import { calls } from "./calls.ts";
+import { counted } from "./counted.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
@@ -28,10 +30,12 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "sessions keep their order": sessionOrder,
   "dependants go by what they depend on": dependants,
   "batches are complete once": batches,
+  "what is done to many comes to its end": bulks,
   "every end is told to who asked for it": callbacks,
   "every due moment has one row": dueMoments,
   "what is done to a schedule holds": edits,
   "every event is told once and in order": eventLog,
+  "what is counted is what happened": counted,
   "nobody sees what is another's": walls,
   "the doctor finds nothing": doctor,
 };

@@ -9,11 +9,13 @@ export class Meddler extends Client {
     const { accepted } = this.ledger;
     if (accepted.length === 0) return;
     const taskId = this.chance.pick(this.chance.oneIn(3) ? accepted : accepted.slice(-15));
-    switch (this.chance.weighted({ look: 5, cancel: 2, retry: 4 })) {
+    switch (this.chance.weighted({ look: 5, cancel: 2, cancelMany: 1, retry: 4 })) {
       case "look":
         return void (await this.#look(taskId));
       case "cancel":
         return this.#cancel(taskId);
+      case "cancelMany":
+        return this.#cancelMany([taskId, ...accepted.slice(-4)]);
       case "retry":
         return this.#retry(taskId);
     }
@@ -30,6 +32,12 @@ export class Meddler extends Client {
   async #cancel(taskId: string): Promise<void> {
     const answered = await this.ask(`/tasks/${taskId}/cancel`, {});
     if (answered?.status === 200) this.note({ what: "cancelled", taskId });
+  }
+
+  async #cancelMany(ids: readonly string[]): Promise<void> {
+    const which = this.chance.oneIn(2) ? { ids } : { filter: { q: ids[0] } };
+    const answered = await this.ask("/v1/tasks/bulk", { action: "cancel", ...which });
+    if (answered?.status === 202) this.ledger.bulkIds.push(answered.body.bulkId);
   }
 
   /** One that depends on others would wait for them, and they might never be retried. */

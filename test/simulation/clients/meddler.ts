@@ -1,9 +1,10 @@
+import type { BulkAction } from "../../../src/model/bulk.ts";
 import type { Task } from "../../../src/model/task.ts";
 import { isTerminal } from "../../../src/model/task-state.ts";
 import { Client } from "./client.ts";
 
 /** What it does, and how often next to the others. */
-const DEEDS = { look: 3, wait: 3, cancel: 3, retry: 4, clear: 0.2 } as const;
+const DEEDS = { look: 3, wait: 3, cancel: 3, cancelMany: 1, retry: 4, clear: 0.2 } as const;
 
 /** Looks at tasks that others submitted, waits for some, cancels some, and brings some back that did not end well. */
 export class Meddler extends Client {
@@ -15,6 +16,7 @@ export class Meddler extends Client {
       look: () => this.#look(taskId, () => {}),
       wait: () => this.#wait(taskId),
       cancel: () => this.#cancel(taskId),
+      cancelMany: () => this.#many("cancel", [taskId, ...accepted.slice(-4)]),
       retry: () => this.#look(taskId, (task) => this.#retry(task)),
       clear: () => this.ask("clear a lane", (rota) => rota.lanes.clear("tasks")),
     };
@@ -57,10 +59,25 @@ export class Meddler extends Client {
     if (dependsOn !== undefined || !["failed", "cancelled"].includes(state)) return;
     // Counted before it is asked for: it may be carried out although nobody is told.
     this.ledger.retriesAsked.push(taskId);
+    if (this.chance.oneIn(4)) this.#many("retry", [taskId]);
+    else this.#retryOne(taskId);
+  }
+
+  #retryOne(taskId: string): void {
     this.ask(
       `retry ${taskId}`,
       (rota) => rota.tasks.retry(taskId),
       () => this.note({ what: "retried", taskId }),
+    );
+  }
+
+  /** By their names, or the first of them by a filter. */
+  #many(action: BulkAction, ids: readonly string[]): void {
+    const which = this.chance.oneIn(2) ? { ids } : { filter: { q: ids[0] as string } };
+    this.ask(
+      `${action} ${ids.join(", ")}`,
+      (rota) => rota.bulks.start({ action, ...which }),
+      ({ bulkId }) => this.ledger.bulkIds.push(bulkId),
     );
   }
 }

@@ -5,7 +5,8 @@ import type {
   LaneInfo,
   RotaEvent,
   SchedulerStats,
-  UpcomingMoment,
+  TaskCounts,
+  TaskState,
   UpcomingMoments,
   WaitingReasons,
 } from "../../../../src/client/index.ts";
@@ -19,7 +20,7 @@ import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { gaugeOf, SlotGauge } from "../lanes/gauge.tsx";
-import { Due, UPCOMING_MAX } from "../schedules/upcoming.tsx";
+import { Due } from "../schedules/upcoming.tsx";
 import { tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { concernsOf } from "./attention.ts";
 import { Charts } from "./charts.tsx";
@@ -52,18 +53,18 @@ export default function OverviewPage() {
     meta: { live: isChange },
   });
   const isIdle = stats.data !== undefined && isNothing(stats.data);
-  const waiting = useQuery({
-    queryKey: ["waiting"],
-    queryFn: ({ signal }) => client.waiting({ signal }),
-    enabled: stats.data !== undefined && !isIdle,
-    placeholderData: keepPreviousData,
-    meta: { live: isChange },
-  });
   // Only where this node has never seen a task: there may be some from before it was started.
   const counts = useQuery({
     queryKey: ["task-counts"],
     queryFn: ({ signal }) => client.tasks.counts({ signal }),
     enabled: isIdle,
+    meta: { live: isChange },
+  });
+  const waiting = useQuery({
+    queryKey: ["waiting"],
+    queryFn: ({ signal }) => client.waiting({ signal }),
+    enabled: stats.data !== undefined && (!isIdle || waitingIn(counts.data) > 0),
+    placeholderData: keepPreviousData,
     meta: { live: isChange },
   });
   const lanes = useQuery({
@@ -72,8 +73,8 @@ export default function OverviewPage() {
     meta: { live: isChange },
   });
   const upcoming = useQuery({
-    queryKey: ["schedules", "upcoming"],
-    queryFn: ({ signal }) => client.schedules.upcoming({ limit: UPCOMING_MAX }, { signal }),
+    queryKey: ["schedules", "next-due"],
+    queryFn: ({ signal }) => client.schedules.upcoming({ limit: DUE_MAX, per_schedule: 1 }, { signal }),
     enabled: me.features.includes("schedules"),
     refetchInterval: isPaused ? false : DUE_EVERY_MS,
     meta: { live: ({ type, scheduleId }) => scheduleId !== undefined && type === "task.created" },
@@ -95,7 +96,13 @@ export default function OverviewPage() {
     <Page title="Overview" actions={!isFirstRun && <RangeSwitch range={range} onChange={set} />}>
       {stats.data !== undefined ? (
         <>
-          <Figures stats={stats.data} lanes={lanes.data?.lanes} history={history.data} range={range} />
+          <Figures
+            stats={stats.data}
+            waiting={waiting.isEnabled ? waiting.data?.total : 0}
+            lanes={lanes.data?.lanes}
+            history={history.data}
+            range={range}
+          />
           {isFirstRun ? (
             <>
               <FirstRun />
@@ -111,7 +118,7 @@ export default function OverviewPage() {
                   {(data) => <Charts history={data} range={range} />}
                 </Section>
                 <div className="over-pair">
-                  {!isIdle && (
+                  {waiting.isEnabled && (
                     <Section query={waiting} what="Why work waits">
                       {(data) => <WhyWorkWaits waiting={data} />}
                     </Section>
@@ -142,6 +149,11 @@ export default function OverviewPage() {
 /** No task waits or runs, and none was submitted since this node started. */
 function isNothing({ queue, metrics }: SchedulerStats): boolean {
   return queue.totalQueued + queue.totalInflight + metrics.tasksSubmitted === 0;
+}
+
+/** How many wait, as far as the counts are known. */
+function waitingIn(counts: TaskCounts | undefined): number {
+  return WAITING.split(",").reduce((sum, state) => sum + (counts?.counts[state as TaskState] ?? 0), 0);
 }
 
 interface SectionProps<Data> {
@@ -193,13 +205,15 @@ function RangeSwitch({ range, onChange }: RangeSwitchProps) {
 
 interface FiguresProps {
   readonly stats: SchedulerStats;
+  /** All that waits: the numbers of the scheduler leave out what admission does not count, such as messages of sessions. */
+  readonly waiting: number | undefined;
   readonly lanes: readonly LaneInfo[] | undefined;
   readonly history: History | undefined;
   readonly range: RangeName;
 }
 
-function Figures({ stats, lanes, history, range }: FiguresProps) {
-  const { totalInflight, totalQueued } = stats.queue;
+function Figures({ stats, waiting, lanes, history, range }: FiguresProps) {
+  const { totalInflight } = stats.queue;
   const slots = lanes?.reduce((sum, lane) => sum + gaugeOf(lane).slots, 0);
   const done = history && sumOf(history.done);
   const failed = history && sumOf(history.failed);
@@ -218,8 +232,8 @@ function Figures({ stats, lanes, history, range }: FiguresProps) {
       <Figure
         icon={<StateGlyph state="queued" />}
         name="Waiting"
-        count={totalQueued}
-        text={totalQueued === 0 ? "nothing waits" : "for a slot, time or task"}
+        count={waiting ?? null}
+        text={waiting === 0 ? "nothing waits" : "for a slot, time or task"}
         filter={{ state: WAITING, order: "oldest" }}
       />
       <Figure
@@ -399,8 +413,6 @@ function Attention(props: Parameters<typeof concernsOf>[0]) {
 
 function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments }) {
   const now = useNow();
-  const isFirst = ({ schedule_id }: UpcomingMoment, index: number) =>
-    moments.findIndex((other) => other.schedule_id === schedule_id) === index;
   return (
     <>
       <div className="cell-head">
@@ -411,18 +423,15 @@ function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments
       </div>
       {moments.length === 0 && <p className="sub">No schedule is due within 7 days.</p>}
       <ul className="due">
-        {moments
-          .filter(isFirst)
-          .slice(0, DUE_MAX)
-          .map((moment) => (
-            <Due
-              key={`${moment.schedule_id} ${moment.at}`}
-              moment={moment}
-              times={undefined}
-              now={now}
-              isShort
-            />
-          ))}
+        {moments.map((moment) => (
+          <Due
+            key={`${moment.schedule_id} ${moment.at}`}
+            moment={moment}
+            times={undefined}
+            now={now}
+            isShort
+          />
+        ))}
       </ul>
     </>
   );

@@ -9,7 +9,9 @@ import { useNow } from "../../parts/time.tsx";
 import { zoneOf } from "./due-time.tsx";
 import { formatInZone, formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
-export const UPCOMING_MAX = 100;
+const UPCOMING_MAX = 100;
+/** So many of one schedule: one that is due each minute leaves room for the others. */
+const EACH_MAX = 10;
 /** Due times pass by themselves. */
 const EVERY_MS = 30_000;
 
@@ -19,7 +21,8 @@ export function Upcoming({ times }: { readonly times: string | undefined }) {
   const { isPaused } = useLiveState();
   const { data, error, refetch } = useQuery({
     queryKey: ["schedules", "upcoming"],
-    queryFn: ({ signal }) => client.schedules.upcoming({ limit: UPCOMING_MAX }, { signal }),
+    queryFn: ({ signal }) =>
+      client.schedules.upcoming({ limit: UPCOMING_MAX, per_schedule: EACH_MAX }, { signal }),
     refetchInterval: isPaused ? false : EVERY_MS,
     meta: { live: (event) => event.scheduleId !== undefined && event.type === "task.created" },
   });
@@ -42,9 +45,11 @@ export function Upcoming({ times }: { readonly times: string | undefined }) {
           <Due key={`${moment.schedule_id} ${moment.at}`} moment={moment} times={times} now={now} />
         ))}
       </ol>
-      {data.truncated && (
-        <p className="muted due-more">These are the next {UPCOMING_MAX}; there are more within 7 days.</p>
-      )}
+      <p className="muted due-more">
+        {data.truncated
+          ? `These are the next ${UPCOMING_MAX}, ${EACH_MAX} of one schedule at most; there are more within 7 days.`
+          : `All within 7 days, ${EACH_MAX} of one schedule at most.`}
+      </p>
     </section>
   );
 }

@@ -19,12 +19,14 @@ export default function DependencyGraph({ task }: { readonly task: Task }) {
 
 function OfBatch({ task, batchId }: { readonly task: Task; readonly batchId: string }) {
   const { client } = useSession();
-  const { data: batch } = useQuery({
+  const { data: batch, isPending } = useQuery({
     queryKey: ["batch", batchId],
     queryFn: ({ signal }) => client.tasks.getBatch(batchId, { signal }),
     meta: { live: (event) => event.batchId === batchId },
   });
   const graph = useMemo(() => (batch === undefined ? undefined : related(batch, task)), [batch, task]);
+  // Not a part of it first, which would have to be read, too.
+  if (isPending) return null;
   if (graph === undefined || graph.edges.length === 0) return <Named task={task} />;
   return <Graph task={task} {...graph} />;
 }

@@ -3,9 +3,8 @@ import type { Task } from "../../../../src/client/index.ts";
 import { formatClock, formatDuration } from "../../parts/format.ts";
 import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
-import { type Stretch, stretchesOf } from "./waterfall.ts";
+import { type Stretch, stretchesOf, ticksOf } from "./waterfall.ts";
 
-const TICKS = [0, 20, 40, 60, 80];
 /** Beyond this share of the width a note stands before its bar. */
 const NOTE_BEFORE = 60;
 /** What goes on ends before the edge, so that one sees that it is open. */
@@ -34,9 +33,9 @@ export function Timeline({ task, since }: { readonly task: Task; readonly since:
         <div className="wf-axis" aria-hidden="true">
           <span />
           <span className="ticks">
-            {TICKS.map((tick) => (
-              <span key={tick} style={{ "--l": `${tick}%` } as CSSProperties}>
-                {tick === 0 ? formatClock(from) : `+${formatDuration((length * tick) / 100)}`}
+            {[{ at: 0, text: formatClock(from) }, ...ticksOf(length)].map(({ at, text }) => (
+              <span key={at} style={{ "--l": `${at}%` } as CSSProperties}>
+                {text}
               </span>
             ))}
           </span>

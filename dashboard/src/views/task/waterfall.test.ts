@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Task } from "../../../../src/client/index.ts";
-import { stretchesOf } from "./waterfall.ts";
+import { stretchesOf, ticksOf } from "./waterfall.ts";
 
 const START = Date.parse("2026-03-08T12:00:00.000Z");
 const at = (second: number) => new Date(START + second * 1_000).toISOString();
@@ -105,4 +105,10 @@ test("one that gave way, or whose node stopped, is queued again", () => {
 
 test("one that never ran waited until it ended", () => {
   expect(shown(task({ state: "cancelled", completedAt: at(7) }), 40)).toEqual(["Queued wait 0-7"]);
+});
+
+test("the marks of an axis differ, however short it is", () => {
+  const said = (length: number) => ticksOf(length).map(({ at, text }) => `${at} ${text}`);
+  expect(said(5_000)).toEqual(["20 +1.0s", "40 +2.0s", "60 +3.0s", "80 +4.0s"]);
+  expect(said(1)).toEqual(["60 +1ms"]);
 });

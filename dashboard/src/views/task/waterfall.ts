@@ -1,4 +1,5 @@
 import type { Attempt, Task } from "../../../../src/client/index.ts";
+import { formatDuration } from "../../parts/format.ts";
 import type { Glyph } from "../../parts/state.tsx";
 import { isEnded } from "../../parts/task-text.ts";
 
@@ -58,6 +59,14 @@ export function stretchesOf(task: Task, now: number, since?: string): Stretch[] 
   else if (attempts.length === 0 && task.completedAt !== undefined)
     wait(Date.parse(task.completedAt), false, undefined);
   return stretches;
+}
+
+const TICKS = [20, 40, 60, 80];
+
+/** Where the axis of so many milliseconds has a mark, in percent, and what it says: no two say the same. */
+export function ticksOf(length: number): { readonly at: number; readonly text: string }[] {
+  const ticks = TICKS.map((at) => ({ at, text: `+${formatDuration((length * at) / 100)}` }));
+  return ticks.filter(({ text }, index) => text !== "+0s" && text !== ticks[index - 1]?.text);
 }
 
 interface Gap {

@@ -11,7 +11,14 @@ import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Fault, Loading } from "../../parts/notices.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import { useToast } from "../../parts/toast.tsx";
-import { type BulkAction, canSelectMatching, IDS_MAX, isFor, matchingInput } from "./bulk-filter.ts";
+import {
+  type BulkAction,
+  canSelectMatching,
+  IDS_MAX,
+  isFor,
+  isForList,
+  matchingInput,
+} from "./bulk-filter.ts";
 import { currentBulk } from "./bulk-progress.tsx";
 import type { TaskFilters } from "./task-filters.ts";
 import type { Selection } from "./use-selection.ts";
@@ -58,7 +65,7 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
   });
   const chosen = tasks.filter(({ taskId }) => ids.has(taskId));
   const inputs = NAMES.flatMap((action): BulkInput[] => {
-    if (isMatching) return [matchingInput(action, filters, Date.now())];
+    if (isMatching) return isForList(action, filters) ? [matchingInput(action, filters, Date.now())] : [];
     const named = chosen.filter(({ state }) => isFor(action, state)).map(({ taskId }) => taskId);
     return named.length === 0 || ids.size > IDS_MAX ? [] : [{ action, ids: named }];
   });
@@ -130,12 +137,15 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
   );
 }
 
+/** Together these actions cover every state once. */
+const COUNTED = ["cancel", "delete"] as const;
+
 /** How many tasks match: those that can be cancelled, and those that have ended. */
 function MatchingCount({ filters }: { readonly filters: TaskFilters }) {
   const { client } = useSession();
   const [now] = useState(Date.now);
   const previews = useQueries({
-    queries: (["cancel", "delete"] as const).map((action) => ({
+    queries: COUNTED.filter((action) => isForList(action, filters)).map((action) => ({
       queryKey: ["bulk-preview", action, filters, now],
       queryFn: ({ signal }: { signal: AbortSignal }) =>
         client.bulks.preview(matchingInput(action, filters, now), { signal }),

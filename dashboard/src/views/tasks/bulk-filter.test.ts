@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canSelectMatching, matchingInput } from "./bulk-filter.ts";
+import { canSelectMatching, isForList, matchingInput } from "./bulk-filter.ts";
 
 const NOW = Date.parse("2026-11-16T06:00:00Z");
 
@@ -31,4 +31,18 @@ test("what is chosen by its end is not what the server would choose", () => {
   expect(canSelectMatching({ order: "completed", from: "1h" })).toBe(false);
   expect(canSelectMatching({ order: "completed" })).toBe(true);
   expect(canSelectMatching({ from: "1h" })).toBe(true);
+});
+
+test("what names no schedule is not left out of the filter: the server refuses it", () => {
+  expect(matchingInput("cancel", { scheduleId: "7x", state: "queued" }, NOW).filter).toEqual({
+    scheduleId: "7x",
+    state: "queued",
+  });
+});
+
+test("an action is offered where the list may have tasks for it", () => {
+  expect(isForList("delete", {})).toBe(true);
+  expect(isForList("delete", { state: "queued,delayed" })).toBe(false);
+  expect(isForList("cancel", { state: "failed,queued" })).toBe(true);
+  expect(isForList("cancel", { state: "failed" })).toBe(false);
 });

@@ -22,6 +22,12 @@ export function canSelectMatching({ order, from, to }: TaskFilters): boolean {
   return order !== "completed" || (from === undefined && to === undefined);
 }
 
+/** Whether the action applies to a state that the list can show. */
+export function isForList(action: BulkAction, { state }: TaskFilters): boolean {
+  const wanted = state?.split(",") as TaskState[] | undefined;
+  return wanted?.some((each) => isFor(action, each)) ?? true;
+}
+
 /** The filter of a bulk action on all tasks that match. Without filters it names the states, since the server refuses an empty filter. */
 export function matchingInput(action: BulkAction, filters: TaskFilters, now: number): BulkInput {
   const { order: _order, ...filter } = toQuery(filters, now);

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type CSSProperties, useEffect } from "react";
 import type { Bulk } from "../../../../src/client/index.ts";
-import { sentenceOf } from "../../api/errors.ts";
+import { hasCode, sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Store } from "../../live/store.ts";
 import { countOf, formatCount } from "../../parts/format.ts";
@@ -9,8 +9,28 @@ import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
 import type { BulkAction } from "./bulk-filter.ts";
 
-/** The bulk action that was started last. It continues when the user opens other pages. */
-export const currentBulk = new Store<string | undefined>(undefined);
+const KEPT = "rota.bulk";
+
+/** The bulk action that was started last. It continues when the user opens other pages or reloads. */
+export const currentBulk = new Store<string | undefined>(readKept());
+
+function readKept(): string | undefined {
+  try {
+    return sessionStorage.getItem(KEPT) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+currentBulk.subscribe(() => {
+  const bulkId = currentBulk.get();
+  try {
+    if (bulkId === undefined) sessionStorage.removeItem(KEPT);
+    else sessionStorage.setItem(KEPT, bulkId);
+  } catch {
+    // Without storage the action is forgotten with the page.
+  }
+});
 
 const DONE: Readonly<Record<BulkAction, string>> = {
   cancel: "Cancelled",
@@ -38,12 +58,14 @@ export function BulkProgress({ id, onDone }: { readonly id: string; readonly onD
     onError: (fault) => toast(sentenceOf(fault)),
     onSettled: () => void refetch(),
   });
-  const isOver = error !== null || (data !== undefined && data.state !== "running");
+  // It goes on while the server cannot be reached. One that is not there is of another tenant, or long over.
+  const isGone = hasCode(error, "not_found") || hasCode(error, "forbidden");
+  const isOver = isGone || (data !== undefined && data.state !== "running");
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it is over.
   useEffect(() => {
     if (!isOver) return;
     currentBulk.set(undefined);
-    toast(data === undefined ? sentenceOf(error) : summaryOf(data));
+    if (data !== undefined && !isGone) toast(summaryOf(data));
     onDone();
   }, [isOver]);
   if (data === undefined) return null;

@@ -70,11 +70,12 @@ export function tasksHref(filters: TaskFilters): string {
 /** Of the whole page, what the server is asked. What it cannot understand is left to it to say. */
 export function toQuery(filters: TaskFilters, now: number): TaskFilter {
   const { scheduleId, from, ...rest } = filters;
-  const isNumber = scheduleId !== undefined && /^\d+$/.test(scheduleId);
   const range = from === undefined ? undefined : RANGES[from];
   return {
     ...rest,
-    ...(isNumber ? { scheduleId: Number(scheduleId) } : {}),
+    ...(scheduleId === undefined
+      ? {}
+      : { scheduleId: /^\d+$/.test(scheduleId) ? Number(scheduleId) : scheduleId }),
     ...(from === undefined
       ? {}
       : { from: range === undefined ? from : new Date(now - range.ms).toISOString() }),

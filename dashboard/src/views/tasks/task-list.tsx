@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount } from "../../parts/format.ts";
@@ -29,7 +29,8 @@ interface TaskListProps {
 export function TaskList({ pages, selection, canSelect, isSelecting, hidden, order }: TaskListProps) {
   const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
   const box = useRef<HTMLDivElement>(null);
-  const [cursor, setCursor] = useState<number>();
+  /** By its id: rows come and go above it. */
+  const [cursorId, setCursorId] = useState<string>();
   const [, navigate] = useLocation();
   const { from, to, rowPx, scrollTo } = useRowsOnScreen(box, tasks.length);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the last row that is drawn changes, or rows came.
@@ -43,12 +44,16 @@ export function TaskList({ pages, selection, canSelect, isSelecting, hidden, ord
     return () => removeEventListener("scroll", scrolled);
   }, [setAtTop]);
 
+  const cursor = useMemo(
+    () => (cursorId === undefined ? -1 : tasks.findIndex(({ taskId }) => taskId === cursorId)),
+    [tasks, cursorId],
+  );
   const move = (step: number) => {
-    const next = Math.min(tasks.length - 1, Math.max(0, cursor === undefined ? 0 : cursor + step));
-    setCursor(next);
+    const next = cursor === -1 ? 0 : Math.min(tasks.length - 1, Math.max(0, cursor + step));
+    setCursorId(tasks[next]?.taskId);
     scrollTo(next);
   };
-  const task = cursor === undefined ? undefined : tasks[cursor];
+  const task = tasks[cursor];
   useKeys({
     j: () => move(1),
     k: () => move(-1),
@@ -56,7 +61,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting, hidden, ord
       ? {}
       : {
           enter: () => navigate(`/tasks/${task.taskId}`),
-          ...(canSelect ? { x: () => selection.toggle(cursor ?? 0, false) } : {}),
+          ...(canSelect ? { x: () => selection.toggle(cursor, false) } : {}),
         }),
   });
 

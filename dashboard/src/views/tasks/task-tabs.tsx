@@ -8,11 +8,12 @@ import { TASK_TABS } from "./task-filters.ts";
 
 /** The states that users look at most often, with how many there are. */
 export function TaskTabs() {
-  const { client } = useSession();
+  const { client, may } = useSession();
   const params = new URLSearchParams(useSearch());
   const { data } = useQuery({
     queryKey: ["task-counts"],
     queryFn: ({ signal }) => client.tasks.counts({ signal }),
+    enabled: may("read"),
     meta: { live: () => true },
   });
   const current = params.get("state") ?? "";

@@ -19,17 +19,19 @@ export function useSelection(tasks: readonly TaskRow[]): Selection {
   const [isMatching, setMatching] = useState(false);
   const current = useRef(tasks);
   current.current = tasks;
-  const anchor = useRef(0);
+  /** By its id: rows come and go above it. */
+  const anchor = useRef<string>(undefined);
   const isAll = isMatching || (tasks.length > 0 && ids.size >= tasks.length);
   const toggle = useCallback((index: number, isRange: boolean) => {
-    const other = isRange ? anchor.current : index;
-    anchor.current = index;
+    const rows = current.current;
+    const id = rows[index]?.taskId;
+    if (id === undefined) return;
+    const anchorIndex = rows.findIndex(({ taskId }) => taskId === anchor.current);
+    const other = isRange && anchorIndex !== -1 ? anchorIndex : index;
+    anchor.current = id;
     setMatching(false);
     setIds((before) => {
       const after = new Set(before);
-      const rows = current.current;
-      const id = rows[index]?.taskId;
-      if (id === undefined) return before;
       const isOn = !before.has(id);
       const [from, to] = [Math.min(other, index), Math.max(other, index)];
       for (const { taskId } of rows.slice(from, to + 1)) {
