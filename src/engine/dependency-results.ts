@@ -11,7 +11,7 @@ const SMALL_BYTES = 16_384;
 const SLICE_BYTES = 262_144;
 
 /** How much starting tasks read in one turn of the event loop. */
-export const DEPENDENCIES_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
+export const DEPENDENCIES_PER_TURN = { pieces: 100, bytes: 524_288, rest: 2 } as const;
 
 export interface ReadDependenciesParams extends Omit<PatientReadParams<unknown>, "read"> {
   readonly storage: Storage;

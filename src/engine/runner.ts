@@ -25,7 +25,7 @@ const DEADLINE_LOOK_MS = 5_000;
 /** An attempt that holds at least this much may have a large result. */
 const LARGE_BYTES = 65_536;
 /** How much of large results is checked in one turn of the event loop. */
-const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
+const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144, rest: 2 } as const;
 
 interface Hider {
   /** By which it was made: names may be listed later. */

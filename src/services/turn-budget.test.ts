@@ -103,3 +103,18 @@ test("goes on after a piece of work that failed", async () => {
   expect(await turns.during("all", 1, async () => "read")).toBe("read");
   await failing;
 });
+
+test("pauses after a turn that was used up, for a multiple of its duration", async () => {
+  const turns = new TurnBudget<string>({ pieces: 1, bytes: 1, rest: 3 });
+  const busy = (ms: number) => {
+    const until = performance.now() + ms;
+    while (performance.now() < until);
+  };
+  await turns.next("all");
+  turns.used(1);
+  busy(20);
+  const endedAt = performance.now();
+  await turns.next("all");
+  expect(performance.now() - endedAt).toBeGreaterThanOrEqual(3 * 20 - 1);
+  turns.used(1);
+});

@@ -2,6 +2,8 @@
 export interface TurnBudgetOptions {
   readonly pieces: number;
   readonly bytes: number;
+  /** A turn that was used up is followed by a pause of so many times its duration. Left out: none. */
+  readonly rest?: number;
 }
 
 /**
@@ -18,6 +20,7 @@ export class TurnBudget<Owner> {
   readonly #options: TurnBudgetOptions;
   #pieces = 0;
   #bytes = 0;
+  #begunAt = 0;
   #isScheduled = false;
   /** Pieces of work that have begun and not ended. */
   #underWay = 0;
@@ -45,6 +48,7 @@ export class TurnBudget<Owner> {
 
   /** A piece of work was done. */
   used(bytes: number): void {
+    if (this.#pieces === 0) this.#begunAt = performance.now();
     this.#pieces += 1;
     this.#bytes += bytes;
     this.#schedule();
@@ -75,13 +79,23 @@ export class TurnBudget<Owner> {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => {
-      this.#isScheduled = false;
-      if (this.#underWay > 0) return;
-      this.#pieces = 0;
-      this.#bytes = 0;
-      if (this.#waiting.size > 0) this.#schedule();
-      this.#letOneThrough();
+      if (this.#underWay > 0) {
+        this.#isScheduled = false;
+        return;
+      }
+      const { rest = 0 } = this.#options;
+      const restMs = this.#isUsedUp ? rest * (performance.now() - this.#begunAt) : 0;
+      if (restMs < 1) this.#beginTurn();
+      else setTimeout(() => this.#beginTurn(), restMs);
     });
+  }
+
+  #beginTurn(): void {
+    this.#isScheduled = false;
+    this.#pieces = 0;
+    this.#bytes = 0;
+    if (this.#waiting.size > 0) this.#schedule();
+    this.#letOneThrough();
   }
 
   /** The next piece of work starts after this one has called `used`. */

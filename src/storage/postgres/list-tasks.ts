@@ -126,13 +126,13 @@ async function findTasks(
   if (params.order === "completed") {
     const query = endedQuery(params, (values) => conditionsFor(params, look, values));
     const pages = query === null ? [] : await db.read<FoundEnds>(query);
-    params.onLooked?.(lookedAt(pages, params.lookedMax ?? ENDED_LOOKED_MAX));
+    params.onLooked?.(endsLookedAt(pages, params.lookedMax ?? ENDED_LOOKED_MAX));
     return mergeEnds(pages, params);
   }
   const { order = "newest", limit } = params;
   const query = listQuery(params, look);
   const rows = query === null ? [] : await db.read<FoundWalk>(query);
-  params.onLooked?.(lookedAt(rows, params.lookedMax ?? LISTED_LOOKED_MAX));
+  params.onLooked?.(rows.reduce((sum, { looked }) => sum + Number(looked), 0));
   const walks = rows.map(
     ({ found, reached }): Walk => ({
       found: (found ?? []).map(Number),
@@ -146,24 +146,16 @@ async function findTasks(
   };
 }
 
-/** Rows read by all scans. A scan that reached its limit has read its share of the total. */
-function lookedAt(walks: readonly FoundSome[], max: number): number {
-  const each = Math.ceil(max / Math.max(walks.length, 1));
-  return walks.reduce(
-    (sum, { found, reached, looked }) => sum + (reached === null ? (looked ?? found?.length ?? 0) : each),
-    0,
-  );
+/** The database does not count the ends it reads. A page that reached its limit is taken to have read its share of the total. */
+function endsLookedAt(pages: readonly FoundEnds[], max: number): number {
+  const each = Math.ceil(max / Math.max(pages.length, 1));
+  return pages.reduce((sum, { found, reached }) => sum + (reached === null ? (found?.length ?? 0) : each), 0);
 }
 
-interface FoundSome {
-  readonly found: readonly unknown[] | null;
-  readonly reached: unknown;
-  /** Rows read up to the last one that fits. */
-  readonly looked?: number;
-}
-
-interface FoundWalk extends FoundSome {
+interface FoundWalk {
   readonly found: readonly string[] | null;
+  /** How many tasks were looked at. */
+  readonly looked: string;
   readonly reached: string | null;
 }
 
@@ -297,15 +289,23 @@ export function listQuery(
     const lead = row.length > 1 ? row[0] : "null";
     const isBounded = answers !== null && asksForMore(params, answers);
     const inRange = `from task t where ${between} order by ${inOrder}`;
-    // Stops at the last one that the page needs; only where they do not fill the page is it looked up how far this went.
+    // Stops at the last task that the page needs. Only if too few fit is it counted how many were looked at.
+    const pageFull = `f.count > ${limit}`;
     return `
-      select f.found, coalesce(f.looked, 0)::integer as looked,
-             ${isBounded ? `case when f.count <= ${limit} then (select t.seq ${inRange} offset ${looked - 1} limit 1) end` : "null::bigint"} as reached
-        from (select array_agg(t.seq order by t.nth) as found, max(t.nth) as looked, count(*) as count
+      select f.found, ${isBounded ? `case when ${pageFull} then f.looked else s.count end` : "f.looked"} as looked,
+             ${isBounded ? `case when s.count = ${looked} then s.last end` : "null::bigint"} as reached
+        from (select array_agg(t.seq order by t.nth) as found, coalesce(max(t.nth), 0) as looked, count(*) as count
                 from (select t.seq, t.nth
                         from (select t.*, ${lead} as lead, row_number() over (order by ${inOrder}) as nth ${inRange}
                               ${isBounded ? `limit ${looked}` : ""}) t
-                       where ${fitting} order by t.lead ${direction}, t.seq ${direction} limit ${limit + 1}) t) f`;
+                       where ${fitting} order by t.lead ${direction}, t.seq ${direction} limit ${limit + 1}) t) f
+        ${
+          isBounded
+            ? `cross join lateral (
+                 select count(*) as count, ${isNewest ? "min" : "max"}(t.seq) as last
+                   from (select t.seq ${inRange} limit ${looked}) t where not ${pageFull}) s`
+            : ""
+        }`;
   });
   return { text: walks.join(" union all "), values };
 }
