@@ -9,7 +9,7 @@ import { DashboardSource } from "../src/cli/dashboard/dashboard-source.ts";
 import type { Executor } from "../src/executors/executor.ts";
 import type { Rota } from "../src/interface/rota.ts";
 import { silentLog } from "../src/model/log.ts";
-import type { SubmitInput } from "../src/model/submit-input.ts";
+import type { SubmitInput } from "../src/model/input/submit-input.ts";
 import { createRota } from "../src/rota.ts";
 import { listen } from "../src/server/listen.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";

@@ -145,6 +145,14 @@ export type { Delivery, DeliveryEvent, DeliveryStatus } from "./model/delivery.t
 export { type ErrorCode, RotaError } from "./model/errors.ts";
 export type { EventType, RotaEvent } from "./model/event.ts";
 export type { Explanation, Reason, ReasonCode } from "./model/explanation.ts";
+export type {
+  ActionInput,
+  CustomInput,
+  InstructionInput,
+  MessageInput,
+  SubmitInput,
+  SubmittedTask,
+} from "./model/input/submit-input.ts";
 export type { Strategy } from "./model/lane.ts";
 export type { Log } from "./model/log.ts";
 export type { PriorityName } from "./model/priority.ts";
@@ -173,14 +181,6 @@ export type {
   StatsSeries,
   StatsSeriesQuery,
 } from "./model/stats-series.ts";
-export type {
-  ActionInput,
-  CustomInput,
-  InstructionInput,
-  MessageInput,
-  SubmitInput,
-  SubmittedTask,
-} from "./model/submit-input.ts";
 export type { Attempt, AttemptOutcome, Task, TaskKind, TaskRow, TaskUsage } from "./model/task.ts";
 export type { TaskOrder } from "./model/task-order.ts";
 export type { TaskState, TerminalState } from "./model/task-state.ts";

@@ -1,35 +1,35 @@
 import { hostname } from "node:os";
 import { type Environment, processEnvironment } from "./config/process-environment.ts";
 import { Engine } from "./engine/engine.ts";
-import { idMaker, nodeIdMaker } from "./engine/new-id.ts";
-import { systemClock } from "./engine/system-clock.ts";
+import { systemClock } from "./engine/node/system-clock.ts";
+import { idMaker, nodeIdMaker } from "./engine/work/new-id.ts";
 import { EventLog } from "./events/event-log.ts";
 import { NotificationLog } from "./events/notification-log.ts";
 import type { Executor } from "./executors/executor.ts";
 import type { RotaOptions } from "./interface/options.ts";
 import type { Rota } from "./interface/rota.ts";
-import { Access } from "./library/access.ts";
-import { AgentBounds } from "./library/agent-bounds.ts";
-import { AgentCatalogue } from "./library/agent-catalogue.ts";
-import { AgentTable } from "./library/agent-table.ts";
-import { CurrentGuard } from "./library/current-guard.ts";
-import { CurrentSettings } from "./library/current-settings.ts";
-import { LaneCatalogue } from "./library/lane-catalogue.ts";
-import { LaneTable } from "./library/lane-table.ts";
 import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
-import { redactedLog } from "./library/redacted-log.ts";
-import { refusingWrits } from "./library/refused-writs.ts";
-import { Reloader } from "./library/reloader.ts";
-import { SECRET_KEY_VARIABLE, SecretBox } from "./library/secret-box.ts";
-import { resolveSettings, type Settings } from "./library/settings.ts";
-import { StoredQuota } from "./library/stored-quota.ts";
-import { TenantCatalogue } from "./library/tenant-catalogue.ts";
-import { TenantSigner } from "./library/tenant-signer.ts";
+import { AgentBounds } from "./library/registries/agent-bounds.ts";
+import { AgentCatalogue } from "./library/registries/agent-catalogue.ts";
+import { AgentTable } from "./library/registries/agent-table.ts";
+import { LaneCatalogue } from "./library/registries/lane-catalogue.ts";
+import { LaneTable } from "./library/registries/lane-table.ts";
+import { SECRET_KEY_VARIABLE, SecretBox } from "./library/registries/secret-box.ts";
+import { TenantCatalogue } from "./library/registries/tenant-catalogue.ts";
+import { TenantSigner } from "./library/registries/tenant-signer.ts";
+import { Access } from "./library/resources/access.ts";
+import { refusingWrits } from "./library/resources/refused-writs.ts";
+import { StoredQuota } from "./library/resources/stored-quota.ts";
+import { CurrentGuard } from "./library/settings/current-guard.ts";
+import { CurrentSettings } from "./library/settings/current-settings.ts";
+import { redactedLog } from "./library/settings/redacted-log.ts";
+import { Reloader } from "./library/settings/reloader.ts";
+import { resolveSettings, type Settings } from "./library/settings/settings.ts";
 import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
-import { invalidField } from "./model/field-checks.ts";
+import { invalidField } from "./model/input/field-checks.ts";
 import { asLog, type Log, silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
@@ -288,7 +288,7 @@ async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Pro
   const storage = parseStorageUrl(url);
   switch (storage?.driver) {
     case "sqlite": {
-      const { openSqlite } = await import("./storage/sqlite/open.ts");
+      const { openSqlite } = await import("./storage/sqlite/connection/open.ts");
       const onLooseFiles = (files: readonly string[]) =>
         log.warn(
           { files },
@@ -297,7 +297,7 @@ async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Pro
       return openSqlite({ path: storage.path, clock, onLooseFiles });
     }
     case "postgres": {
-      const { openPostgres } = await import("./storage/postgres/open.ts");
+      const { openPostgres } = await import("./storage/postgres/connection/open.ts");
       const onWait = (reason: string) =>
         log.warn({ reason, waitSec: waitMs / 1_000 }, "PostgreSQL is not up yet; waiting for it");
       return openPostgres({ url: storage.url, waitMs, onWait });

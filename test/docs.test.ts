@@ -8,7 +8,7 @@ import { newSchedule } from "../src/api/schedules.ts";
 import { sessionMessage } from "../src/api/sessions.ts";
 import { taskInput } from "../src/api/tasks.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
-import { EXIT_CODES } from "../src/cli/exit-code.ts";
+import { EXIT_CODES } from "../src/cli/terminal/exit-code.ts";
 import { check } from "../src/config/check.ts";
 import { OPTIONS } from "../src/config/options.ts";
 import { parseYaml } from "../src/config/parse-yaml.ts";
@@ -19,6 +19,7 @@ import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
+import { parseTaskInput } from "../src/model/input/task-input.ts";
 import { Redactor } from "../src/model/redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
 import { ROLES, type Role } from "../src/model/role.ts";
@@ -30,7 +31,6 @@ import {
   SCHEDULE_STATUSES,
 } from "../src/model/schedule.ts";
 import { SESSION_ENDS } from "../src/model/session.ts";
-import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
 import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
 import { createServer } from "../src/server/create-server.ts";

@@ -4,7 +4,7 @@ import type { Rota } from "../src/interface/rota.ts";
 import type { Clock } from "../src/model/clock.ts";
 import type { Task } from "../src/model/task.ts";
 import { isTerminal } from "../src/model/task-state.ts";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import type { FinishAndClaimParams, Storage } from "../src/storage/storage.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
 import { Gate, until } from "../src/testing/signals.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createRota, type Notification, type Rota } from "../src/index.ts";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 
 const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());

@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createRota, type Rota, type RotaOptions } from "../src/index.ts";
 import { newTask, ROOMY } from "../src/storage/conformance/world.ts";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import { until } from "../src/testing/index.ts";
 import { newFolder, type ServerProcess, startServer } from "./end-to-end/server-process.ts";
 import { createRestorableDatabase } from "./postgres/restorable.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createRota, type LocalTenant, type Rota, type Run, type Tenant } from "../src/index.ts";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import { until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 

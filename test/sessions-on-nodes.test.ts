@@ -1,6 +1,6 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createRota, type Rota, type RotaEvent } from "../src/index.ts";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import { Gate, until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 

@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { createRota, type RotaEvent, type RotaOptions } from "../src/index.ts";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import { Gate, ManualClock, nextEvent, until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 import { serve } from "./support/http-server.ts";

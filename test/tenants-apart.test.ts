@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import type { Storage } from "../src/storage/storage.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
 import { until } from "../src/testing/signals.ts";

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createRota, type Rota, type RotaOptions } from "../src/index.ts";
-import { openPostgres } from "../src/storage/postgres/open.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import { until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 import { serve } from "./support/http-server.ts";

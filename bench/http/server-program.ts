@@ -1,10 +1,10 @@
 /** The servers that are measured, each in a process of its own: `bare`, `accepting` or `running`, then a storage URL. */
 import Fastify from "fastify";
+import { parseTaskInput, type TaskDefaults } from "../../src/model/input/task-input.ts";
 import { silentLog } from "../../src/model/log.ts";
 import { Redactor } from "../../src/model/redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "../../src/model/retry-policy.ts";
-import { rfc3339 } from "../../src/model/rfc3339.ts";
-import { parseTaskInput, type TaskDefaults } from "../../src/model/task-input.ts";
+import { rfc3339 } from "../../src/model/text/rfc3339.ts";
 import { listen } from "../../src/server/listen.ts";
 import { openRota } from "../workload.ts";
 

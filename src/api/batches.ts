@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { BATCH_MAX, PARALLELISM } from "../model/batch-input.ts";
+import { BATCH_MAX, PARALLELISM } from "../model/input/batch-input.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
 import { orNull } from "./nullable.ts";

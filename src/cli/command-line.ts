@@ -1,6 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 import { createProgram } from "./program.ts";
-import { reportError } from "./report-error.ts";
+import { reportError } from "./terminal/report-error.ts";
 
 // Whoever reads the answers has seen enough, as `| head` has: that is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

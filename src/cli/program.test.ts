@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { ConnectionError } from "../client/index.ts";
 import { type ErrorCode, RotaError } from "../model/errors.ts";
 import { COMMANDS } from "./commands.ts";
-import { exitCodeOf } from "./exit-code.ts";
 import { createProgram } from "./program.ts";
-import { UsageError } from "./usage-error.ts";
+import { exitCodeOf } from "./terminal/exit-code.ts";
+import { UsageError } from "./terminal/usage-error.ts";
 
 test.each(COMMANDS)("what the overview says of $name is what the command says of itself", async (entry) => {
   const command = await entry.load();

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { VERSION } from "../version.ts";
 import { COMMANDS } from "./commands.ts";
-import { EXIT_CODES } from "./exit-code.ts";
+import { EXIT_CODES } from "./terminal/exit-code.ts";
 
 /** The command line for these arguments. Of the commands only the one they name is loaded with its options. */
 export async function createProgram(args: readonly string[]): Promise<Command> {

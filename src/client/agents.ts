@@ -6,7 +6,7 @@ import type {
   AgentPageInput,
   Agents,
 } from "../interface/agents.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 

@@ -1,5 +1,5 @@
 import { ERROR_STATUS, type ErrorCode, RotaError } from "../model/errors.ts";
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 
 /** What the body of an answer says went wrong; undefined when it is not one of Rota's. */
 export function answeredError(status: number, body: unknown): RotaError | undefined {

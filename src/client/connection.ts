@@ -1,5 +1,5 @@
 import { RotaError } from "../model/errors.ts";
-import { retryAfterMs } from "../model/retry-after.ts";
+import { retryAfterMs } from "../model/text/retry-after.ts";
 import { AbortScope } from "./abort-scope.ts";
 import { answeredError } from "./answered-error.ts";
 import { answerTookTooLong, ConnectionError, connectionFailed, notRotasAnswer } from "./connection-error.ts";

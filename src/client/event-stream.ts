@@ -1,4 +1,4 @@
-import { isObject, optionalNumber } from "../model/field-checks.ts";
+import { isObject, optionalNumber } from "../model/input/field-checks.ts";
 import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
 import { notRotasAnswer } from "./connection-error.ts";

@@ -1,5 +1,5 @@
 import type { CreatedKey, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 

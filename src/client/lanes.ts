@@ -1,5 +1,5 @@
 import type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 import { LANE_NAME_FORM } from "../model/lane.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";

@@ -1,5 +1,5 @@
 import type { RotaError } from "../model/errors.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 import type { RetryOptions } from "./settings.ts";
 
 export interface Request {

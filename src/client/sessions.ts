@@ -10,10 +10,10 @@ import type {
   StoppedTasks,
 } from "../interface/sessions.ts";
 import type { Tasks, WaitOptions } from "../interface/tasks.ts";
-import { checkKnown, isObject } from "../model/field-checks.ts";
+import { checkKnown, isObject } from "../model/input/field-checks.ts";
+import { checkWait } from "../model/input/wait-input.ts";
 import { MESSAGE_FIELDS } from "../model/session.ts";
 import { checkSessionKey } from "../model/session-key.ts";
-import { checkWait } from "../model/wait-input.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../model/clock.ts";
-import { checkKnown, invalidField, optionalNumber, optionalObject } from "../model/field-checks.ts";
+import { checkKnown, invalidField, optionalNumber, optionalObject } from "../model/input/field-checks.ts";
 import { asLog, type ConsoleLog, type Log, silentLog } from "../model/log.ts";
 import { realTime } from "./timers.ts";
 

@@ -1,8 +1,8 @@
 import type { WaitOptions } from "../interface/tasks.ts";
 import { RotaError } from "../model/errors.ts";
+import { checkWait, waitedInVain } from "../model/input/wait-input.ts";
 import type { Task } from "../model/task.ts";
 import { isTerminal } from "../model/task-state.ts";
-import { checkWait, waitedInVain } from "../model/wait-input.ts";
 import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
 import { isPassing, pauseAfterFailures } from "./passing.ts";

@@ -12,7 +12,7 @@ import type {
 import type { Batch, BatchInput, SubmittedBatch } from "../model/batch.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Explanation } from "../model/explanation.ts";
-import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
+import type { SubmitInput, SubmittedTask } from "../model/input/submit-input.ts";
 import type { Task } from "../model/task.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import type { CallOptions } from "./call-options.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import { parseJson } from "./parse-json.ts";
 import { parseYaml } from "./parse-yaml.ts";
 import type { ParsedText, TextFault } from "./parsed-text.ts";

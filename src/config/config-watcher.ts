@@ -1,6 +1,6 @@
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../engine/node/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
-import { invalidField, quoted, shown } from "../model/field-checks.ts";
+import { invalidField, quoted, shown } from "../model/input/field-checks.ts";
 
 /** What a watcher needs of a Rota. */
 export interface Reloadable<Options> {

@@ -1,4 +1,4 @@
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import type { Layers } from "./layers.ts";
 import type { LoadedConfig } from "./load.ts";
 import { masked } from "./masked.ts";

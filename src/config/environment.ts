@@ -1,5 +1,5 @@
-import { isObject, shown } from "../model/field-checks.ts";
-import { nearestName } from "../model/nearest-name.ts";
+import { isObject, shown } from "../model/input/field-checks.ts";
+import { nearestName } from "../model/text/nearest-name.ts";
 import type { Layers } from "./layers.ts";
 import { fromText, inCapitals, OPTIONS } from "./options.ts";
 import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";

@@ -6,8 +6,8 @@ import {
   type ExecutorField,
   type ExecutorType,
 } from "../model/executor-config.ts";
-import { isObject, or } from "../model/field-checks.ts";
-import { choiceFault } from "../model/value-faults.ts";
+import { isObject, or } from "../model/input/field-checks.ts";
+import { choiceFault } from "../model/input/value-faults.ts";
 import { dotted, must, section } from "./option-kinds.ts";
 
 const [first, ...others] = EXECUTOR_TYPES.map(typeSchema) as [ExecutorSchema, ...ExecutorSchema[]];

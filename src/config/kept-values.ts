@@ -1,4 +1,4 @@
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import { OPTIONS } from "./options.ts";
 
 /** Of these, 0 is a value like any other: never, at once, and no bound. */

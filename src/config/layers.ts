@@ -1,4 +1,4 @@
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 
 /**
  * A configuration put together from several places, later ones over earlier ones, that remembers where each value

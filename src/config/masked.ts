@@ -1,6 +1,6 @@
-import { isObject } from "../model/field-checks.ts";
-import { MASK } from "../model/mask.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
+import { MASK } from "../model/text/mask.ts";
 
 /** Names of what only its owner may read. A name that ends in `Env` is that of a variable, which is no secret. */
 const SECRET =

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { quoted, shown } from "../model/field-checks.ts";
-import { nearestName } from "../model/nearest-name.ts";
+import { quoted, shown } from "../model/input/field-checks.ts";
+import { nearestName } from "../model/text/nearest-name.ts";
 
 /** What zod hands to a message: where it is, and what was found there. */
 interface Fault {

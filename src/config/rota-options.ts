@@ -1,4 +1,4 @@
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import type { CheckedConfig, LoadedConfig } from "./load.ts";
 import type { Config } from "./schema.ts";
 

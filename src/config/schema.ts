@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
-import { MIB } from "../model/bytes.ts";
+import { RETRY_FIELDS } from "../model/input/retry-policy-input.ts";
+import { TIMEOUT_MIN_MS } from "../model/input/task-input.ts";
 import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
-import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
-import { TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { MIB } from "../model/text/bytes.ts";
 import { audit } from "./audit-schema.ts";
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { quoted } from "../model/field-checks.ts";
+import { quoted } from "../model/input/field-checks.ts";
 import { parseOutboundTarget } from "../model/outbound-target.ts";
 import { dotted, must, numberIn, section } from "./option-kinds.ts";
 

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { systemClock } from "../engine/system-clock.ts";
+import { systemClock } from "../engine/node/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 
 /** How soon a change is noticed. */

@@ -16,32 +16,32 @@ import type {
   Storage,
   StorageSignal,
 } from "../storage/storage.ts";
-import type { AlonePhase } from "./alone-turns.ts";
-import type { Attempt } from "./attempt.ts";
-import { BulkWorker } from "./bulk-worker.ts";
-import { Completer } from "./completer.ts";
-import { DEPENDENCIES_PER_TURN, readDependencies } from "./dependency-results.ts";
-import { Dispatcher } from "./dispatcher.ts";
-import { Firer, type ScheduleRunner } from "./firer.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import { Incarnation } from "./incarnation.ts";
-import { Intake } from "./intake.ts";
-import { LaneSlots } from "./lane-slots.ts";
-import { logFailure } from "./log-failure.ts";
-import { LogKeeper } from "./log-keeper.ts";
-import { MetricsByTenant } from "./metrics-by-tenant.ts";
-import { Orphans } from "./orphans.ts";
-import { Pruner } from "./pruner.ts";
-import { Recounter } from "./recounter.ts";
-import { Releaser } from "./releaser.ts";
-import { Rescuer } from "./rescuer.ts";
-import { Rewinder } from "./rewinder.ts";
-import { RollupWriter } from "./rollup-writer.ts";
-import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
-import { Runner, type RunnerOptions } from "./runner.ts";
-import { RunningBytes, type RunningMemory } from "./running-bytes.ts";
-import { readTaskSession } from "./task-session.ts";
-import { Timekeeper } from "./timekeeper.ts";
+import { Heartbeat } from "./node/heartbeat.ts";
+import { Incarnation } from "./node/membership.ts";
+import { Orphans } from "./node/orphans.ts";
+import { Rescuer } from "./node/rescuer.ts";
+import { Rewinder } from "./schedules/rewinder.ts";
+import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./schedules/run-maker.ts";
+import { Firer, type ScheduleRunner } from "./schedules/schedule-ticker.ts";
+import { Timekeeper } from "./schedules/timekeeper.ts";
+import { Pruner } from "./upkeep/pruner.ts";
+import { Recounter } from "./upkeep/recounter.ts";
+import { RollupWriter } from "./upkeep/rollup-writer.ts";
+import type { AlonePhase } from "./work/alone-turns.ts";
+import type { Attempt } from "./work/attempt.ts";
+import { BulkWorker } from "./work/bulk-worker.ts";
+import { Completer } from "./work/completer.ts";
+import { DEPENDENCIES_PER_TURN, readDependencies } from "./work/dependency-results.ts";
+import { Dispatcher } from "./work/dispatcher.ts";
+import { Intake } from "./work/intake.ts";
+import { LaneSlots } from "./work/lane-slots.ts";
+import { logFailure } from "./work/log-failure.ts";
+import { LogKeeper } from "./work/log-keeper.ts";
+import { MetricsByTenant } from "./work/metrics-by-tenant.ts";
+import { Releaser } from "./work/releaser.ts";
+import { Runner, type RunnerOptions } from "./work/runner.ts";
+import { RunningBytes, type RunningMemory } from "./work/running-bytes.ts";
+import { readTaskSession } from "./work/task-session.ts";
 
 /** How often the last ends are tried to be written before the node goes without: a rescue finds their tasks. */
 const LAST_FLUSH_TRIES = 5;

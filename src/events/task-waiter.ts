@@ -1,8 +1,8 @@
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
+import { waitedInVain } from "../model/input/wait-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal } from "../model/task-state.ts";
-import { waitedInVain } from "../model/wait-input.ts";
 import type { EventLog } from "./event-log.ts";
 
 export interface WaitOptions {

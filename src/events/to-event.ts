@@ -1,6 +1,6 @@
 import type { RotaEvent } from "../model/event.ts";
 import type { Redactor } from "../model/redactor.ts";
-import { rfc3339 } from "../model/rfc3339.ts";
+import { rfc3339 } from "../model/text/rfc3339.ts";
 import type { StoredEvent } from "../storage/storage.ts";
 
 /** The public view of a stored event, with secrets masked. */

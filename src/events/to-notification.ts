@@ -1,6 +1,6 @@
-import { toSeconds } from "../model/epoch-seconds.ts";
 import type { Notification } from "../model/notification.ts";
 import type { Redactor } from "../model/redactor.ts";
+import { toSeconds } from "../model/text/epoch-seconds.ts";
 import type { NotifiedRun, StoredNotification } from "../storage/storage.ts";
 
 /** The public view of a stored notification, with secrets masked. */

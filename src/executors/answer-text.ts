@@ -1,5 +1,5 @@
-import { isDeeperThan } from "../model/json-depth.ts";
-import { JSON_DEPTH_MAX } from "../model/task-input.ts";
+import { JSON_DEPTH_MAX } from "../model/input/task-input.ts";
+import { isDeeperThan } from "../model/text/json-depth.ts";
 
 /** How much of an answer is read, and how much the result may take as JSON. */
 export const ANSWER_BYTES_MAX = 1_048_576;

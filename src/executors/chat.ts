@@ -1,4 +1,4 @@
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
 import type { LimitedResponse } from "../outbound/read-answer.ts";
 import type { SseEvent, SseReader } from "../outbound/sse-reader.ts";

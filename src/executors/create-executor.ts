@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../model/clock.ts";
 import { checkExecutorConfig, type ExecutorType } from "../model/executor-config.ts";
 import { shownVariable } from "../model/executor-program.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import type { CallOptions } from "./call-out.ts";
 import { chatExecutor } from "./chat.ts";

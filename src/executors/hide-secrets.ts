@@ -1,5 +1,5 @@
 import type { ExecutorHeaders } from "../model/executor-config.ts";
-import { hideValues } from "../model/mask.ts";
+import { hideValues } from "../model/text/mask.ts";
 import type { Executor } from "./executor.ts";
 
 /** Header fields that say nothing of who is calling. */

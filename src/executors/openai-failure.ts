@@ -1,4 +1,4 @@
-import { type Fields, isObject } from "../model/field-checks.ts";
+import { type Fields, isObject } from "../model/input/field-checks.ts";
 import { excerpt } from "./answer-text.ts";
 import { HttpError } from "./errors.ts";
 

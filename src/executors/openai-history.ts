@@ -1,4 +1,4 @@
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
 import type { Turn } from "../model/turn.ts";
 import type { ExecutorContext } from "./executor.ts";

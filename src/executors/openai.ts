@@ -1,5 +1,5 @@
 import type { Clock } from "../model/clock.ts";
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import type { LimitedResponse } from "../outbound/read-answer.ts";
 import type { SseReader } from "../outbound/sse-reader.ts";
 import { excerpt, readJson, tooLong } from "./answer-text.ts";

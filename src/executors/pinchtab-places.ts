@@ -1,5 +1,5 @@
 import { executorBaseUrlFault } from "../model/executor-url.ts";
-import { type Fields, isObject } from "../model/field-checks.ts";
+import { type Fields, isObject } from "../model/input/field-checks.ts";
 import { baseOf } from "./base-url.ts";
 
 /** Who has which tab, by what a PinchTab server says. */

@@ -1,4 +1,4 @@
-import { shown } from "../model/field-checks.ts";
+import { shown } from "../model/input/field-checks.ts";
 import { SharedCall } from "../outbound/shared-call.ts";
 import { baseOf } from "./base-url.ts";
 import type { CallOptions } from "./call-out.ts";

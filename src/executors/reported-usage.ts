@@ -1,4 +1,4 @@
-import { isObject, quoted } from "../model/field-checks.ts";
+import { isObject, quoted } from "../model/input/field-checks.ts";
 import { excerpt, readJson } from "./answer-text.ts";
 import type { ExecutorContext, Usage } from "./executor.ts";
 

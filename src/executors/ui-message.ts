@@ -1,4 +1,4 @@
-import { type Fields, isObject } from "../model/field-checks.ts";
+import { type Fields, isObject } from "../model/input/field-checks.ts";
 import { ANSWER_BYTES_MAX, bytesOf, cutToFit, excerpt } from "./answer-text.ts";
 import type { Usage } from "./executor.ts";
 

@@ -1,7 +1,7 @@
 import type { Batch, BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import type { Explanation } from "../model/explanation.ts";
+import type { SubmitInput, SubmittedTask } from "../model/input/submit-input.ts";
 import type { PriorityName } from "../model/priority.ts";
-import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import type { Task, TaskRow } from "../model/task.ts";
 import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskState } from "../model/task-state.ts";

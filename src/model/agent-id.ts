@@ -1,4 +1,4 @@
-import { invalidField, quoted } from "./field-checks.ts";
+import { invalidField, quoted } from "./input/field-checks.ts";
 
 // As a part of a path `.` and `..` mean folders, however they are encoded. Half of a character has no encoding at all, and what
 // controls a terminal or turns the direction of writing would let one agent look like another.

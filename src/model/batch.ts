@@ -1,4 +1,4 @@
-import type { SubmitInput } from "./submit-input.ts";
+import type { SubmitInput } from "./input/submit-input.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** Tasks handed in together. */

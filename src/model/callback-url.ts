@@ -1,5 +1,5 @@
 import { withPlainHost } from "./callback-host.ts";
-import { type Fields, invalidField, optionalText } from "./field-checks.ts";
+import { type Fields, invalidField, optionalText } from "./input/field-checks.ts";
 
 /** Longer than any URL that a server would accept. */
 const URL_LENGTH_MAX = 2_048;

@@ -1,7 +1,7 @@
 import { RotaError } from "./errors.ts";
-import { list, shown } from "./field-checks.ts";
-import { nearestName } from "./nearest-name.ts";
+import { list, shown } from "./input/field-checks.ts";
 import { isTaskId } from "./task-id.ts";
+import { nearestName } from "./text/nearest-name.ts";
 
 /** A task that is handed in, perhaps with others. */
 export interface GraphTask {

@@ -7,9 +7,9 @@ import {
   variablesFault,
 } from "./executor-program.ts";
 import { executorBaseUrlFault, executorUrlFault } from "./executor-url.ts";
-import { checkKnown, invalidField, isObject, quoted } from "./field-checks.ts";
+import { checkKnown, invalidField, isObject, quoted } from "./input/field-checks.ts";
+import { choiceFault, numberFault, objectFault, textFault } from "./input/value-faults.ts";
 import { TURNS_MAX } from "./turn.ts";
-import { choiceFault, numberFault, objectFault, textFault } from "./value-faults.ts";
 
 /** Header fields that are sent with every call of an executor. */
 export type ExecutorHeaders = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import { isObject, list, shown } from "./field-checks.ts";
+import { isObject, list, shown } from "./input/field-checks.ts";
 
 /** What a server takes as the name of a header field (RFC 9110, "token"). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

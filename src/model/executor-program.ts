@@ -1,4 +1,4 @@
-import { isObject, quoted, shown } from "./field-checks.ts";
+import { isObject, quoted, shown } from "./input/field-checks.ts";
 
 /** In arguments and variables of a program, a NUL ends the text. */
 const NUL = "\0";

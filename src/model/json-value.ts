@@ -1,8 +1,8 @@
-import { aTypeOf, type Fields, invalidField } from "./field-checks.ts";
-import { isDeeperThan } from "./json-depth.ts";
-import { rememberText } from "./json-text.ts";
-import { ownLength } from "./own-json.ts";
-import { JSON_DEPTH_MAX, TASK_BYTES_MAX } from "./task-input.ts";
+import { aTypeOf, type Fields, invalidField } from "./input/field-checks.ts";
+import { JSON_DEPTH_MAX, TASK_BYTES_MAX } from "./input/task-input.ts";
+import { isDeeperThan } from "./text/json-depth.ts";
+import { rememberText } from "./text/json-text.ts";
+import { ownLength } from "./text/own-json.ts";
 
 /**
  * A copy of a field as JSON, so that the caller cannot change it later. Not copied if the value was parsed by Rota itself. Throws

@@ -1,4 +1,4 @@
-import { invalidField } from "./field-checks.ts";
+import { invalidField } from "./input/field-checks.ts";
 
 /**
  * Where Rota writes what happens inside: pino's shape, so that a pino logger can be handed over as it is. The fields

@@ -1,6 +1,6 @@
-import { isObject } from "./field-checks.ts";
-import { MASK } from "./mask.ts";
-import { hasMask, maskInText } from "./mask-in-text.ts";
+import { isObject } from "./input/field-checks.ts";
+import { MASK } from "./text/mask.ts";
+import { hasMask, maskInText } from "./text/mask-in-text.ts";
 
 /** Names that are always secret in `llmConfig`, at any depth. */
 const LLM_SECRETS = ["apiKey", "secretAccessKey", "sessionToken"];

@@ -1,4 +1,4 @@
-import { type Fields, invalidField, quoted } from "./field-checks.ts";
+import { type Fields, invalidField, quoted } from "./input/field-checks.ts";
 
 /** Whether something can be the id of a schedule or a run: those are numbered, from 1. */
 export function isSerialId(id: unknown): id is number {

@@ -1,4 +1,4 @@
-import { type Fields, invalidField, quoted } from "./field-checks.ts";
+import { type Fields, invalidField, quoted } from "./input/field-checks.ts";
 
 // As a part of a path `.` and `..` mean folders, however they are encoded, and half of a character has no encoding at all.
 const SESSION_KEY = /^(?!\.{1,2}$)[^\p{Cc}\p{Cs}]{1,256}$/u;

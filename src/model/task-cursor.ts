@@ -1,4 +1,4 @@
-import { type Fields, invalidField, optionalText } from "./field-checks.ts";
+import { type Fields, invalidField, optionalText } from "./input/field-checks.ts";
 import type { TaskOrder } from "./task-order.ts";
 
 /** The prefix of a cursor, by order. In the order `completed` a number follows that is an event's, in the others a task's. */

@@ -1,7 +1,7 @@
 import type { Redactor } from "./redactor.ts";
-import { rfc3339 } from "./rfc3339.ts";
 import type { Attempt, AttemptOutcome, Task, TaskRow, TaskSpec, TaskUsage, TaskWork } from "./task.ts";
 import type { TaskState } from "./task-state.ts";
+import { rfc3339 } from "./text/rfc3339.ts";
 
 /** One execution as the storage keeps it. Times are milliseconds since 1970. */
 export interface AttemptRecord {

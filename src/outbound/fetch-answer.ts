@@ -1,5 +1,5 @@
 import type { Agent, BodyInit, RequestInit, Response } from "undici";
-import { retryAfterMs } from "../model/retry-after.ts";
+import { retryAfterMs } from "../model/text/retry-after.ts";
 import { brokenAnswer, noAnswer } from "./call-error.ts";
 import { TargetRefused } from "./guarded-agent.ts";
 import type { TargetGuard } from "./target-guard.ts";

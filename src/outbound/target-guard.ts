@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { callbackUrlFault } from "../model/callback-url.ts";
 import type { Clock } from "../model/clock.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 import {
   OUTBOUND_TARGET_FORMS,
   type OutboundTarget,

@@ -1,4 +1,4 @@
-import { shown } from "../model/field-checks.ts";
+import { shown } from "../model/input/field-checks.ts";
 import { isCron } from "./cron.ts";
 
 interface CronField {

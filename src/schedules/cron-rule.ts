@@ -1,5 +1,5 @@
-import { nearestName } from "../model/nearest-name.ts";
 import type { CronRule } from "../model/rule.ts";
+import { nearestName } from "../model/text/nearest-name.ts";
 import { readCron } from "./cron.ts";
 import { cronFault } from "./cron-fault.ts";
 import { farthest } from "./horizon.ts";

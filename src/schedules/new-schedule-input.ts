@@ -6,7 +6,7 @@ import {
   isObject,
   optionalBoolean,
   withoutNulls,
-} from "../model/field-checks.ts";
+} from "../model/input/field-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";

@@ -1,5 +1,5 @@
 import { RotaError } from "../model/errors.ts";
-import { quoted } from "../model/field-checks.ts";
+import { quoted } from "../model/input/field-checks.ts";
 import { ACCEPTED_FORMS } from "./accepted-forms.ts";
 
 /** The error for a schedule that says nothing to Rota. */

@@ -1,6 +1,6 @@
 import type { RotaError } from "../model/errors.ts";
-import { shown } from "../model/field-checks.ts";
-import { nearestName } from "../model/nearest-name.ts";
+import { shown } from "../model/input/field-checks.ts";
+import { nearestName } from "../model/text/nearest-name.ts";
 import { cannotBeKept, notUnderstood } from "./not-understood.ts";
 import { type Token, tokenize } from "./tokens.ts";
 

@@ -1,5 +1,5 @@
-import { parseRfc3339 } from "../model/rfc3339.ts";
 import { type OnceRule, type Rule, WEEKDAYS, type Weekday } from "../model/rule.ts";
+import { parseRfc3339 } from "../model/text/rfc3339.ts";
 import { cronRule, looksLikeCron } from "./cron-rule.ts";
 import { aheadFault } from "./horizon.ts";
 import { notUnderstood } from "./not-understood.ts";

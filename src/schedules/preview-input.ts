@@ -6,10 +6,10 @@ import {
   optionalMoment,
   optionalNumber,
   withoutNulls,
-} from "../model/field-checks.ts";
-import { rfc3339 } from "../model/rfc3339.ts";
+} from "../model/input/field-checks.ts";
 import type { Rule } from "../model/rule.ts";
 import { PREVIEW_COUNT } from "../model/schedule.ts";
+import { rfc3339 } from "../model/text/rfc3339.ts";
 import { END_OF_TIME_MS } from "./horizon.ts";
 import type { When } from "./phrase.ts";
 import { parseZonedSchedule } from "./zoned-schedule.ts";

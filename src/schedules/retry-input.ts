@@ -4,9 +4,9 @@ import {
   invalidField,
   optionalNumber,
   withoutNulls,
-} from "../model/field-checks.ts";
+} from "../model/input/field-checks.ts";
+import { RETRY_FIELDS } from "../model/input/retry-policy-input.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
-import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 
 /** How a run is tried again when its schedule does not say: each wait is twice as long, give or take a quarter. */
 export const RUN_RETRY_POLICY: RetryPolicy = {

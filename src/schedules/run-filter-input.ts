@@ -1,4 +1,4 @@
-import { optionalChoice } from "../model/choice-input.ts";
+import { optionalChoice } from "../model/input/choice-input.ts";
 import {
   checkKnown,
   checkName,
@@ -9,8 +9,8 @@ import {
   optionalText,
   shown,
   withoutNulls,
-} from "../model/field-checks.ts";
-import { type Page, type PageRules, parsePage } from "../model/page-input.ts";
+} from "../model/input/field-checks.ts";
+import { type Page, type PageRules, parsePage } from "../model/input/page-input.ts";
 import { RUN_STATUSES, type RunStatus, SCHEDULE_STATUSES, type ScheduleStatus } from "../model/schedule.ts";
 import { parseScheduleCursor, SCHEDULE_PAGE_MAX, type ScheduleCursor } from "./schedule-cursor.ts";
 import { optionalTime } from "./schedule-fields.ts";

@@ -1,4 +1,4 @@
-import { optionalChoice } from "../model/choice-input.ts";
+import { optionalChoice } from "../model/input/choice-input.ts";
 import {
   checkKnown,
   type Fields,
@@ -6,7 +6,7 @@ import {
   invalidField,
   isObject,
   optionalBoolean,
-} from "../model/field-checks.ts";
+} from "../model/input/field-checks.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { RUN_RETRY_POLICY } from "./retry-input.ts";
 import {

@@ -1,4 +1,4 @@
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 
 /**
  * Where a list of schedules goes on. The first page is by last change, all that follow are by id: an id never changes, so

@@ -1,6 +1,6 @@
 import { checkAgentId } from "../model/agent-id.ts";
 import { optionalCallbackUrl } from "../model/callback-url.ts";
-import { optionalChoice } from "../model/choice-input.ts";
+import { optionalChoice } from "../model/input/choice-input.ts";
 import {
   type Fields,
   invalidField,
@@ -8,13 +8,13 @@ import {
   optionalNumber,
   optionalObject,
   quoted,
-} from "../model/field-checks.ts";
+} from "../model/input/field-checks.ts";
+import { optionalPriority } from "../model/input/priority-input.ts";
+import { optionalLane, timeoutRange } from "../model/input/task-input.ts";
 import { jsonValue } from "../model/json-value.ts";
-import { optionalPriority } from "../model/priority-input.ts";
-import { parseRfc3339 } from "../model/rfc3339.ts";
 import { CATCH_UPS, type CatchUp, OVERLAPS, type Overlap, type ScheduleWork } from "../model/schedule.ts";
 import { checkSessionKey } from "../model/session-key.ts";
-import { optionalLane, timeoutRange } from "../model/task-input.ts";
+import { parseRfc3339 } from "../model/text/rfc3339.ts";
 import { parseRetry, type RetryInput } from "./retry-input.ts";
 import { WORK_FIELDS } from "./schedule-work.ts";
 

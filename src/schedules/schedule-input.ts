@@ -1,6 +1,12 @@
-import { checkKnown, type Fields, invalidField, isObject, optionalNumber } from "../model/field-checks.ts";
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  isObject,
+  optionalNumber,
+} from "../model/input/field-checks.ts";
+import { choiceFault } from "../model/input/value-faults.ts";
 import type { Rule } from "../model/rule.ts";
-import { choiceFault } from "../model/value-faults.ts";
 import { cronRule } from "./cron-rule.ts";
 import { aheadFault, STEP_DAYS_MAX } from "./horizon.ts";
 import { MUST_BE, missingSchedule, notUnderstood } from "./not-understood.ts";

@@ -1,7 +1,7 @@
-import { type Fields, invalidField, list, requiredText } from "../model/field-checks.ts";
+import { type Fields, invalidField, list, requiredText } from "../model/input/field-checks.ts";
+import { TASK_BYTES_MAX } from "../model/input/task-input.ts";
 import { jsonValue } from "../model/json-value.ts";
 import type { ScheduleWork } from "../model/schedule.ts";
-import { TASK_BYTES_MAX } from "../model/task-input.ts";
 
 /** What a schedule hands its agent: one of these. */
 export const WORK_FIELDS = ["message", "instruction", "payload"] as const;

@@ -7,7 +7,7 @@ import {
   isObject,
   quoted,
   withoutNulls,
-} from "../model/field-checks.ts";
+} from "../model/input/field-checks.ts";
 import { checkSessionKey } from "../model/session-key.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { readConversationId } from "./schedule-fields.ts";

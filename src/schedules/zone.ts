@@ -1,6 +1,6 @@
 import { Temporal } from "temporal-polyfill";
-import { invalidField, quoted } from "../model/field-checks.ts";
-import { nearestName } from "../model/nearest-name.ts";
+import { invalidField, quoted } from "../model/input/field-checks.ts";
+import { nearestName } from "../model/text/nearest-name.ts";
 import { DAY_MS } from "./wall-clock.ts";
 
 /** A stretch of time in which a zone's clocks run evenly, from one clock change to the next. */

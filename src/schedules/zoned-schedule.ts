@@ -1,4 +1,4 @@
-import { type Fields, invalidField } from "../model/field-checks.ts";
+import { type Fields, invalidField } from "../model/input/field-checks.ts";
 import type { Rule } from "../model/rule.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import type { When } from "./phrase.ts";

@@ -1,4 +1,4 @@
-import { invalidField, quoted } from "../model/field-checks.ts";
+import { invalidField, quoted } from "../model/input/field-checks.ts";
 
 /** Where a stream goes on. A browser that has seen nothing yet sends nothing, and some of its stand-ins an empty text. */
 export function parseLastEventId(id: unknown): number | undefined {

@@ -7,15 +7,15 @@ import type { Session, SessionMessage, Sessions } from "../interface/sessions.ts
 import type { LocalTasks, TaskFilter } from "../interface/tasks.ts";
 import { toAgentId } from "../model/agent-id.ts";
 import type { BatchInput } from "../model/batch.ts";
-import { atIndex, checkTasks } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
-import { invalidField, isObject } from "../model/field-checks.ts";
-import { keepOwn } from "../model/own-json.ts";
-import { stopWordIn } from "../model/session-input.ts";
-import type { SubmitInput } from "../model/submit-input.ts";
+import { atIndex, checkTasks } from "../model/input/batch-input.ts";
+import { invalidField, isObject } from "../model/input/field-checks.ts";
+import { stopWordIn } from "../model/input/session-input.ts";
+import type { SubmitInput } from "../model/input/submit-input.ts";
+import { parseDependsOn } from "../model/input/task-input.ts";
 import { isTaskId } from "../model/task-id.ts";
-import { parseDependsOn } from "../model/task-input.ts";
 import { isTerminal, TASK_STATES } from "../model/task-state.ts";
+import { keepOwn } from "../model/text/own-json.ts";
 
 /** How many tasks in all one request may wait for: each is looked at. */
 const PARENTS_MAX = 1_000;

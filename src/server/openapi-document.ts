@@ -3,7 +3,7 @@ import Fastify from "fastify";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import type { z } from "zod";
 import type { openApiDocument } from "../api/openapi.ts";
-import { or } from "../model/field-checks.ts";
+import { or } from "../model/input/field-checks.ts";
 import { PERMISSIONS, type Permission } from "../tenants/permissions.ts";
 import { VERSION } from "../version.ts";
 import { type RouteParts, registerRoutes } from "./routes.ts";

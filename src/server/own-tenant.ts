@@ -1,6 +1,6 @@
 import type { KeyInfo, Keys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
-import { isObject } from "../model/field-checks.ts";
+import { isObject } from "../model/input/field-checks.ts";
 import type { Caller } from "../model/role.ts";
 
 /** For routes with the permission `manage`: an `admin` manages any tenant, a `tenant-admin` its own. Throws `not_found`. */

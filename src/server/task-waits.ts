@@ -1,6 +1,6 @@
 import type { LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
-import { optionalNumber } from "../model/field-checks.ts";
+import { optionalNumber } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
 import { Places } from "./places.ts";
 import type { Visitor } from "./visitor.ts";

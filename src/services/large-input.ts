@@ -1,4 +1,4 @@
-import { ownLength } from "../model/own-json.ts";
+import { ownLength } from "../model/text/own-json.ts";
 
 /** A value parsed from a text of this length takes some milliseconds to read or write. */
 const LARGE_LENGTH = 65_536;

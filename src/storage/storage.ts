@@ -1,6 +1,6 @@
 /**
  * The storage contract: what a database must do for the engine. SQLite and PostgreSQL keep it, conformance/ proves
- * that they do, oracle.ts says the same in plain TypeScript.
+ * that they do, oracle/ says the same in plain TypeScript.
  *
  * Three rules hold for every operation:
  * - It is one transaction, over as many rows as it is given, and its events are rows of that transaction.

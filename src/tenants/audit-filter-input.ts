@@ -1,6 +1,6 @@
-import { checkKnown, checkName, type Fields, invalidField, quoted } from "../model/field-checks.ts";
-import { type Page, parsePage } from "../model/page-input.ts";
-import { parseRfc3339 } from "../model/rfc3339.ts";
+import { checkKnown, checkName, type Fields, invalidField, quoted } from "../model/input/field-checks.ts";
+import { type Page, parsePage } from "../model/input/page-input.ts";
+import { parseRfc3339 } from "../model/text/rfc3339.ts";
 
 const FIELDS = ["since", "keyId", "limit", "cursor", "tenantId"];
 /** The year 9999. */

@@ -8,7 +8,7 @@ import {
   quoted,
   requiredText,
   withoutNulls,
-} from "../model/field-checks.ts";
+} from "../model/input/field-checks.ts";
 import { ROLES, type Role } from "../model/role.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 

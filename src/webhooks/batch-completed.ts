@@ -1,5 +1,5 @@
 import type { BatchCompleted } from "../model/batch.ts";
-import { rfc3339 } from "../model/rfc3339.ts";
+import { rfc3339 } from "../model/text/rfc3339.ts";
 import type { BatchEnd } from "../storage/storage.ts";
 
 /** What is told of a batch of which all tasks have ended. */

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryEvent, DeliveryWait } from "../model/delivery.ts";
-import { rfc3339 } from "../model/rfc3339.ts";
+import { rfc3339 } from "../model/text/rfc3339.ts";
 import type { DeliveryRecord } from "../storage/storage.ts";
 import { deliveryId } from "./delivery-id.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RotaError } from "../../src/model/errors.ts";
-import type { SubmitInput } from "../../src/model/submit-input.ts";
+import type { SubmitInput } from "../../src/model/input/submit-input.ts";
 import { Gate, nextEvent, until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
 

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import type { Clock } from "../../src/model/clock.ts";
-import { openPostgres } from "../../src/storage/postgres/open.ts";
+import { openPostgres } from "../../src/storage/postgres/connection/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import type { DatabaseCopies } from "./database-copies.ts";
 

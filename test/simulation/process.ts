@@ -1,5 +1,5 @@
 import type { Rota } from "../../src/interface/rota.ts";
-import { resolveSettings } from "../../src/library/settings.ts";
+import { resolveSettings } from "../../src/library/settings/settings.ts";
 import type { Clock } from "../../src/model/clock.ts";
 import { joinRota } from "../../src/rota.ts";
 import { RecordingLog } from "../support/recording-log.ts";

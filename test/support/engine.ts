@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { Engine } from "../../src/engine/engine.ts";
-import type { RunOptions } from "../../src/engine/run-maker.ts";
+import type { RunOptions } from "../../src/engine/schedules/run-maker.ts";
 import type { Executor } from "../../src/executors/executor.ts";
 import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../../src/model/retry-policy.ts";

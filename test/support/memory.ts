@@ -1,4 +1,4 @@
-import { RunningBytes } from "../../src/engine/running-bytes.ts";
+import { RunningBytes } from "../../src/engine/work/running-bytes.ts";
 
 /** Counts what running tasks hold, and lets them hold any number of bytes. */
 export function unboundedMemory(): RunningBytes {

@@ -2,7 +2,7 @@ import { onTestFinished } from "vitest";
 import type { Environment } from "../../src/config/process-environment.ts";
 import type { RotaOptions } from "../../src/interface/options.ts";
 import type { Rota } from "../../src/interface/rota.ts";
-import { resolveSettings } from "../../src/library/settings.ts";
+import { resolveSettings } from "../../src/library/settings/settings.ts";
 import { joinRota } from "../../src/rota.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";

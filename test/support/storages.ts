@@ -2,9 +2,9 @@ import Sqlite from "better-sqlite3";
 import type { Clock } from "../../src/model/clock.ts";
 import { RotaError } from "../../src/model/errors.ts";
 import { readMigrations } from "../../src/storage/migrations.ts";
-import type { SqliteOptions } from "../../src/storage/sqlite/database.ts";
-import { migrate } from "../../src/storage/sqlite/migrate.ts";
-import { openSqlite } from "../../src/storage/sqlite/open.ts";
+import type { SqliteOptions } from "../../src/storage/sqlite/connection/database.ts";
+import { migrate } from "../../src/storage/sqlite/connection/migrate.ts";
+import { openSqlite } from "../../src/storage/sqlite/connection/open.ts";
 import type { Storage, StorageCapabilities } from "../../src/storage/storage.ts";
 
 /** What takes long to make is made once: a database that is set up and empty. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Rota } from "../../src/interface/rota.ts";
 import type { DeliveryStatus } from "../../src/model/delivery.ts";
-import { rfc3339 } from "../../src/model/rfc3339.ts";
+import { rfc3339 } from "../../src/model/text/rfc3339.ts";
 import { createRota } from "../../src/rota.ts";
 import { Gate } from "../../src/testing/index.ts";
 import { OPTIONS, RECEIVER_URL, SOON_MS } from "./fixture.ts";

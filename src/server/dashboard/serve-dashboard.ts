@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { RotaError } from "../../model/errors.ts";
-import { shown } from "../../model/field-checks.ts";
+import { shown } from "../../model/input/field-checks.ts";
 import { prefersHtml } from "../accepts.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { type DashboardFile, type DashboardFiles, type Encoding, INDEX } from "./dashboard-files.ts";

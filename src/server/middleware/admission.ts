@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Rota } from "../../interface/rota.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
-import { or } from "../../model/field-checks.ts";
+import { or } from "../../model/input/field-checks.ts";
 import type { Caller } from "../../model/role.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";

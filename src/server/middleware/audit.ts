@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { LocalAudit } from "../../interface/audit.ts";
-import { isObject } from "../../model/field-checks.ts";
+import { isObject } from "../../model/input/field-checks.ts";
 import type { Permission } from "../../tenants/permissions.ts";
 import { addressOf } from "../address.ts";
 

@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
-import { parseOwnJson } from "../../model/own-json.ts";
-import { JSON_DEPTH_MAX } from "../../model/task-input.ts";
+import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
+import { parseOwnJson } from "../../model/text/own-json.ts";
 import { TurnBudget } from "../../services/turn-budget.ts";
 import { chargeBody } from "./charge-requests.ts";
 

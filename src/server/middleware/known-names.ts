@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { RotaError } from "../../model/errors.ts";
-import { invalidField, isObject, list, shown } from "../../model/field-checks.ts";
-import { meantName } from "../../model/nearest-name.ts";
+import { invalidField, isObject, list, shown } from "../../model/input/field-checks.ts";
+import { meantName } from "../../model/text/nearest-name.ts";
 
 const noQuery = z.strictObject({});
 const noBody = z.undefined();

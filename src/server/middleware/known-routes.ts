@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
-import { shown } from "../../model/field-checks.ts";
-import { nearestName } from "../../model/nearest-name.ts";
+import { shown } from "../../model/input/field-checks.ts";
+import { nearestName } from "../../model/text/nearest-name.ts";
 
 /** A path that is longer is not compared with all routes: whoever sends it pays nothing for that. */
 const HINTED_LENGTH_MAX = 64;

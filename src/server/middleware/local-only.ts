@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
-import { shown } from "../../model/field-checks.ts";
+import { shown } from "../../model/input/field-checks.ts";
 
 const LOCAL = "127\\.0\\.0\\.1|localhost|\\[::1\\]";
 const LOCAL_HOST = new RegExp(`^(?:${LOCAL})(?::\\d{1,5})?$`, "i");

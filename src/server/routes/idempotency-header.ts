@@ -1,5 +1,5 @@
-import { invalidField, isObject } from "../../model/field-checks.ts";
-import { keepOwn } from "../../model/own-json.ts";
+import { invalidField, isObject } from "../../model/input/field-checks.ts";
+import { keepOwn } from "../../model/text/own-json.ts";
 
 /** What was asked for, with the key that came as a header. What is no object is refused as it is. */
 export function withKey(body: unknown, header: string | string[]): unknown {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { createKey, deleteKey, listKeys } from "../../api/keys.ts";
 import type { KeyInput } from "../../interface/keys.ts";
-import { isObject } from "../../model/field-checks.ts";
+import { isObject } from "../../model/input/field-checks.ts";
 import { managedKeys } from "../own-tenant.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";

@@ -5,7 +5,7 @@ import { type Frame, type OpenStream, openStream } from "../../../test/support/e
 import { openTestServer, type TestServer } from "../../../test/support/http.ts";
 import { gap } from "../../api/events.ts";
 import { notification } from "../../api/notifications.ts";
-import { openSqlite } from "../../storage/sqlite/open.ts";
+import { openSqlite } from "../../storage/sqlite/connection/open.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { Gate, until } from "../../testing/signals.ts";
 

@@ -20,7 +20,7 @@ import type {
   SchedulePreviewInput,
   UpcomingFilter,
 } from "../../interface/schedules.ts";
-import { isObject } from "../../model/field-checks.ts";
+import { isObject } from "../../model/input/field-checks.ts";
 import { PREVIEW_COUNT } from "../../model/schedule.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";

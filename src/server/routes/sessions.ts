@@ -10,8 +10,8 @@ import {
   updateSession,
 } from "../../api/sessions.ts";
 import type { SessionChanges, SessionMessage, SessionPageInput } from "../../interface/sessions.ts";
-import { optionalNumber } from "../../model/field-checks.ts";
-import { parseMessageRequest } from "../../model/session-input.ts";
+import { optionalNumber } from "../../model/input/field-checks.ts";
+import { parseMessageRequest } from "../../model/input/session-input.ts";
 import { prefersStream } from "../accepts.ts";
 import { auditWrite } from "../middleware/audit.ts";
 import type { RouteParts } from "../routes.ts";

@@ -15,11 +15,11 @@ import {
 import type { TaskLogFilter } from "../../interface/task-logs.ts";
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
-import { BATCH_MAX } from "../../model/batch-input.ts";
-import { optionalChoice } from "../../model/choice-input.ts";
-import { isObject } from "../../model/field-checks.ts";
-import type { SubmitInput } from "../../model/submit-input.ts";
-import { DEPENDS_ON_MAX } from "../../model/task-input.ts";
+import { BATCH_MAX } from "../../model/input/batch-input.ts";
+import { optionalChoice } from "../../model/input/choice-input.ts";
+import { isObject } from "../../model/input/field-checks.ts";
+import type { SubmitInput } from "../../model/input/submit-input.ts";
+import { DEPENDS_ON_MAX } from "../../model/input/task-input.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";

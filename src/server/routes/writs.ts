@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { carryOutWrits } from "../../api/writs.ts";
 import type { WritInput } from "../../interface/writs.ts";
 import { RotaError } from "../../model/errors.ts";
-import { isObject } from "../../model/field-checks.ts";
+import { isObject } from "../../model/input/field-checks.ts";
 import { DEFAULT_AGENT } from "../../model/task.ts";
 import { prefersText } from "../accepts.ts";
 import type { RouteParts } from "../routes.ts";

@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EventType } from "../../model/event.ts";
-import { openOracle } from "../oracle.ts";
+import { openOracle } from "../oracle/open.ts";
 import type { StoredEvent } from "../storage.ts";
-import { SteppedClock } from "./clock.ts";
 import {
   anyCommand,
   type Command,
@@ -16,7 +15,8 @@ import {
   submit,
   TENANTS,
 } from "./commands.ts";
-import { countAll, lookAtRollups, totals } from "./rollups.ts";
+import { SteppedClock } from "./connection/clock.ts";
+import { countAll, lookAtRollups, totals } from "./log/rollups.ts";
 import { runCommand } from "./run-command.ts";
 import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";

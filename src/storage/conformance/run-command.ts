@@ -21,8 +21,8 @@ import {
   type SubmittedTask,
   TENANTS,
 } from "./commands.ts";
-import { countAll } from "./rollups.ts";
-import { newDefinition } from "./schedule-world.ts";
+import { countAll } from "./log/rollups.ts";
+import { newDefinition } from "./schedules/schedule-world.ts";
 import { batchId, byEnd, choose, comparableDelivery, comparableSession, type Side } from "./side.ts";
 import { customSpec, newTask, ROOMY_SHARES } from "./world.ts";
 

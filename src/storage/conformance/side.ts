@@ -11,9 +11,9 @@ import type {
   StoredEvent,
   StoredNotification,
 } from "../storage.ts";
-import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
-import { lookAtRollups } from "./rollups.ts";
+import type { SteppedClock } from "./connection/clock.ts";
+import { lookAtRollups } from "./log/rollups.ts";
 
 /** So few that critical tasks often find none free. */
 const SLOTS = { tasks: 2, main: 1 };

@@ -15,7 +15,7 @@ import type {
   StorageCapabilities,
   StoredEvent,
 } from "../storage.ts";
-import { SteppedClock } from "./clock.ts";
+import { SteppedClock } from "./connection/clock.ts";
 
 /** How a driver is opened for the suite. */
 export interface StorageHarness {

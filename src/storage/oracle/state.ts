@@ -37,9 +37,9 @@ import type {
   TenantRecord,
   WebhookSecretRecord,
 } from "../storage.ts";
-import { refreshReceiver } from "./receivers.ts";
-import type { OracleRollup } from "./rollups.ts";
-import { endRun } from "./runs.ts";
+import { refreshReceiver } from "./log/receivers.ts";
+import type { OracleRollup } from "./log/rollups.ts";
+import { endRun } from "./schedules/runs.ts";
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 

@@ -1,4 +1,4 @@
-import type { SubmitInput } from "../../../src/model/submit-input.ts";
+import type { SubmitInput } from "../../../src/model/input/submit-input.ts";
 import { WORKERS } from "../settings.ts";
 import { User } from "./user.ts";
 

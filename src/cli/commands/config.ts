@@ -1,0 +1,64 @@
+import { Command } from "commander";
+import { describeConfig } from "../../config/described-config.ts";
+import type { LoadedConfig } from "../../config/load.ts";
+import { rotaOptions } from "../../config/rota-options.ts";
+import { RotaError } from "../../model/errors.ts";
+import { type ConfigFlags, configSource, withConfigFlags } from "../flags/config-flags.ts";
+import { oneLine } from "../terminal/display-text.ts";
+import { lineWidth, note, print, printJson } from "../terminal/print.ts";
+import { tableLines } from "../views/table.ts";
+
+/** `rota config`: what a server would be configured with. It talks to files, not to a server. */
+export function configCommand(): Command {
+  return new Command("config")
+    .description("Check or show the configuration of this directory.")
+    .addCommand(withConfigFlags(new Command("check").description("Say whether it is right.")).action(check))
+    .addCommand(
+      withConfigFlags(
+        new Command("show").description("List every option, its value and where that comes from."),
+      )
+        .option("--json", "answer in JSON")
+        .action(show),
+    );
+}
+
+async function check(flags: ConfigFlags): Promise<void> {
+  const { checkOptions } = await import("../../rota.ts");
+  const loaded = load(flags, (read) => checkOptions(rotaOptions(read)));
+  if (loaded === null) return;
+  const { file } = loaded;
+  print(`The configuration is right (${file.found ? file.name : "there is no file, and none is needed"}).`);
+}
+
+function show({ json = false, ...flags }: ConfigFlags & { readonly json?: boolean }): void {
+  const loaded = load(flags);
+  if (loaded === null) return;
+  const options = describeConfig(loaded);
+  if (json) {
+    printJson({ options, count: options.length });
+    return;
+  }
+  const rows = options.map(({ option, value, from }) => [option, oneLine(shownValue(value)), oneLine(from)]);
+  const columns = [{ title: "OPTION" }, { title: "VALUE", shrinksTo: 20 }, { title: "FROM", shrinksTo: 10 }];
+  for (const line of tableLines(columns, rows, { width: lineWidth() })) print(line);
+}
+
+function shownValue(value: unknown): string {
+  if (value === null) return "-";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Null, after saying why, when it cannot be used or is refused by `check`. */
+function load(flags: ConfigFlags, check: (loaded: LoadedConfig) => void = () => {}): LoadedConfig | null {
+  try {
+    const loaded = configSource(flags).load();
+    for (const hint of loaded.hints) note(hint);
+    check(loaded);
+    return loaded;
+  } catch (error) {
+    if (!(error instanceof RotaError)) throw error;
+    note(error.message);
+    process.exitCode = 1;
+    return null;
+  }
+}

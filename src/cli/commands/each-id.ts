@@ -1,0 +1,24 @@
+import type { ServerFlags } from "../flags/server-options.ts";
+import { printJson } from "../terminal/print.ts";
+import { reportError } from "../terminal/report-error.ts";
+
+/**
+ * Does the same with each of several, all of them, whatever happens to one: what cannot be done is said, and the first
+ * such decides how the command ends.
+ */
+export async function forEachId<Answer>(
+  ids: readonly string[],
+  { json = false }: ServerFlags,
+  { act, say }: { readonly act: (id: string) => Promise<Answer>; readonly say: (answer: Answer) => void },
+): Promise<void> {
+  for (const id of ids) {
+    try {
+      const answer = await act(id);
+      if (json) printJson(answer);
+      else say(answer);
+    } catch (error) {
+      const code = reportError(error, { json, ...(ids.length > 1 ? { about: id } : {}) });
+      process.exitCode ??= code;
+    }
+  }
+}

@@ -1,0 +1,13 @@
+import { isRunByNpm } from "../../config/process-environment.ts";
+import { parseStorageUrl } from "../../model/storage-url.ts";
+
+/** How to make the first key of a storage, to paste. The password that its URL may hold is not repeated. */
+export function howToMakeKey(storage: string): string {
+  const url = parseStorageUrl(storage);
+  if (url?.driver === "sqlite" && url.path === ":memory:") {
+    return "what is kept in memory has none when it starts, so choose another storage with --storage, like sqlite:rota.db";
+  }
+  const rota = isRunByNpm() ? "npm run --silent rota --" : "rota";
+  const shown = url?.driver === "sqlite" ? storage : "postgres://…";
+  return `make one with\n  ${rota} keys create --role admin --name me --storage ${shown}`;
+}

@@ -1,0 +1,59 @@
+import { Command } from "commander";
+import type { LaneInput } from "../../interface/lanes.ts";
+import { numberFlag } from "../flags/flag-values.ts";
+import { given } from "../flags/given.ts";
+import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
+import { lineWidth, print, printJson } from "../terminal/print.ts";
+import { lanesTable } from "../views/lanes-table.ts";
+
+interface LaneFlags extends ServerFlags {
+  readonly concurrency: string;
+  readonly total?: string;
+}
+
+/** `rota lanes`: how much of what runs at once. */
+export function lanesCommand(): Command {
+  return new Command("lanes")
+    .description("List lanes, set the concurrency of one, or cancel its waiting tasks.")
+    .addCommand(listCommand(), { isDefault: true })
+    .addCommand(putCommand())
+    .addCommand(clearCommand());
+}
+
+function listCommand(): Command {
+  const command = new Command("list").description("List all lanes, with how much runs and waits in each.");
+  return withServerOptions(command).action(async (flags: ServerFlags) => {
+    const list = await openClient(flags).lanes.list();
+    if (flags.json) printJson(list);
+    else for (const line of lanesTable(list.lanes, { width: lineWidth() })) print(line);
+  });
+}
+
+function putCommand(): Command {
+  const command = new Command("put")
+    .description("Say how much of a lane runs at once, on all nodes; makes it if there is none.")
+    .argument("<name>", "the lane's name")
+    .requiredOption("--concurrency <number>", "how many of its tasks each process runs at once")
+    .option("--total <number>", "how many run at once over all nodes (default: no bound)");
+  return withServerOptions(command).action(async (name: string, flags: LaneFlags) => {
+    const { concurrency, total } = flags;
+    const input = given({
+      concurrency: numberFlag(concurrency),
+      total: total === undefined ? undefined : numberFlag(total),
+    });
+    const lane = await openClient(flags).lanes.put(name, input as LaneInput);
+    if (flags.json) printJson(lane);
+    else for (const line of lanesTable([lane], { width: lineWidth() })) print(line);
+  });
+}
+
+function clearCommand(): Command {
+  const command = new Command("clear")
+    .description("Cancel all that waits in a lane; what runs goes on.")
+    .argument("<name>", "the lane's name");
+  return withServerOptions(command).action(async (name: string, flags: ServerFlags) => {
+    const cleared = await openClient(flags).lanes.clear(name);
+    if (flags.json) printJson(cleared);
+    else print(`${cleared.cancelled} cancelled`);
+  });
+}

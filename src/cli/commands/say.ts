@@ -1,0 +1,71 @@
+import { Command } from "commander";
+import type { CallOptions, RotaClient, SessionMessage } from "../../client/index.ts";
+import { given } from "../flags/given.ts";
+import { namingFlags } from "../flags/naming-flags.ts";
+import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
+import { note, print, printJson } from "../terminal/print.ts";
+import { printStopped } from "../views/stopped-lines.ts";
+import { submitAndWait } from "./submit-and-wait.ts";
+
+interface SayFlags extends ServerFlags {
+  readonly agent?: string;
+  readonly lane?: string;
+  readonly mode?: string;
+  readonly wait?: string | true;
+}
+
+/** The flags of fields that have another name. */
+const FIELD_FLAGS = { agentId: "--agent", key: "<key>", message: "<text>" };
+
+/** `rota say KEY TEXT`: says something in a session, and waits for the answer if asked to. */
+export function sayCommand(): Command {
+  const command = new Command("say")
+    .description("Send a message to a session, a conversation with any key as its name.")
+    .argument("<key>", "the session: any text of up to 256 characters, like user:42")
+    .argument("<text...>", "what is said; /stop and /stopall end what runs")
+    .option("--agent <id>", "who is told (default: whoever was last, else index)")
+    .option("--lane <name>", "the pool of concurrency it runs in")
+    .option("--mode <mode>", "queue, followup, or interrupt to take the place of what runs and waits")
+    .option("--wait [seconds]", "wait for the answer, at most so long");
+  return withServerOptions(command).action(say);
+}
+
+async function say(key: string, words: readonly string[], flags: SayFlags): Promise<void> {
+  const { agent: agentId, lane, mode, wait } = flags;
+  // What is wrong with a value the server says, in its own words.
+  const input = given({ message: words.join(" "), agentId, lane, mode }) as SessionMessage;
+  const rota = openClient(flags);
+  const send = (options: CallOptions = {}) => sendMessage(rota, { key, input, options, flags });
+  try {
+    if (wait === undefined) await send();
+    else await submitAndWait(rota, send, { wait, json: flags.json === true });
+  } catch (error) {
+    throw namingFlags(error, FIELD_FLAGS);
+  }
+}
+
+/** The task that a message became; null, after saying what ended, of a stop word. */
+async function sendMessage(
+  rota: RotaClient,
+  params: {
+    readonly key: string;
+    readonly input: SessionMessage;
+    readonly options: CallOptions;
+    readonly flags: SayFlags;
+  },
+): Promise<{ readonly taskId: string } | null> {
+  const { key, input, options, flags } = params;
+  const sent = await rota.sessions.send(key, input, options);
+  if (sent.taskId === undefined) {
+    printStopped(sent, flags);
+    return null;
+  }
+  if (flags.wait !== undefined) return sent;
+  if (flags.json) printJson(sent);
+  // The id alone, so that a script can keep it.
+  else print(sent.taskId);
+  if (!flags.json && process.stdout.isTTY) {
+    note(`It is ${sent.merged ? "added to what was said before, and " : ""}${sent.state}.`);
+  }
+  return sent;
+}

@@ -1,0 +1,62 @@
+import { Command } from "commander";
+import type { NewScheduleInput } from "../../client/index.ts";
+import { namingFlags } from "../flags/naming-flags.ts";
+import {
+  SCHEDULE_FIELD_FLAGS,
+  type ScheduleFlags,
+  scheduleFields,
+  withScheduleOptions,
+} from "../flags/schedule-flags.ts";
+import { scheduleOrder } from "../flags/schedule-order.ts";
+import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
+import { note, print, printJson } from "../terminal/print.ts";
+import { listingForms } from "../views/listing-forms.ts";
+import { scheduleLine } from "../views/schedule-text.ts";
+
+interface NewScheduleFlags extends ServerFlags, ScheduleFlags {
+  readonly paused?: boolean;
+}
+
+/** `rota schedule "WHEN: MESSAGE"`: has an agent told something at a time, or again and again. */
+export function scheduleCommand(): Command {
+  const command = new Command("schedule")
+    .description("Send a message to an agent at a time, or repeatedly.")
+    .argument("<text...>", 'when, and what the agent is told: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
+  const withOptions = withScheduleOptions(command, { isNew: true }).option(
+    "--paused",
+    "it begins only when it is resumed",
+  );
+  return withServerOptions(withOptions).addHelpText("after", EXAMPLES).action(schedule);
+}
+
+const EXAMPLES = `
+Examples:
+  rota schedule "every monday at 09:00: summarise the week" --agent research
+  rota schedule "in 30 minutes: look whether the deploy stayed green"
+  rota schedule "0 9 * * 1-5" "say good morning" --tz Europe/Berlin
+  rota schedule "every day at 7:00" --instruction "sum up the night" --max-runs 30 --pause-after-failures 3
+"rota schedules preview WHEN" shows what would be understood, without making anything.`;
+
+/** With an instruction or a payload, the words say only when. */
+function orderOf(words: readonly string[], { instruction, payload }: NewScheduleFlags) {
+  if (instruction !== undefined || payload !== undefined) return { schedule: words.join(" ") };
+  const { phrase, message } = scheduleOrder(words);
+  return { schedule: phrase, message };
+}
+
+async function schedule(words: readonly string[], flags: NewScheduleFlags): Promise<void> {
+  const input = {
+    ...orderOf(words, flags),
+    ...scheduleFields(flags),
+    ...(flags.paused ? { enabled: false } : {}),
+  };
+  const created = await openClient(flags)
+    .schedules.create(input as NewScheduleInput)
+    .catch((error) => {
+      throw flags.json ? error : listingForms(namingFlags(error, SCHEDULE_FIELD_FLAGS));
+    });
+  if (flags.json) return printJson(created);
+  const { scheduled_task: made, normalized } = created;
+  print(scheduleLine({ ...made, schedule_phrase: normalized }, Date.now()));
+  if (process.stdout.isTTY) note(`See it with "rota schedules show ${made.id}".`);
+}

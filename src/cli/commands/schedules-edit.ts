@@ -1,0 +1,84 @@
+import { Command } from "commander";
+import type { ScheduleChanges } from "../../client/index.ts";
+import { namingFlags } from "../flags/naming-flags.ts";
+import {
+  SCHEDULE_FIELD_FLAGS,
+  type ScheduleFlags,
+  scheduleFields,
+  withScheduleOptions,
+} from "../flags/schedule-flags.ts";
+import { serialId } from "../flags/serial-id.ts";
+import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
+import { UsageError } from "../terminal/usage-error.ts";
+import { listingForms } from "../views/listing-forms.ts";
+import { printSchedule } from "./schedules-show.ts";
+
+interface EditFlags extends ServerFlags, ScheduleFlags {
+  readonly schedule?: string;
+  readonly message?: string;
+  readonly unset?: readonly string[];
+}
+
+/** `rota schedules edit ID`: another time, another message, or anything else of it. */
+export function editCommand(): Command {
+  const command = new Command("edit")
+    .alias("update")
+    .description("Change a schedule; what is not named stays.")
+    .argument("<id>", "the schedule's number")
+    .option("--schedule <when>", "when it is due, from now on")
+    .option("--message <text>", "what the agent is told");
+  const withOptions = withScheduleOptions(command, { isNew: false })
+    .option("--no-delete-after-run", "it stays after it has succeeded")
+    .option("--unset <fields...>", `take away: ${Object.keys(UNSETTABLE).join(", ")}`);
+  return withServerOptions(withOptions).action(edit);
+}
+
+/** What a schedule can do without, by the names of the flags. */
+const UNSETTABLE: Readonly<Record<string, string>> = {
+  name: "name",
+  session: "session_key",
+  conversation: "conversation_id",
+  "useful-for": "useful_for",
+  timeout: "timeout",
+  lane: "lane",
+  priority: "priority",
+  metadata: "metadata",
+  callback: "callback_url",
+  "max-runs": "max_runs",
+  until: "until",
+  "pause-after-failures": "pause_after_failures",
+};
+
+/** Who is told to set it to false should know how. */
+const FIELD_FLAGS = { ...SCHEDULE_FIELD_FLAGS, delete_after_run: "--no-delete-after-run" };
+
+async function edit(id: string, flags: EditFlags): Promise<void> {
+  const changes = changesOf(flags);
+  if (Object.keys(changes).length === 0) {
+    throw new UsageError(
+      `say what to change, as in rota schedules edit ${id} --schedule "every tue at 10:00"`,
+    );
+  }
+  const rota = openClient(flags);
+  const changed = await rota.schedules
+    .update(serialId("schedule", id), changes as ScheduleChanges)
+    .catch((error) => {
+      throw flags.json ? error : listingForms(namingFlags(error, FIELD_FLAGS));
+    });
+  await printSchedule(rota, changed, flags);
+}
+
+function changesOf({ schedule, message, unset = [], ...flags }: EditFlags): Record<string, unknown> {
+  return {
+    ...Object.fromEntries(unset.map((name) => [unsettable(name), null])),
+    ...(schedule === undefined ? {} : { schedule }),
+    ...(message === undefined ? {} : { message }),
+    ...scheduleFields(flags),
+  };
+}
+
+function unsettable(name: string): string {
+  const field = UNSETTABLE[name] ?? Object.values(UNSETTABLE).find((known) => known === name);
+  if (field !== undefined) return field;
+  throw new UsageError(`--unset takes ${Object.keys(UNSETTABLE).join(", ")}, not ${name}`);
+}

@@ -1,0 +1,130 @@
+import { Command } from "commander";
+import { processEnvironment } from "../../config/process-environment.ts";
+import { rotaOptions } from "../../config/rota-options.ts";
+import type { Rota } from "../../interface/rota.ts";
+import type { Log } from "../../model/log.ts";
+import { shownStorageUrl } from "../../model/storage-url.ts";
+import { createRota } from "../../rota.ts";
+import { checkAddress, type ListenOptions, listen, type RunningServer } from "../../server/listen.ts";
+import { DashboardSource } from "../dashboard/dashboard-source.ts";
+import { type ConfigFlags, configSource, withConfigFlags } from "../flags/config-flags.ts";
+import { createLog } from "../terminal/log.ts";
+import { signalExitCode, stopSignal } from "../terminal/stop-signal.ts";
+import { howToMakeKey } from "./first-key.ts";
+import { watchConfig } from "./watch-config.ts";
+
+/** `rota serve`: the scheduler and its HTTP server, until a signal ends them. */
+export function serveCommand(): Command {
+  return withConfigFlags(
+    new Command("serve").description("Run the scheduler and its HTTP server until SIGTERM or Ctrl-C."),
+  ).action(serve);
+}
+
+/** What a stop may take beyond the grace of running work. */
+const STOP_SEC = 20;
+
+async function serve(flags: ConfigFlags): Promise<void> {
+  // It reloads the configuration, once there is something to reload; until then it must not end the process.
+  process.on("SIGHUP", () => {});
+  const source = configSource(flags);
+  const loaded = source.load();
+  const { config } = loaded;
+  const log = createLog(config.log);
+  for (const hint of loaded.hints) log.warn({}, hint);
+
+  process.on("SIGUSR1", () =>
+    log.info({}, "SIGUSR1 does nothing here; SIGHUP reads the configuration again"),
+  );
+  const signalled = stopSignal();
+  await checkAddress(config.server);
+  const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
+  let current: () => object = () => config;
+  const dashboard = config.ui.enabled
+    ? new DashboardSource({ basePath: config.server.basePath, environment: processEnvironment(), log })
+    : undefined;
+  const server = await startUnlessStopped(
+    rota,
+    {
+      ...config.server,
+      config: () => current(),
+      ...(dashboard === undefined ? {} : { dashboard }),
+      howToMakeKey: howToMakeKey(config.storage),
+      log,
+    },
+    signalled,
+  );
+  const watch = watchConfig({ source, rota, config, log });
+  current = () => watch.config;
+  const place = dashboard === undefined ? "" : `, dashboard at ${server.url}${config.server.basePath}/ui/`;
+  process.stdout.write(
+    `Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})${place}\n`,
+  );
+  // Only now: nothing of it may delay the start.
+  void dashboard?.open();
+
+  const signal = await signalled;
+  log.info({ signal }, signal === "SIGINT" ? "stopping; Ctrl-C again ends it at once" : "stopping");
+  watch.stop();
+  dashboard?.stop();
+  endInTime(watch.config.shutdownGraceSec, log);
+  await rota.drain();
+  await server.close();
+  await rota.stop();
+  log.info({}, "stopped");
+  // An executor that ignored its signal may still hold a connection, and with it the process.
+  process.exit(0);
+}
+
+/** A database may take long to answer: until it does nothing has begun that would have to end in order. */
+async function unlessStopped<T>(opening: Promise<T>, signalled: Promise<NodeJS.Signals>): Promise<T> {
+  let opened = false;
+  void signalled.then((signal) => {
+    if (!opened) process.exit(signalExitCode(signal));
+  });
+  const result = await opening;
+  opened = true;
+  return result;
+}
+
+/** The same for a database that went away after it was opened: what waits for it stops waiting. */
+async function startUnlessStopped(
+  rota: Rota,
+  params: Omit<ListenOptions, "rota">,
+  signalled: Promise<NodeJS.Signals>,
+): Promise<RunningServer> {
+  let stoppedBy: NodeJS.Signals | undefined;
+  void signalled.then((signal) => {
+    stoppedBy = signal;
+    void rota.drain();
+  });
+  try {
+    return await start(rota, params);
+  } catch (error) {
+    if (stoppedBy !== undefined) process.exit(signalExitCode(stoppedBy));
+    throw error;
+  }
+}
+
+/** A storage that hangs must not keep the process: what it could not write down is put back by the next start. */
+function endInTime(graceSec: number, log: Log): void {
+  const limitSec = graceSec + STOP_SEC;
+  const end = () => {
+    log.error({ limitSec }, "could not stop in time; what ran is put back by another start");
+    process.exit(1);
+  };
+  setTimeout(end, limitSec * 1_000).unref();
+}
+
+/** Listens before anything runs: if the port is taken, no work has been started that would have to be interrupted. */
+async function start(rota: Rota, params: Omit<ListenOptions, "rota">): Promise<RunningServer> {
+  let server: RunningServer | undefined;
+  try {
+    server = await listen({ rota, ...params });
+    await rota.start();
+    return server;
+  } catch (error) {
+    await server?.close();
+    await rota.stop({ graceMs: 0 });
+    throw error;
+  }
+}

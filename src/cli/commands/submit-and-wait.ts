@@ -1,0 +1,83 @@
+import type { CallOptions, RotaClient } from "../../client/index.ts";
+import type { RotaEvent } from "../../model/event.ts";
+import type { Task } from "../../model/task.ts";
+import { isTerminal } from "../../model/task-state.ts";
+import { secondsFlag } from "../flags/flag-values.ts";
+import { oneLine } from "../terminal/display-text.ts";
+import { type Interruption, interruption } from "../terminal/interruption.ts";
+import { note, print, printJson } from "../terminal/print.ts";
+import { eventText } from "../views/event-line.ts";
+import { jsonText } from "../views/task-sheet.ts";
+
+export interface WaitParams {
+  /** At most so long; true: as long as it takes. */
+  readonly wait: string | true;
+  readonly json: boolean;
+}
+
+/**
+ * Hands in something and stays until what became of it has ended: progress on stderr, the result on stdout, the outcome
+ * as exit code. `submit` answers null when there is nothing to wait for.
+ */
+export async function submitAndWait(
+  rota: RotaClient,
+  submit: (
+    options: CallOptions,
+  ) => Promise<{ readonly taskId: string; readonly warnings?: readonly string[] } | null>,
+  { wait, json }: WaitParams,
+): Promise<void> {
+  const timeoutMs = wait === true ? {} : { timeoutMs: secondsFlag("--wait", wait) * 1_000 };
+  const interrupted = interruption();
+  const over = new AbortController();
+  const events = rota.events({ signal: AbortSignal.any([interrupted.signal, over.signal]) });
+  let taskId: string | undefined;
+  try {
+    // What happens right after the submit is to be seen too.
+    await events.ready;
+    const submitted = await submit({ signal: interrupted.signal });
+    if (submitted === null) return;
+    taskId = submitted.taskId;
+    note(`Submitted ${taskId}.`);
+    for (const warning of submitted.warnings ?? []) note(`warning: ${warning}`);
+    void tellProgress(events, taskId);
+    const task = await rota.tasks.wait(taskId, { signal: interrupted.signal, ...timeoutMs });
+    if (json) printJson(task);
+    else printEnd(task);
+    if (task.state !== "done") process.exitCode = 1;
+  } catch (error) {
+    process.exitCode = codeForLeaving(error, interrupted);
+    if (taskId === undefined) note("Interrupted: the task may have been submitted, or not.");
+    else note(`The task goes on: "rota task ${taskId}" shows it, "rota cancel ${taskId}" ends it.`);
+  } finally {
+    over.abort();
+  }
+}
+
+/** What to end with when it is not the task that ended. Throws what is neither impatience nor an interruption. */
+function codeForLeaving(error: unknown, interrupted: Interruption): number {
+  if (interrupted.signal.aborted) return interrupted.exitCode();
+  if (error instanceof DOMException && error.name === "TimeoutError") return 5;
+  throw error;
+}
+
+/** That the end of a task is waited for does not depend on this: an event stream that fails is not worth a word. */
+async function tellProgress(events: AsyncIterable<RotaEvent>, taskId: string): Promise<void> {
+  try {
+    for await (const event of events) {
+      // The answer to the wait says how it ended.
+      const isProgress = event.type !== "task.created" && !isTerminal(event.state);
+      if (event.taskId === taskId && isProgress) note(eventText(event));
+    }
+  } catch {
+    // Nor does anybody miss what follows.
+  }
+}
+
+function printEnd({ state, result, error }: Task): void {
+  if (state !== "done") {
+    const ended = state === "failed" ? "failed" : `was ${state}`;
+    note(`error: the task ${ended}${error === undefined ? "" : `: ${oneLine(error)}`}`);
+  }
+  const text = jsonText(result);
+  if (text !== undefined) print(text);
+}

@@ -1,0 +1,165 @@
+import { Command } from "commander";
+import type {
+  RotatedWebhookSecret,
+  Tenant,
+  TenantChanges,
+  TenantInput,
+  TenantLimitsInput,
+} from "../../interface/tenants.ts";
+import { numberFlag } from "../flags/flag-values.ts";
+import { given } from "../flags/given.ts";
+import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
+import { lineWidth, note, print, printJson } from "../terminal/print.ts";
+import { tenantSheet, tenantsTable } from "../views/tenants-table.ts";
+import { shownMoment } from "../views/times.ts";
+import { forEachId } from "./each-id.ts";
+
+interface TenantFlags extends ServerFlags {
+  readonly name?: string;
+  readonly maxQueued?: string;
+  readonly maxInflight?: string;
+  readonly maxSchedules?: string;
+  readonly maxSessions?: string;
+  readonly maxStreams?: string;
+  readonly maxAgents?: string;
+  readonly maxStoredBytes?: string;
+}
+
+/** `rota tenants`: whose work it is. */
+export function tenantsCommand(): Command {
+  return new Command("tenants")
+    .description(
+      "List tenants, or show, create, change, disable, enable and delete them, or rotate their webhook secrets.",
+    )
+    .addCommand(listCommand(), { isDefault: true })
+    .addCommand(getCommand())
+    .addCommand(createCommand())
+    .addCommand(updateCommand())
+    .addCommand(switchCommand("disable", "Stop starting tasks and firing schedules of tenants."))
+    .addCommand(switchCommand("enable", "Resume the work of disabled tenants."))
+    .addCommand(deleteCommand())
+    .addCommand(rotateSecretCommand());
+}
+
+function listCommand(): Command {
+  const command = new Command("list").description("List all tenants.");
+  return withServerOptions(command).action(async (flags: ServerFlags) => {
+    const list = await openClient(flags).tenants.list();
+    if (flags.json) printJson(list);
+    else for (const line of tenantsTable(list.tenants, { width: lineWidth() })) print(line);
+  });
+}
+
+function getCommand(): Command {
+  const command = new Command("get")
+    .alias("show")
+    .description("Show one tenant.")
+    .argument("<id>", "the tenant's id");
+  return withServerOptions(command).action(async (id: string, flags: ServerFlags) =>
+    show(await openClient(flags).tenants.get(id), flags),
+  );
+}
+
+function createCommand(): Command {
+  const command = new Command("create")
+    .description("Create a tenant; make a key for it with rota keys create --tenant.")
+    .argument("<name>", "what it is called");
+  return withServerOptions(withLimitOptions(command)).action(async (name: string, flags: TenantFlags) => {
+    const input = { name, ...limits(flags) } as TenantInput;
+    show(await openClient(flags).tenants.create(input), flags);
+  });
+}
+
+function updateCommand(): Command {
+  const command = new Command("update")
+    .description("Change the given fields of a tenant.")
+    .argument("<id>", "the tenant's id")
+    .option("--name <name>", "what it is called");
+  return withServerOptions(withLimitOptions(command)).action(async (id: string, flags: TenantFlags) => {
+    const changes: TenantChanges = { ...given({ name: flags.name }), ...limits(flags) };
+    show(await openClient(flags).tenants.update(id, changes), flags);
+  });
+}
+
+function switchCommand(name: "disable" | "enable", description: string): Command {
+  const command = new Command(name).description(description).argument("<id...>", "ids of tenants");
+  return withServerOptions(command).action(async (ids: string[], flags: ServerFlags) => {
+    const { tenants } = openClient(flags);
+    await forEachId(ids, flags, {
+      act: (id) => tenants[name](id),
+      say: ({ id }) => print(`${id} ${name}d`),
+    });
+  });
+}
+
+function deleteCommand(): Command {
+  const command = new Command("delete")
+    .description("Delete tenants with everything they own.")
+    .argument("<id...>", "ids of tenants");
+  return withServerOptions(command).action(async (ids: string[], flags: ServerFlags) => {
+    const { tenants } = openClient(flags);
+    await forEachId(ids, flags, {
+      act: async (id) => ({ id, ...(await tenants.delete(id)) }),
+      say: ({ id }) => print(`${id} deleted`),
+    });
+  });
+}
+
+function rotateSecretCommand(): Command {
+  const command = new Command("rotate-secret")
+    .description("Create a new secret that signs a tenant's webhooks. It is shown only this once.")
+    .argument("<id>", "the tenant's id");
+  return withServerOptions(command).action(async (id: string, flags: ServerFlags) => {
+    const rotated = await openClient(flags).tenants.rotateWebhookSecret(id);
+    if (flags.json) printJson(rotated);
+    else printSecret(rotated);
+  });
+}
+
+function printSecret({ secret, previousUntil }: RotatedWebhookSecret): void {
+  print(secret);
+  const previous =
+    previousUntil === null
+      ? ""
+      : ` The previous secret signs as well until ${shownMoment(previousUntil, Date.now())}.`;
+  note(
+    `Store the secret now: it is shown only this once. Configure it in every receiver of the tenant's webhooks.${previous}`,
+  );
+}
+
+function withLimitOptions(command: Command): Command {
+  return command
+    .option("--max-queued <number>", 'how many of its tasks may wait, or "none"')
+    .option("--max-inflight <number>", 'how many of its tasks run at once, or "none"')
+    .option("--max-schedules <number>", 'how many schedules it may have, or "none" for the default, 1000')
+    .option(
+      "--max-sessions <number>",
+      'how many sessions with settings it may have, or "none" for the default, 10000',
+    )
+    .option("--max-streams <number>", 'how many streams it may have open on each node, or "none"')
+    .option("--max-agents <number>", 'how many agents it may store, or "none" for the default, 1000')
+    .option("--max-stored-bytes <number>", 'how many bytes its tasks may take, or "none"');
+}
+
+function limits(flags: TenantFlags): object {
+  const { maxQueued, maxInflight, maxSchedules, maxSessions, maxStreams, maxAgents, maxStoredBytes } = flags;
+  const said = given({
+    maxQueued,
+    maxInflight,
+    maxSchedules,
+    maxSessions,
+    maxStreams,
+    maxAgents,
+    maxStoredBytes,
+  });
+  const values = Object.entries(said).map(([name, text]) => [
+    name,
+    text === "none" ? null : numberFlag(text),
+  ]);
+  return values.length === 0 ? {} : { limits: Object.fromEntries(values) as TenantLimitsInput };
+}
+
+function show(tenant: Tenant, { json }: ServerFlags): void {
+  if (json) printJson(tenant);
+  else for (const line of tenantSheet(tenant)) print(line);
+}

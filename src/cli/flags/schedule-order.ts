@@ -1,0 +1,25 @@
+import { type CreateWrit, parseWrit } from "../../schedules/writ.ts";
+import { UsageError } from "../terminal/usage-error.ts";
+
+/** What the words behind `rota schedule` ask for. */
+export type ScheduleOrder = Pick<CreateWrit, "phrase" | "message">;
+
+/**
+ * Tells phrase and message apart, as in what an agent writes: `every monday at 09:00: summarise the week`, quoted as a whole
+ * or not at all; or two arguments. Throws a UsageError.
+ */
+export function scheduleOrder(words: readonly string[]): ScheduleOrder {
+  const [first = "", second = ""] = words;
+  const writ = parseWrit(`/schedule ${words.join(" ")}`);
+  if (writ.kind === "list") throw new UsageError("this makes schedules: rota schedules lists them");
+  if (writ.kind !== "create" && writ.kind !== "invalid") {
+    throw new UsageError(
+      `this makes schedules: to ${writ.kind} one, write rota schedules ${writ.kind} ${writ.id}`,
+    );
+  }
+  // Two arguments are meant as they are, unless a colon shows that they are the halves of a text without quotes.
+  if (words.length === 2 && !/:(?!\S)/.test(first)) return { phrase: first, message: second };
+  if (writ.kind === "create") return { phrase: writ.phrase, message: writ.message };
+  const hint = /:\s*$/.test(writ.text) ? "" : "; or write them as two arguments";
+  throw new UsageError(writ.reason + hint);
+}

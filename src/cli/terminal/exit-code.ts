@@ -1,0 +1,29 @@
+import { ConnectionError } from "../../client/index.ts";
+import { RotaError } from "../../model/errors.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** What the exit codes of all commands mean, as `rota --help` and docs/cli.md say it. */
+export const EXIT_CODES = {
+  0: "It worked; with --wait, the task is done.",
+  1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or not with this configuration.",
+  2: "The command or what it was given is wrong, or the server refused it.",
+  3: "There is no such task, session, schedule, run, lane, agent, delivery, tenant or key.",
+  4: "The server cannot be reached, or cannot do it now.",
+  5: "The task had not ended when the time for --wait was up.",
+  70: "A fault of Rota's own. Please report it.",
+  130: "Ended by Ctrl-C.",
+  143: "Ended by SIGTERM.",
+} as const;
+
+export type ExitCode = keyof typeof EXIT_CODES;
+
+/** The code a command ends with after an error. */
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof UsageError) return 2;
+  if (error instanceof ConnectionError) return 4;
+  if (!(error instanceof RotaError)) return 70;
+  // A task that finds no room is kept as rejected.
+  if (error.code === "queue_full") return 1;
+  if (error.code === "not_found") return 3;
+  return error.retryable || error.status >= 500 ? 4 : 2;
+}

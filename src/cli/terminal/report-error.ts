@@ -1,0 +1,47 @@
+import { CommanderError } from "commander";
+import { ConnectionError } from "../../client/index.ts";
+import { RotaError } from "../../model/errors.ts";
+import { oneLine, safeJson } from "./display-text.ts";
+import { type ExitCode, exitCodeOf } from "./exit-code.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface ReportOptions {
+  readonly json?: boolean;
+  /** What it was about, when several were asked for. */
+  readonly about?: string;
+}
+
+/** Says on stderr what went wrong, in a sentence or with `--json` as JSON, and which code to exit with. */
+export function reportError(error: unknown, { json = false, about }: ReportOptions = {}): ExitCode {
+  // Commander has said by itself what is wrong; asked for help or the version it "fails" with 0.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  const subject = about === undefined ? "" : `${oneLine(about)}: `;
+  process.stderr.write(
+    json ? `${safeJson(JSON.stringify(toJson(error)))}\n` : `error: ${subject}${sentenceOf(error)}\n`,
+  );
+  return exitCodeOf(error);
+}
+
+function sentenceOf(error: unknown): string {
+  if (error instanceof ConnectionError && error.status === undefined && !error.mayHaveHappened) {
+    return `${error.message}\nIs it running? Start it with "rota serve", or say where it is with --url or ROTA_URL.`;
+  }
+  if (error instanceof RotaError && error.code === "unauthorized") {
+    return `${error.message}; give it with --key or ROTA_KEY`;
+  }
+  if (isExpected(error)) return error.message;
+  // Anything else is a fault of ours, and whoever looks for it needs to know where it came from.
+  return `${error instanceof Error ? error.stack : String(error)}`;
+}
+
+/** The server's own answer when there was one, else what stands in its place. */
+function toJson(error: unknown): object {
+  if (error instanceof RotaError) return error.toJSON();
+  const code =
+    error instanceof ConnectionError ? "unreachable" : isExpected(error) ? "usage" : "internal_error";
+  return { code, error: error instanceof Error ? error.message : String(error) };
+}
+
+function isExpected(error: unknown): error is Error {
+  return error instanceof RotaError || error instanceof ConnectionError || error instanceof UsageError;
+}

@@ -1,0 +1,38 @@
+import { styleText } from "node:util";
+import type { DeliveryStatus } from "../../model/delivery.ts";
+import type { RunStatus, ScheduleStatus } from "../../model/schedule.ts";
+import type { TaskState } from "../../model/task-state.ts";
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Styled where a terminal shows it; in a pipe, or with NO_COLOR, as it is. */
+export function styled(style: Style, text: string): string {
+  return styleText(style, text);
+}
+
+/** Whatever something of ours is in. */
+export type State = TaskState | DeliveryStatus | ScheduleStatus | RunStatus;
+
+const STATE_STYLES: Readonly<Record<State, Style>> = {
+  waiting_dependency: "dim",
+  delayed: "dim",
+  queued: "yellow",
+  assigned: "cyan",
+  running: "cyan",
+  done: "green",
+  failed: "red",
+  cancelled: "gray",
+  rejected: "magenta",
+  pending: "yellow",
+  delivered: "green",
+  active: "green",
+  paused: "yellow",
+  completed: "gray",
+  succeeded: "green",
+  skipped: "gray",
+  missed: "magenta",
+};
+
+export function styledState(state: State): string {
+  return styled(STATE_STYLES[state] ?? "reset", state);
+}

@@ -1,0 +1,18 @@
+import type { DoctorProgress, DoctorReport } from "../../interface/doctor.ts";
+import { displayWidth, oneLine, pad } from "../terminal/display-text.ts";
+import { styled } from "../terminal/style.ts";
+
+/** What an examination found, for people: a line for each check, and what is wrong below it. */
+export function doctorLines({ checks }: DoctorReport): string[] {
+  const width = Math.max(0, ...checks.map(({ name }) => displayWidth(name)));
+  return checks.flatMap(({ name, ok, summary, findings }) => [
+    `${ok ? styled("green", "✓") : styled("red", "✗")} ${pad(name, width)}  ${oneLine(summary)}`,
+    ...findings.map((finding) => `${" ".repeat(width + 4)}- ${oneLine(finding)}`),
+  ]);
+}
+
+/** How far an examination is. */
+export function progressText({ check, done, total }: DoctorProgress): string {
+  const share = total === null ? "" : ` (${Math.floor((100 * done) / Math.max(total, 1))} %)`;
+  return `looking at ${check}: ${done}${total === null ? "" : ` of ${total}`}${share}`;
+}

@@ -1,0 +1,13 @@
+import { RotaError } from "../../model/errors.ts";
+import { oneLine } from "../terminal/display-text.ts";
+
+/** Whoever said when in words that were not understood sees at once what could be said instead. */
+export function listingForms(error: unknown): unknown {
+  if (!(error instanceof RotaError)) return error;
+  const accepted = error.details?.["accepted"];
+  if (!Array.isArray(accepted)) return error;
+  const forms = accepted.map((form) => `  ${oneLine(String(form))}`);
+  return new RotaError(error.code, [error.message, "What can be said:", ...forms].join("\n"), {
+    cause: error,
+  });
+}

@@ -1,0 +1,65 @@
+import type { Command } from "commander";
+import { numberFlag } from "../flags/flag-values.ts";
+import type { ServerFlags } from "../flags/server-options.ts";
+import { note, print, printJson } from "../terminal/print.ts";
+
+export interface PageFlags extends ServerFlags {
+  readonly limit?: string;
+  readonly cursor?: string;
+  readonly all?: boolean;
+}
+
+/** What a screen holds; `--limit` and `--all` ask for more. */
+const SHOWN_BY_DEFAULT = 20;
+/** With `--all`: the most that a page may have, of most things. */
+const PAGE_MAX = 1_000;
+
+export function withPageOptions(command: Command): Command {
+  return command
+    .option("--limit <number>", `how many at most (default: ${SHOWN_BY_DEFAULT})`)
+    .option("--cursor <cursor>", "go on where a page ended")
+    .option("--all", "all of them, page after page");
+}
+
+/** Prints a list that comes in pages: the one asked for, or with `--all` one after the other. */
+export async function printPages<Page extends { readonly count: number }>(
+  flags: PageFlags,
+  list: {
+    readonly pageMax?: number;
+    readonly read: (place: { readonly limit: number; readonly cursor?: string }) => Promise<Page>;
+    /** Where the next page begins; null on the last one. */
+    readonly cursor: (page: Page) => string | null;
+    readonly lines: (page: Page) => string[];
+    readonly noun: string;
+    /** What to say when there are none at all. */
+    readonly none?: string;
+  },
+): Promise<void> {
+  // What is wrong with a number the server says, in its own words.
+  const limit = (
+    flags.limit === undefined
+      ? flags.all
+        ? (list.pageMax ?? PAGE_MAX)
+        : SHOWN_BY_DEFAULT
+      : numberFlag(flags.limit)
+  ) as number;
+  let isFirst = true;
+  for (let cursor = flags.cursor; ; ) {
+    const page = await list.read({ limit, ...(cursor === undefined ? {} : { cursor }) });
+    const next = list.cursor(page);
+    if (flags.json) printJson(page);
+    // The titles of the columns once are enough.
+    else if (page.count > 0) for (const line of list.lines(page).slice(isFirst ? 0 : 1)) print(line);
+    else if (next !== null) {
+      // The server has looked through many and found none yet: what was asked for may still come.
+      cursor = next;
+      continue;
+    } else if (isFirst) note(list.none ?? `There are no such ${list.noun}.`);
+    isFirst = false;
+    if (next === null) return;
+    cursor = next;
+    if (flags.all) continue;
+    if (!flags.json) note(`There are more ${list.noun}: add --all, or --cursor ${cursor} for the next page.`);
+    return;
+  }
+}

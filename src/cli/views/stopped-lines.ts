@@ -1,0 +1,14 @@
+import type { StoppedTasks } from "../../client/index.ts";
+import type { ServerFlags } from "../flags/server-options.ts";
+import { note, print, printJson } from "../terminal/print.ts";
+
+/** Says what was ended, a line for each. */
+export function printStopped({ stopped, cancelled }: StoppedTasks, { json }: ServerFlags): void {
+  if (json) {
+    printJson({ stopped, cancelled });
+    return;
+  }
+  for (const taskId of stopped) print(`${taskId} stopped`);
+  for (const taskId of cancelled) print(`${taskId} cancelled`);
+  if (stopped.length + cancelled.length === 0) note("There was nothing to stop.");
+}

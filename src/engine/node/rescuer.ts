@@ -1,0 +1,92 @@
+import { Service, type ServiceOptions } from "../../services/service.ts";
+import type { NodeRecord, Storage } from "../../storage/storage.ts";
+import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
+import { LEASE_MS } from "./heartbeat.ts";
+
+const LOOK_EVERY_MS = 5_000;
+/** Attempts taken back in one transaction. */
+const SLICE = 500;
+
+export interface RescuerOptions extends ServiceOptions {
+  readonly storage: Storage;
+  /** This node's own incarnation, which it never rescues. */
+  readonly node: () => string;
+  readonly metrics: MetricsByTenant;
+  /** How often a process may die with a task before the task fails. */
+  readonly maxLost: () => number;
+  /** Told when work went back to the queue. */
+  readonly onRequeued: () => void;
+  /** Told when tasks had no retry left. */
+  readonly onFailed: () => void;
+}
+
+interface Sighting {
+  readonly beat: number;
+  /** By this node's monotonic clock: between machines no wall clock is to be trusted. */
+  readonly since: number;
+}
+
+/** Takes back the work of nodes that are gone. */
+export class Rescuer extends Service {
+  readonly name = "rescuer";
+  readonly #options: RescuerOptions;
+  #seen = new Map<string, Sighting>();
+
+  constructor(options: RescuerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  async tick(): Promise<number> {
+    const { storage, node } = this.#options;
+    const others = (await storage.nodes.list()).filter((other) => other.node !== node());
+    this.#note(others);
+    for (const other of others) {
+      if (other.dead || this.#isGone(other)) await this.rescue(other, { died: true });
+    }
+    return LOOK_EVERY_MS;
+  }
+
+  /**
+   * Declares a node dead, unless it renewed meanwhile, and takes back all it held. `died`: its process is gone, or has not
+   * been heard of for so long that it is taken for gone, and may have died of what it ran.
+   */
+  async rescue({ node, beat, dead }: NodeRecord, { died }: { died: boolean }): Promise<void> {
+    const { storage, metrics, maxLost, onRequeued, onFailed } = this.#options;
+    if (!dead && !(await storage.nodes.markDead({ node, beat }))) return;
+    const total = { requeued: 0, failed: 0 };
+    for (let taken = SLICE; taken === SLICE; ) {
+      const rescued = await storage.tasks.rescue({ node, limit: SLICE, ...(died && { maxLost: maxLost() }) });
+      const { requeued, failed } = rescued;
+      taken = requeued.length + failed.length;
+      total.requeued += requeued.length;
+      total.failed += failed.length;
+      metrics.lost(rescued);
+      if (requeued.length > 0) onRequeued();
+      if (failed.length > 0) onFailed();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await storage.nodes.remove({ node });
+    this.#seen.delete(node);
+    if (total.requeued + total.failed > 0)
+      this.log.warn({ node, ...total }, "took back the work of a lost node");
+  }
+
+  #note(nodes: readonly NodeRecord[]): void {
+    const now = this.clock.monotonic();
+    // Only what is still listed is kept, so that the notes do not grow with every node there ever was.
+    this.#seen = new Map(
+      nodes.map(({ node, beat }) => {
+        const before = this.#seen.get(node);
+        return [node, before?.beat === beat ? before : { beat, since: now }];
+      }),
+    );
+  }
+
+  /** A whole lease without a renewal, seen with our own eyes. Nobody else can be alive on a storage of our own. */
+  #isGone({ node }: NodeRecord): boolean {
+    if (this.#options.storage.capabilities.exclusive) return true;
+    const sighting = this.#seen.get(node);
+    return sighting !== undefined && this.clock.monotonic() - sighting.since >= LEASE_MS;
+  }
+}

@@ -1,0 +1,163 @@
+import { WAITING_RUNS_MAX } from "../../model/schedule.ts";
+import { openSpans, type TakenTimes } from "../../schedules/open-spans.ts";
+import { type PlannedMoments, type PlannedRun, planFire, upTo } from "../../schedules/plan-fire.ts";
+import { goesOn, pushed, type Standstill } from "../../schedules/stand-still.ts";
+import type { Fire, NewRun, NewTask, ScheduleRecord } from "../../storage/storage.ts";
+import { errorText } from "../work/attempt-error.ts";
+
+export interface FireParts {
+  readonly now: number;
+  /** Whether nobody knows its agent. */
+  readonly isOrphan: boolean;
+  /** Whether its tenant may store nothing more; left out: it may. */
+  readonly isFull?: boolean;
+  readonly newTask: (schedule: ScheduleRecord, params: { inTurn: boolean; requestId: string }) => NewTask;
+  readonly newRequestId: () => string;
+}
+
+/** What becomes of the moments of a schedule that have come. */
+export function fireDue(schedule: DueRecord, parts: FireParts): Fire {
+  const planned = planFire(schedule, parts.now);
+  const plan = parts.isFull ? { ...planned, runs: planned.runs.map(withoutRoom) } : planned;
+  const start = parts.isOrphan ? plan.runs.findIndex(({ status }) => status === "running") : -1;
+  if (start === -1) {
+    const runs = plan.runs.map((run) => toNewRun(schedule, run, parts));
+    return { ...nameOf(schedule), runs, nextFireAt: plan.nextFireAt, pauses: null };
+  }
+  // The first that cannot start stands for all that would have come after it.
+  const before = plan.runs.slice(0, start).map((run) => toNewRun(schedule, run, parts));
+  const error = orphanError(schedule);
+  return pausing(schedule, [...before, failedRun(joined(plan.runs.slice(start)), error, parts)], error);
+}
+
+/** There is no room for its task: those that miss their moments one after the other share a row, so that they take none either. */
+function withoutRoom({ firstDueAt, dueAt, moments, ...run }: PlannedRun): PlannedRun {
+  const common = { firstDueAt, dueAt, moments };
+  return run.status === "running" ? { ...common, status: "missed", reason: NO_ROOM } : { ...common, ...run };
+}
+
+export type DueRecord = ScheduleRecord & {
+  readonly nextFireAt: number;
+  /** Due times from then on that have started a run already. */
+  readonly taken?: TakenTimes;
+};
+
+export function isDue(schedule: ScheduleRecord, now: number): schedule is DueRecord {
+  return schedule.nextFireAt !== null && schedule.nextFireAt <= now;
+}
+
+/** A run that somebody asked for out of turn. Null: the one before it still goes, and two are not to go at once. */
+export function fireForced(schedule: ScheduleRecord, parts: FireParts): Fire | null {
+  const { overlap, openRuns, nextFireAt } = schedule;
+  if (overlap === "skip" && openRuns > 0) return null;
+  const now = { dueAt: parts.now, firstDueAt: parts.now, moments: 1 };
+  if (!parts.isOrphan) {
+    const run = { ...now, status: "running", replaces: overlap === "replace", inTurn: false } as const;
+    const runs = [{ ...toNewRun(schedule, run, parts), forced: true }];
+    return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
+  }
+  const error = orphanError(schedule);
+  const runs = [{ ...failedRun(now, error, parts), forced: true }];
+  // One that has ended fires no more by itself.
+  if (schedule.status === "active") return pausing(schedule, runs, error);
+  return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
+}
+
+/** A schedule that cannot be worked out would be due for ever: it is put aside, and its run says why. */
+export function fireBroken(
+  schedule: DueRecord,
+  cause: unknown,
+  parts: Pick<FireParts, "newRequestId">,
+): Fire {
+  const { nextFireAt: dueAt } = schedule;
+  const error = `it could not be worked out when it is due: ${errorText(cause)}`;
+  return pausing(schedule, [failedRun({ dueAt, firstDueAt: dueAt, moments: 1 }, error, parts)], error);
+}
+
+/** The same while its tenant is disabled: nothing fires, and one that is due once waits for the tenant. */
+export function fireDisabled(schedule: DueRecord, now: number): Fire {
+  const fire =
+    schedule.rule.kind === "once"
+      ? pausing(schedule, [], TENANT_DISABLED)
+      : schedule.taken === undefined
+        ? standing(schedule, pushed(schedule, now))
+        : standingBetween(schedule, now);
+  return { ...fire, whileDisabled: true };
+}
+
+/** What is to be written when its tenant is enabled again; null: nothing. */
+export function fireEnabled(schedule: ScheduleRecord, now: number): Fire | null {
+  const { nextFireAt, rule } = schedule;
+  if (nextFireAt === null || rule.kind === "once") return null;
+  const going = goesOn({ ...schedule, nextFireAt }, now);
+  return going === null ? null : standing(schedule, going);
+}
+
+function standing(schedule: ScheduleRecord, { skipped, nextFireAt }: Standstill): Fire {
+  return skipping(schedule, skipped === null ? [] : [skipped], nextFireAt);
+}
+
+/** One whose clock was set back is not pushed: what lies between due times that have run could not be told apart. */
+function standingBetween(schedule: DueRecord, now: number): Fire {
+  const { spans, nextFireAt } = openSpans(schedule, now);
+  const skipped = spans.map(({ first, until }) => upTo({ ...schedule, nextFireAt: first }, until));
+  return skipping(schedule, skipped, nextFireAt);
+}
+
+function skipping(
+  schedule: ScheduleRecord,
+  skipped: readonly PlannedMoments[],
+  nextFireAt: number | null,
+): Fire {
+  const run = { forced: false, status: "skipped", reason: TENANT_DISABLED } as const;
+  const runs = skipped.map((moments) => ({ ...moments, ...run }));
+  return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
+}
+
+function toNewRun(schedule: ScheduleRecord, run: PlannedRun, parts: FireParts): NewRun {
+  const { firstDueAt, dueAt, moments } = run;
+  const common = { firstDueAt, dueAt, moments, forced: false };
+  if (run.status !== "running") return { ...common, status: run.status, reason: run.reason };
+  const { inTurn, replaces } = run;
+  const requestId = parts.newRequestId();
+  const task = parts.newTask(schedule, { inTurn, requestId });
+  return { ...common, status: "running", requestId, task, replaces };
+}
+
+function failedRun(
+  moments: PlannedMoments,
+  error: string,
+  { newRequestId }: Pick<FireParts, "newRequestId">,
+): NewRun {
+  return { ...moments, forced: false, status: "failed", requestId: newRequestId(), error };
+}
+
+function joined(runs: readonly PlannedRun[]): PlannedMoments {
+  return {
+    firstDueAt: runs.at(0)?.firstDueAt as number,
+    dueAt: runs.at(-1)?.dueAt as number,
+    moments: runs.reduce((sum, { moments }) => sum + moments, 0),
+  };
+}
+
+function pausing(schedule: ScheduleRecord, runs: readonly NewRun[], reason: string): Fire {
+  return { ...nameOf(schedule), runs, nextFireAt: null, pauses: reason };
+}
+
+function nameOf({
+  tenant,
+  id,
+  revision,
+}: ScheduleRecord): Pick<Fire, "tenant" | "id" | "revision" | "waitingMax"> {
+  return { tenant, id, revision, waitingMax: WAITING_RUNS_MAX };
+}
+
+/** What a row says of moments that did not fire since their tenant was disabled, and whoever hears of a pause. */
+const TENANT_DISABLED = "tenant disabled";
+
+/** The same where their tenant stores too much. */
+const NO_ROOM = "quota exceeded: the tenant stores as much as its `maxStoredBytes` allows";
+
+function orphanError({ agent }: ScheduleRecord): string {
+  return `agent "${agent}" not found`;
+}

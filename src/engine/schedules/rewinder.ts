@@ -1,0 +1,176 @@
+import { nextMoment } from "../../schedules/moments.ts";
+import { rewound } from "../../schedules/rewound.ts";
+import { Service, type ServiceOptions } from "../../services/service.ts";
+import { isStorageAway } from "../../services/storage-away.ts";
+import type { StorageClock } from "../../services/storage-clock.ts";
+import type { DueRow, RewindParams, ScheduleRecord, Storage } from "../../storage/storage.ts";
+
+/** How often the clock is looked at. */
+const LOOK_MS = 1_000;
+/** A clock that goes back by less than this was measured anew, and not set. */
+const BACK_MS = 200;
+/** Schedules, and rows of one, that are read at once. */
+const PAGE = 200;
+const ROWS_PAGE = 1_000;
+/** Rows that one transaction takes back: others want their turn, too. */
+const ROWS_MAX = 500;
+/** How often one is tried that changes meanwhile: the next time round it is seen again. */
+const TRIES_MAX = 5;
+
+export interface RewinderOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+}
+
+/**
+ * Notices that the storage's clock was set back, and makes those due times of schedules due again that lie ahead of it now
+ * and have not started a run. What happened while no process ran is noticed at the start.
+ */
+export class Rewinder extends Service {
+  readonly name = "rewinder";
+  readonly #options: RewinderOptions;
+  /** The latest time that the storage's clock has shown since it was last set back. */
+  #latest = Number.POSITIVE_INFINITY;
+  /** When the clock was looked at last, by the monotonic clock. */
+  #lookedAt = Number.POSITIVE_INFINITY;
+  #left: Left | null = null;
+
+  constructor(options: RewinderOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  async tick(): Promise<number> {
+    const { storage, storageClock } = this.#options;
+    await storageClock.sync();
+    const now = storageClock.now();
+    const monotonic = this.clock.monotonic();
+    if (now < this.#latest - BACK_MS) {
+      const tenants = (await storage.tenants.list()).map(({ id }) => id);
+      // It was set after the last look: whatever has come since then lay ahead of it.
+      this.#left = { tenants, after: 0, corrected: now - Math.max(monotonic - this.#lookedAt, 0) };
+      this.#latest = now;
+    }
+    this.#latest = Math.max(this.#latest, now);
+    this.#lookedAt = monotonic;
+    await this.#lookAtPage();
+    return this.#left === null ? LOOK_MS : 0;
+  }
+
+  async #lookAtPage(): Promise<void> {
+    const { storage, storageClock } = this.#options;
+    const [tenant, ...others] = this.#left?.tenants ?? [];
+    if (this.#left === null || tenant === undefined) {
+      this.#left = null;
+      return;
+    }
+    const { after, corrected } = this.#left;
+    const page = await storage.schedules.page({ tenant, after, limit: PAGE });
+    for (const schedule of page)
+      if (isAhead(schedule, storageClock.now())) await this.#rewind(schedule, corrected);
+    const last = page.at(-1);
+    this.#left =
+      last === undefined || page.length < PAGE
+        ? { tenants: others, after: 0, corrected }
+        : { tenants: [tenant, ...others], after: last.id, corrected };
+  }
+
+  async #rewind(read: ScheduleRecord, corrected: number): Promise<void> {
+    const { storage } = this.#options;
+    let schedule: ScheduleRecord | null = read;
+    try {
+      for (let tries = 1; schedule !== null && tries <= TRIES_MAX; tries += 1) {
+        if (await this.#write(schedule, await this.#plan(schedule, corrected))) return;
+        schedule = await storage.schedules.get(schedule);
+      }
+    } catch (error) {
+      if (isStorageAway(error)) throw error;
+      // Others are due again all the same.
+      const { tenant, id } = read;
+      this.log.error(
+        { tenant, schedule: id, error },
+        "could not make due times of a schedule due again after the clock was set back",
+      );
+    }
+  }
+
+  /** What is to be written; null: nothing. */
+  async #plan(schedule: ScheduleRecord, corrected: number): Promise<RewindParams | null> {
+    const { tenant, id, revision, rule, anchorAt: anchor } = schedule;
+    const now = this.#options.storageClock.now();
+    const rows: RewindParams["rows"][number][] = [];
+    const missed: RewindParams["missed"][number][] = [];
+    let free = nextMoment(rule, { after: corrected, anchor });
+    for await (const row of this.#rowsAfter(schedule, corrected)) {
+      const { runId, firstDueAt, dueAt, started } = row;
+      const isPast = dueAt <= now;
+      const isTaken = isPast
+        ? free !== null && firstDueAt <= free && free <= dueAt
+        : started && dueAt === free;
+      if (isTaken) free = nextMoment(rule, { after: dueAt, anchor });
+      if (isPast) continue;
+      const left = rewound(row, schedule, corrected);
+      const kept = left.row ?? { firstDueAt, dueAt, moments: 0 };
+      if (kept.moments !== row.moments) rows.push({ runId, ...kept });
+      if (left.rest !== null) missed.push({ ...left.rest, reason: reasonFor(runId) });
+    }
+    if (rule.kind === "once") {
+      const again = rows.findLast(({ moments, dueAt }) => moments === 0 && dueAt >= rule.atMs);
+      const reopens = again !== undefined && schedule.status !== "paused" && schedule.nextFireAt === null;
+      const nextFireAt = reopens ? again.dueAt : schedule.nextFireAt;
+      return rows.length === 0 ? null : { tenant, id, revision, rows, missed, nextFireAt, reopens };
+    }
+    const isEarlier = free !== null && (schedule.nextFireAt === null || free < schedule.nextFireAt);
+    const nextFireAt = schedule.status === "active" && isEarlier ? free : schedule.nextFireAt;
+    if (rows.length === 0 && nextFireAt === schedule.nextFireAt) return null;
+    return { tenant, id, revision, rows, missed, nextFireAt, reopens: false };
+  }
+
+  /** False: it is another by now. The last row goes last, with the next due time: until then it is seen to lie ahead. */
+  async #write({ nextFireAt }: ScheduleRecord, plan: RewindParams | null): Promise<boolean> {
+    if (plan === null) return true;
+    const { storage } = this.#options;
+    let { rows, revision } = plan;
+    while (rows.length > ROWS_MAX) {
+      const part = {
+        ...plan,
+        revision,
+        rows: rows.slice(0, ROWS_MAX),
+        missed: [],
+        nextFireAt,
+        reopens: false,
+      };
+      if (!(await storage.schedules.rewind(part))) return false;
+      rows = rows.slice(ROWS_MAX);
+      revision += 1;
+    }
+    return storage.schedules.rewind({ ...plan, revision, rows });
+  }
+
+  async *#rowsAfter({ tenant, id, lastDueAt }: ScheduleRecord, first: number): AsyncGenerator<DueRow> {
+    for (let after = first; after < (lastDueAt ?? first); ) {
+      const page = await this.#options.storage.schedules.dueRows({ tenant, id, after, limit: ROWS_PAGE });
+      yield* page;
+      if (page.length < ROWS_PAGE) return;
+      after = page.at(-1)?.dueAt ?? Number.POSITIVE_INFINITY;
+    }
+  }
+}
+
+/** What is yet to be looked at. */
+interface Left {
+  readonly tenants: readonly string[];
+  /** The last schedule seen of the first of them. */
+  readonly after: number;
+  /** What the clock was set to, or somewhat earlier: due times that lie behind it have come, those ahead are due again. */
+  readonly corrected: number;
+}
+
+function reasonFor(runId: number): string {
+  return `covered by run ${runId}, which was due later: the clock was set back`;
+}
+
+/** Whether something of it was written at a time that has not come: the clock was set back since. */
+function isAhead({ lastDueAt, updatedAt }: ScheduleRecord, now: number): boolean {
+  return (lastDueAt ?? 0) > now || updatedAt > now;
+}

@@ -1,0 +1,42 @@
+import { Service, type ServiceOptions } from "../../services/service.ts";
+import type { Storage } from "../../storage/storage.ts";
+
+/** Rows deleted in one transaction. */
+const SLICE = 500;
+const EVERY_MS = 10_000;
+/** Between slices while there is more: others get their turn, and fifty thousand tasks a second can still go. */
+const PAUSE_MS = 10;
+/** The newest rejected tasks of each tenant that are kept. */
+const REJECTED_MAX = 1_000;
+
+export interface PrunerOptions extends ServiceOptions {
+  readonly storage: Storage;
+  /** Of tasks and events. */
+  readonly retentionMs: () => number;
+  /** Of runs and notifications. */
+  readonly runRetentionMs: () => number;
+}
+
+/** Deletes what has been kept long enough. */
+export class Pruner extends Service {
+  readonly name = "pruner";
+  readonly #options: PrunerOptions;
+
+  constructor(options: PrunerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  async tick(): Promise<number> {
+    const { storage, retentionMs, runRetentionMs } = this.#options;
+    const tasks = await storage.tasks.prune({
+      retentionMs: retentionMs(),
+      rejectedMax: REJECTED_MAX,
+      limit: SLICE,
+    });
+    await storage.agents.forget();
+    const runs = await storage.schedules.prune({ retentionMs: runRetentionMs(), limit: SLICE });
+    const rollups = await storage.rollups.prune({ limit: SLICE });
+    return tasks.more || runs.more || rollups.more ? PAUSE_MS : EVERY_MS;
+  }
+}

@@ -1,0 +1,58 @@
+import { HttpError, NoExecutorError, PermanentError } from "../../executors/errors.ts";
+import type { Outcome } from "../../model/outcome.ts";
+
+/** Enough for a message and the top of a stack; a whole page of HTML is nobody's error message. */
+export const ERROR_BYTES_MAX = 4_096;
+
+/**
+ * What a throw of an executor means for its attempt. This never throws itself, whatever it is handed: getters, `toJSON`
+ * and the traps of a Proxy, which even `instanceof` springs, are code of somebody else.
+ */
+export function failureOf(thrown: unknown): Outcome {
+  const failed = { kind: "failed", error: errorText(thrown) } as const;
+  try {
+    if (thrown instanceof NoExecutorError) return { kind: "not_executed", error: failed.error };
+    return { ...failed, permanent: isPermanent(thrown), ...askedWait(thrown) };
+  } catch {
+    return { ...failed, permanent: false };
+  }
+}
+
+function isPermanent(thrown: unknown): boolean {
+  return thrown instanceof PermanentError || (thrown instanceof HttpError && thrown.permanent === true);
+}
+
+function askedWait(thrown: unknown): { retryAfterMs?: number } {
+  const retryAfterMs: unknown = thrown instanceof HttpError ? thrown.retryAfterMs : undefined;
+  return typeof retryAfterMs === "number" && retryAfterMs >= 0 ? { retryAfterMs } : {};
+}
+
+/** Whatever was thrown, as a text that every database stores and every reader can show. Never throws itself. */
+export function errorText(thrown: unknown): string {
+  try {
+    return cleanText(messageOf(thrown), ERROR_BYTES_MAX) || "failed without a message";
+  } catch {
+    return "failed with an error that cannot be shown";
+  }
+}
+
+/** Messages and names are strings by custom only, so that each is made one. */
+function messageOf(thrown: unknown): string {
+  if (thrown instanceof Error) return String(thrown.message ?? "") || String(thrown.name ?? "");
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  const { message } = thrown as { message?: unknown };
+  return typeof message === "string" ? message : (JSON.stringify(thrown) ?? "");
+}
+
+/** Well-formed, without NUL (PostgreSQL refuses it), and no longer than `bytesMax` in UTF-8. */
+export function cleanText(text: string, bytesMax: number): string {
+  const clean = text
+    .slice(0, bytesMax + 1)
+    .toWellFormed()
+    .replaceAll("\0", "\u{fffd}");
+  if (Buffer.byteLength(clean) <= bytesMax && text.length <= bytesMax) return clean;
+  const ellipsis = "…";
+  const cut = Buffer.from(clean).subarray(0, bytesMax - Buffer.byteLength(ellipsis));
+  // A character that was cut through decodes to U+FFFD at the end: leave it out.
+  return cut.toString().replace(/\u{fffd}+$/u, "") + ellipsis;
+}

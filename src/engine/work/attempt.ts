@@ -1,0 +1,198 @@
+import type {
+  ExecutorContext,
+  ReadSessionParams,
+  SignedContent,
+  SignOptions,
+  TaskSession,
+  Usage,
+} from "../../executors/executor.ts";
+import type { Log } from "../../model/log.ts";
+import type { TaskLogLevel } from "../../model/task-log.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import type { AttemptUsage } from "../../storage/storage.ts";
+import { keptLog } from "./kept-log.ts";
+import type { RunningBytes } from "./running-bytes.ts";
+import { addUsage } from "./usage-sum.ts";
+
+export interface AttemptHooks {
+  readonly memory: RunningBytes;
+  readonly log: Log;
+  /** Called with each report while the attempt lasts. */
+  readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  /** Called with each line that the executor logs, even after the end of the attempt. */
+  readonly onLog: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
+  /** Hides the secrets that its task was given. */
+  readonly hideSecrets: (attempt: Attempt, text: string) => string;
+  /** Hides the secrets of its `llmConfig` in what it answers or reports. */
+  readonly hideModelSecrets: (attempt: Attempt, answer: unknown) => unknown;
+  /** Called with what it says it cost, once that is counted. */
+  readonly onUsage: (attempt: Attempt, usage: Usage) => void;
+  /** What the model of its agent takes in at most; undefined: the agent does not say. */
+  readonly contextWindow: (record: TaskRecord) => number | undefined;
+  readonly readSession: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Signs a request for a task of this tenant; null: no secret is set. */
+  readonly sign: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
+}
+
+/**
+ * One execution of a task in this process, and what its executor is handed. At twenty thousand tasks a second most
+ * executors look at none of it, so that the signal, the log and the functions are made when they are first read.
+ */
+export class Attempt implements ExecutorContext {
+  readonly token: number;
+  readonly record: TaskRecord;
+  /** By the monotonic clock. */
+  readonly begunAt: number;
+  /** By the monotonic clock; Infinity: no timeout. */
+  readonly timesOutAt: number;
+  /** Decided, for whatever reason: nothing that the executor does any more changes anything. */
+  over = false;
+  /** When it was told to stop, by the monotonic clock; null while it was not. */
+  abortedAt: number | null = null;
+  /** What it cost so far; null: it has not told. */
+  used: AttemptUsage | null = null;
+  /** About what its result takes in memory, once there is one. */
+  resultBytes = 0;
+
+  #heldBytes = 0;
+  #returned = false;
+  readonly #hooks: AttemptHooks;
+  #controller: AbortController | null = null;
+  #abortReason: Error | null = null;
+  #log: Log | null = null;
+  #nodeLog: Log | null = null;
+  #progress: ((data: unknown) => void) | null = null;
+  #usage: ((usage: Usage) => void) | null = null;
+  #holds: ((bytes: number) => void) | null = null;
+
+  constructor(params: { token: number; record: TaskRecord; begunAt: number; hooks: AttemptHooks }) {
+    const { timeoutMs } = params.record.spec;
+    this.token = params.token;
+    this.record = params.record;
+    this.begunAt = params.begunAt;
+    this.timesOutAt = timeoutMs === null ? Number.POSITIVE_INFINITY : params.begunAt + timeoutMs;
+    this.#hooks = params.hooks;
+  }
+
+  /** About what it holds in memory until its executor returns. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  get tenantId(): string {
+    return this.record.tenant;
+  }
+
+  get number(): number {
+    return this.record.attempts.at(-1)?.number ?? 1;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== null) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** The log of the executor. Its lines are also stored with the task. */
+  get log(): Log {
+    this.#log ??= keptLog(this.nodeLog, {
+      keep: (level, text) => this.#hooks.onLog(this, level, text),
+      hide: (text) => this.#hooks.hideSecrets(this, text),
+    });
+    return this.#log;
+  }
+
+  /** The node's own messages about the attempt. They are not stored with the task. */
+  get nodeLog(): Log {
+    const { requestId } = this.record.spec;
+    this.#nodeLog ??= this.#hooks.log.child({
+      taskId: this.record.id,
+      agentId: this.record.agent,
+      attempt: this.number,
+      ...(requestId === undefined ? {} : { requestId }),
+    });
+    return this.#nodeLog;
+  }
+
+  /** What it answers or reports, as it may be stored. */
+  asStored(answer: unknown): unknown {
+    return this.#hooks.hideModelSecrets(this, answer);
+  }
+
+  get progress(): (data: unknown) => void {
+    this.#progress ??= (data) => {
+      if (!this.over) this.#hooks.onProgress(this, data);
+    };
+    return this.#progress;
+  }
+
+  get usage(): (usage: Usage) => void {
+    this.#usage ??= (usage) => {
+      if (!this.over) this.#addUsage(usage);
+    };
+    return this.#usage;
+  }
+
+  get holds(): (bytes: number) => void {
+    this.#holds ??= (bytes) => this.hold(bytes);
+    return this.#holds;
+  }
+
+  get contextWindow(): number | undefined {
+    return this.#hooks.contextWindow(this.record);
+  }
+
+  get session(): (params?: ReadSessionParams) => Promise<TaskSession | null> {
+    return ({ turns = 0 } = {}) => this.#hooks.readSession(this, turns);
+  }
+
+  get sign(): ExecutorContext["sign"] {
+    return (content, options) => this.#hooks.sign(this.record.tenant, content, options);
+  }
+
+  /**
+   * Tells the executor to stop. What a listener of its own throws does not come back through this call: Node raises it
+   * as an uncaught exception, as it does for every event target. Catching it would mean replacing the methods of every
+   * signal handed out, which would then no longer be the platform's, so that docs/embedding.md says it instead.
+   */
+  abort(reason: Error, at: number): void {
+    this.abortedAt = at;
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** Counts bytes that it holds until its executor returns. */
+  hold(bytes: number): void {
+    if (this.#returned || !Number.isFinite(bytes) || bytes <= 0) return;
+    // Whole bytes, so that what was added and taken back again is nothing.
+    const whole = Math.ceil(bytes);
+    this.#heldBytes += whole;
+    this.#hooks.memory.hold(this.record.tenant, whole);
+  }
+
+  /** Takes back a part of what was counted. */
+  letGo(bytes: number): void {
+    if (this.#returned) return;
+    this.#heldBytes -= bytes;
+    this.#hooks.memory.release(this.record.tenant, bytes);
+  }
+
+  /** Its executor has returned: nothing that it does any more is counted. */
+  returned(): void {
+    this.#returned = true;
+    this.#hooks.memory.release(this.record.tenant, this.#heldBytes);
+    this.#heldBytes = 0;
+  }
+
+  #addUsage(usage: Usage): void {
+    const added = addUsage(this.used, usage, this.contextWindow);
+    if (added.ok) {
+      this.used = added.sum;
+      this.#hooks.onUsage(this, usage);
+    } else {
+      this.log.warn({}, `${added.error}; nothing of this report is counted`);
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import { PROGRESS_BYTES_MAX } from "../../executors/executor.ts";
+import { type Outcome, type Settlement, settle } from "../../model/outcome.ts";
+import { runSummary } from "../../model/run-summary.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import type { AttemptUsage, ClaimedTask, FinishAndClaimParams, Held } from "../../storage/storage.ts";
+import type { Attempt } from "./attempt.ts";
+import { checkJson } from "./result-json.ts";
+import type { RunningBytes } from "./running-bytes.ts";
+
+export interface Finish extends Held {
+  readonly settlement: Settlement;
+  /** What the attempt cost. Left out: it did not tell. */
+  readonly usage?: AttemptUsage;
+  /** What the row of its run shows of the result. Left out: it is of no schedule, or is not done. */
+  readonly summary?: string;
+  readonly tenant: string;
+  readonly lane: string;
+  readonly agent: string;
+  /** Whether somebody wants to be told of its end. */
+  readonly callsBack: boolean;
+  /** How often it alone could not be written. */
+  readonly failures: number;
+  /** What its result counts as held by this process until it is written. */
+  readonly heldBytes: number;
+}
+export type Report = FinishAndClaimParams["progress"][number];
+
+export interface Completed {
+  readonly finishes: readonly Finish[];
+  readonly progress: readonly Report[];
+}
+
+export interface CompleterOptions {
+  readonly storageNow: () => number;
+  readonly random: () => number;
+  /** Counts the results that wait to be written. */
+  readonly memory: RunningBytes;
+}
+
+/** Turns outcomes into ends to be written, and holds them until they are. Nothing is forgotten before it is stored. */
+export class Completer {
+  readonly #options: CompleterOptions;
+  #finishes: Finish[] = [];
+  /** The latest report of each attempt. */
+  readonly #progress = new Map<number, Report>();
+
+  constructor(options: CompleterOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#finishes.length + this.#progress.size;
+  }
+
+  get finishes(): number {
+    return this.#finishes.length;
+  }
+
+  /** Returns what the outcome does to the task. */
+  finish(attempt: Attempt, outcome: Outcome): Settlement {
+    const { record, token } = attempt;
+    const settlement = settle(outcome, {
+      retryPolicy: record.spec.retryPolicy,
+      retryCount: record.retryCount,
+      deadline: record.deadline,
+      now: this.#options.storageNow(),
+      random: this.#options.random,
+    });
+    const heldBytes = settlement.to === "done" ? attempt.resultBytes : 0;
+    this.#options.memory.hold(record.tenant, heldBytes);
+    this.#finishes.push({
+      ...finishOf(record, token, settlement),
+      heldBytes,
+      ...(attempt.used === null ? {} : { usage: attempt.used }),
+      ...summaryOf(record, settlement),
+    });
+    return settlement;
+  }
+
+  /** Hands a task back that was claimed but never started: its place in the queue is the old one. */
+  putBack({ token, task }: ClaimedTask, error: string): void {
+    this.#finishes.push(finishOf(task, token, { to: "queued", error }));
+  }
+
+  /** The same for a task of which nothing but the lease is known, and which takes no slot here. */
+  putBackOrphan({ seq, token }: Held, error: string): void {
+    this.#finishes.push({
+      seq,
+      token,
+      settlement: { to: "queued", error },
+      tenant: "",
+      lane: "",
+      agent: "",
+      callsBack: false,
+      failures: 0,
+      heldBytes: 0,
+    });
+  }
+
+  /** Whether an end of this attempt waits to be written. */
+  has(token: number): boolean {
+    return this.#finishes.some((finish) => finish.token === token);
+  }
+
+  report(attempt: Attempt, data: unknown): void {
+    const checked = checkJson("progress", data, PROGRESS_BYTES_MAX);
+    // A report is a courtesy: one that cannot be kept must not fail the work it tells of.
+    if (!checked.ok) attempt.log.warn({}, `${checked.error}; it is left out`);
+    else
+      this.#progress.set(attempt.token, {
+        seq: attempt.record.seq,
+        token: attempt.token,
+        progress: attempt.asStored(checked.value),
+      });
+  }
+
+  /** Forgets the reports of an attempt that holds nothing any more. */
+  drop(attempt: Attempt): void {
+    this.#progress.delete(attempt.token);
+  }
+
+  /** Hands over up to `max` ends, oldest first, and as many reports. What could not be written is given back. */
+  take(max: number): Completed {
+    const finishes = this.#finishes.length <= max ? this.#finishes : this.#finishes.slice(0, max);
+    this.#finishes = this.#finishes.length <= max ? [] : this.#finishes.slice(max);
+    const progress: Report[] = [];
+    for (const report of this.#progress.values()) {
+      if (progress.length === max) break;
+      progress.push(report);
+    }
+    for (const { token } of progress) this.#progress.delete(token);
+    return { finishes, progress };
+  }
+
+  /** Gives one back behind all others. */
+  giveBackLast(finish: Finish): void {
+    this.#finishes.push(finish);
+  }
+
+  giveBack({ finishes, progress }: Completed): void {
+    this.#finishes = [...finishes, ...this.#finishes];
+    for (const report of progress) {
+      if (!this.#progress.has(report.token)) this.#progress.set(report.token, report);
+    }
+  }
+}
+
+function summaryOf({ schedule }: TaskRecord, settlement: Settlement): { summary?: string } {
+  if (schedule === null || settlement.to !== "done") return {};
+  const summary = runSummary(settlement.result);
+  return summary === undefined ? {} : { summary };
+}
+
+function finishOf(
+  { seq, tenant, lane, agent, callbackUrl }: TaskRecord,
+  token: number,
+  settlement: Settlement,
+): Finish {
+  return {
+    seq,
+    token,
+    settlement,
+    tenant,
+    lane,
+    agent,
+    callsBack: callbackUrl !== null,
+    failures: 0,
+    heldBytes: 0,
+  };
+}

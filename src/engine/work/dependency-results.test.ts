@@ -1,0 +1,112 @@
+import { expect, test } from "vitest";
+import { away, meddle, openMemory } from "../../../test/support/storages.ts";
+import { TurnBudget } from "../../services/turn-budget.ts";
+import { newTask, TENANT } from "../../storage/conformance/world.ts";
+import type { DependencyResultsParams, Storage, StoredDependency } from "../../storage/storage.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { DEPENDENCIES_PER_TURN, readDependencies } from "./dependency-results.ts";
+
+const newTurns = () => new TurnBudget<string>(DEPENDENCIES_PER_TURN);
+
+/** A storage that has results of these sizes, and writes down how many bytes it was asked for at once. */
+function storageOf(sizes: Readonly<Record<string, number>>) {
+  const asked: number[] = [];
+  const dependencyResults = async ({ ids, bytesMax }: DependencyResultsParams) => {
+    let left = bytesMax;
+    const found = ids.map((taskId): StoredDependency => {
+      const resultBytes = sizes[taskId] ?? 0;
+      left = resultBytes <= left ? left - resultBytes : -1;
+      return { taskId, resultBytes, result: left < 0 ? null : JSON.stringify("x".repeat(resultBytes - 2)) };
+    });
+    asked.push(found.reduce((sum, { result }) => sum + (result?.length ?? 0), 0));
+    return found;
+  };
+  return { asked, storage: { tasks: { dependencyResults } } as unknown as Storage };
+}
+
+function paramsFor(storage: Storage, ids: readonly string[], turns = newTurns()) {
+  const record = { seq: 1, tenant: TENANT, spec: { ...newTask().spec, dependsOn: ids } };
+  const signal = new AbortController().signal;
+  return { storage, clock: new ManualClock(), random: () => 0, record, signal, turns };
+}
+
+test("small results are read at once", async () => {
+  const { asked, storage } = storageOf({ a: 10, b: 16_000, c: 20 });
+  const { results, bytes } = await readDependencies(paramsFor(storage, ["a", "b", "c"]));
+  expect(results.map(({ taskId }) => taskId)).toEqual(["a", "b", "c"]);
+  expect([asked, bytes]).toEqual([[16_030], 16_030]);
+});
+
+test("large ones are read in slices, up to the bound, and of the rest only their sizes are known", async () => {
+  const sizes = {
+    a: 10,
+    b: 1_000_000,
+    c: 100_000,
+    d: 100_000,
+    e: 1_000_000,
+    f: 1_000_000,
+    g: 1_000_000,
+    h: 5,
+  };
+  const { asked, storage } = storageOf(sizes);
+  const { results, bytes } = await readDependencies(paramsFor(storage, Object.keys(sizes)));
+  expect(asked).toEqual([10, 1_000_000, 200_000, 1_000_000, 1_000_000]);
+  expect(bytes).toBe(3_200_010);
+  expect(results.map(({ taskId, result }) => [taskId, (result as string | undefined)?.length])).toEqual([
+    ["a", 8],
+    ["b", 999_998],
+    ["c", 99_998],
+    ["d", 99_998],
+    ["e", 999_998],
+    ["f", 999_998],
+    ["g", undefined],
+    ["h", undefined],
+  ]);
+  expect(results.slice(-2)).toEqual([
+    { taskId: "g", resultBytes: 1_000_000, omitted: true },
+    { taskId: "h", resultBytes: 5, omitted: true },
+  ]);
+});
+
+test("tasks that start together read no more in a turn of the event loop than one of them alone", async () => {
+  const { asked, storage } = storageOf({ a: 1_000_000, b: 1_000_000 });
+  const turns = newTurns();
+  const all = Promise.all(
+    Array.from({ length: 20 }, () => readDependencies(paramsFor(storage, ["a", "b"], turns))),
+  );
+  let most = 0;
+  let over = false;
+  void all.then(() => {
+    over = true;
+  });
+  while (!over) {
+    const before = asked.reduce((sum, bytes) => sum + bytes, 0);
+    await new Promise((resolve) => setImmediate(resolve));
+    most = Math.max(most, asked.reduce((sum, bytes) => sum + bytes, 0) - before);
+  }
+  // Two turns may end between two looks.
+  expect(most).toBeLessThanOrEqual(2_000_000);
+  expect(asked.reduce((sum, bytes) => sum + bytes, 0)).toBe(40_000_000);
+});
+
+test("a storage that is away is waited for until it answers, or the attempt is over", async () => {
+  const clock = new ManualClock();
+  let broken = true;
+  const storage = meddle(await openMemory(clock), {
+    before: () => {
+      if (broken) throw away();
+    },
+  });
+  const record = { seq: 1, tenant: TENANT, spec: newTask().spec };
+  const stop = new AbortController();
+  const params = { storage, clock, random: () => 0, record, turns: newTurns() };
+  const reading = readDependencies({ ...params, signal: new AbortController().signal });
+  const stopped = expect(readDependencies({ ...params, signal: stop.signal })).rejects.toBe("over");
+  await clock.advance(5_000);
+  stop.abort("over");
+  await clock.advance(5_000);
+  await stopped;
+  broken = false;
+  await clock.advance(5_000);
+  expect(await reading).toEqual({ results: [], bytes: 0 });
+});

@@ -1,0 +1,258 @@
+import { describe, expect, test } from "vitest";
+import { makeEngine, manyTasks, newTask, ROOMY } from "../../../test/support/engine.ts";
+import { away } from "../../../test/support/storages.ts";
+import { NoExecutorError } from "../../executors/errors.ts";
+import type { FinishAndClaimParams } from "../../storage/storage.ts";
+import { settle } from "../../testing/manual-clock.ts";
+import { Gate } from "../../testing/signals.ts";
+
+describe("the dispatcher", () => {
+  test("writes down what ended and claims what starts in one exchange", async () => {
+    const { engine, exchanges, states } = await makeEngine();
+    await engine.intake.addMany(manyTasks(12));
+    await engine.start();
+    await settle();
+    expect(await states()).toEqual({ done: 12 });
+    const tenant = newTask().tenant;
+    const claim = (left: [string, number][]) => ({
+      lane: "tasks",
+      limit: 4,
+      perTenant: { max: 3, left: new Map(left) },
+      wakes: expect.any(Number),
+    });
+    // What ends in the same exchange leaves its tenant all of its share.
+    expect(exchanges.map(({ finishes, claims }) => [finishes.length, claims])).toEqual([
+      [0, [claim([])]],
+      [4, [claim([[tenant, 3]])]],
+      [4, [claim([[tenant, 3]])]],
+      [4, [claim([[tenant, 3]])]],
+    ]);
+  });
+
+  test("never runs more than its slots", async () => {
+    let running = 0;
+    let most = 0;
+    const gates: Gate[] = [];
+    const { engine, states } = await makeEngine({
+      concurrency: { tasks: 3 },
+      executor: async () => {
+        most = Math.max(most, ++running);
+        const gate = new Gate();
+        gates.push(gate);
+        await gate.opened;
+        running -= 1;
+      },
+    });
+    await engine.start();
+    await engine.intake.addMany(manyTasks(10));
+    for (let ended = 0; ended < 10; ended++) {
+      await settle();
+      gates[ended]?.open();
+    }
+    await settle();
+    expect(most).toBe(3);
+    expect(await states()).toEqual({ done: 10 });
+  });
+
+  test("asks nothing of the storage while nothing happens, but for a slow poll", async () => {
+    const { engine, clock, exchanges } = await makeEngine();
+    await engine.start();
+    await settle();
+    const before = exchanges.length;
+    await clock.advance(60_000);
+    expect(exchanges.length - before).toBeLessThanOrEqual(13);
+  });
+
+  test("does not go round in circles with a task that it cannot execute, and says again what it can", async () => {
+    const operations: string[] = [];
+    let isKnown = false;
+    const { engine, clock, exchanges, states } = await makeEngine({
+      concurrency: { tasks: 4, main: 4 },
+      executor: (task) => {
+        if (task.lane === "tasks" && !isKnown) throw new NoExecutorError(task.agentId);
+      },
+      meddler: { before: ({ operation }) => void operations.push(operation) },
+    });
+    await engine.start();
+    await engine.intake.addMany([newTask({ lane: "tasks" }), newTask({ lane: "tasks" })]);
+    await clock.advance(10_000);
+    expect(await states()).toEqual({ queued: 2 });
+    expect(exchanges.length).toBeLessThan(60);
+    expect(operations).toContain("nodes.setAbilities");
+    await engine.intake.addMany([newTask({ lane: "main" })]);
+    await settle();
+    expect(await states()).toEqual({ queued: 2, done: 1 });
+    isKnown = true;
+    await clock.advance(1_000);
+    expect(await states()).toEqual({ done: 3 });
+  });
+
+  test("finds work without a notification within the poll", async () => {
+    const { engine, clock, storage, states } = await makeEngine();
+    await engine.start();
+    await settle();
+    // The engine does not hear the storage's own signals in this test.
+    await storage.tasks.insert({ tasks: manyTasks(1), limits: ROOMY });
+    await clock.advance(5_000);
+    expect(await states()).toEqual({ done: 1 });
+  });
+
+  test("serves a lane whose own slots are full no more than it may, and others meanwhile", async () => {
+    const { engine, states } = await makeEngine({
+      concurrency: { tasks: 1, main: 1 },
+      executor: (task) => (task.lane === "tasks" ? new Promise(() => {}) : null),
+    });
+    await engine.start();
+    await engine.intake.addMany([...manyTasks(3), newTask({ lane: "main" }), newTask({ lane: "main" })]);
+    await settle();
+    expect(await states()).toEqual({ done: 2, running: 1, queued: 2 });
+  });
+
+  test("an end of an agent with a limit over all lanes wakes all lanes", async () => {
+    const gate = new Gate();
+    const { engine, storage, states } = await makeEngine({
+      concurrency: { tasks: 1, main: 1 },
+      executor: (task) => (task.lane === "tasks" ? gate.opened : null),
+    });
+    await storage.agents.configure({ tenant: "default", agent: "spanning", maxInflight: 1 });
+    await engine.start();
+    await engine.intake.add(newTask({ agent: "spanning" }));
+    await settle();
+    await engine.intake.add(newTask({ agent: "spanning", lane: "main" }));
+    await settle();
+    expect(await states()).toEqual({ running: 1, queued: 1 });
+    gate.open();
+    await settle();
+    expect(await states()).toEqual({ done: 2 });
+  });
+
+  test("an end in a batch that runs one at a time starts the next, in whatever lane it is", async () => {
+    const started: string[] = [];
+    const { engine, states } = await makeEngine({
+      concurrency: { tasks: 2, main: 2 },
+      hears: true,
+      executor: ({ taskId }) => void started.push(taskId),
+    });
+    await engine.start();
+    await settle();
+    const batch = { id: "b", tenant: "default", parallelism: 1, callbackUrl: null };
+    const tasks = ["tasks", "main", "main", "tasks", "main"].map((lane, place) =>
+      newTask({ id: `t${place}`, lane, agent: lane, batch: batch.id }),
+    );
+    // The clock stands still: nobody polls.
+    await engine.intake.addMany(tasks, batch);
+    await settle();
+    expect(started).toEqual(["t0", "t1", "t2", "t3", "t4"]);
+    expect(await states()).toEqual({ done: 5 });
+  });
+
+  test("no exchange carries more than two hundred ends", async () => {
+    const { engine, exchanges, states } = await makeEngine({ concurrency: { tasks: 450 } });
+    await engine.intake.addMany(manyTasks(450));
+    await engine.start();
+    await settle();
+    expect(await states()).toEqual({ done: 450 });
+    expect(exchanges.map(({ finishes }) => finishes.length).filter((count) => count > 0)).toEqual([
+      200, 200, 50,
+    ]);
+  });
+});
+
+describe("when the storage is away", () => {
+  test("nothing that ended is lost, and the log says so once", async () => {
+    let broken = false;
+    let runs = 0;
+    const { engine, clock, log, states } = await makeEngine({
+      executor: () => {
+        runs += 1;
+        broken = true;
+      },
+      meddler: {
+        before: ({ operation }) => {
+          if (broken && operation === "tasks.finishAndClaim") throw away();
+        },
+      },
+    });
+    await engine.start();
+    await engine.intake.addMany(manyTasks(6));
+    await clock.advance(60_000);
+    expect(runs).toBe(4);
+    expect(await states()).toEqual({ running: 4, queued: 2 });
+    expect(log.messages().filter((message) => message.includes("does not answer"))).toHaveLength(1);
+
+    broken = false;
+    await clock.advance(5_000);
+    broken = false;
+    await clock.advance(5_000);
+    expect(await states()).toEqual({ done: 6 });
+    expect(runs).toBe(6);
+  });
+
+  test("an end whose answer got lost is written once, and its task does not run again", async () => {
+    let lose = true;
+    let runs = 0;
+    const { engine, clock, storage, states } = await makeEngine({
+      executor: () => {
+        runs += 1;
+      },
+      meddler: {
+        after: ({ operation, params }) => {
+          if (operation !== "tasks.finishAndClaim" || params.finishes.length === 0 || !lose) return;
+          lose = false;
+          throw away();
+        },
+      },
+    });
+    await engine.start();
+    await engine.intake.add(newTask({ id: "once" }));
+    await clock.advance(1_000);
+    expect(runs).toBe(1);
+    expect(await states()).toEqual({ done: 1 });
+    const task = await storage.tasks.get({ tenant: "default", id: "once" });
+    expect(task?.attempts).toHaveLength(1);
+  });
+
+  test("now and then, everything still ends exactly once", async () => {
+    let calls = 0;
+    let runs = 0;
+    const { engine, clock, states } = await makeEngine({
+      executor: () => {
+        runs += 1;
+      },
+      meddler: {
+        before: () => {
+          calls += 1;
+          if (calls % 3 === 0) throw away();
+        },
+      },
+    });
+    const starting = engine.start().catch(() => engine.start());
+    await clock.advance(100);
+    await starting;
+    const added = engine.intake.addMany(manyTasks(100));
+    await clock.advance(60_000);
+    await added;
+    expect(runs).toBe(100);
+    expect(await states()).toEqual({ done: 100 });
+  });
+});
+
+test("an end that cannot be stored holds up no other, and fails in the end", async () => {
+  const { engine, clock, task, states } = await makeEngine({
+    executor: ({ payload }) => payload,
+    meddler: {
+      before: ({ operation, params }) => {
+        if (operation !== "tasks.finishAndClaim") return;
+        const { finishes } = params as FinishAndClaimParams;
+        if (finishes.some(({ settlement }) => settlement.to === "done" && settlement.result === "poison")) {
+          throw new Error("no room for this");
+        }
+      },
+    },
+  });
+  await engine.start();
+  await engine.intake.addMany([newTask(), newTask({ id: "poisoned", payload: "poison" }), ...manyTasks(10)]);
+  await clock.advance(30_000);
+  expect(await states()).toEqual({ done: 11, failed: 1 });
+  expect((await task("poisoned")).error).toBe("its end could not be stored: no room for this");
+});

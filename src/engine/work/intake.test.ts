@@ -1,0 +1,244 @@
+import { describe, expect, test } from "vitest";
+import { manyTasks, newTask, ROOMY } from "../../../test/support/engine.ts";
+import { away, type Call, meddle, openMemory } from "../../../test/support/storages.ts";
+import type { InsertedTask, NewTask } from "../../storage/storage.ts";
+import { ManualClock, settle } from "../../testing/manual-clock.ts";
+import { Gate } from "../../testing/signals.ts";
+import { Intake } from "./intake.ts";
+
+async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  const lane = {
+    name: "tasks",
+    total: null,
+    perAgent: null,
+    perTenant: null,
+    strategy: "fair-fifo",
+    agingMs: 0,
+  } as const;
+  await storage.lanes.configure({ lanes: [lane] });
+  const batches: string[][] = [];
+  const sent: string[] = [];
+  const told: string[] = [];
+  const intake = new Intake({
+    storage: meddle(storage, {
+      ...meddler,
+      before: (call) => {
+        if (call.operation === "tasks.insert") batches.push(idsOf(call));
+        return meddler.before?.(call);
+      },
+    }),
+    clock,
+    random: () => 0,
+    limits: () => ROOMY,
+    onSent: (tasks) => sent.push(...tasks.map(({ id }) => id)),
+    onInserted: (_tasks, answers) => told.push(...answers.map(({ id }) => id)),
+  });
+  return { intake, clock, storage, batches, sent, told };
+}
+
+function idsOf({ params }: Call): string[] {
+  return params.tasks.map(({ id }: NewTask) => id);
+}
+
+describe("tasks are written in handfuls:", () => {
+  test("one that comes alone waits for nobody", async () => {
+    const { intake, batches, told } = await makeIntake();
+    const inserted = await intake.add(newTask({ id: "alone" }));
+    expect(inserted).toMatchObject({ id: "alone", state: "queued", position: 1 });
+    expect(batches).toEqual([["alone"]]);
+    expect(told).toEqual(["alone"]);
+  });
+
+  test("who could run one hears of it while it is on its way", async () => {
+    const answered = new Gate();
+    const { intake, sent, told } = await makeIntake({ after: () => answered.opened });
+    const inserted = intake.add(newTask({ id: "on its way" }));
+    await settle();
+    expect({ sent, told }).toEqual({ sent: ["on its way"], told: [] });
+    answered.open();
+    await inserted;
+    expect(told).toEqual(["on its way"]);
+  });
+
+  test("those of one turn of the event loop share a transaction, in order", async () => {
+    const { intake, batches } = await makeIntake();
+    const tasks = manyTasks(50);
+    const inserted = await Promise.all(tasks.map((task) => intake.add(task)));
+    expect(batches).toEqual([tasks.map(({ id }) => id)]);
+    expect(inserted.map(({ position }) => position)).toEqual(tasks.map((_, index) => index + 1));
+  });
+
+  test("as long as every turn brings more it gathers, but not for ever", async () => {
+    const { intake, batches } = await makeIntake();
+    const added: Promise<InsertedTask>[] = [];
+    // The next one of these comes before the intake looks whether there is more, as requests do.
+    const addOneEachTurn = (turn: number, done: () => void) => {
+      if (turn === 10) return done();
+      setImmediate(() => addOneEachTurn(turn + 1, done));
+      added.push(intake.add(newTask({ id: `t${turn}` })));
+    };
+    await new Promise<void>((done) => addOneEachTurn(0, done));
+    await Promise.all(added);
+    expect(batches.flat()).toEqual(Array.from({ length: 10 }, (_, turn) => `t${turn}`));
+    expect(batches.length).toBeGreaterThan(1);
+    expect(batches.length).toBeLessThan(6);
+    expect(Math.max(...batches.map((batch) => batch.length))).toBeLessThanOrEqual(5);
+  });
+
+  test("those that arrive while one is written gather for the next", async () => {
+    const gate = new Gate();
+    const { intake, batches } = await makeIntake({
+      before: () => (batches.length === 1 ? gate.opened : undefined),
+    });
+    const first = intake.add(newTask({ id: "first" }));
+    await settle();
+    const later: Promise<InsertedTask>[] = [];
+    for (const id of ["second", "third"]) {
+      later.push(intake.add(newTask({ id })));
+      await settle();
+    }
+    expect(batches).toEqual([["first"]]);
+    gate.open();
+    await Promise.all([first, ...later]);
+    expect(batches).toEqual([["first"], ["second", "third"]]);
+  });
+
+  test("no transaction holds more than five hundred", async () => {
+    const { intake, batches } = await makeIntake();
+    await intake.addMany(manyTasks(1_200));
+    expect(batches.map(({ length }) => length)).toEqual([500, 500, 200]);
+  });
+
+  test("flushing waits for what is still to be written", async () => {
+    const { intake, storage } = await makeIntake();
+    void intake.addMany(manyTasks(600));
+    await intake.flush();
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 600 });
+  });
+});
+
+describe("a batch is written whole:", () => {
+  function newBatch(id: string, size: number) {
+    const batch = { id, tenant: "default", parallelism: 2, callbackUrl: null };
+    return { batch, tasks: Array.from({ length: size }, (_, n) => newTask({ id: `${id}-${n}`, batch: id })) };
+  }
+
+  test("it and its tasks are durable together", async () => {
+    const { intake, storage, batches } = await makeIntake();
+    const { batch, tasks } = newBatch("b", 5);
+    const answers = await intake.addMany(tasks, batch);
+    expect(answers.map(({ id, state }) => [id, state])).toEqual(tasks.map(({ id }) => [id, "queued"]));
+    expect(batches).toEqual([tasks.map(({ id }) => id)]);
+    expect(await storage.tasks.getBatch({ tenant: "default", id: "b" })).toMatchObject({ parallelism: 2 });
+  });
+
+  test("a transaction takes all of one whose end would be over its bound, and others beside it as before", async () => {
+    const { intake, batches } = await makeIntake();
+    const first = newBatch("first", 100);
+    const second = newBatch("second", 100);
+    await Promise.all([
+      intake.addMany(manyTasks(350)),
+      intake.addMany(first.tasks, first.batch),
+      intake.addMany(second.tasks, second.batch),
+      intake.addMany(manyTasks(600)),
+    ]);
+    expect(batches.map(({ length }) => length)).toEqual([550, 500, 100]);
+  });
+
+  test("one task that cannot be written fails all of its batch, and nobody else", async () => {
+    const { intake, storage } = await makeIntake({
+      before: (call) => {
+        if (idsOf(call).includes("spoilt-7")) throw new Error("cannot be written");
+      },
+    });
+    const spoilt = newBatch("spoilt", 10);
+    const sound = newBatch("sound", 10);
+    const outcomes = await Promise.allSettled([
+      intake.add(newTask()),
+      intake.addMany(spoilt.tasks, spoilt.batch),
+      intake.addMany(sound.tasks, sound.batch),
+      intake.add(newTask()),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 12 });
+    expect(await storage.tasks.getBatch({ tenant: "default", id: "spoilt" })).toBeNull();
+  });
+
+  test("one whose answer got lost is written once", async () => {
+    let lost = false;
+    const { intake, clock, storage, batches } = await makeIntake({
+      after: () => {
+        if (lost) return;
+        lost = true;
+        throw away();
+      },
+    });
+    const { batch, tasks } = newBatch("b", 3);
+    const added = intake.addMany(tasks, batch);
+    await clock.advance(1_000);
+    expect((await added).map(({ state }) => state)).toEqual(["queued", "queued", "queued"]);
+    expect(batches).toHaveLength(2);
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 3 });
+  });
+});
+
+describe("when the storage is away,", () => {
+  test("an insert is repeated under the same ids, and nothing is stored twice", async () => {
+    let failures = 2;
+    const { intake, clock, storage, batches, told } = await makeIntake({
+      // The second time everything was written, and only the answer got lost.
+      after: () => {
+        if (failures-- > 0) throw away();
+      },
+    });
+    const inserted = intake.addMany(manyTasks(3));
+    await clock.advance(1_000);
+    expect((await inserted).map(({ state }) => state)).toEqual(["queued", "queued", "queued"]);
+    expect(batches).toHaveLength(3);
+    expect(new Set(batches.flat()).size).toBe(3);
+    expect(told).toHaveLength(3);
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 3 });
+  });
+
+  test("the caller is told after five tries, and the next ones are tried afresh", async () => {
+    let broken = true;
+    const { intake, clock, batches } = await makeIntake({
+      before: () => {
+        if (broken) throw away();
+      },
+    });
+    const failed = expect(intake.add(newTask())).rejects.toMatchObject({ code: "storage_unavailable" });
+    await clock.advance(10_000);
+    await failed;
+    expect(batches).toHaveLength(5);
+    broken = false;
+    await expect(intake.add(newTask({ id: "later" }))).resolves.toMatchObject({ id: "later" });
+  });
+
+  test("so many wait and no more", async () => {
+    const gate = new Gate();
+    const { intake } = await makeIntake({ before: () => gate.opened });
+    const held = intake.addMany(manyTasks(500));
+    await settle();
+    const waiting = intake.addMany(manyTasks(20_000));
+    expect(() => intake.add(newTask())).toThrow("the storage does not keep up");
+    gate.open();
+    await Promise.all([held, waiting]);
+    await expect(intake.add(newTask())).resolves.toMatchObject({ state: "queued" });
+  });
+});
+
+test("a task that cannot be written takes no other along", async () => {
+  const { intake } = await makeIntake({
+    before: (call) => {
+      if (idsOf(call).includes("poison")) throw new Error("cannot be written");
+    },
+  });
+  const tasks = [...manyTasks(7), newTask({ id: "poison" }), ...manyTasks(5)];
+  const settled = await Promise.allSettled(tasks.map((task) => intake.add(task)));
+  expect(settled.map(({ status }) => status)).toEqual(
+    tasks.map(({ id }) => (id === "poison" ? "rejected" : "fulfilled")),
+  );
+});

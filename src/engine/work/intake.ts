@@ -1,0 +1,186 @@
+import type { Clock } from "../../model/clock.ts";
+import { RotaError } from "../../model/errors.ts";
+import { type Backoff, backoffMs } from "../../services/backoff.ts";
+import { isStorageAway } from "../../services/storage-away.ts";
+import type { AdmissionLimits, InsertedTask, NewBatch, NewTask, Storage } from "../../storage/storage.ts";
+
+/** Tasks written in one transaction, and perhaps the rest of a batch. */
+const INSERT_MAX = 500;
+/** A larger handful costs less for each, but nobody should wait long for others to come. */
+const GATHER_TURNS_MAX = 4;
+/** Tasks that may wait to be written. More only pile up when the storage is slower than its users for long. */
+const BUFFER_MAX = 20_000;
+/** An insert whose connection was lost is repeated under the same ids; after this many tries the caller is told. */
+const TRIES_MAX = 5;
+/** A storage that hangs takes long to fail: then there is no time for further tries. */
+const GIVE_UP_MS = 10_000;
+const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
+
+export interface IntakeOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly limits: () => AdmissionLimits;
+  /** Told when tasks are on their way to the storage: who could run them may get in line right behind them. */
+  readonly onSent: (tasks: readonly NewTask[]) => void;
+  /** Told after each commit, before the callers are. */
+  readonly onInserted: (tasks: readonly NewTask[], answers: readonly InsertedTask[]) => void;
+}
+
+interface Pending {
+  readonly task: NewTask;
+  /** What it is written together with, in one transaction or not at all; null: it stands alone. */
+  readonly batch: NewBatch | null;
+  resolve(inserted: InsertedTask): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Takes tasks in. Those that arrive in one turn of the event loop share a transaction, and so do those that arrive
+ * while one is being written; a task that comes alone waits for nobody.
+ */
+export class Intake {
+  readonly #options: IntakeOptions;
+  #buffer: Pending[] = [];
+  #writing: Promise<void> | null = null;
+  /** What became of the one that came last: they are written in order. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once the task is durable, with what became of it. */
+  add(task: NewTask): Promise<InsertedTask> {
+    this.#makeRoom(1);
+    return this.#enqueue(task, null);
+  }
+
+  /**
+   * In order, all or none of them held to be written. With a batch that they are all of, they also become durable
+   * together, and none of them does if one cannot.
+   */
+  addMany(tasks: readonly NewTask[], batch: NewBatch | null = null): Promise<InsertedTask[]> {
+    this.#makeRoom(tasks.length);
+    return Promise.all(tasks.map((task) => this.#enqueue(task, batch)));
+  }
+
+  /** Resolves once nothing is left to be written. */
+  async flush(): Promise<void> {
+    while (this.#writing !== null) await this.#writing;
+  }
+
+  /** Resolves once what has come by now is written, or could not be. */
+  async written(): Promise<void> {
+    await this.#last.catch(() => {});
+  }
+
+  #makeRoom(tasks: number): void {
+    if (this.#buffer.length + tasks <= BUFFER_MAX) return;
+    throw new RotaError(
+      "storage_unavailable",
+      "the storage does not keep up: too many tasks wait to be written",
+      {
+        details: { waiting: this.#buffer.length, max: BUFFER_MAX },
+      },
+    );
+  }
+
+  #enqueue(task: NewTask, batch: NewBatch | null): Promise<InsertedTask> {
+    const inserted = new Promise<InsertedTask>((resolve, reject) => {
+      this.#buffer.push({ task, batch, resolve, reject });
+      this.#writing ??= this.#write();
+    });
+    this.#last = inserted;
+    return inserted;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#buffer.length > 0) {
+      await this.#gather();
+      const end = cutAfter(this.#buffer, INSERT_MAX);
+      const handful = this.#buffer.slice(0, end);
+      this.#buffer = this.#buffer.slice(end);
+      await this.#insert(handful);
+    }
+    this.#writing = null;
+  }
+
+  /** Whatever else arrives in this turn of the event loop comes along; and in the next, as long as each brings more. */
+  async #gather(): Promise<void> {
+    let seen = 0;
+    for (let turns = 0; turns < GATHER_TURNS_MAX && this.#buffer.length > seen; turns += 1) {
+      seen = this.#buffer.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  async #insert(handful: readonly Pending[]): Promise<void> {
+    const tasks = handful.map(({ task }) => task);
+    let answers: InsertedTask[];
+    try {
+      answers = await this.#insertWithRetries(tasks, batchesOf(handful));
+    } catch (error) {
+      return this.#insertApart(handful, error);
+    }
+    this.#options.onInserted(tasks, answers);
+    for (const [place, { task, resolve, reject }] of handful.entries()) {
+      const answer = answers[place];
+      if (answer !== undefined) resolve(answer);
+      else reject(new RotaError("storage_unavailable", `the storage did not say what became of ${task.id}`));
+    }
+  }
+
+  /** One task that cannot be written must not take those along that merely arrived together with it. */
+  async #insertApart(handful: readonly Pending[], error: unknown): Promise<void> {
+    const middle = cutNear(handful, Math.ceil(handful.length / 2));
+    if (middle === null || isStorageAway(error)) {
+      for (const { reject } of handful) reject(error);
+      return;
+    }
+    await this.#insert(handful.slice(0, middle));
+    await this.#insert(handful.slice(middle));
+  }
+
+  async #insertWithRetries(tasks: readonly NewTask[], batches: readonly NewBatch[]): Promise<InsertedTask[]> {
+    const { storage, limits, clock, random, onSent } = this.#options;
+    const begun = clock.monotonic();
+    for (let tries = 1; ; tries++) {
+      try {
+        const inserted = storage.tasks.insert({ tasks, batches, limits: limits() });
+        onSent(tasks);
+        return await inserted;
+      } catch (error) {
+        const waitedMs = clock.monotonic() - begun;
+        if (!isStorageAway(error) || tries === TRIES_MAX || waitedMs > GIVE_UP_MS) throw error;
+      }
+      await new Promise<void>((resolve) => clock.setTimer(backoffMs(RETRY, tries, random), resolve));
+    }
+  }
+}
+
+function batchesOf(handful: readonly Pending[]): NewBatch[] {
+  const batches = new Set(handful.map(({ batch }) => batch));
+  return [...batches].filter((batch) => batch !== null);
+}
+
+/** The first place from `at` on where those before it can be written without those behind it. */
+function cutAfter(pending: readonly Pending[], at: number): number {
+  let place = Math.min(at, pending.length);
+  while (place < pending.length && isInsideBatch(pending, place)) place += 1;
+  return place;
+}
+
+/** Such a place inside of a handful; null when it has none. */
+function cutNear(handful: readonly Pending[], at: number): number | null {
+  let place = cutAfter(handful, at);
+  if (place < handful.length) return place;
+  place = at;
+  while (place > 0 && isInsideBatch(handful, place)) place -= 1;
+  return place > 0 && place < handful.length ? place : null;
+}
+
+function isInsideBatch(pending: readonly Pending[], place: number): boolean {
+  const batch = pending[place]?.batch ?? null;
+  return batch !== null && batch === pending[place - 1]?.batch;
+}

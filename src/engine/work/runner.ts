@@ -1,0 +1,339 @@
+import { noExecutorHere } from "../../executors/errors.ts";
+import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../../executors/executor.ts";
+import type { Clock, Timer } from "../../model/clock.ts";
+import { secretsOf } from "../../model/input/masked-input.ts";
+import type { Log } from "../../model/log.ts";
+import type { Outcome } from "../../model/outcome.ts";
+import { Redactor } from "../../model/redactor.ts";
+import { DEPENDENCY_BYTES_MAX, type TaskSpec } from "../../model/task.ts";
+import type { TaskLogLevel } from "../../model/task-log.ts";
+import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
+import { hideValuesInJson, valueHider } from "../../model/text/mask.ts";
+import { TurnBudget } from "../../services/turn-budget.ts";
+import type { ClaimedTask } from "../../storage/storage.ts";
+import { Attempt, type AttemptHooks } from "./attempt.ts";
+import { cleanText, ERROR_BYTES_MAX, failureOf } from "./attempt-error.ts";
+import type { ReadDependencies } from "./dependency-results.ts";
+import { type Checked, checkJson, checkJsonSteps, RESULT_BYTES_MAX } from "./result-json.ts";
+import type { RunningBytes } from "./running-bytes.ts";
+
+/** An executor that still runs this long after it was told to stop is named in the log. */
+const IGNORED_ABORT_MS = 5_000;
+/** Deadlines are moments of the wall clock, which may jump: look at least this often. */
+const DEADLINE_LOOK_MS = 5_000;
+
+/** An attempt that holds at least this much may have a large result. */
+const LARGE_BYTES = 65_536;
+/** How much of large results is checked in one turn of the event loop. */
+const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144, rest: 2 } as const;
+
+interface Hider {
+  /** By which it was made: names may be listed later. */
+  readonly redactor: Redactor;
+  /** Null: the task has no secrets. */
+  readonly hide: ((text: string) => string) | null;
+}
+
+export interface RunnerOptions {
+  readonly clock: Clock;
+  /** The storage's time: deadlines are in it. */
+  readonly storageNow: () => number;
+  readonly log: Log;
+  readonly findExecutor: (record: TaskRecord) => Executor | undefined;
+  /** Counts what running tasks hold. */
+  readonly memory: RunningBytes;
+  /** Reads the results of the tasks that one depends on, for its executor. Gives up when the signal fires. */
+  readonly readDependencies: (record: TaskRecord, signal: AbortSignal) => Promise<ReadDependencies>;
+  /** Called once for each attempt, when its outcome is decided. */
+  readonly onOutcome: (attempt: Attempt, outcome: Outcome) => void;
+  /** Called instead when its lease is gone: there is nothing left to decide. */
+  readonly onFenced: (attempt: Attempt) => void;
+  readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  /** Called with each line that an executor logs. Left out: none is kept. */
+  readonly onLog?: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
+  /** Called with what an attempt says it cost, once that is counted. */
+  readonly onUsage?: (attempt: Attempt, usage: Usage) => void;
+  /** What the model of a task's agent takes in at most. Left out: nobody says. */
+  readonly contextWindow?: (record: TaskRecord) => number | undefined;
+  /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
+  readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Masks secrets of a task in its errors. Left out: masks those of `llmConfig` only. */
+  readonly redactor?: () => Redactor;
+  /** Signs a request for a task of this tenant. Left out: no secret is set. */
+  readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
+}
+
+/**
+ * Runs claimed tasks. An attempt is decided by whatever comes first: its executor returns or throws, its timeout or
+ * the task's deadline passes, its lease is lost, the node stops. From then on the executor is on its own.
+ */
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #redactor: () => Redactor;
+  /** What hides the secrets of a task, which may log many lines. */
+  readonly #hiders = new WeakMap<TaskSpec, Hider>();
+  readonly #hooks: AttemptHooks;
+  readonly #running = new Map<number, Attempt>();
+  /** Told to stop and not yet returned. */
+  readonly #lingering = new Set<Attempt>();
+  /** Yields to other work while large results are checked, by tenant. */
+  readonly #turns = new TurnBudget<string>(CHECKED_PER_TURN);
+  // One timer for all: most attempts end long before their timeout, and a timer each would cost more than the rest.
+  #timer: Timer | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    const always = new Redactor([]);
+    this.#redactor = options.redactor ?? (() => always);
+    this.#hooks = {
+      memory: options.memory,
+      log: options.log,
+      onProgress: options.onProgress,
+      onLog: (attempt, level, text) => options.onLog?.(attempt, level, text),
+      hideSecrets: ({ record }, text) => this.#hideSecrets(record, text),
+      hideModelSecrets: ({ record }, answer) => this.#hideModelSecrets(record, answer),
+      onUsage: options.onUsage ?? (() => {}),
+      contextWindow: options.contextWindow ?? (() => undefined),
+      readSession: options.readSession ?? (async () => null),
+      sign: options.sign ?? (() => null),
+    };
+  }
+
+  /** Agents often repeat their input in errors and log lines, which are stored and shown. */
+  #hideSecrets({ spec }: TaskRecord, text: string): string {
+    const redactor = this.#redactor();
+    let hider = this.#hiders.get(spec);
+    if (hider?.redactor !== redactor) {
+      const secrets = secretsOf(spec, redactor);
+      hider = { redactor, hide: secrets.length === 0 ? null : valueHider(secrets) };
+      this.#hiders.set(spec, hider);
+    }
+    return hider.hide === null ? text : hider.hide(text);
+  }
+
+  /** A model has no use for the keys that it is called with in its answer. Other secrets may be what the next task needs. */
+  #hideModelSecrets({ spec: { work } }: TaskRecord, answer: unknown): unknown {
+    if (work.kind !== "instruction" || work.llmConfig === undefined) return answer;
+    const secrets = this.#redactor().secretsIn("llmConfig", work.llmConfig);
+    return secrets.length === 0 ? answer : hideValuesInJson(answer, secrets);
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  has(token: number): boolean {
+    return this.#running.has(token);
+  }
+
+  tokens(): number[] {
+    return [...this.#running.keys()];
+  }
+
+  /** The ids of up to `max` of the tasks that run, those that began first. */
+  taskIds(max: number): string[] {
+    return [...this.#running.values()].slice(0, max).map(({ record }) => record.id);
+  }
+
+  run({ token, task: record, bytes }: ClaimedTask): void {
+    const attempt = this.#begin(token, record);
+    const executor = this.#options.findExecutor(record);
+    if (executor === undefined) {
+      attempt.returned();
+      this.#decide(attempt, { kind: "not_executed", error: noExecutorHere(record.agent) });
+      return;
+    }
+    attempt.hold(bytes);
+    this.#watch(attempt);
+    void this.#execute(attempt, executor);
+  }
+
+  /**
+   * Stops attempts whose lease is gone: a cancel, a critical task or a rescue got there first. Answers those that ran
+   * here.
+   */
+  fence(tokens: readonly number[], reason: string): Attempt[] {
+    const stopped: Attempt[] = [];
+    for (const token of tokens) {
+      const attempt = this.#running.get(token);
+      if (attempt === undefined) continue;
+      this.#end(attempt, reason);
+      this.#options.onFenced(attempt);
+      stopped.push(attempt);
+    }
+    return stopped;
+  }
+
+  /** Stops everything and hands it back: for a node that goes away. */
+  interruptAll(error: string): void {
+    for (const attempt of [...this.#running.values()]) this.#stop(attempt, { kind: "interrupted", error });
+  }
+
+  /** Lets go of the timer. Executors that never returned are not waited for. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  #begin(token: number, record: TaskRecord): Attempt {
+    const begunAt = this.#options.clock.monotonic();
+    const attempt = new Attempt({ token, record, begunAt, hooks: this.#hooks });
+    this.#running.set(token, attempt);
+    return attempt;
+  }
+
+  /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
+  async #execute(attempt: Attempt, executor: Executor): Promise<void> {
+    const made = await this.#outcomeOf(attempt, executor);
+    const outcome =
+      made.kind === "failed" ? { ...made, error: this.#hideSecrets(attempt.record, made.error) } : made;
+    attempt.returned();
+    if (attempt.over) {
+      this.#returned(attempt);
+      return;
+    }
+    try {
+      this.#decide(attempt, outcome);
+    } catch (error) {
+      // A fault of ours, not of the executor. The heartbeat's look for orphans puts the task back on a storage that
+      // is shared, the next start on one of our own.
+      this.#options.log.error({ error, taskId: attempt.record.id }, "could not take in how an attempt ended");
+    }
+  }
+
+  /** The executor came back, too late to matter. */
+  #returned(attempt: Attempt): void {
+    this.#lingering.delete(attempt);
+  }
+
+  #decide(attempt: Attempt, outcome: Outcome): void {
+    attempt.over = true;
+    this.#running.delete(attempt.token);
+    this.#options.onOutcome(attempt, outcome);
+  }
+
+  #stop(attempt: Attempt, outcome: Extract<Outcome, { error: string }>): void {
+    this.#end(attempt, outcome.error);
+    this.#options.onOutcome(attempt, outcome);
+  }
+
+  #end(attempt: Attempt, reason: string): void {
+    attempt.over = true;
+    this.#running.delete(attempt.token);
+    this.#lingering.add(attempt);
+    const now = this.#options.clock.monotonic();
+    attempt.abort(new DOMException(reason, "AbortError"), now);
+    this.#wakeAt(now + IGNORED_ABORT_MS);
+  }
+
+  #watch(attempt: Attempt): void {
+    const { deadline } = attempt.record;
+    this.#wakeAt(attempt.timesOutAt);
+    if (deadline !== null) this.#wakeAt(this.#deadlineLook(deadline));
+  }
+
+  #deadlineLook(deadline: number): number {
+    const leftMs = Math.max(deadline - this.#options.storageNow(), 0);
+    return this.#options.clock.monotonic() + Math.min(leftMs, DEADLINE_LOOK_MS);
+  }
+
+  #wakeAt(at: number): void {
+    if (at >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.#options.clock.setTimer(Math.max(at - this.#options.clock.monotonic(), 1), this.#look);
+  }
+
+  /** Ends what is past its time, and waits for the next that will be. */
+  #look = (): void => {
+    this.close();
+    const now = this.#options.clock.monotonic();
+    const storageNow = this.#options.storageNow();
+    for (const attempt of [...this.#running.values()]) {
+      const { deadline, spec } = attempt.record;
+      if (deadline !== null && storageNow >= deadline) {
+        this.#stop(attempt, { kind: "deadline", error: "deadline exceeded" });
+      } else if (now >= attempt.timesOutAt) {
+        const error = `timed out after ${spec.timeoutMs} ms`;
+        this.#stop(attempt, { kind: "failed", error, permanent: false });
+      } else {
+        this.#watch(attempt);
+      }
+    }
+    this.#nameThoseWhoIgnoreTheirSignal(now);
+  };
+
+  #nameThoseWhoIgnoreTheirSignal(now: number): void {
+    for (const attempt of this.#lingering) {
+      const at = (attempt.abortedAt ?? now) + IGNORED_ABORT_MS;
+      if (now < at) {
+        this.#wakeAt(at);
+        continue;
+      }
+      this.#lingering.delete(attempt);
+      attempt.log.warn(
+        {},
+        `still runs ${IGNORED_ABORT_MS} ms after it was told to stop; its answer will change nothing`,
+      );
+    }
+  }
+
+  async #outcomeOf(attempt: Attempt, executor: Executor): Promise<Outcome> {
+    const { record } = attempt;
+    try {
+      if (attempt.heldBytes >= LARGE_BYTES) await this.#turnFor(attempt);
+      if (record.spec.dependsOn === undefined) {
+        return this.#outcomeOfResult(attempt, await executor(toExecutorTask(record), attempt));
+      }
+      // Until they are read they count as much as they may take, so that no others are claimed into that room.
+      const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
+      attempt.hold(bytesMax);
+      const { results: dependencies, bytes } = await this.#options.readDependencies(record, attempt.signal);
+      // Aborted before it started.
+      attempt.signal.throwIfAborted();
+      attempt.letGo(bytesMax - bytes);
+      return this.#outcomeOfResult(
+        attempt,
+        await executor({ ...toExecutorTask(record), dependencies }, attempt),
+      );
+    } catch (error) {
+      return failureOf(error);
+    }
+  }
+
+  /** An attempt that holds little cannot have made much of it, or not at the cost of others: it is checked at once. */
+  #outcomeOfResult(attempt: Attempt, result: unknown): Outcome | Promise<Outcome> {
+    if (attempt.heldBytes >= LARGE_BYTES && typeof result === "object") {
+      return this.#checkInTurns(attempt, result);
+    }
+    return outcomeOf(attempt, checkJson("result", result, RESULT_BYTES_MAX));
+  }
+
+  /** Large results are checked one after the other. */
+  async #turnFor(attempt: Attempt): Promise<void> {
+    await this.#turns.next(attempt.tenantId);
+    this.#turns.used(attempt.heldBytes);
+    // Aborted in the meantime.
+    if (attempt.over) attempt.signal.throwIfAborted();
+  }
+
+  /** A result can be any JSON. Serializing or parsing a megabyte takes up to 50 ms. */
+  async #checkInTurns(attempt: Attempt, result: unknown): Promise<Outcome> {
+    const steps = checkJsonSteps("result", result, RESULT_BYTES_MAX);
+    for (;;) {
+      await this.#turnFor(attempt);
+      const { done, value: checked } = steps.next();
+      if (done) return outcomeOf(attempt, checked);
+    }
+  }
+}
+
+function outcomeOf(attempt: Attempt, checked: Checked): Outcome {
+  if (checked.ok) {
+    attempt.resultBytes = checked.bytes;
+    return { kind: "done", result: attempt.asStored(checked.value) };
+  }
+  return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
+}

@@ -1,0 +1,49 @@
+import type { Usage } from "../../executors/executor.ts";
+import type { AttemptUsage } from "../../storage/storage.ts";
+
+export type AddedUsage =
+  | { readonly ok: true; readonly sum: AttemptUsage }
+  | { readonly ok: false; readonly error: string };
+
+/**
+ * Adds what an attempt reports of its cost to what it reported before. A report that is wrong in part is not taken. How
+ * full the context is does not add up: each call of a model is handed the whole of it. `agentWindow` is what the agent says its
+ * model takes in: it holds where no report names another.
+ */
+export function addUsage(before: AttemptUsage | null, told: Usage, agentWindow?: number): AddedUsage {
+  if (typeof told !== "object" || told === null) return refused(`must be an object, not ${nameOf(told)}`);
+  const { inputTokens, outputTokens, contextTokens, contextWindow, costMicros } = told;
+  const counts = { inputTokens, outputTokens, contextTokens, contextWindow, costMicros };
+  const given = Object.entries(counts).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return refused("needs `inputTokens`, `outputTokens` or `contextWindow`");
+  const wrong = given.find(([, value]) => !isCount(value));
+  if (wrong !== undefined) {
+    return refused(`needs a whole number from 0 on as \`${wrong[0]}\`, not ${nameOf(wrong[1])}`);
+  }
+  const window = contextWindow ?? before?.contextWindow ?? agentWindow;
+  const isOfCall = inputTokens !== undefined || outputTokens !== undefined;
+  const ofCall = isOfCall ? (inputTokens ?? 0) + (outputTokens ?? 0) : undefined;
+  const inContext = contextTokens ?? ofCall ?? before?.contextTokens;
+  const sum = {
+    inputTokens: (before?.inputTokens ?? 0) + (inputTokens ?? 0),
+    outputTokens: (before?.outputTokens ?? 0) + (outputTokens ?? 0),
+    ...(inContext === undefined ? {} : { contextTokens: inContext }),
+    ...(window === undefined ? {} : { contextWindow: window }),
+  };
+  if (isCount(sum.inputTokens) && isCount(sum.outputTokens)) return { ok: true, sum };
+  return refused(`adds up to more than ${Number.MAX_SAFE_INTEGER} tokens`);
+}
+
+function refused(why: string): AddedUsage {
+  return { ok: false, error: `usage ${why}` };
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** Executors in plain JavaScript may hand over anything: a number is shown, of anything else its type. */
+function nameOf(value: unknown): string {
+  if (value == null || typeof value === "number") return String(value);
+  return `a value of type ${typeof value}`;
+}

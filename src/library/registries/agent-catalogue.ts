@@ -1,0 +1,211 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AgentName } from "../../engine/schedules/run-maker.ts";
+import { readPatiently } from "../../engine/work/patient-read.ts";
+import { NoExecutorError, PermanentError } from "../../executors/errors.ts";
+import type { Executor } from "../../executors/executor.ts";
+import type { AgentOptions } from "../../interface/options.ts";
+import type { RotaError } from "../../model/errors.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import type { TargetGuard } from "../../outbound/target-guard.ts";
+import { FreshRead } from "../../services/fresh-read.ts";
+import { Service, type ServiceOptions } from "../../services/service.ts";
+import type { AgentRecord, CatalogueChanges, Storage, StorageSignal } from "../../storage/storage.ts";
+import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
+import type { AgentBounds } from "./agent-bounds.ts";
+import { openHeaders } from "./agent-secrets.ts";
+import type { AgentTable } from "./agent-table.ts";
+import { SECRET_KEY_VARIABLE, type SecretBox } from "./secret-box.ts";
+
+/** Signals can be lost: other nodes' changes are seen at least this often. */
+const POLL_MS = 30_000;
+/** Changes that are read at once. */
+const CHANGES_SLICE = 1_000;
+
+export interface AgentCatalogueOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly agents: AgentTable;
+  readonly bounds: AgentBounds;
+  /** What executors that users described may call. */
+  readonly guard: () => TargetGuard;
+  /** Decrypts the headers of stored agents. */
+  readonly box: SecretBox;
+}
+
+interface Entry {
+  readonly record: AgentRecord;
+  readonly agent: Agent;
+}
+
+/**
+ * Keeps what this process knows of stored agents, of all tenants, as the storage has it: any node may change them at any
+ * time.
+ */
+export class AgentCatalogue extends Service {
+  readonly name = "agent catalogue";
+  readonly #options: AgentCatalogueOptions;
+  /** By `keyOf`. */
+  readonly #entries = new Map<string, Entry>();
+  /** The last change that is known here; null: all is to be read. */
+  #lastChange: number | null = null;
+  readonly #reads = new FreshRead(() => this.#read());
+  /** Whether something changed that was not read yet. */
+  #stale = false;
+
+  constructor(options: AgentCatalogueOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  async tick(): Promise<number> {
+    await this.read();
+    return POLL_MS;
+  }
+
+  onSignal({ kind }: StorageSignal): void {
+    if (kind !== "agents" && kind !== "reconnected") return;
+    this.#stale = true;
+    this.wake();
+  }
+
+  /** Resolves once everything is known that was stored before this was called. */
+  read(): Promise<void> {
+    return this.#reads.now();
+  }
+
+  /** Whether an agent is known: here, to another node, or to one of the last seven days. */
+  async isKnown(name: AgentName): Promise<boolean> {
+    const { agents, storage } = this.#options;
+    const source = agents.find(name)?.source;
+    if (source === "config" || source === "built-in") return true;
+    if (source === "stored" && storage.capabilities.exclusive) return true;
+    await this.read();
+    return agents.find(name) !== undefined || storage.agents.isKnown(name);
+  }
+
+  /** Makes all executors anew: what they may call has changed. */
+  rebuild(): void {
+    for (const { record } of this.#entries.values()) this.#know(this.#toEntry(record, undefined));
+  }
+
+  /** The storage was put back to an earlier state: what changed since is not what it says has changed. */
+  restored(): void {
+    this.#lastChange = null;
+  }
+
+  /**
+   * Who does the work of a task. Where that cannot be said without a look at the storage, since another node may have
+   * made the agent a moment ago, the answer is an executor that looks first.
+   */
+  executorFor(record: TaskRecord): Executor | undefined {
+    const { agents, storage } = this.#options;
+    const known = agents.executorFor(record);
+    if (agents.find(record)?.source === "config") return known;
+    if (this.#stale) return this.#afterLook(record);
+    return known !== undefined || storage.capabilities.exclusive ? known : this.#afterLook(record);
+  }
+
+  #afterLook(record: TaskRecord): Executor {
+    return async (task, context) => {
+      const { clock, random } = this;
+      await readPatiently({ clock, random, signal: context.signal, read: () => this.read() });
+      const executor = this.#options.agents.executorFor(record);
+      if (executor !== undefined) return executor(task, context);
+      throw new NoExecutorError(record.agent);
+    };
+  }
+
+  async #read(): Promise<void> {
+    const stale = this.#stale;
+    this.#stale = false;
+    try {
+      for (let more = true; more; ) {
+        const since = this.#lastChange;
+        const changes = await this.#options.storage.agents.changes({ since, limit: CHANGES_SLICE });
+        // What was read before the storage was put back is not what it has now.
+        const isCurrent = since === this.#lastChange;
+        if (isCurrent) this.#take(changes);
+        more = !isCurrent || changes.more;
+      }
+    } catch (error) {
+      this.#stale ||= stale;
+      throw error;
+    }
+  }
+
+  #take({ whole, agents, gone, goneTenants, last }: CatalogueChanges): void {
+    for (const { record } of goneTenants.length === 0 ? [] : [...this.#entries.values()]) {
+      if (goneTenants.includes(record.tenant)) this.#forget(record);
+    }
+    for (const record of agents) this.#learn(record);
+    const kept = new Set(agents.map(keyOf));
+    const names = whole ? [...this.#entries.values()].map(({ record }) => record) : gone;
+    for (const name of names) if (!whole || !kept.has(keyOf(name))) this.#forget(name);
+    this.#lastChange = last;
+  }
+
+  #learn(record: AgentRecord): void {
+    const before = this.#entries.get(keyOf(record));
+    if (before !== undefined && isDeepStrictEqual(record.definition, before.record.definition)) return;
+    this.#know(this.#toEntry(record, before));
+    this.#restoreBound(record);
+  }
+
+  #forget(name: AgentName): void {
+    if (!this.#entries.delete(keyOf(name))) return;
+    this.#options.agents.dropStored(name);
+    this.#restoreBound(name);
+  }
+
+  #know(entry: Entry): void {
+    this.#entries.set(keyOf(entry.record), entry);
+    this.#options.agents.putStored(entry.record, entry.agent);
+  }
+
+  /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
+  #toEntry(record: AgentRecord, before: Entry | undefined): Entry {
+    const opened = openHeaders(record.definition, record, this.#options.box);
+    const { executor: _, sealedWith: __, ...rest } = record.definition;
+    const faults: RotaError[] = [];
+    const agent = readAgent((opened ?? rest) as AgentOptions, {
+      clock: this.clock,
+      guard: this.#options.guard(),
+      before: before?.agent.made,
+      prefix: "",
+      faults,
+    });
+    const [fault] = faults;
+    if (fault !== undefined) return { record, agent: this.#unusable(record, fault) };
+    return { record, agent: opened === null ? { ...agent, ...this.#locked(record) } : agent };
+  }
+
+  /** Another version of Rota may have stored what this one does not understand. */
+  #unusable({ tenant, agent: id }: AgentRecord, fault: RotaError): Agent {
+    const error = `the agent "${id}" is stored in a way that cannot be used: ${fault.message}`;
+    this.log.warn({ tenant, agent: id }, error);
+    const executor: Executor = () => {
+      throw new PermanentError(error);
+    };
+    return { ...UNDESCRIBED, made: { config: executor, executor }, unusable: error };
+  }
+
+  /** This node lacks the key of the agent and has no executor for it; another node may have it. */
+  #locked({ tenant, agent: id }: AgentRecord): Pick<Agent, "made" | "unusable"> {
+    const error = `the headers of the agent "${id}" were encrypted with a key that this node does not have: give it that ${SECRET_KEY_VARIABLE}`;
+    this.log.warn({ tenant, agent: id }, error);
+    const executor: Executor = () => {
+      throw new NoExecutorError(id);
+    };
+    return { made: { config: executor, executor }, unusable: error };
+  }
+
+  /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */
+  #restoreBound(name: AgentName): void {
+    const { agents, bounds } = this.#options;
+    if (agents.find(name)?.source === "config") bounds.changed(name);
+  }
+}
+
+/** Neither part has a line break. */
+function keyOf({ tenant, agent }: AgentName): string {
+  return `${tenant}\n${agent}`;
+}

@@ -1,0 +1,54 @@
+import { type Lane, TASKS_LANE } from "../../model/lane.ts";
+import type { LaneSetting } from "../../storage/storage.ts";
+import type { CurrentSettings } from "../settings/current-settings.ts";
+import { type Settings, toLane } from "../settings/settings.ts";
+
+/** The lanes there are: what the configuration says, under it what users stored, under that what holds by default. */
+export class LaneTable {
+  readonly #current: CurrentSettings;
+  #stored: ReadonlyMap<string, LaneSetting> = new Map();
+  /** What was made of these settings: every submitted task asks for its lane. */
+  #made: { readonly settings: Settings; readonly lanes: ReadonlyMap<string, Lane> } | null = null;
+
+  constructor(current: CurrentSettings) {
+    this.#current = current;
+  }
+
+  /** By name, in the order in which they are shown. */
+  get lanes(): ReadonlyMap<string, Lane> {
+    const settings = this.#current.value;
+    if (this.#made?.settings !== settings) this.#made = { settings, lanes: this.under(settings) };
+    return this.#made.lanes;
+  }
+
+  get stored(): ReadonlyMap<string, LaneSetting> {
+    return this.#stored;
+  }
+
+  replaceStored(settings: readonly LaneSetting[]): void {
+    this.#stored = bySettingName(settings);
+    this.#made = null;
+  }
+
+  /** Whether the configuration says what it is, so that nobody else can. */
+  isConfigured(name: string): boolean {
+    return isSaid(name, this.#current.value);
+  }
+
+  /** What they would be under other settings, or with others stored. */
+  under(settings: Settings, stored = this.#stored): Map<string, Lane> {
+    const lanes = new Map(settings.lanes.map((lane) => [lane.name, lane]));
+    for (const [name, setting] of stored) {
+      if (!isSaid(name, settings)) lanes.set(name, toLane(setting, settings.options));
+    }
+    return lanes;
+  }
+}
+
+function isSaid(name: string, { options }: Settings): boolean {
+  return name === TASKS_LANE || Object.hasOwn(options.lanes, name);
+}
+
+function bySettingName(settings: readonly LaneSetting[]): Map<string, LaneSetting> {
+  return new Map(settings.map((setting) => [setting.name, setting]));
+}

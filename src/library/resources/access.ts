@@ -1,0 +1,161 @@
+import { randomBytes } from "node:crypto";
+import { idMaker } from "../../engine/work/new-id.ts";
+import type { AuditNote, AuditRecord, LocalAudit } from "../../interface/audit.ts";
+import type { KeyInfo, LocalKeys } from "../../interface/keys.ts";
+import { RotaError } from "../../model/errors.ts";
+import { roleIn } from "../../model/role.ts";
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import { rfc3339 } from "../../model/text/rfc3339.ts";
+import type { ServiceOptions } from "../../services/service.ts";
+import type { StorageClock } from "../../services/storage-clock.ts";
+import type { AuditEntry, KeyRecord, Storage, StorageSignal } from "../../storage/storage.ts";
+import { hashOf, newApiKey } from "../../tenants/api-key.ts";
+import { digestOf } from "../../tenants/audit-chain.ts";
+import { parseAuditFilter } from "../../tenants/audit-filter-input.ts";
+import { AuditLog } from "../../tenants/audit-log.ts";
+import { parseKeyInput, parseKeyOwner } from "../../tenants/key-input.ts";
+import { KeyRing } from "../../tenants/key-ring.ts";
+import { KeyUses } from "../../tenants/key-uses.ts";
+
+/** The most keys of one tenant: a `tenant-admin` creates keys, and a list returns all of them. */
+const KEYS_MAX = 1_000;
+
+/** Of the salt in the digest of a name: nobody tries that many. */
+const SALT_BYTES = 16;
+
+export interface AccessOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly auditRetentionMs: () => number;
+  /** The node membership, in whose name this process writes into the audit log. */
+  readonly node: () => string;
+}
+
+/** Who may ask this process, and what they did. */
+export class Access {
+  readonly keys: LocalKeys;
+  readonly audit: LocalAudit;
+  readonly #options: AccessOptions;
+  readonly #uses: KeyUses;
+  readonly #ring: KeyRing;
+  readonly #log: AuditLog;
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+    this.#uses = new KeyUses(options);
+    this.#ring = new KeyRing({ ...options, uses: this.#uses });
+    this.#log = new AuditLog({ ...options, retentionMs: options.auditRetentionMs, chain: options.node });
+    this.keys = this.#createKeys();
+    this.audit = this.#createAudit();
+  }
+
+  onSignal(signal: StorageSignal): void {
+    this.#ring.onSignal(signal);
+  }
+
+  /** The storage was put back to an earlier state. */
+  restored(): void {
+    this.#log.restored();
+  }
+
+  /** What is too old in the audit log goes from now on. */
+  start(): void {
+    this.#log.start();
+  }
+
+  /** Writes down what is still to be written down. */
+  async close(): Promise<void> {
+    this.#ring.close();
+    await Promise.all([this.#uses.stop(), this.#log.stop()]);
+    await Promise.all([this.#uses.flush(), this.#log.flush()]).catch((error) =>
+      this.#options.log.error({ error }, "what keys did last could not be written down"),
+    );
+  }
+
+  #createKeys(): LocalKeys {
+    const { storage, storageClock, clock } = this.#options;
+    const newId = idMaker("key_", clock);
+    const ring = this.#ring;
+    return {
+      create: async (input) => {
+        const { tenant = DEFAULT_TENANT, ...parsed } = parseKeyInput(input, { now: storageClock.now() });
+        const { length } = await storage.keys.list({ tenant });
+        if (length >= KEYS_MAX) {
+          throw new RotaError(
+            "conflict",
+            `the tenant has ${length} keys, which is the limit: delete one first`,
+          );
+        }
+        const key = newApiKey();
+        const created = await storage.keys.create({ id: newId(), tenant, ...parsed, hash: hashOf(key) });
+        if (created === null) throw new RotaError("not_found", "tenant not found");
+        return { id: created.id, key };
+      },
+
+      list: async (owner = {}) => {
+        const tenant = parseKeyOwner(owner) ?? DEFAULT_TENANT;
+        // Whoever looks sees what was used until now, as far as this process knows.
+        await this.#uses.flush();
+        const keys = (await storage.keys.list({ tenant })).map(toKeyInfo);
+        return { keys, count: keys.length };
+      },
+
+      delete: async (id, owner = {}) => {
+        const tenant = parseKeyOwner(owner) ?? DEFAULT_TENANT;
+        const deleted = !id.includes("\0") && (await storage.keys.delete({ tenant, id }));
+        if (!deleted) throw new RotaError("not_found", "key not found");
+        return { deleted: true };
+      },
+
+      whose: (key) => ring.whose(key),
+      watch: (key) => ring.watch(key),
+      any: () => ring.any(),
+    };
+  }
+
+  #createAudit(): LocalAudit {
+    const { storage, storageClock } = this.#options;
+    const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: AuditNote) => {
+      // As every storage keeps it: PostgreSQL would refuse a zero, and the hash is over what is read later.
+      const subject = about.subject?.replaceAll("\0", "").toWellFormed() ?? null;
+      const isErasable = about.isChosen === true && subject !== null;
+      const subjectSalt = isErasable ? randomBytes(SALT_BYTES).toString("base64url") : null;
+      const subjectDigest = isErasable ? digestOf(subject, subjectSalt) : null;
+      const { address = null, status = null, count = 1 } = about;
+      const who = { at: storageClock.now(), tenant: tenantId, keyId, address };
+      return { ...who, route, subject, subjectDigest, subjectSalt, status, count };
+    };
+    return {
+      list: async (filter = {}) => {
+        const { tenant = DEFAULT_TENANT, ...params } = parseAuditFilter({ ...filter });
+        await this.#log.flush();
+        const { entries, nextCursor } = await storage.audit.list({ tenant, ...params });
+        return {
+          entries: entries.map(toAuditRecord),
+          count: entries.length,
+          nextCursor: nextCursor === null ? null : String(nextCursor),
+        };
+      },
+      note: (note) => this.#log.note(toEntry(note)),
+      write: (note) => this.#log.write(toEntry(note)),
+    };
+  }
+}
+
+function toKeyInfo({ id, name, role, tenant, agent, createdAt, expiresAt, lastUsedAt }: KeyRecord): KeyInfo {
+  return {
+    id,
+    name,
+    role: roleIn(tenant, role),
+    tenantId: tenant,
+    ...(agent === null ? {} : { agentId: agent }),
+    createdAt: rfc3339(createdAt),
+    ...(expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) }),
+    ...(lastUsedAt === null ? {} : { lastUsedAt: rfc3339(lastUsedAt) }),
+  };
+}
+
+function toAuditRecord({ at, keyId, route, subject, address, status, count }: AuditEntry): AuditRecord {
+  const refused = status === null ? {} : { status, count };
+  return { at: rfc3339(at), keyId, route, subject, ...(address === null ? {} : { address }), ...refused };
+}

@@ -1,0 +1,113 @@
+import { isMask } from "../../config/masked.ts";
+import { executorUrls } from "../../executors/create-executor.ts";
+import type { ExecutorConfig } from "../../executors/executor.ts";
+import type { AgentOptions } from "../../interface/options.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { RotaError } from "../../model/errors.ts";
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  isObject,
+  list,
+  quoted,
+  shown,
+} from "../../model/input/field-checks.ts";
+import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
+import { nearestName } from "../../model/text/nearest-name.ts";
+import type { TargetGuard } from "../../outbound/target-guard.ts";
+import { readAgent } from "../registries/agent.ts";
+
+/** What may be said of one agent, as JSON. */
+const DEFINITION_BYTES_MAX = 65_536;
+/** Each takes at least six bytes: a list with more of them is too large and is refused without further checks. */
+const FIELDS_MAX = Math.floor(DEFINITION_BYTES_MAX / 6);
+
+export interface AgentInputParams {
+  /** The names of the lanes there are. */
+  readonly lanes: readonly string[];
+  readonly guard: TargetGuard;
+  readonly clock: Clock;
+}
+
+/** Refuses what is no object, and fields that are not known. */
+export function checkFields(given: unknown, known: readonly string[]): Fields {
+  if (!isObject(given)) throw invalidField("agent", `an agent must be an object, not ${quoted(given)}`);
+  checkKnown(given, known);
+  return given;
+}
+
+/**
+ * What is to be stored of an agent: `before` with `given` over it, where null takes a field away. Checks what is given,
+ * and throws `invalid_field`.
+ */
+export async function agentDefinition(
+  before: AgentOptions,
+  given: Fields,
+  { lanes, guard, clock }: AgentInputParams,
+): Promise<Record<string, unknown>> {
+  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const kept = Object.entries({ ...before, ...said }).filter(([, value]) => value !== null);
+  const definition = Object.fromEntries(kept);
+  refuseWhatIsNone(said["executor"]);
+  const faults: RotaError[] = [];
+  const { lane } = readAgent(definition, { clock, guard, prefix: "", faults });
+  const [fault] = faults;
+  if (fault !== undefined) throw fault;
+  if (lane !== undefined && said["lane"] !== undefined) checkLane(lane, lanes);
+  await checkTargets(said["executor"] as ExecutorConfig | null | undefined, guard);
+  return asJson(definition);
+}
+
+/** A handler cannot be stored, and what Rota shows in place of a secret is none. */
+function refuseWhatIsNone(executor: unknown): void {
+  if (typeof executor === "function") {
+    throw invalidField("executor", "`executor` must be a description: use `rota.agent()` for a handler");
+  }
+  const field = maskIn(executor, "executor");
+  if (field === undefined) return;
+  throw invalidField(field, `\`${shown(field)}\` shows where a secret was: write the secret itself`);
+}
+
+/** Where the first mask is, however deep: headers and fields of a request are masked, too. */
+function maskIn(value: unknown, path: string, depth = 0): string | undefined {
+  if (typeof value === "string") return isMask(value) ? path : undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  // What holds itself, which only a program can hand in, ends here as well.
+  if (depth >= JSON_DEPTH_MAX) {
+    throw invalidField("executor", `\`executor\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
+  }
+  const fields = value as Readonly<Record<string, unknown>>;
+  const names = Object.keys(fields);
+  if (names.length > FIELDS_MAX) throw tooLarge();
+  for (const name of names) {
+    const mask = maskIn(fields[name], `${path}.${name}`, depth + 1);
+    if (mask !== undefined) return mask;
+  }
+  return undefined;
+}
+
+function checkLane(lane: string, lanes: readonly string[]): void {
+  if (lanes.includes(lane)) return;
+  const nearest = nearestName(lane, lanes);
+  const hint = nearest === undefined ? `there are ${list(lanes)}` : `did you mean \`${nearest}\`?`;
+  throw invalidField("lane", `\`lane\` names no lane, "${shown(lane)}": ${hint}`);
+}
+
+async function checkTargets(executor: ExecutorConfig | null | undefined, guard: TargetGuard): Promise<void> {
+  if (executor === undefined || executor === null) return;
+  for (const url of executorUrls(executor)) {
+    const field = Object.entries(executor).find(([, value]) => value === url)?.[0] ?? "url";
+    await guard.check(url, `executor.${field}`);
+  }
+}
+
+function asJson(definition: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const text = JSON.stringify(definition);
+  if (Buffer.byteLength(text) <= DEFINITION_BYTES_MAX) return JSON.parse(text);
+  throw tooLarge();
+}
+
+function tooLarge(): Error {
+  return invalidField("executor", `an agent may take ${DEFINITION_BYTES_MAX} bytes of JSON at most`);
+}

@@ -1,0 +1,179 @@
+import { masked } from "../../config/masked.ts";
+import type { AgentInfo, Agents } from "../../interface/agents.ts";
+import type { AgentOptions } from "../../interface/options.ts";
+import { checkAgentId, toAgentId } from "../../model/agent-id.ts";
+import type { Clock } from "../../model/clock.ts";
+import { RotaError } from "../../model/errors.ts";
+import type { Fields } from "../../model/input/field-checks.ts";
+import type { TargetGuard } from "../../outbound/target-guard.ts";
+import type { AgentRecord, Storage } from "../../storage/storage.ts";
+import type { OneAtATime } from "../one-at-a-time.ts";
+import { AGENT_FIELDS } from "../registries/agent.ts";
+import type { AgentCatalogue } from "../registries/agent-catalogue.ts";
+import { sealHeaders } from "../registries/agent-secrets.ts";
+import type { AgentTable, KnownAgent } from "../registries/agent-table.ts";
+import type { LaneCatalogue } from "../registries/lane-catalogue.ts";
+import type { LaneTable } from "../registries/lane-table.ts";
+import type { SecretBox } from "../registries/secret-box.ts";
+import { agentDefinition, checkFields } from "./agent-input.ts";
+import { agentCursor, parseAgentPage } from "./agent-page.ts";
+
+export interface AgentsOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly table: AgentTable;
+  readonly catalogue: AgentCatalogue;
+  readonly lanes: LaneTable;
+  readonly laneCatalogue: LaneCatalogue;
+  readonly guard: () => TargetGuard;
+  /** Encrypts the headers of agents before they are stored. */
+  readonly box: SecretBox;
+  /** Whatever changes agents takes turns. */
+  readonly turns: OneAtATime;
+  readonly clock: Clock;
+  /** How many it may store. */
+  readonly maxAgents: () => number;
+  /** Throws `not_found` once the tenant is deleted. */
+  readonly checkNotGone: () => void;
+}
+
+/** One tenant's agents, as its users handle them. */
+export function createAgents(options: AgentsOptions): Agents {
+  const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, box, turns, clock } = options;
+  const { maxAgents, checkNotGone } = options;
+
+  async function find(given: string): Promise<KnownAgent & { readonly id: string }> {
+    await catalogue.read();
+    const id = toAgentId(given);
+    const known = id === null ? undefined : table.find({ tenant, agent: id });
+    if (id === null || known === undefined) throw notFound();
+    return { ...known, id };
+  }
+
+  async function toRecord(id: string, before: AgentOptions, given: Fields): Promise<AgentRecord> {
+    const { lane } = given;
+    if (typeof lane === "string" && !lanes.lanes.has(lane)) await laneCatalogue.learn([lane]);
+    const known = { lanes: [...lanes.lanes.keys()], guard: guard(), clock };
+    const definition = await agentDefinition(before, given, known);
+    return {
+      tenant,
+      agent: id,
+      maxInflight: (definition["maxInflight"] as number | undefined) ?? null,
+      definition: sealHeaders(definition, { tenant, agent: id }, box),
+    };
+  }
+
+  function checkRoom(): void {
+    const max = maxAgents();
+    const { size } = table.storedOf(tenant);
+    if (size >= max) throw full(size, max);
+  }
+
+  /** What was stored is stored, also when it cannot be read just now: whoever needs it looks again. */
+  async function stored({ agent, definition }: AgentRecord): Promise<AgentInfo> {
+    await catalogue.read().catch(() => {});
+    return toInfo(agent, definition, "stored");
+  }
+
+  return {
+    async list(page = {}) {
+      const { limit, after } = parseAgentPage({ ...page });
+      await catalogue.read();
+      const ids = table.ids(tenant).filter((id) => after === undefined || id > after);
+      const agents = ids
+        .slice(0, limit)
+        .map((id) => shownAgent(id, table.find({ tenant, agent: id }) as KnownAgent));
+      const nextCursor = ids.length > limit ? agentCursor(agents.at(-1)?.id ?? "") : null;
+      return { agents, count: agents.length, nextCursor };
+    },
+
+    async get(id) {
+      const known = await find(id);
+      return shownAgent(known.id, known);
+    },
+
+    async create(input) {
+      const { id: written, ...given } = checkFields(input, ["id", ...AGENT_FIELDS]);
+      const id = checkAgentId(written, "id");
+      return turns.run(async () => {
+        await catalogue.read();
+        const known = table.find({ tenant, agent: id });
+        if (known !== undefined) throw alreadyThere(id, known.source);
+        checkRoom();
+        const record = await toRecord(id, {}, given);
+        checkNotGone();
+        if (!(await storage.agents.create(record))) throw alreadyThere(id, "stored");
+        return stored(record);
+      });
+    },
+
+    async update(written, changes) {
+      const given = checkFields(changes, AGENT_FIELDS);
+      return turns.run(async () => {
+        const { id, agent, source } = changeable(await find(written));
+        if (agent.unusable !== undefined && given["executor"] === undefined)
+          throw new RotaError("conflict", agent.unusable);
+        const record = await toRecord(id, agent.options, given);
+        checkNotGone();
+        // Of two nodes that say something of `index` for the first time, one comes second.
+        const created = source === "built-in" && (await storage.agents.create(record));
+        if (!created && !(await storage.agents.update(record))) throw notFound();
+        return stored(record);
+      });
+    },
+
+    async delete(written) {
+      return turns.run(async () => {
+        const { id, source } = changeable(await find(written));
+        if (source === "built-in") {
+          throw new RotaError("conflict", `the agent "${id}" is always there and cannot be deleted`);
+        }
+        if (!(await storage.agents.delete({ tenant, agent: id }))) throw notFound();
+        await catalogue.read().catch(() => {});
+        return { deleted: true };
+      });
+    },
+  };
+}
+
+function shownAgent(id: string, { agent, source }: KnownAgent): AgentInfo {
+  return toInfo(id, agent.options, source);
+}
+
+/** Without secrets, and without a handler of the program, of which nothing could be shown. */
+function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]): AgentInfo {
+  const { executor, lane, maxInflight, maxQueued, contextWindow, writs } = options;
+  return {
+    id,
+    ...(executor === undefined || typeof executor === "function" ? {} : { executor: masked(executor) }),
+    ...(lane === undefined ? {} : { lane }),
+    ...(maxInflight === undefined ? {} : { maxInflight }),
+    ...(maxQueued === undefined ? {} : { maxQueued }),
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(writs === undefined ? {} : { writs }),
+    source,
+  };
+}
+
+function changeable<Known extends KnownAgent & { readonly id: string }>(known: Known): Known {
+  if (known.source !== "config") return known;
+  throw new RotaError("conflict", `the agent "${known.id}" is set by the configuration: change it there`);
+}
+
+function alreadyThere(id: string, source: AgentInfo["source"]): RotaError {
+  const where =
+    source === "config" ? "in the configuration: change it there" : "already there: change it with an update";
+  return new RotaError("conflict", `the agent "${id}" is ${where}`);
+}
+
+function full(agents: number, maxAgents: number): RotaError {
+  return new RotaError(
+    "conflict",
+    `the tenant stores ${agents} agents and may store ${maxAgents}: delete one first`,
+    { details: { agents, maxAgents } },
+  );
+}
+
+function notFound(): RotaError {
+  return new RotaError("not_found", "agent not found");
+}

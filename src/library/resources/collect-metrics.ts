@@ -1,0 +1,96 @@
+import type { Engine } from "../../engine/engine.ts";
+import type { WaitingReason, WaitingReasons } from "../../interface/waiting.ts";
+import { processMetrics } from "../../metrics/process-metrics.ts";
+import { queueMetrics } from "../../metrics/queue-metrics.ts";
+import type { RequestMetrics } from "../../metrics/request-metrics.ts";
+import { taskMetrics } from "../../metrics/task-series.ts";
+import { type Metric, toText } from "../../metrics/text-format.ts";
+import { tokenMetrics } from "../../metrics/token-metrics.ts";
+import type { WebhookMetrics } from "../../metrics/webhook-metrics.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { VERSION } from "../../version.ts";
+
+/** A storage that takes longer than this counts as away: whoever scrapes gives up after ten seconds. */
+const STORAGE_MS = 2_000;
+
+export interface CollectMetricsParams {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly engine: Engine;
+  readonly webhookMetrics: WebhookMetrics;
+  /** Why the work of the tenant waits. */
+  readonly waiting: () => Promise<WaitingReasons>;
+  readonly requestMetrics: RequestMetrics;
+  readonly clock: Clock;
+}
+
+/**
+ * What Prometheus reads: what this process did for one tenant, by its agents, and how the process and the lanes are, which
+ * are nobody's alone. A storage that is away takes its own metrics with it and no others: that is when somebody
+ * looks, and the counters of this process say when it began.
+ */
+export async function collectMetrics(params: CollectMetricsParams): Promise<string> {
+  const { tenant, engine, webhookMetrics, requestMetrics } = params;
+  const own = engine.metrics.shownTo(tenant);
+  const queue = await lookAtQueue(params).catch(() => null);
+  return toText([
+    gauge("rota_build_info", "Always 1: the version of Rota and of Node.", 1, {
+      version: VERSION,
+      node_version: process.version,
+    }),
+    gauge("rota_storage_up", "Whether the storage answered just now.", queue === null ? 0 : 1),
+    gauge("rota_running_tasks", "Tasks that run in this process.", engine.running),
+    gauge("rota_running_bytes", "Bytes that the tasks hold that run in this process.", engine.memory.held),
+    gauge(
+      "rota_running_bytes_max",
+      "Bytes that the tasks may hold that run in this process: above it no further one starts. 0: any number.",
+      engine.memory.max,
+    ),
+    ...(queue ?? []),
+    ...taskMetrics(own.series()),
+    ...tokenMetrics(own.tokens()),
+    ...engine.runMetrics.metrics(),
+    ...webhookMetrics.metrics(),
+    ...requestMetrics.metrics(tenant),
+    ...processMetrics(),
+  ]);
+}
+
+async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
+  const { tenant, storage, engine, waiting, clock } = params;
+  const late = Promise.withResolvers<never>();
+  const timer = clock.setTimer(STORAGE_MS, () => late.reject(new Error("the storage does not answer")));
+  try {
+    const look = Promise.all([
+      storage.lanes.list(),
+      storage.tasks.queueDepth({ tenant }),
+      storage.schedules.nextDueAt({ tenant }),
+      storage.now(),
+      waiting(),
+      storage.rollups.lateMs(),
+    ]);
+    const [lanes, depth, dueAt, now, { reasons }, rollupLagMs] = await Promise.race([look, late.promise]);
+    const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
+    const { labels } = engine.metrics.shownTo(tenant);
+    return queueMetrics({
+      lanes,
+      depth,
+      labels,
+      waiting: countByCode(reasons),
+      scheduleLagMs,
+      rollupLagMs,
+    });
+  } finally {
+    timer.cancel();
+  }
+}
+
+function countByCode(reasons: readonly WaitingReason[]): Map<string, number> {
+  const byCode = Map.groupBy(reasons, ({ code }) => code);
+  return new Map([...byCode].map(([code, own]) => [code, own.reduce((sum, { count }) => sum + count, 0)]));
+}
+
+function gauge(name: string, help: string, value: number, labels: Record<string, string> = {}): Metric {
+  return { name, help, type: "gauge", series: [{ labels, value }] };
+}

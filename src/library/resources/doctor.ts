@@ -1,0 +1,153 @@
+import type { DoctorCheck, DoctorProgress, DoctorReport } from "../../interface/doctor.ts";
+import type { Health } from "../../interface/rota.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { checkAuditChains } from "../../tenants/check-audit-chains.ts";
+import { examineRollups } from "./examine-rollups.ts";
+import { examineSchedules } from "./examine-schedules.ts";
+
+/** Clocks that differ by more than this make people wonder: due moments go by the storage's. */
+const SKEW_MAX_MS = 1_000;
+/** More findings of one kind say nothing more. */
+const FINDINGS_MAX = 100;
+
+export interface ExamineOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly config: () => Health["config"];
+  readonly runRetentionMs: () => number;
+  /** Whether moments fire here right now. */
+  readonly fires: () => boolean;
+  /** Ends the examination, which then throws its reason. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: DoctorProgress) => void;
+}
+
+/** What an examination found, as a tenant is told: of others it learns that something is wrong, and not what they have. */
+export type Examined = (tenant: string) => DoctorReport;
+
+/** Looks for what cannot be, in slices between which other work goes on. Changes nothing. */
+export async function examine(options: ExamineOptions): Promise<Examined> {
+  const { storage, clock, config } = options;
+  const asked = clock.now();
+  const storageNow = await storage.now();
+  const answered = clock.now();
+  const before = [
+    check("storage", "The storage answers.", []),
+    checkClock(skew(storageNow, { asked, answered })),
+    await checkCounters(options),
+  ];
+  const ofSchedules = await checkSchedules(options, storageNow);
+  const ofRollups = await checkRollups(options, storageNow);
+  const ofAudit = await checkAudit(options);
+  return (tenant) => {
+    const checks = [...before, ofSchedules(tenant), ofRollups(tenant), ofAudit, checkConfig(config())];
+    return { ok: checks.every(({ ok }) => ok), checks };
+  };
+}
+
+/** Lets others have the thread, and ends the examination if it is no longer wanted. */
+async function nextSlice({ signal, onProgress }: ExamineOptions, progress: DoctorProgress): Promise<void> {
+  signal.throwIfAborted();
+  onProgress(progress);
+  await new Promise((resolve) => setImmediate(resolve));
+  signal.throwIfAborted();
+}
+
+function check(name: string, well: string, findings: readonly string[]): DoctorCheck {
+  const ok = findings.length === 0;
+  const found = findings.length === 1 ? "1 thing is wrong." : `${findings.length} things are wrong.`;
+  return { name, ok, summary: ok ? well : found, findings: findings.slice(0, FINDINGS_MAX) };
+}
+
+/** The storage looked at its clock somewhere between question and answer: only what lies outside of that is skew. */
+function skew(storageNow: number, { asked, answered }: { asked: number; answered: number }): number {
+  return storageNow < asked ? storageNow - asked : Math.max(storageNow - answered, 0);
+}
+
+function checkClock(skewMs: number): DoctorCheck {
+  const size = Math.round(Math.abs(skewMs));
+  const finding = `The storage's clock is ${size} ms ${skewMs > 0 ? "ahead of" : "behind"} this machine's: due moments go by the storage's.`;
+  return check("clock", "The clocks agree.", size > SKEW_MAX_MS ? [finding] : []);
+}
+
+async function checkCounters(options: ExamineOptions): Promise<DoctorCheck> {
+  const faults = await options.storage.counters.recountAll({
+    onSlice: ({ rows, rowsTotal }) => nextSlice(options, { check: "counters", done: rows, total: rowsTotal }),
+  });
+  return check(
+    "counters",
+    "Every counter says what the rows say.",
+    faults.map(({ counter, stored, counted }) => `${counter} says ${stored}, and the rows say ${counted}.`),
+  );
+}
+
+async function checkSchedules(
+  options: ExamineOptions,
+  now: number,
+): Promise<(tenant: string) => DoctorCheck> {
+  const { storage, runRetentionMs, fires } = options;
+  let schedules = 0;
+  let moments = 0;
+  let looked = 0;
+  const found = new Map<string, readonly string[]>();
+  const onSlice = (more: number) => {
+    looked += more;
+    return nextSlice(options, { check: "schedules", done: looked, total: null });
+  };
+  for (const { id, disabled } of await storage.tenants.list()) {
+    const common = { storage, now, runRetentionMs: runRetentionMs(), fires: fires(), onSlice };
+    const examined = await examineSchedules({ ...common, tenant: id, disabled });
+    schedules += examined.schedules;
+    moments += examined.moments;
+    if (examined.findings.length > 0) found.set(id, examined.findings);
+  }
+  const well =
+    schedules === 0
+      ? "There are no schedules."
+      : `Every moment has left its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
+  return (tenant) => {
+    const findings = [...found].flatMap(([id, own]) => (id === tenant ? own : [ofAnother(id, own.length)]));
+    return check("schedules", well, findings);
+  };
+}
+
+async function checkAudit(options: ExamineOptions): Promise<DoctorCheck> {
+  const onSlice = (done: number) => nextSlice(options, { check: "audit", done, total: null });
+  const { chains, entries, findings } = await checkAuditChains(options.storage, onSlice);
+  const well =
+    chains === 0
+      ? "There are no entries in the audit log that could have been changed."
+      : `No entry of the audit log was changed or removed: ${counted(entries, "entry", "entries")} in ${counted(chains, "chain", "chains")}.`;
+  return check("audit", well, findings);
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+function ofAnother(tenant: string, found: number): string {
+  const things = found === 1 ? "1 thing is" : `${found} things are`;
+  return `Tenant ${tenant}: ${things} wrong with its schedules.`;
+}
+
+async function checkRollups(options: ExamineOptions, now: number): Promise<(tenant: string) => DoctorCheck> {
+  const { storage, fires } = options;
+  const tenants = (await storage.tenants.list()).map(({ id }) => id);
+  let looked = 0;
+  const onSlice = (rows: number) => {
+    looked += rows;
+    return nextSlice(options, { check: "rollups", done: looked, total: null });
+  };
+  const { ofAll, ofTenants } = await examineRollups({ storage, tenants, now, counts: fires(), onSlice });
+  return (tenant) => {
+    const findings = [...ofTenants].map(([id, found]) =>
+      id === tenant ? found : `Tenant ${id}: its statistics over time do not add up.`,
+    );
+    return check("rollups", "The statistics over time are counted, and add up.", [...ofAll, ...findings]);
+  };
+}
+
+function checkConfig(config: Health["config"]): DoctorCheck {
+  return check("config", "The configuration can be used.", config.ok ? [] : [config.error]);
+}

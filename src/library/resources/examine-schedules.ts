@@ -1,0 +1,153 @@
+import { doubledMoments, unaccountedMoments } from "../../schedules/account-for-moments.ts";
+import { canonicalForm } from "../../schedules/canonical-form.ts";
+import { runsLeft } from "../../schedules/limits.ts";
+import { isoText } from "../../schedules/moment-text.ts";
+import { countMoments, nextMoment } from "../../schedules/moments.ts";
+import type { DueRow, ScheduleRecord, Storage } from "../../storage/storage.ts";
+
+const PAGE = 200;
+/** How far back the runs of one schedule are looked at: one that is due every second has a million in a fortnight. */
+const RUNS_MAX = 10_000;
+/** A moment that is due for longer than this and has no row is nobody's. */
+const OVERDUE_MS = 10_000;
+/** Runs of the last moments within their retention may be about to go. */
+const RETENTION_MARGIN_MS = 60 * 60 * 1_000;
+const NAMED_MAX = 5;
+/** How often a schedule is looked at that fires meanwhile. */
+const TRIES_MAX = 5;
+
+export interface ScheduleExamination {
+  /** How many were looked at, and how many rows for their moments were found. */
+  readonly schedules: number;
+  readonly moments: number;
+  readonly findings: readonly string[];
+}
+
+export interface ExamineSchedulesOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly now: number;
+  readonly runRetentionMs: number;
+  /** Whether moments fire right now. */
+  readonly fires: boolean;
+  /** Whether the tenant is disabled: what came since a schedule was looked at last has no row yet. */
+  readonly disabled: boolean;
+  /** Waited for after each schedule that was looked at, and each page of its runs; what it throws ends the examination. */
+  readonly onSlice: (schedules: number) => Promise<void>;
+}
+
+/** Proves, from the last change of each schedule on, that every moment has its row, and one only. */
+export async function examineSchedules(options: ExamineSchedulesOptions): Promise<ScheduleExamination> {
+  const { tenant, storage } = options;
+  const findings: string[] = [];
+  let schedules = 0;
+  let moments = 0;
+  for (let after = 0; ; ) {
+    const page = await storage.schedules.page({ tenant, after, limit: PAGE });
+    for (const schedule of page) {
+      const examined = await examineAsItIs(schedule, options);
+      schedules += 1;
+      moments += examined.moments;
+      findings.push(...examined.findings);
+      await options.onSlice(1);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return { schedules, moments, findings };
+    after = last.id;
+  }
+}
+
+/** One that was deleted or changed while its rows were read says nothing; one that has fired meanwhile is looked at again. */
+async function examineAsItIs(
+  read: ScheduleRecord,
+  options: ExamineSchedulesOptions,
+): Promise<Omit<ScheduleExamination, "schedules">> {
+  let schedule = read;
+  for (let tries = 1; ; tries += 1) {
+    const examined = await examineSchedule(schedule, options);
+    if (examined.findings.length === 0) return examined;
+    const now = await options.storage.schedules.get(schedule);
+    if (now?.updatedAt !== schedule.updatedAt) return { ...examined, findings: [] };
+    if (now.revision === schedule.revision || tries === TRIES_MAX) return examined;
+    schedule = now;
+  }
+}
+
+async function examineSchedule(
+  schedule: ScheduleRecord,
+  options: ExamineSchedulesOptions,
+): Promise<Omit<ScheduleExamination, "schedules">> {
+  const { now, runRetentionMs, fires, disabled } = options;
+  const since = Math.max(schedule.updatedAt, now - runRetentionMs + RETENTION_MARGIN_MS);
+  const { rows, from } = await rowsSince(schedule, since, options);
+  const { rule, anchorAt: anchor, nextFireAt, lastDueAt } = schedule;
+  const name = `Schedule #${schedule.id} (${canonicalForm(rule)})`;
+  const findings: string[] = [];
+  if (schedule.status === "active" && nextFireAt !== null) {
+    const missing = unaccountedMoments({
+      rule,
+      anchor,
+      after: from,
+      before: disabled ? Math.min(nextFireAt, (lastDueAt ?? from) + 1) : nextFireAt,
+      spans: rows,
+      limit: NAMED_MAX,
+    });
+    findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has left no run.`));
+    // One that could not run when its moment came is due when it was resumed.
+    if (rule.kind !== "once" && nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
+      findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is next, but is no moment of it.`);
+    if (fires && now - nextFireAt > OVERDUE_MS)
+      findings.push(
+        `${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it: no node does, or more of its tenant is due than they can fire.`,
+      );
+  }
+  findings.push(...boundFaults(schedule).map((fault) => `${name} ${fault}`));
+  const doubled = doubledMoments(rows).slice(0, NAMED_MAX);
+  findings.push(...doubled.map((moment) => `${name}: ${isoText(rule.tz, moment)} has two runs.`));
+  return { moments: rows.reduce((sum, row) => sum + row.moments, 0), findings };
+}
+
+/** What its bounds have to say of one that goes on: whatever fires it ends it when it has had enough. */
+function boundFaults(schedule: ScheduleRecord): string[] {
+  const { status, rule, nextFireAt, untilAt, maxRuns, runCount } = schedule;
+  if (status !== "active" || rule.kind === "once") return [];
+  return [
+    ...(nextFireAt === null ? ["is active, but nothing of it is due."] : []),
+    ...(runsLeft(schedule) === 0 ? [`is active, but has had ${runCount} runs of at most ${maxRuns}.`] : []),
+    ...(nextFireAt !== null && untilAt !== null && nextFireAt > untilAt
+      ? [`is next due at ${isoText(rule.tz, nextFireAt)}, which is after its \`until\`.`]
+      : []),
+  ];
+}
+
+/** The rows of moments after `from`, in their order; where there would be too many, it lies later than `since`. */
+async function rowsSince(
+  { tenant, id, ...schedule }: ScheduleRecord,
+  since: number,
+  { storage, now, onSlice }: ExamineSchedulesOptions,
+): Promise<{ rows: DueRow[]; from: number }> {
+  const from = startOfNewest(schedule, since, now);
+  const rows: DueRow[] = [];
+  // A clock that was set back leaves rows ahead of it: those are no more than have come before.
+  while (rows.length < 2 * RUNS_MAX) {
+    const after = rows.at(-1)?.dueAt ?? from;
+    const page = await storage.schedules.dueRows({ tenant, id, after, limit: PAGE });
+    rows.push(...page);
+    if (page.length < PAGE) break;
+    await onSlice(0);
+  }
+  return { rows, from };
+}
+
+/** From when on a rule has no more than `RUNS_MAX` moments, of which one comes a second at most. */
+function startOfNewest(
+  { rule, anchorAt: anchor }: Pick<ScheduleRecord, "rule" | "anchorAt">,
+  since: number,
+  now: number,
+): number {
+  const isFew = (after: number) =>
+    countMoments(rule, { after, anchor, until: now, max: RUNS_MAX }) < RUNS_MAX;
+  let spanMs = RUNS_MAX * 1_000;
+  while (now - spanMs > since && isFew(Math.max(now - 2 * spanMs, since))) spanMs *= 2;
+  return Math.max(now - spanMs, since);
+}

@@ -1,0 +1,253 @@
+import type { AlonePhase } from "../../engine/work/alone-turns.ts";
+import type { RunningMemory } from "../../engine/work/running-bytes.ts";
+import type { RotaState } from "../../interface/rota.ts";
+import type { Explanation, Reason, ReasonCode } from "../../model/explanation.ts";
+import { quoted } from "../../model/input/field-checks.ts";
+import { tabOf } from "../../model/tab-key.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import { isTerminal } from "../../model/task-state.ts";
+import { MIB } from "../../model/text/bytes.ts";
+import { rfc3339 } from "../../model/text/rfc3339.ts";
+import type { TaskSituation } from "../../storage/storage.ts";
+
+/** What this process knows that the storage does not. */
+export interface ProcessSituation {
+  readonly state: RotaState;
+  readonly enabled: boolean;
+  /** Its slots in the task's lane; null: it does not run that lane. */
+  readonly lane: { readonly running: number; readonly concurrency: number } | null;
+  /** How many bytes its running tasks hold, and how many they may. */
+  readonly memory: RunningMemory;
+  /** Whether it runs one task alone, or is about to, and so starts no others. */
+  readonly alonePhase: AlonePhase;
+  /** How long a task waits for an executor that no live node has. */
+  readonly noExecutorMs: number;
+}
+
+/** Says everything that holds a task. */
+export function explainTask(situation: TaskSituation, process: ProcessSituation): Explanation {
+  const { task, ahead, batch, session } = situation;
+  const isInLine = task.state === "queued" && batch === null && session === null;
+  return {
+    taskId: task.id,
+    state: task.state,
+    since: rfc3339(sinceOf(task)),
+    position: isInLine ? ahead.count + 1 : 0,
+    ahead: ahead.ids,
+    reasons: reasonsOf(situation, process),
+  };
+}
+
+/** The moment that brought it into the state it is in. */
+function sinceOf(task: TaskRecord): number {
+  const { createdAt, completedAt, runAt, attempts } = task;
+  const last = attempts.at(-1);
+  if (completedAt !== null) return completedAt;
+  if (last !== undefined && last.endedAt === null) return last.startedAt;
+  const began = Math.max(createdAt, last?.endedAt ?? createdAt);
+  return task.state === "queued" ? Math.max(began, runAt ?? began) : began;
+}
+
+function reasonsOf(situation: TaskSituation, process: ProcessSituation): Reason[] {
+  const { task } = situation;
+  if (isTerminal(task.state)) return [];
+  switch (task.state) {
+    case "assigned":
+    case "running":
+      return [
+        reason(task, "running", `attempt ${task.attempts.length} runs on ${task.attempts.at(-1)?.node}`),
+      ];
+    case "delayed":
+      return [...generalReasons(situation, process), delay(task)];
+    case "waiting_dependency":
+      return [...generalReasons(situation, process), ...parentReasons(situation)];
+    default:
+      return [...generalReasons(situation, process), ...queueReasons(situation, process)];
+  }
+}
+
+function reason(task: TaskRecord, code: ReasonCode, message: string, more: Partial<Reason> = {}): Reason {
+  return { code, message, since: rfc3339(sinceOf(task)), ...more };
+}
+
+function delay(task: TaskRecord): Reason {
+  const until = rfc3339(task.runAt ?? task.createdAt);
+  return task.attempts.length > 0
+    ? reason(task, "retry_wait", `it is tried again at ${until}`, { until })
+    : reason(task, "not_before", `it starts not before ${until}`, { until });
+}
+
+function parentReasons({ task, parents }: TaskSituation): Reason[] {
+  const known = new Map(parents.map(({ id, state }) => [id, state]));
+  return (task.spec.dependsOn ?? []).flatMap((taskId) => {
+    const state = known.get(taskId);
+    if (state === "done") return [];
+    return state === undefined
+      ? reason(task, "unknown_task", `it waits for ${taskId}, which nobody knows`, { taskId })
+      : reason(task, "waiting_for_task", `it waits for ${taskId}, which is ${state}`, { taskId });
+  });
+}
+
+/** What holds a task whatever state it waits in. */
+function generalReasons({ task, tenant }: TaskSituation, process: ProcessSituation): Reason[] {
+  const reasons = processReasons(task, process);
+  if (!tenant.disabled) return reasons;
+  return [
+    ...reasons,
+    reason(task, "tenant_disabled", "its tenant is disabled: it waits until that is enabled"),
+  ];
+}
+
+function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation): Reason[] {
+  if (!enabled) {
+    return [reason(task, "scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true")];
+  }
+  if (state === "created") return [reason(task, "not_started", "this process has not been started")];
+  if (state !== "running")
+    return [reason(task, "draining", "this process is stopping and starts nothing more")];
+  return [];
+}
+
+/** Why something that could start has not. */
+function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
+  const { task, lane, tenant, laneShare, agent, ahead, batch, session, key } = situation;
+  const { lane: here, memory } = process;
+  const { lane: name } = task;
+  const reasons: Reason[] = [];
+  const add = (code: ReasonCode, message: string, more: Partial<Reason> = {}) =>
+    reasons.push(reason(task, code, message, more));
+  if (situation.noExecutor !== null) add("no_executor", ...noExecutor(task, situation.noExecutor, process));
+  if (task.attempts.at(-1)?.outcome === "preempted") {
+    add("preempted", "it made way for a critical task and goes first of its agent's that are not critical");
+  }
+  if (batch !== null) add("batch_full", ...batchFull(batch));
+  if (session !== null) add("session_busy", ...sessionBusy(session));
+  if (key !== null) add("key_busy", keyBusy(key), { taskId: key.holder });
+  if (here === null) add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
+  else if (here.concurrency === 0) {
+    add("lane_not_served", `the lane "${name}" rests in this process: it has no slots here`, { lane: name });
+  } else if (here.running >= here.concurrency) {
+    add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
+      lane: name,
+    });
+  }
+  if (situation.alone !== null) add("runs_alone", runsAlone(situation.alone));
+  else if (process.alonePhase !== "open") add("node_runs_alone", NODE_RUNS_ALONE[process.alonePhase]);
+  if (memory.isOverShare(task.tenant)) add("node_memory", shareOfMemory(memory, task.tenant));
+  if (!memory.hasRoom) {
+    add(
+      "node_memory",
+      `the tasks that run in this process hold ${mib(memory.held)}: it starts the next one once they hold less than ${mib(memory.max)} (\`scheduler.maxRunningBytes\`)`,
+    );
+  }
+  if (lane.total !== null && lane.inflight >= lane.total) {
+    add("lane_full", `all ${lane.total} slots of the lane "${name}" over all nodes are taken`, {
+      lane: name,
+    });
+  }
+  if (laneShare !== null) {
+    const { inflight, max } = laneShare;
+    add(
+      "tenant_at_lane_share",
+      `its tenant holds ${inflight} slots of the lane "${name}" and may hold ${max}, so that others find some`,
+      { lane: name },
+    );
+  }
+  if (tenant.max !== null && tenant.inflight >= tenant.max) {
+    add("tenant_full", `its tenant runs ${count(tenant.inflight)} and may run ${tenant.max}`);
+  }
+  if (agent.max !== null && agent.inflight >= agent.max) {
+    add("agent_full", `agent "${task.agent}" runs ${agent.inflight} tasks and may run ${agent.max}`);
+  } else if (lane.perAgent !== null && agent.inLane >= lane.perAgent) {
+    add(
+      "agent_full",
+      `agent "${task.agent}" runs ${agent.inLane} tasks in the lane "${name}" and may run ${lane.perAgent} there`,
+      {
+        lane: name,
+      },
+    );
+  }
+  if (ahead.count > 0) {
+    const tasks = count(ahead.count);
+    const [first] = ahead.ids;
+    add(
+      "tasks_ahead",
+      `${tasks} of agent "${task.agent}" ${ahead.count === 1 ? "goes" : "go"} first`,
+      first === undefined ? {} : { taskId: first },
+    );
+  }
+  if (reasons.length === 0 && !tenant.disabled && process.enabled && process.state === "running") {
+    add("others_first", "its turn comes next, or after tasks of others", { lane: name });
+  }
+  return reasons;
+}
+
+function noExecutor(
+  { agent, spec }: TaskRecord,
+  { served, lastSeenAt, since }: NonNullable<TaskSituation["noExecutor"]>,
+  { noExecutorMs }: ProcessSituation,
+): [message: string, more: Partial<Reason>] {
+  if (served) {
+    const seen = lastSeenAt === null ? "" : `; one was last seen at ${rfc3339(lastSeenAt)}`;
+    return [`no live node has the executor of agent "${agent}"${seen}`, {}];
+  }
+  const message = `agent "${agent}" has no executor, and no live node has \`executors.${spec.work.kind}\``;
+  if (since === null) return [`${message}: it fails unless one comes`, {}];
+  const until = rfc3339(since + noExecutorMs);
+  return [`${message}: it fails at ${until} unless one comes`, { until }];
+}
+
+const NODE_RUNS_ALONE = {
+  closing:
+    "this process starts nothing until its running tasks have ended; then it runs one task alone, because processes died while they ran it",
+  alone:
+    "this process runs one task alone, because processes died while they ran it; other tasks start afterwards",
+} as const;
+
+function runsAlone({ losses }: NonNullable<TaskSituation["alone"]>): string {
+  return `${losses} processes died while they ran it, so that it runs alone: a process starts it when nothing else runs there, in turn with other tasks`;
+}
+
+function shareOfMemory(memory: RunningMemory, tenant: string): string {
+  const share = `${mib(memory.tenantMax ?? memory.max)} of ${mib(memory.max)} (\`tenants.maxLaneShare\` of \`scheduler.maxRunningBytes\`)`;
+  return `the tasks of its tenant that run in this process hold ${mib(memory.heldBy(tenant))}: the next one starts once they hold less than their share, ${share}, so that others find room`;
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
+}
+
+function count(tasks: number): string {
+  return tasks === 1 ? "1 task" : `${tasks} tasks`;
+}
+
+function batchFull({
+  parallelism,
+  active,
+}: NonNullable<TaskSituation["batch"]>): [message: string, more: Partial<Reason>] {
+  const others =
+    parallelism === 1 ? "1 task of its batch runs or goes" : `${parallelism} tasks of its batch run or go`;
+  const [taskId] = active;
+  return [`${others} first; it runs ${parallelism} at once`, taskId === undefined ? {} : { taskId }];
+}
+
+/** How many tasks of a session are named that go before another. */
+const NAMED_MAX = 3;
+
+function sessionBusy({
+  key,
+  max,
+  active,
+}: NonNullable<TaskSituation["session"]>): [message: string, more: Partial<Reason>] {
+  const [taskId] = active;
+  const others = active.length === 0 ? "others" : active.slice(0, NAMED_MAX).join(", ");
+  return [
+    `the session ${quoted(key)} is busy with ${others}; it runs ${max} at once`,
+    taskId === undefined ? {} : { taskId },
+  ];
+}
+
+function keyBusy({ name, holder }: NonNullable<TaskSituation["key"]>): string {
+  const tab = tabOf(name);
+  return `${tab === undefined ? `concurrency key ${quoted(name)}` : `tab ${tab}`} busy with ${holder}`;
+}

@@ -1,0 +1,262 @@
+import type { ScheduleRunner } from "../../engine/schedules/schedule-ticker.ts";
+import type { EventLog } from "../../events/event-log.ts";
+import type { NotificationLog } from "../../events/notification-log.ts";
+import type { CreatedSchedule, NewScheduleInput, Schedules } from "../../interface/schedules.ts";
+import { RotaError } from "../../model/errors.ts";
+import { shown } from "../../model/input/field-checks.ts";
+import { refuseMasks } from "../../model/input/masked-input.ts";
+import type { Redactor } from "../../model/redactor.ts";
+import { isSerialId } from "../../model/serial-id.ts";
+import { toSeconds } from "../../model/text/epoch-seconds.ts";
+import { nearestName } from "../../model/text/nearest-name.ts";
+import { canonicalForm } from "../../schedules/canonical-form.ts";
+import { nextMoment } from "../../schedules/moments.ts";
+import { parseNewSchedule } from "../../schedules/new-schedule-input.ts";
+import { openSpans } from "../../schedules/open-spans.ts";
+import { previewSteps } from "../../schedules/preview.ts";
+import { parsePreviewInput } from "../../schedules/preview-input.ts";
+import {
+  parseRunFilter,
+  parseRunMode,
+  parseScheduleFilter,
+  parseUpcomingFilter,
+} from "../../schedules/run-filter-input.ts";
+import { type ParsedScheduleChanges, parseScheduleChanges } from "../../schedules/schedule-changes-input.ts";
+import { scheduleCursorText } from "../../schedules/schedule-cursor.ts";
+import { localZone } from "../../schedules/zone.ts";
+import { letOthersThrough } from "../../services/large-input.ts";
+import type { StorageClock } from "../../services/storage-clock.ts";
+import type { WorkTurns } from "../../services/work-turns.ts";
+import type { NewSchedule, ScheduleRecord, Storage } from "../../storage/storage.ts";
+import { type Changes, editSchedule } from "./edit-schedule.ts";
+import type { EndedTasks } from "./ended-tasks.ts";
+import { toRunPage } from "./runs.ts";
+import { schedulePage } from "./schedule-page.ts";
+import { toScheduledTask } from "./schedule-view.ts";
+import type { StoredQuota } from "./stored-quota.ts";
+import { upcomingMoments } from "./upcoming-moments.ts";
+
+/** Due times that have run already and are stepped over; behind them, the next fire steps over more. */
+const TAKEN_MAX = 1_000;
+/**
+ * How often an edit is worked out anew because the schedule changed meanwhile. Its runs change it a few times for each of
+ * its moments, of which there is one a second at most: nobody loses so often by chance.
+ */
+const EDIT_TRIES_MAX = 20;
+
+/** Runs that are deleted in one transaction, so that a schedule with very many holds up nobody for long. */
+const DELETE_SLICE = 500;
+
+export interface SchedulesOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly runner: ScheduleRunner;
+  readonly eventLog: EventLog;
+  readonly notificationLog: NotificationLog;
+  readonly ended: EndedTasks;
+  /** Looks at what other nodes made, too. */
+  readonly isKnown: (agent: string) => Promise<boolean>;
+  /** The ids of those that are known here. */
+  readonly agentIds: () => readonly string[];
+  readonly timeoutMaxMs: () => number;
+  readonly redactor: () => Redactor;
+  /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
+  readonly checkCallback: (url: string, field: "callback_url") => Promise<void>;
+  /** How many may be active or paused; null: any number. */
+  readonly maxSchedules: () => Promise<number | null>;
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
+  /** Where long computations let other work through. */
+  readonly work: WorkTurns;
+  /** Throws while no tasks are accepted. */
+  readonly checkOpen: () => void;
+}
+
+/** What this process can do besides. */
+export interface WrittenSchedules extends Schedules {
+  /** `source`: what it is made for; what was made for the same before is the answer. */
+  create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
+  /** `sparesRunning`: what runs comes to its end. */
+  delete(id: number, options?: { readonly sparesRunning?: boolean }): Promise<{ readonly deleted: true }>;
+}
+
+/** One tenant's schedules, as its users handle them. */
+export function createSchedules(options: SchedulesOptions): WrittenSchedules {
+  const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
+  const { isKnown, agentIds, timeoutMaxMs, redactor, checkCallback, maxSchedules, quota, work, checkOpen } =
+    options;
+
+  async function find(id: number): Promise<ScheduleRecord> {
+    const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
+    if (record === null) throw notFound();
+    return record;
+  }
+
+  /** It may begin to stop while this looks. */
+  async function checkAgent(agent: string): Promise<void> {
+    if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
+    checkOpen();
+  }
+
+  /** Works the edit out from what the schedule is when it is written, so that nothing that happens meanwhile is undone. */
+  async function edit(id: number, wanted: ParsedScheduleChanges): Promise<ScheduleRecord> {
+    await storageClock.sync();
+    let wish = wanted;
+    for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
+      const record = await find(id);
+      const changes = await pastTaken(record, editSchedule(record, wish, storageClock.now()));
+      if (Object.keys(changes).length === 0) return record;
+      const { revision } = record;
+      // A moment that has come is due, whatever is decided now: nobody may have been there to fire it, and a pause or another
+      // rule would leave it without its row.
+      const unlessDue = changes.status !== undefined || changes.nextFireAt !== undefined;
+      const max = await maxSchedules();
+      const edited = { tenant, id, revision, changes, unlessDue, maxSchedules: max };
+      const updated = await storage.schedules.update(edited);
+      if (updated !== null) return updated;
+      if (!unlessDue) continue;
+      const { paused } = await runner.seeTo(record);
+      // For what this very edit may put right; nobody wished for it.
+      if (paused && wish.schedule !== undefined) wish = { ...wish, status: wish.status ?? "active" };
+    }
+    throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
+  }
+
+  async function store(schedule: NewSchedule): Promise<ScheduleRecord> {
+    const max = await maxSchedules();
+    // It may have begun to stop, or the tenant may have been deleted, while this looked.
+    checkOpen();
+    return storage.schedules.create({ ...schedule, maxSchedules: max });
+  }
+
+  /** A due time that has run already is not the next one, which only a clock that was set back could make it. */
+  async function pastTaken(record: ScheduleRecord, changes: Changes): Promise<Changes> {
+    const { rule, anchorAt, untilAt, nextFireAt, lastDueAt } = { ...record, ...changes };
+    if (changes.nextFireAt === undefined || nextFireAt === null || (lastDueAt ?? 0) < nextFireAt)
+      return changes;
+    const { id } = record;
+    const rows = await storage.schedules.dueRows({ tenant, id, after: nextFireAt - 1, limit: TAKEN_MAX });
+    const dueAts = rows.filter(({ started }) => started).map(({ dueAt }) => dueAt);
+    const schedule = { rule, anchorAt, untilAt, nextFireAt, taken: { dueAts, isComplete: true } };
+    return { ...changes, nextFireAt: openSpans(schedule, nextFireAt - 1).nextFireAt };
+  }
+
+  function expectNext({ nextFireAt }: ScheduleRecord): void {
+    if (nextFireAt !== null) runner.expect(nextFireAt);
+  }
+
+  return {
+    async create(input, { source } = {}) {
+      checkOpen();
+      await storageClock.sync();
+      const now = storageClock.now();
+      const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
+      refuseMasks(parsed, redactor());
+      const { enabled, ...definition } = parsed;
+      await letOthersThrough(input);
+      await checkAgent(definition.agent);
+      if (definition.callbackUrl !== null) await checkCallback(definition.callbackUrl, "callback_url");
+      const record = await store({
+        tenant,
+        definition: { ...definition, anchorAt: now },
+        status: enabled ? "active" : "paused",
+        nextFireAt: enabled ? nextMoment(definition.rule, { after: now, anchor: now }) : null,
+        source: source ?? null,
+      });
+      expectNext(record);
+      await letOthersThrough(input);
+      return { scheduled_task: toScheduledTask(record, redactor()), normalized: canonicalForm(record.rule) };
+    },
+
+    async preview(input) {
+      const { rule, ...range } = parsePreviewInput(input, { now: storageClock.now(), tz: localZone() });
+      return work.run(previewSteps(rule, range));
+    },
+
+    async list(filter = {}) {
+      const { found, next } = await schedulePage(storage, tenant, parseScheduleFilter({ ...filter }));
+      return {
+        schedules: found.map((record) => toScheduledTask(record, redactor())),
+        count: found.length,
+        next_cursor: next === null ? null : scheduleCursorText(next),
+      };
+    },
+
+    async get(id) {
+      return toScheduledTask(await find(id), redactor());
+    },
+
+    async update(id, changes) {
+      checkOpen();
+      const wanted = parseScheduleChanges(changes, { timeoutMaxMs: timeoutMaxMs() });
+      await letOthersThrough(changes);
+      refuseMasks(wanted.fields, redactor());
+      const { agent, callbackUrl = null } = wanted.fields;
+      if (agent !== undefined) {
+        await find(id);
+        await checkAgent(agent);
+      }
+      if (callbackUrl !== null) await checkCallback(callbackUrl, "callback_url");
+      await notificationLog.tried;
+      const record = await edit(id, wanted);
+      expectNext(record);
+      return toScheduledTask(record, redactor());
+    },
+
+    async delete(id, { sparesRunning = false } = {}) {
+      await notificationLog.tried;
+      if (!isSerialId(id)) throw notFound();
+      const params = { tenant, id, sparesRunning, limit: DELETE_SLICE };
+      for (let slices = 0; ; slices += 1) {
+        const deleted = await storage.schedules.delete(params);
+        // After the first slice: another caller has done the rest.
+        if (deleted === null && slices === 0) throw notFound();
+        ended.note(deleted?.cancelled ?? []);
+        if (deleted?.more !== true) return { deleted: true };
+      }
+    },
+
+    async run(id, runOptions) {
+      checkOpen();
+      const mode = parseRunMode(runOptions);
+      if (!isSerialId(id)) throw notFound();
+      await Promise.all([eventLog.tried, notificationLog.tried]);
+      // The caller is told at once that there is no room; a run that is due leaves a row that says so.
+      const answer = await quota.storing(tenant, [], () => runner.runNow({ tenant, id, mode }));
+      if (answer === null) throw notFound();
+      return answer.ran
+        ? { ok: true, ran: true, run_id: answer.runId }
+        : { ok: true, ran: false, reason: answer.reason };
+    },
+
+    async runs(id, filter = {}) {
+      const params = parseRunFilter({ ...filter });
+      await find(id);
+      return toRunPage(await storage.schedules.listRuns({ tenant, schedule: id, ...params }), redactor());
+    },
+
+    async status() {
+      const { nextFireAt, ...counts } = await storage.schedules.status({ tenant });
+      return { ...counts, next_fire_at: toSeconds(nextFireAt) };
+    },
+
+    async upcoming(filter = {}) {
+      const range = parseUpcomingFilter({ ...filter }, storageClock.now());
+      return upcomingMoments(storage, tenant, range);
+    },
+  };
+}
+
+function notFound(): RotaError {
+  return new RotaError("not_found", "schedule not found");
+}
+
+export function agentNotFound(agent: string, known: readonly string[]): RotaError {
+  const nearest = nearestName(agent, known);
+  const hint =
+    nearest === undefined ? "make it known first, or leave `agent` out" : `did you mean "${nearest}"?`;
+  return new RotaError("not_found", `agent "${shown(agent)}" not found: ${hint}`, {
+    details: { field: "agent" },
+  });
+}

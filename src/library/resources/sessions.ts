@@ -1,0 +1,224 @@
+import type { Engine } from "../../engine/engine.ts";
+import type { EventLog } from "../../events/event-log.ts";
+import type { Session, SessionAnswer, Sessions, StoppedTasks } from "../../interface/sessions.ts";
+import type { Tasks } from "../../interface/tasks.ts";
+import { RotaError } from "../../model/errors.ts";
+import { list, quoted } from "../../model/input/field-checks.ts";
+import {
+  CHANGE_FIELDS,
+  type ParsedMessage,
+  parseSessionChanges,
+  parseSessionMessage,
+  parseSessionPage,
+} from "../../model/input/session-input.ts";
+import { parseTaskInput, type TaskDefaults } from "../../model/input/task-input.ts";
+import { checkWait } from "../../model/input/wait-input.ts";
+import type { SessionSettings } from "../../model/session.ts";
+import { checkSessionKey } from "../../model/session-key.ts";
+import { DEFAULT_AGENT } from "../../model/task.ts";
+import type {
+  NewTask,
+  SessionChanges,
+  SessionRecord,
+  StopSessionParams,
+  Storage,
+} from "../../storage/storage.ts";
+import type { EndedTasks } from "./ended-tasks.ts";
+import { toSession } from "./session-view.ts";
+import type { StoredQuota } from "./stored-quota.ts";
+import { submitWarnings } from "./submit-warnings.ts";
+import type { TaskParser } from "./task-parser.ts";
+import type { TokenEstimates } from "./token-estimates.ts";
+
+/**
+ * How many tasks of a session one transaction ends. Those beyond it end as `stale`, in part before they could be listed, so
+ * that it is more than a session has by any means.
+ */
+const STOP_SLICE = 10_000;
+
+export interface SessionsOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly engine: Engine;
+  readonly eventLog: EventLog;
+  readonly tasks: Pick<Tasks, "wait">;
+  readonly estimates: TokenEstimates;
+  readonly ended: EndedTasks;
+  readonly settings: () => SessionSettings;
+  readonly defaults: () => TaskDefaults;
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
+  readonly parse: TaskParser;
+  /** The most sessions with settings of the tenant; null: no limit. */
+  readonly maxSessions: () => Promise<number | null>;
+  /** What the model of an agent takes in at most; undefined: it does not say. */
+  readonly contextWindow: (agent: string) => number | undefined;
+  readonly newTaskId: () => string;
+  /** How long a task waits for an executor that no live node has. */
+  readonly noExecutorMs: () => number;
+  /** Throws while no tasks are accepted. */
+  readonly checkOpen: () => void;
+  /** Throws `not_found` once the tenant is deleted. */
+  readonly checkNotGone: () => void;
+}
+
+/** One tenant's conversations, as its users handle them. */
+export function createSessions(options: SessionsOptions): Sessions {
+  const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
+  const { settings, defaults, quota, parse, maxSessions, contextWindow, newTaskId } = options;
+  const { checkOpen, checkNotGone } = options;
+
+  async function send(key: string, input: unknown): Promise<SessionAnswer> {
+    checkSessionKey(key, "key");
+    const message = parseSessionMessage(input);
+    // Whoever wants something to end is listened to at any time.
+    if (message.stop !== null) return stop(key, message.stop);
+    checkOpen();
+    const unstored = await estimates.refresh({ tenant, key });
+    const task = await newTask(key, message);
+    await eventLog.tried;
+    checkOpen();
+    const { mode, maxConcurrent } = message;
+    const max = maxConcurrent === null ? null : await maxSessions();
+    const sent = await quota.storing(tenant, [task], () =>
+      storage.sessions.send({ task, mode, maxConcurrent, maxSessions: max, defaults: settings() }),
+    );
+    if (sent.refused !== null) throw sessionFull(key, sent.refused);
+    if (unstored !== null) await estimates.store({ tenant, key }, unstored);
+    ended.note(sent.cancelled);
+    if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });
+    engine.wakeFor(sent.task);
+    const { id: taskId, state, position } = sent.task;
+    const warnings = await submitWarnings(options, [task], [sent.task]);
+    return { taskId, state, position, merged: sent.merged, ...warnings };
+  }
+
+  /** What a message does not say, the session does: whom and where the one before it was for. */
+  async function newTask(key: string, { message, agent, lane }: ParsedMessage): Promise<NewTask> {
+    const session = agent === undefined || lane === undefined ? await find(key) : null;
+    const agentId = agent ?? session?.agent ?? undefined;
+    // Where another agent was told is not where this one works.
+    const isOfAgent = session?.agent === null || session?.agent === agentId;
+    const given = { message, agentId, lane: lane ?? (isOfAgent ? (session?.lane ?? undefined) : undefined) };
+    return {
+      ...(await parse((known) => parseTaskInput({ ...given, sessionKey: key }, known))),
+      id: newTaskId(),
+      tenant,
+      origin: "message",
+      schedule: null,
+      batch: null,
+      idempotency: null,
+    };
+  }
+
+  async function stop(key: string, scope: StopSessionParams["scope"]): Promise<StoppedTasks> {
+    checkSessionKey(key, "key");
+    const stopped: string[] = [];
+    const cancelled: string[] = [];
+    let cutoff: { cutoff?: number } = {};
+    for (let more = true; more; ) {
+      const slice = await storage.sessions.stop({ tenant, key, scope, limit: STOP_SLICE, ...cutoff });
+      ended.note([...slice.stopped, ...slice.cancelled]);
+      stopped.push(...slice.stopped.map(({ id }) => id));
+      cancelled.push(...slice.cancelled.map(({ id }) => id));
+      cutoff = { cutoff: slice.cutoff };
+      more = slice.more;
+    }
+    return { stopped, cancelled };
+  }
+
+  async function find(key: string): Promise<SessionRecord | null> {
+    return storage.sessions.get({ tenant, key });
+  }
+
+  /** Nothing is changed, and a session that is not there is not made by nothing. */
+  async function unchanged(key: string): Promise<SessionRecord> {
+    const record = await find(key);
+    if (record !== null) return record;
+    throw new RotaError(
+      "invalid_field",
+      `there is no session ${quoted(key)} yet: say what to set of it, any of ${list(CHANGE_FIELDS)}`,
+    );
+  }
+
+  /** How full a context is means something beside its size alone: where nobody has named that, the agent's holds. */
+  async function withWindow(key: string, changes: SessionChanges): Promise<SessionChanges> {
+    if (typeof changes.tokens !== "number" || changes.contextWindow !== undefined) return changes;
+    const record = await find(key);
+    if ((record?.contextWindow ?? null) !== null) return changes;
+    const window = contextWindow(changes.agent ?? record?.agent ?? DEFAULT_AGENT);
+    return window === undefined ? changes : { ...changes, contextWindow: window };
+  }
+
+  function shown(record: SessionRecord): Session {
+    return toSession(record, { settings: settings(), ...defaults() });
+  }
+
+  return {
+    send,
+
+    async ask(key, input, waitOptions = {}) {
+      checkWait(waitOptions);
+      waitOptions.signal?.throwIfAborted();
+      const sent = await send(key, input);
+      return sent.taskId === undefined ? sent : tasks.wait(sent.taskId, waitOptions);
+    },
+
+    stop: (key) => stop(key, "oldest"),
+    stopAll: (key) => stop(key, "all"),
+    reset: (key) => stop(key, "reset"),
+
+    async get(key) {
+      const record = await find(checkSessionKey(key, "key"));
+      if (record === null) throw new RotaError("not_found", "session not found");
+      return shown(record);
+    },
+
+    async list(page = {}) {
+      const { sessions, nextCursor } = await storage.sessions.list({
+        tenant,
+        ...parseSessionPage({ ...page }),
+      });
+      return {
+        sessions: sessions.map(shown),
+        count: sessions.length,
+        nextCursor: nextCursor === null ? null : String(nextCursor),
+      };
+    },
+
+    async update(key, given) {
+      checkSessionKey(key, "key");
+      checkNotGone();
+      const changes = await withWindow(key, parseSessionChanges(given));
+      if (Object.keys(changes).length === 0) return shown(await unchanged(key));
+      const defaultMax = settings().maxConcurrent;
+      const max = await maxSessions();
+      const record = await storage.sessions.update({ tenant, key, defaultMax, changes, maxSessions: max });
+      // More of it may be able to start now.
+      engine.onSignal({ kind: "work" });
+      return shown(record);
+    },
+
+    async delete(key) {
+      const deleted = await storage.sessions.delete({ tenant, key: checkSessionKey(key, "key") });
+      if (!deleted.found) throw new RotaError("not_found", "session not found");
+      if (deleted.open > 0) throw sessionBusy(key, deleted.open);
+      return { deleted: true };
+    },
+  };
+}
+
+function sessionBusy(key: string, open: number): RotaError {
+  const tasks = open === 1 ? "1 task of it runs or waits" : `${open} tasks of it run or wait`;
+  return new RotaError("conflict", `session ${quoted(key)} is not idle: ${tasks}; stop all of it first`, {
+    details: { open },
+  });
+}
+
+function sessionFull(key: string, details: { readonly waiting: number; readonly cap: number }): RotaError {
+  const { waiting, cap } = details;
+  const messages = waiting === 1 ? "1 message waits" : `${waiting} messages wait`;
+  return new RotaError("queue_full", `${messages} in the session ${quoted(key)}, and ${cap} may: try later`, {
+    details: { waiting, cap },
+  });
+}

@@ -1,0 +1,39 @@
+import { resolveDependencies } from "../../model/dependency-graph.ts";
+import { atIndex } from "../../model/input/batch-input.ts";
+import { invalidField } from "../../model/input/field-checks.ts";
+import type { NewTask } from "../../storage/storage.ts";
+
+/** Tasks with what they depend on by id, where keys may have been written. Throws `unknown_key`, `dependency_cycle`. */
+export function withDependencies(tasks: readonly NewTask[]): NewTask[] {
+  const { dependsOn } = resolveDependencies(tasks.map(toGraphTask));
+  refuseKeyedParents(tasks, new Set(dependsOn.flat()));
+  return tasks.map((task, place) => {
+    const ids = dependsOn[place] ?? [];
+    return ids.length === 0 ? task : { ...task, dependsOn: ids, spec: { ...task.spec, dependsOn: ids } };
+  });
+}
+
+/** A task with an idempotency key may turn out to be one that was made before, under another id than others wait for. */
+function refuseKeyedParents(tasks: readonly NewTask[], parents: ReadonlySet<string>): void {
+  const place = tasks.findIndex(({ id, idempotency }) => idempotency !== null && parents.has(id));
+  if (place === -1) return;
+  const message = "`idempotencyKey` cannot be given to a task that others of the same request depend on";
+  throw atIndex(invalidField("idempotencyKey", message), place);
+}
+
+/** The same tasks, each after those it depends on: a storage knows only what came before. */
+export function parentsFirst(tasks: readonly NewTask[]): readonly NewTask[] {
+  if (tasks.every(({ dependsOn }) => dependsOn.length === 0)) return tasks;
+  const places = new Map(tasks.map(({ id }, place) => [id, place]));
+  const byPlace = tasks.map((task) => ({
+    ...toGraphTask(task),
+    // Each is its own key here, so that ids are found among these tasks, too.
+    key: task.id,
+    dependsOn: task.dependsOn.filter((id) => places.has(id)),
+  }));
+  return resolveDependencies(byPlace).order.flatMap((place) => tasks[place] ?? []);
+}
+
+function toGraphTask({ id, dependsOn, spec }: NewTask) {
+  return { id, key: spec.key, dependsOn };
+}

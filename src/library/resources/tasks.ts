@@ -1,0 +1,436 @@
+import { createHash } from "node:crypto";
+import type { Engine } from "../../engine/engine.ts";
+import type { EventLog } from "../../events/event-log.ts";
+import type { TaskWaiter } from "../../events/task-waiter.ts";
+import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../../interface/tasks.ts";
+import type { BatchInput, Keyed, SubmittedBatch } from "../../model/batch.ts";
+import { RotaError } from "../../model/errors.ts";
+import { atIndex, parseBatchSteps, parseTaskInputs } from "../../model/input/batch-input.ts";
+import { type Fields, invalidField, optionalBoolean } from "../../model/input/field-checks.ts";
+import type { SubmitInput, SubmittedTask } from "../../model/input/submit-input.ts";
+import { parseTaskFilter } from "../../model/input/task-filter-input.ts";
+import { type ParsedTask, parseTaskInput } from "../../model/input/task-input.ts";
+import { checkWait } from "../../model/input/wait-input.ts";
+import type { Redactor } from "../../model/redactor.ts";
+import { NO_QUEUE_LIMIT } from "../../model/task.ts";
+import { taskCursorText } from "../../model/task-cursor.ts";
+import { looksLikeTaskId } from "../../model/task-id.ts";
+import type { TaskOrder } from "../../model/task-order.ts";
+import { toTask, toTaskRow } from "../../model/task-record.ts";
+import { canonicalJson, canonicalSteps } from "../../model/text/canonical-json.ts";
+import { rfc3339 } from "../../model/text/rfc3339.ts";
+import { isLargeInput } from "../../services/large-input.ts";
+import type { WorkTurns } from "../../services/work-turns.ts";
+import { rejectionError } from "../../storage/admission.ts";
+import { namedDependency } from "../../storage/dependency-error.ts";
+import type {
+  AdmissionLimits,
+  BlockingDependency,
+  CancelledTask,
+  InsertedTask,
+  NewBatch,
+  NewTask,
+  Storage,
+  TaskSituation,
+} from "../../storage/storage.ts";
+import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
+import type { EndedTasks } from "./ended-tasks.ts";
+import { explainTask, type ProcessSituation } from "./explain-task.ts";
+import { type ListedPage, listPage, listRowPage } from "./list-page.ts";
+import type { StoredQuota } from "./stored-quota.ts";
+import { inputAgain } from "./submit-again.ts";
+import { submitWarnings } from "./submit-warnings.ts";
+import { parentsFirst, withDependencies } from "./task-graph.ts";
+import { readTaskLog } from "./task-log.ts";
+import type { TaskParser } from "./task-parser.ts";
+
+/** Tasks handed in at once. */
+const SUBMIT_MANY_MAX = 10_000;
+
+export interface TasksOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly engine: Engine;
+  readonly eventLog: EventLog;
+  readonly waiter: TaskWaiter;
+  readonly limits: () => AdmissionLimits;
+  /** How many tasks of the tenant may wait, as far as it is known here; null: any number. */
+  readonly maxQueued: () => number | null;
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
+  /** Where long computations let other work through. */
+  readonly work: WorkTurns;
+  readonly parse: TaskParser;
+  /** Masks what is secret in what is read, by the configuration as it is now. */
+  readonly redactor: () => Redactor;
+  readonly storageNow: () => number;
+  readonly newTaskId: () => string;
+  readonly newBatchId: () => string;
+  /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
+  readonly checkCallback: (url: string, field: "callbackUrl" | "batchCallbackUrl") => Promise<void>;
+  /** What this process can do for a task in a lane. */
+  readonly processSituation: (lane: string) => ProcessSituation;
+  /** How long a task waits for an executor that no live node has. */
+  readonly noExecutorMs: () => number;
+  /** Throws while no tasks are accepted. */
+  readonly checkOpen: () => void;
+  /** Throws once the tenant is being deleted. */
+  readonly checkNotGone: () => void;
+  readonly ended: EndedTasks;
+}
+
+/** Requests with idempotency keys that were written before, by what they are. */
+type RequestTexts = ReadonlyMap<Fields, string>;
+const NO_TEXTS: RequestTexts = new Map();
+
+/** One tenant's tasks, as its users handle them. */
+export function createTasks(options: TasksOptions): LocalTasks {
+  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
+    options;
+  const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation, redactor } = options;
+
+  async function submit(input: SubmitInput): Promise<SubmittedTask> {
+    checkOpen();
+    const parsed = await parse((defaults) => parseTaskInput(input, defaults));
+    const large = largeRequests([parsed]);
+    const [task] = newTasks([parsed], null, large.length === 0 ? NO_TEXTS : await writeInTurns(large));
+    if (task === undefined) throw new Error("One task makes one.");
+    if (task.callbackUrl !== null) {
+      await checkCallback(task.callbackUrl, "callbackUrl");
+      checkOpen();
+    }
+    await eventLog.tried;
+    checkNotGone();
+    const inserted = await quota.storing(tenant, [task], () => engine.intake.add(task));
+    if (inserted.repeats === "other") throw idempotencyConflict(inserted);
+    if (inserted.rejection !== null) {
+      throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
+    }
+    return { ...toSubmitted(inserted), ...(await submitWarnings(options, [task], [inserted])) };
+  }
+
+  async function submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]> {
+    checkOpen();
+    if (!Array.isArray(inputs) || inputs.length > SUBMIT_MANY_MAX) {
+      throw invalidField("tasks", `\`tasks\` must be an array of at most ${SUBMIT_MANY_MAX}`);
+    }
+    const parsed = await parse((defaults) => parseTaskInputs(inputs, defaults));
+    const { inserted } = await insertAll(parsed, null);
+    return inserted.map((task) => ({ ...toSubmitted(task), ...rejectionOf(task) }));
+  }
+
+  async function submitBatch(input: BatchInput): Promise<SubmittedBatch> {
+    checkOpen();
+    const {
+      tasks: parsed,
+      parallelism,
+      callbackUrl,
+    } = await parse((defaults) => work.run(parseBatchSteps(input, defaults)));
+    const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
+    const { tasks, inserted } = await insertAll(parsed, batch);
+    // Those that were made before tell nothing of when this batch was.
+    const made = inserted.filter(({ repeats }) => repeats === null);
+    return {
+      batchId: made.length > 0 ? batch.id : await storedBatchId(storage, batch, inserted),
+      tasks: inserted.map((task, place) => ({
+        taskId: task.id,
+        ...keyOf(tasks[place]),
+        state: task.state,
+        position: task.position,
+        ...rejectionOf(task),
+      })),
+      taskIds: inserted.map(({ id }) => id),
+      submitted: inserted.filter(({ rejection, repeats }) => rejection === null && repeats !== "other")
+        .length,
+      count: inserted.length,
+      createdAt: rfc3339(Math.min(...(made.length > 0 ? made : inserted).map(({ createdAt }) => createdAt))),
+      ...(await submitWarnings(options, tasks, inserted)),
+    };
+  }
+
+  /** Those that others depend on are stored before these; answers come in the order of what was handed in. */
+  async function insertAll(
+    parsed: readonly ParsedTask[],
+    batch: NewBatch | null,
+  ): Promise<{ tasks: NewTask[]; inserted: InsertedTask[] }> {
+    const large = largeRequests(parsed);
+    const texts = large.length === 0 ? NO_TEXTS : await writeInTurns(large);
+    const tasks = newTasks(parsed, batch?.id ?? null, texts);
+    await checkCallbacks(tasks, batch);
+    await eventLog.tried;
+    checkNotGone();
+    const ordered = parentsFirst(tasks);
+    const store = () => engine.intake.addMany(ordered, batch ?? undefined);
+    const inserted = await quota.storing(tenant, ordered, store).catch((error) => {
+      throw atRefused(error, tasks);
+    });
+    if (ordered === tasks) return { tasks, inserted };
+    const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
+    return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
+  }
+
+  /** Each URL once, and all at the same time: of 100 names that hardly resolve, none waits for another. */
+  async function checkCallbacks(tasks: readonly NewTask[], batch: NewBatch | null): Promise<void> {
+    const urls = new Map<string, number>();
+    for (const [index, { callbackUrl }] of tasks.entries()) {
+      if (callbackUrl !== null && !urls.has(callbackUrl)) urls.set(callbackUrl, index);
+    }
+    const ofBatch = batch?.callbackUrl ?? null;
+    const checks = [
+      ...(ofBatch === null ? [] : [checkCallback(ofBatch, "batchCallbackUrl")]),
+      ...[...urls].map(([url, index]) =>
+        checkCallback(url, "callbackUrl").catch((error) => {
+          throw atIndex(error, index);
+        }),
+      ),
+    ];
+    if (checks.length === 0) return;
+    // All have been looked at before the first that is wrong is told.
+    for (const check of await Promise.allSettled(checks)) if (check.status === "rejected") throw check.reason;
+    checkOpen();
+  }
+
+  /** Large requests with idempotency keys, in the form in which requests are compared. */
+  async function writeInTurns(requests: readonly Fields[]): Promise<RequestTexts> {
+    const texts = new Map<Fields, string>();
+    for (const request of requests) texts.set(request, await work.run(canonicalSteps(request)));
+    return texts;
+  }
+
+  function newTask(parsed: ParsedTask, batch: string | null, texts: RequestTexts): NewTask {
+    return {
+      ...parsed,
+      id: newTaskId(),
+      tenant,
+      origin: "task",
+      schedule: null,
+      batch,
+      idempotency: hashed(parsed.idempotency, texts),
+    };
+  }
+
+  function newTasks(parsed: readonly ParsedTask[], batch: string | null, texts: RequestTexts): NewTask[] {
+    const tasks = parsed.map((task) => newTask(task, batch, texts));
+    const related = tasks.some(({ dependsOn, spec }) => dependsOn.length > 0 || spec.key !== undefined);
+    return related ? withDependencies(tasks) : tasks;
+  }
+
+  /** Some may have ended meanwhile: each says what became of it. */
+  async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
+    const answers = await storage.tasks.cancel({ tenant, ids, error: null });
+    ended.note(answers.filter((answer) => answer.found && answer.was === null));
+    return answers;
+  }
+
+  /** Why a task is not retried: a dependency of it will never be done. */
+  async function blocked(taskId: string, by: BlockingDependency | null): Promise<RotaError> {
+    if (by !== null) return blockedError(by.id, by.state);
+    const situation = await storage.tasks.situation({ tenant, id: taskId });
+    return situation === null ? notFound() : blockedError(goneDependency(situation), null);
+  }
+
+  return {
+    submit,
+    submitMany,
+    submitBatch,
+
+    async get(taskId) {
+      checkId(taskId);
+      const record = await storage.tasks.get({ tenant, id: taskId });
+      if (record === null) throw notFound();
+      return toTask(record, redactor());
+    },
+
+    async explain(taskId) {
+      checkId(taskId);
+      const situation = await storage.tasks.situation({ tenant, id: taskId });
+      if (situation === null) throw notFound();
+      return explainTask(situation, processSituation(situation.task.lane));
+    },
+
+    async logs(taskId, filter = {}) {
+      checkId(taskId);
+      const log = await readTaskLog({ storage, tenant, redactor: redactor() }, taskId, { ...filter });
+      if (log === null) throw notFound();
+      return log;
+    },
+
+    async list(filter: TaskFilter = {}, { onLooked } = {}) {
+      const params = parseTaskFilter({ ...filter });
+      const shown = redactor();
+      const page = await listPage(storage, { tenant, ...params, onLooked });
+      return toPage(page, params.order, (record) => toTask(record, shown));
+    },
+
+    async listRows(filter: TaskFilter = {}, { onLooked } = {}) {
+      const params = parseTaskFilter({ ...filter });
+      const shown = redactor();
+      const page = await listRowPage(storage, { tenant, ...params, onLooked });
+      return toPage(page, params.order, (row) => toTaskRow(row, shown));
+    },
+
+    async getBatch(batchId) {
+      return toBatch(await readBatch(storage, tenant, batchId), redactor());
+    },
+
+    async cancelBatch(batchId) {
+      const ids = stillOpen(await readBatch(storage, tenant, batchId));
+      const answers = ids.length === 0 ? [] : await cancelAll(ids);
+      return { cancelled: answers.filter((answer) => answer.found && answer.was === null).length };
+    },
+
+    async cancel(taskId) {
+      checkId(taskId);
+      const [cancelled] = await cancelAll([taskId]);
+      if (cancelled === undefined || !cancelled.found) throw notFound();
+      if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
+      return { status: "cancelled", taskId };
+    },
+
+    async retry(taskId, { dependants } = {}) {
+      checkOpen();
+      checkId(taskId);
+      const asked = optionalBoolean({ dependants }, "dependants") ?? false;
+      const retried = await storage.tasks.retry({ tenant, id: taskId, dependants: asked });
+      if (!retried.found) throw notFound();
+      if (retried.was === "overdue") {
+        throw new RotaError("conflict", "the task's `deadline` has passed: submit it anew with another");
+      }
+      if (retried.was === "blocked") throw await blocked(taskId, retried.by);
+      if (retried.was !== null) {
+        throw new RotaError(
+          "conflict",
+          `task is ${retried.was}: only a failed or cancelled one can be retried`,
+        );
+      }
+      engine.wakeFor(retried.task);
+      const record = retried.task.unserved ? await storage.tasks.get({ tenant, id: taskId }) : null;
+      const warnings = record === null ? {} : await submitWarnings(options, [record], [retried.task]);
+      return { ...toSubmitted(retried.task), ...warnings };
+    },
+
+    async submitAgain(taskId, input) {
+      checkOpen();
+      checkId(taskId);
+      const record = await storage.tasks.get({ tenant, id: taskId });
+      if (record === null) throw notFound();
+      return submit(inputAgain(record, input, { redactor: redactor(), now: options.storageNow() }));
+    },
+
+    async wait(taskId, waitOptions = {}) {
+      checkId(taskId);
+      checkWait(waitOptions);
+      return toTask(await waiter.wait(tenant, taskId, waitOptions), redactor());
+    },
+
+    async counts() {
+      const counts = await storage.tasks.counts({ tenant });
+      return { counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) };
+    },
+  };
+}
+
+function toPage<Item, Shown>(
+  { items, nextCursor }: ListedPage<Item>,
+  order: TaskOrder | undefined,
+  show: (item: Item) => Shown,
+): { tasks: Shown[]; count: number; nextCursor: string | null } {
+  return {
+    tasks: items.map(show),
+    count: items.length,
+    nextCursor: nextCursor === null ? null : taskCursorText(nextCursor, order),
+  };
+}
+
+function toSubmitted({ id, state, position, createdAt }: InsertedTask): SubmittedTask {
+  return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
+}
+
+/** Of a batch that was refused for one of its tasks, that one's place. */
+function atRefused(error: unknown, tasks: readonly NewTask[]): unknown {
+  const refused = error instanceof RotaError ? error.details?.["refused"] : undefined;
+  const index = tasks.findIndex(({ id }) => id === refused);
+  if (!(error instanceof RotaError) || index === -1) return error;
+  const { refused: _unknown, ...details } = error.details ?? {};
+  return atIndex(new RotaError(error.code, error.message, { details, cause: error }), index);
+}
+
+function keyOf(task: NewTask | undefined): { key?: string } {
+  const key = task?.spec.key;
+  return key === undefined ? {} : { key };
+}
+
+/** Why a task of several was not taken in. */
+function rejectionOf(task: InsertedTask): { error?: string } {
+  if (task.repeats === "other") return { error: idempotencyConflict(task).message };
+  return task.rejection === null ? {} : { error: rejectionError(task.rejection.full) };
+}
+
+function blockedError(dependency: string, state: BlockingDependency["state"] | null): RotaError {
+  const [why, instead] =
+    state === null
+      ? ["is no longer stored", "submit both again"]
+      : state === "rejected"
+        ? ["was rejected", "submit both again"]
+        : [
+            state === "failed" ? "failed" : "was cancelled",
+            "retry that one with `dependants=true`, which brings this task back too",
+          ];
+  return new RotaError("conflict", `the task depends on ${dependency}, which ${why}: ${instead}`, {
+    details: { dependency },
+  });
+}
+
+/** A dependency of a task that is no longer kept: the one its error names, if that is such a one. */
+function goneDependency({ task, parents }: TaskSituation): string {
+  const kept = new Set(parents.map(({ id }) => id));
+  const gone = (task.spec.dependsOn ?? []).filter((id) => !kept.has(id));
+  const named = namedDependency(task.error);
+  return gone.find((id) => id === named) ?? gone[0] ?? "a task";
+}
+
+function largeRequests(parsed: readonly ParsedTask[]): Fields[] {
+  return parsed.flatMap(({ idempotency }) =>
+    idempotency !== null && isLargeInput(idempotency.request) ? [idempotency.request] : [],
+  );
+}
+
+/** A request may be long; what stands for it need not be. */
+function hashed(idempotency: ParsedTask["idempotency"], texts: RequestTexts): NewTask["idempotency"] {
+  if (idempotency === null) return null;
+  const { key, request } = idempotency;
+  const text = texts.get(request) ?? canonicalJson(request);
+  return { key, hash: createHash("sha256").update(text).digest("base64url") };
+}
+
+function idempotencyConflict({ id }: InsertedTask): RotaError {
+  return new RotaError(
+    "idempotency_conflict",
+    `\`idempotencyKey\` was used within 24 hours for another request, which made the task ${id}: take a new key`,
+    { details: { field: "idempotencyKey", taskId: id } },
+  );
+}
+
+function checkId(taskId: string): void {
+  if (!looksLikeTaskId(taskId)) throw notFound();
+}
+
+function notFound(): RotaError {
+  return new RotaError("not_found", "task not found");
+}
+
+function queueFull(
+  { full, queued }: NonNullable<InsertedTask["rejection"]>,
+  { agent: agentId, maxQueued }: NewTask,
+  { maxQueueSize, maxPerAgent, maxTenant }: AdmissionLimits & { maxTenant: number | null },
+): RotaError {
+  return new RotaError("queue_full", rejectionError(full), {
+    details: {
+      agentId,
+      queued,
+      maxQueue: maxTenant ?? maxQueueSize,
+      maxPerAgent: maxQueued === null || maxQueued === NO_QUEUE_LIMIT ? maxPerAgent : maxQueued,
+      ...(full === "global" && maxTenant !== null ? { maxTenant } : {}),
+    },
+  });
+}

@@ -1,0 +1,156 @@
+import type { Tenant, Tenants } from "../../interface/tenants.ts";
+import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../../model/default-limits.ts";
+import { RotaError } from "../../model/errors.ts";
+import { quoted } from "../../model/input/field-checks.ts";
+import { isTenantId, parseTenantChanges, parseTenantInput } from "../../model/input/tenant-input.ts";
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import { rfc3339 } from "../../model/text/rfc3339.ts";
+import type { Storage, TenantRecord } from "../../storage/storage.ts";
+import { newWebhookSecret } from "../../webhooks/new-secret.ts";
+import { type TenantCatalogue, tenantNotFound } from "../registries/tenant-catalogue.ts";
+
+/** How many there are at most: all of them are read whenever one changes. */
+const TENANTS_MAX = 10_000;
+/** How long the previous secret signs after a rotation. */
+const SECRET_OVERLAP_MS = 24 * 3_600_000;
+/** Tasks that are counted in one transaction. */
+const COUNT_SLICE = 1_000;
+
+export interface TenantsOptions {
+  readonly storage: Storage;
+  readonly catalogue: TenantCatalogue;
+  readonly newTenantId: () => string;
+  /** Whether the configuration has a secret for webhooks. */
+  readonly hasConfiguredSecret: () => boolean;
+  /** Resolves once what bounds the agents of all tenants bounds those of a new one, too. */
+  readonly bounded: () => Promise<void>;
+  /** Deletes a tenant with everything that it owns. */
+  readonly erase: (tenant: string) => Promise<void>;
+  /** Sets the schedules of a tenant going again that stood still while it was disabled. */
+  readonly resume: (tenant: string) => Promise<void>;
+}
+
+/** The tenants, as admins handle them. */
+export function createTenants(options: TenantsOptions): Tenants {
+  const { storage, catalogue, newTenantId, hasConfiguredSecret, bounded, erase, resume } = options;
+
+  /** What was stored is stored, also when it cannot be read just now: a signal or a look now and then makes up for it. */
+  async function learn(): Promise<void> {
+    await catalogue.read().catch(() => {});
+  }
+
+  async function setDisabled(id: string, disabled: boolean): Promise<TenantRecord> {
+    const record = isTenantId(id) ? await storage.tenants.setDisabled({ id, disabled }) : null;
+    if (record === null) throw tenantNotFound();
+    await learn();
+    return record;
+  }
+
+  return {
+    async create(input) {
+      const { name, limits } = parseTenantInput(input);
+      await catalogue.read();
+      if (catalogue.size >= TENANTS_MAX) throw full();
+      const created = await storage.tenants.create({ id: newTenantId(), name, limits });
+      if (created.taken !== null) throw nameTaken(name);
+      await learn();
+      if (limits.maxStoredBytes !== null) await countStored(storage);
+      await bounded();
+      return toTenant(created.tenant);
+    },
+
+    async list() {
+      const tenants = (await storage.tenants.list()).filter(({ deleting }) => !deleting).map(toTenant);
+      return { tenants, count: tenants.length };
+    },
+
+    async get(id) {
+      const record = isTenantId(id) ? await storage.tenants.get({ id }) : null;
+      if (record === null || record.deleting) throw tenantNotFound();
+      return toTenant(record);
+    },
+
+    async update(id, changes) {
+      const parsed = parseTenantChanges(changes);
+      const updated = isTenantId(id) ? await storage.tenants.update({ id, ...parsed }) : NOT_FOUND;
+      if (!updated.found) throw tenantNotFound();
+      if (updated.taken !== null) throw nameTaken(parsed.name ?? "");
+      await learn();
+      if ((parsed.limits?.maxStoredBytes ?? null) === null) return toTenant(updated.tenant);
+      await countStored(storage);
+      return toTenant((await storage.tenants.get({ id })) ?? updated.tenant);
+    },
+
+    async disable(id) {
+      return toTenant(await setDisabled(id, true));
+    },
+
+    /** Also where it is enabled: what an earlier call did not get done, since its process died, is done then. */
+    async enable(id) {
+      const record = await setDisabled(id, false);
+      await resume(id);
+      return toTenant(record);
+    },
+
+    async delete(id) {
+      if (id === DEFAULT_TENANT) {
+        throw new RotaError("conflict", `the tenant "${id}" is always there and cannot be deleted`);
+      }
+      if (!isTenantId(id) || (await storage.tenants.get({ id })) === null) throw tenantNotFound();
+      await erase(id);
+      await learn();
+      return { deleted: true };
+    },
+
+    async rotateWebhookSecret(id) {
+      const secret = newWebhookSecret();
+      const rotated = isTenantId(id)
+        ? await storage.tenants.rotateWebhookSecret({
+            id,
+            secret: catalogue.sealWebhookSecret(id, secret),
+            overlapMs: SECRET_OVERLAP_MS,
+          })
+        : NOT_FOUND;
+      if (!rotated.found) throw tenantNotFound();
+      await learn();
+      const { previous } = rotated;
+      const isSigning = previous !== null && (previous.secret !== null || hasConfiguredSecret());
+      const until = isSigning ? previous.expiresAt : null;
+      return { secret, previousUntil: until === null ? null : rfc3339(until) };
+    },
+  };
+}
+
+/** Counts what was stored before it was counted, in slices between which other work goes on. */
+async function countStored(storage: Storage): Promise<void> {
+  for (let more = true; more; ) {
+    ({ more } = await storage.tenants.countStored({ limit: COUNT_SLICE }));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const NOT_FOUND = { found: false } as const;
+
+function toTenant({ createdAt, updatedAt, deleting: _, ...tenant }: TenantRecord): Tenant {
+  const limits = {
+    ...tenant.limits,
+    maxSchedules: maxSchedulesOf(tenant),
+    maxSessions: maxSessionsOf(tenant),
+    maxAgents: maxAgentsOf(tenant),
+  };
+  return { ...tenant, limits, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
+}
+
+function nameTaken(name: string): RotaError {
+  return new RotaError(
+    "conflict",
+    `there is a tenant called ${quoted(name)} already: take another \`name\``,
+    {
+      details: { field: "name" },
+    },
+  );
+}
+
+function full(): RotaError {
+  return new RotaError("conflict", `there are ${TENANTS_MAX} tenants, which is the limit: delete one first`);
+}

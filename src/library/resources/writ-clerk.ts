@@ -1,0 +1,152 @@
+import { RotaError } from "../../model/errors.ts";
+import type { Log } from "../../model/log.ts";
+import type { ScheduleWork } from "../../model/schedule.ts";
+import { canonicalForm } from "../../schedules/canonical-form.ts";
+import { minuteText } from "../../schedules/moment-text.ts";
+import type { CreateWrit, InvalidWrit, OrderWrit, Writ } from "../../schedules/writ.ts";
+import {
+  doneBlock,
+  errorBlock,
+  type ListedSchedule,
+  listBlock,
+  misunderstoodBlock,
+  NOT_RUNNING,
+  noSchedule,
+  scheduledBlock,
+} from "../../schedules/writ-answer.ts";
+import { localZone } from "../../schedules/zone.ts";
+import type { ScheduleRecord, Storage } from "../../storage/storage.ts";
+import type { WrittenSchedules } from "./schedules.ts";
+
+/** Of each status. More would fill an agent's context. */
+const LISTED_MAX = 100;
+
+export interface WritClerkOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly schedules: WrittenSchedules;
+  readonly log: Log;
+}
+
+export interface CarriedOut {
+  readonly ok: boolean;
+  /** What the agent is told. */
+  readonly block: string;
+}
+
+/** For whom a writ is carried out. */
+export interface Bearer {
+  readonly agent: string;
+  /** The session and the conversation that it was written in, to which what is scheduled returns; null: none. */
+  readonly sessionKey: string | null;
+  readonly conversationId: string | null;
+  /** What a new schedule is made for, so that it is made only once. */
+  readonly source?: string;
+  /** Throws at a new schedule that it must not make. */
+  readonly check?: (writ: CreateWrit) => Promise<void>;
+}
+
+/** Carries out writs: what whoever calls could do with schedules, for an agent and with its own schedules alone. */
+export class WritClerk {
+  readonly #options: WritClerkOptions;
+
+  constructor(options: WritClerkOptions) {
+    this.#options = options;
+  }
+
+  /** Never throws: what cannot be done is answered with why. */
+  async carryOut(writ: Writ | InvalidWrit, bearer: Bearer): Promise<CarriedOut> {
+    if (writ.kind === "invalid") return { ok: false, block: misunderstoodBlock(writ, writ.reason) };
+    try {
+      return { ok: true, block: await this.#obey(writ, bearer) };
+    } catch (error) {
+      return { ok: false, block: this.#refusal(writ, error) };
+    }
+  }
+
+  #obey(writ: Writ, bearer: Bearer): Promise<string> {
+    switch (writ.kind) {
+      case "create":
+        return this.#create(writ, bearer);
+      case "list":
+        return this.#list(writ, bearer);
+      default:
+        return this.#order(writ, bearer);
+    }
+  }
+
+  async #create(writ: CreateWrit, bearer: Bearer): Promise<string> {
+    const { agent, sessionKey, conversationId, source, check } = bearer;
+    const { schedules } = this.#options;
+    await check?.(writ);
+    const { phrase: schedule, message } = writ;
+    const { scheduled_task: made, normalized } = await schedules.create(
+      { schedule, message, agent, session_key: sessionKey, conversation_id: conversationId },
+      source === undefined ? {} : { source },
+    );
+    const due = made.next_fire_at || made.fire_at || made.created_at;
+    // One that was made before, for the same, may say something else.
+    const kept = { ...writ, message: made.message ?? message };
+    return scheduledBlock(kept, { id: made.id, normalized, next: momentText(due * 1_000), agent });
+  }
+
+  /** Those that are over are of no use to anybody who looks what is to come. */
+  async #list(writ: Writ, { agent }: Bearer): Promise<string> {
+    const { tenant, storage } = this.#options;
+    const found = await Promise.all(
+      (["active", "paused"] as const).map(async (status) => {
+        const listed = await storage.schedules.list({ tenant, agent, status, limit: LISTED_MAX });
+        const isCut = listed.length === LISTED_MAX;
+        const count = isCut ? await storage.schedules.count({ tenant, agent, status }) : listed.length;
+        return { listed, more: Math.max(count - listed.length, 0) };
+      }),
+    );
+    const more = found.reduce((sum, each) => sum + each.more, 0);
+    return listBlock(
+      writ,
+      found.flatMap(({ listed }) => listed.map(toListed)),
+      more,
+    );
+  }
+
+  async #order(writ: OrderWrit, { agent }: Bearer): Promise<string> {
+    const { schedules } = this.#options;
+    const { kind, id } = writ;
+    const found = await schedules.get(id);
+    // Nobody learns that another agent has one of that number.
+    if (found.agent_id !== agent) throw new RotaError("not_found", noSchedule(id));
+    // The run that goes may well be the one that says so.
+    if (kind === "cancel") await schedules.delete(id, { sparesRunning: true });
+    else await schedules.update(id, { status: kind === "pause" ? "paused" : "active" });
+    return doneBlock(writ);
+  }
+
+  #refusal(writ: Writ, error: unknown): string {
+    if (!(error instanceof RotaError)) {
+      this.#options.log.error({ error, writ: writ.kind }, "a writ could not be carried out");
+      return errorBlock(writ, "it could not be carried out: the log of the server says why");
+    }
+    if (error.code === "scheduler_disabled" || error.code === "draining")
+      return errorBlock(writ, NOT_RUNNING);
+    if (error.code === "not_found" && "id" in writ) return errorBlock(writ, noSchedule(writ.id));
+    const isMisunderstood = error.details?.["accepted"] !== undefined;
+    return isMisunderstood ? misunderstoodBlock(writ, error.message) : errorBlock(writ, error.message);
+  }
+}
+
+function toListed(record: ScheduleRecord): ListedSchedule {
+  const { id, status, rule, nextFireAt, agent, work } = record;
+  // By the clock that the rule itself goes by.
+  const next = nextFireAt === null ? null : minuteText(rule.tz, nextFireAt);
+  return { id, status, normalized: canonicalForm(rule), next, agent, message: workText(work) };
+}
+
+function workText(work: ScheduleWork): string {
+  if (work.kind === "custom") return JSON.stringify(work.payload);
+  return work.kind === "message" ? work.message : work.instruction;
+}
+
+/** By the clock of the server, as in `at 17:00`. */
+function momentText(moment: number): string {
+  return minuteText(localZone(), moment);
+}

@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Engine } from "../../engine/engine.ts";
+import type { AgentName } from "../../engine/schedules/run-maker.ts";
+import type { ReloadOptions } from "../../interface/options.ts";
+import type { Reloaded } from "../../interface/rota.ts";
+import type { Lane } from "../../model/lane.ts";
+import type { Log } from "../../model/log.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { OneAtATime } from "../one-at-a-time.ts";
+import type { Surroundings } from "../registries/agent.ts";
+import type { AgentTable } from "../registries/agent-table.ts";
+import type { LaneTable } from "../registries/lane-table.ts";
+import type { CurrentSettings } from "./current-settings.ts";
+import { resolveAgain, type Settings, withOptions } from "./settings.ts";
+import { runningOptions, settingsChanges } from "./settings-changes.ts";
+
+export interface ReloaderOptions {
+  readonly current: CurrentSettings;
+  readonly lanes: LaneTable;
+  readonly agents: AgentTable;
+  /** The ids of the tenants there are. */
+  readonly tenants: () => readonly string[];
+  readonly storage: Storage;
+  readonly engine: Engine;
+  /** Whatever changes agents takes turns, and so do reloads. */
+  readonly turns: OneAtATime;
+  /** And so does whatever changes lanes. */
+  readonly laneTurns: OneAtATime;
+  readonly surroundings: Surroundings;
+  readonly log: Log;
+  /** Told which options have new values, once they hold. */
+  readonly onChanged: (paths: readonly string[]) => void;
+}
+
+/** Something of the settings that all nodes read from the storage. */
+interface Write {
+  /** Tells writes apart: `lanes`, or that of an agent. */
+  readonly key: string;
+  /** The agent whose bound it is; left out: none's. */
+  readonly bounds?: AgentName;
+  readonly apply: () => Promise<void>;
+  readonly undo: () => Promise<void>;
+}
+
+/** Changes the settings of a Rota that runs: all of what can change, or nothing. */
+export class Reloader {
+  readonly #options: ReloaderOptions;
+  /** Writes of which nobody knows whether they hold: the next reload repeats them, whatever it changes. */
+  readonly #uncertain = new Map<string, Write>();
+  /** What the log was told of options that need a restart. */
+  #logged: unknown = [];
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options;
+  }
+
+  /** Throws one `invalid_field` with everything that is wrong, or what the storage throws; then nothing has changed. */
+  reload(options: ReloadOptions): Promise<Reloaded> {
+    const { turns, laneTurns } = this.#options;
+    return turns.run(() => laneTurns.run(() => this.#reload(options)));
+  }
+
+  async #reload(options: ReloadOptions): Promise<Reloaded> {
+    const { current, engine, surroundings, onChanged } = this.#options;
+    const before = current.value;
+    const wanted = resolveAgain(options, before, surroundings);
+    const after = withOptions(wanted, runningOptions(wanted.options, before));
+    const changes = settingsChanges(before, wanted);
+    await this.#store(before, after);
+    if (changes.changed.length > 0) {
+      current.replace(after);
+      engine.settingsChanged();
+      onChanged(changes.changed);
+    }
+    this.#tell(changes, { before, wanted });
+    return changes;
+  }
+
+  /** The storage comes first: what it refuses must not hold in this process either. */
+  async #store(before: Settings, after: Settings): Promise<void> {
+    const done: Write[] = [];
+    for (const write of [...this.#laneWrites(before, after), ...this.#boundWrites(before, after)]) {
+      done.unshift(write);
+      try {
+        await write.apply();
+        this.#uncertain.delete(write.key);
+      } catch (error) {
+        for (const each of done) await each.undo().catch(() => this.#uncertain.set(each.key, each));
+        throw error;
+      }
+    }
+  }
+
+  /** A lane that left the configuration has the numbers that are stored of it, if any. */
+  #laneWrites(before: Settings, after: Settings): Write[] {
+    const { lanes, storage } = this.#options;
+    const lanesOf = (settings: Settings) => [...lanes.under(settings).values()].map(shared);
+    const [old, now] = [lanesOf(before), lanesOf(after)];
+    if (isDeepStrictEqual(old, now) && !this.#uncertain.has("lanes")) return [];
+    return [
+      {
+        key: "lanes",
+        apply: () => storage.lanes.configure({ lanes: now }),
+        undo: () => storage.lanes.configure({ lanes: old }),
+      },
+    ];
+  }
+
+  /** An agent that left the configuration has the bound that is stored of it, if any. */
+  #boundWrites(before: Settings, after: Settings): Write[] {
+    const { agents, storage, tenants } = this.#options;
+    const boundIn = (settings: Settings, { tenant, agent }: AgentName): number | null =>
+      (settings.agents.get(agent) ?? agents.storedOf(tenant).get(agent))?.maxInflight ?? null;
+    const configure = (name: AgentName, maxInflight: number | null) =>
+      storage.agents.configure({ ...name, maxInflight });
+    const ids = [...new Set([...before.agents.keys(), ...after.agents.keys()])];
+    const uncertain = [...this.#uncertain.values()].flatMap(({ bounds }) => bounds ?? []);
+    const names = new Map(
+      [...ids.flatMap((agent) => tenants().map((tenant) => ({ tenant, agent }))), ...uncertain].map(
+        (name) => [agentKey(name), name],
+      ),
+    );
+    return [...names]
+      .filter(([, { agent }]) => !agents.isOfProgram(agent))
+      .map(([key, name]) => ({ name, key, was: boundIn(before, name), is: boundIn(after, name) }))
+      .filter(({ key, was, is }) => was !== is || this.#uncertain.has(key))
+      .map(({ name, key, was, is }) => ({
+        key,
+        bounds: name,
+        apply: () => configure(name, is),
+        undo: () => configure(name, was),
+      }));
+  }
+
+  #tell(
+    { changed, needsRestart }: Reloaded,
+    { before, wanted }: { before: Settings; wanted: Settings },
+  ): void {
+    const { log, lanes } = this.#options;
+    if (changed.length > 0) log.info({ changed }, "took over the new configuration");
+    const names = lanes.under(wanted);
+    for (const name of [...lanes.under(before).keys()].filter((each) => !names.has(each))) {
+      log.info(
+        { lane: name },
+        `the lane "${name}" left the configuration: what waits in it is still run, new tasks that name it go to "main"`,
+      );
+    }
+    this.#logNeededRestart(needsRestart, wanted);
+  }
+
+  /** Logs each change once: the configuration is read repeatedly. */
+  #logNeededRestart(needsRestart: readonly string[], { options }: Settings): void {
+    const { storage, storageWaitSec } = options;
+    const { enabled, strategy, workerCount } = options.scheduler;
+    const values = [storage, storageWaitSec, enabled, strategy, workerCount];
+    const logged = needsRestart.length === 0 ? [] : [needsRestart, ...values];
+    if (isDeepStrictEqual(logged, this.#logged)) return;
+    this.#logged = logged;
+    if (needsRestart.length === 0) return;
+    const names = needsRestart.map((path) => `\`${path}\``).join(", ");
+    this.#options.log.warn(
+      { needsRestart },
+      `${names} changed, which takes effect when Rota is started again`,
+    );
+  }
+}
+
+function agentKey({ tenant, agent }: AgentName): string {
+  return JSON.stringify([tenant, agent]);
+}
+
+/** What holds over all nodes. */
+function shared({ concurrency: _, ...lane }: Lane): Omit<Lane, "concurrency"> {
+  return lane;
+}

@@ -1,0 +1,49 @@
+import type { LogSource } from "../../events/followed-log.ts";
+import { LogCursor } from "../../events/log-cursor.ts";
+import { Service, type ServiceOptions } from "../../services/service.ts";
+import type { Storage } from "../../storage/storage.ts";
+
+/** What is restored is at least this old, or a reader of events notices: each look costs three small reads. */
+const LOOK_MS = 1_000;
+
+export interface RestoreWatchOptions extends ServiceOptions {
+  readonly storage: Storage;
+  /** The log of events, whose end it watches. */
+  readonly source: LogSource<unknown>;
+  /** Called when the database turns out to have been restored to an earlier state. */
+  readonly onRestored: () => void;
+}
+
+/**
+ * Notices that the database was put back to an earlier state under a running node, also while nobody reads events: by a
+ * restored backup, or a fail-over to a replica that lagged behind. It remembers the newest event and looks whether it is
+ * still there.
+ */
+export class RestoreWatch extends Service {
+  readonly name = "restore watch";
+  readonly #options: RestoreWatchOptions;
+  readonly #cursor: LogCursor<unknown>;
+
+  constructor(options: RestoreWatchOptions) {
+    super(options);
+    this.#options = options;
+    this.#cursor = new LogCursor(options.source);
+  }
+
+  async tick(): Promise<number> {
+    const { events } = this.#options.storage;
+    const isTakenBack = await this.#cursor.isTakenBack();
+    if (isTakenBack) {
+      this.log.warn(
+        { lastEvent: this.#cursor.seq },
+        "the database was restored to an earlier state; reading everything anew",
+      );
+      this.#options.onRestored();
+    }
+    const { newest } = await events.range();
+    // The restore came between the two looks: the next one finds it.
+    if (!isTakenBack && newest < this.#cursor.seq) return 0;
+    this.#cursor.moveTo(newest, await events.mark({ seq: newest }));
+    return LOOK_MS;
+  }
+}

@@ -1,0 +1,64 @@
+import type { Clock } from "../../model/clock.ts";
+import type { Log } from "../../model/log.ts";
+import type { Storage } from "../../storage/storage.ts";
+
+/** A storage that takes longer than this to write something counts as away: whoever asks wants to know soon. */
+const PATIENCE_MS = 2_000;
+/** How long an answer holds: anybody may ask, and each look is a write that waits for the disk. */
+const FRESH_MS = 1_000;
+
+/** Null: something can be written. Otherwise why not. */
+type Trouble = string | null;
+
+/** Whether the storage takes what is written to it. Notes in the log when that changes. */
+export class StorageHealth {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #looking: Promise<Trouble> | null = null;
+  #found: { readonly trouble: Trouble; readonly at: number } | null = null;
+
+  constructor({ storage, clock, log }: { storage: Storage; clock: Clock; log: Log }) {
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Why nothing can be written; null: something can be. */
+  async trouble(): Promise<Trouble> {
+    const isFresh = this.#found !== null && this.#clock.monotonic() - this.#found.at < FRESH_MS;
+    if (this.#found !== null && isFresh) return this.#found.trouble;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<Trouble> {
+    const late = Promise.withResolvers<Trouble>();
+    const timer = this.#clock.setTimer(PATIENCE_MS, () => late.resolve("the storage does not answer"));
+    const checked = this.#storage.check().then(
+      () => null,
+      (error: Error) => this.#say(error),
+    );
+    const trouble = await Promise.race([checked, late.promise]);
+    timer.cancel();
+    this.#note(trouble);
+    this.#found = { trouble, at: this.#clock.monotonic() };
+    return trouble;
+  }
+
+  /** Anybody may ask: an error of PostgreSQL names hosts and users, and is for the log alone. */
+  #say(error: Error): string {
+    this.#log.debug({ error }, "the storage cannot be written");
+    return this.#storage.capabilities.exclusive ? error.message : "the storage cannot be written";
+  }
+
+  #note(trouble: Trouble): void {
+    const before = this.#found?.trouble ?? null;
+    if (trouble !== null && before === null) {
+      this.#log.error({ trouble }, "the storage cannot be written; this node is not ready until it can");
+    }
+    if (trouble === null && before !== null) this.#log.info({}, "the storage can be written again");
+  }
+}

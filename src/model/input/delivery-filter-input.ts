@@ -1,0 +1,34 @@
+import { DELIVERY_STATUSES, type DeliveryStatus } from "../delivery.ts";
+import {
+  checkKnown,
+  checkName,
+  type Fields,
+  invalidField,
+  optionalText,
+  or,
+  quoted,
+} from "./field-checks.ts";
+import { type Page, parsePage } from "./page-input.ts";
+
+export interface ParsedDeliveryFilter extends Page {
+  readonly taskId?: string;
+  readonly status?: DeliveryStatus;
+}
+
+/** Checks which deliveries somebody wants to see. Throws `invalid_field`. */
+export function parseDeliveryFilter(filter: Fields): ParsedDeliveryFilter {
+  checkKnown(filter, ["taskId", "status", "limit", "cursor"]);
+  const taskId = checkName(filter, "taskId", "the id of a task");
+  const status = parseStatus(optionalText(filter, "status"));
+  return {
+    ...(taskId === undefined ? {} : { taskId }),
+    ...(status === undefined ? {} : { status }),
+    ...parsePage(filter),
+  };
+}
+
+function parseStatus(text: string | undefined): DeliveryStatus | undefined {
+  const status = DELIVERY_STATUSES.find((each) => each === text);
+  if (text === undefined || status !== undefined) return status;
+  throw invalidField("status", `\`status\` must be ${or(DELIVERY_STATUSES)}, not ${quoted(text)}`);
+}

@@ -1,0 +1,159 @@
+import { RotaError } from "../errors.ts";
+import { meantName } from "../text/nearest-name.ts";
+import { keepOwn } from "../text/own-json.ts";
+import { parseRfc3339 } from "../text/rfc3339.ts";
+
+/** What somebody handed in, before anything is known about it. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The error for a field that is wrong: says which, and what to write instead. */
+export function invalidField(field: string, message: string): RotaError {
+  return new RotaError("invalid_field", message, { details: { field } });
+}
+
+/** Refuses the first key that is none of the known, naming the one that was probably meant. */
+export function checkKnown(fields: Fields, known: readonly string[], prefix = ""): void {
+  for (const key of Object.keys(fields)) {
+    if (known.includes(key) || fields[key] === undefined) continue;
+    const nearest = meantName(key, known);
+    const hint = nearest === undefined ? `known are ${list(known)}` : `did you mean \`${prefix}${nearest}\`?`;
+    throw invalidField(`${prefix}${key}`, `unknown field \`${prefix}${shown(key)}\`: ${hint}`);
+  }
+}
+
+/**
+ * What is handed in to make something, where null counts as left out: many programs send null for what they do not have.
+ * Call it after `checkKnown`, which refuses unknown fields whatever they hold. `values`: fields for which null is a value.
+ */
+export function withoutNulls(fields: Fields, values: readonly string[] = []): Fields {
+  const entries = Object.entries(fields);
+  if (!entries.some(([, value]) => value === null)) return fields;
+  const given = entries.filter(([name, value]) => value !== null || values.includes(name));
+  return keepOwn(fields, Object.fromEntries(given));
+}
+
+export function optionalText(fields: Fields, field: string): string | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  if (typeof value !== "string")
+    throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
+  return value;
+}
+
+/** What has a NUL in it is no name that any database has, and PostgreSQL would not even look for it. */
+export function checkName(fields: Fields, field: string, what: string): string | undefined {
+  const name = optionalText(fields, field);
+  if (name?.includes("\0")) throw invalidField(field, `\`${field}\` must be ${what}`);
+  return name;
+}
+
+export function requiredText(fields: Fields, field: string): string {
+  const text = optionalText(fields, field);
+  if (text === undefined || text.trim() === "") {
+    throw invalidField(field, `\`${field}\` must be a string that is not empty`);
+  }
+  return text;
+}
+
+export function optionalBoolean(fields: Fields, field: string): boolean | undefined {
+  const value = fields[field];
+  if (value === undefined || typeof value === "boolean") return value;
+  throw invalidField(field, `\`${field}\` must be true or false, not ${quoted(value)}`);
+}
+
+export function optionalObject(fields: Fields, field: string): Fields | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  if (!isObject(value)) throw invalidField(field, `\`${field}\` must be an object, not ${kindOf(value)}`);
+  return value;
+}
+
+export interface NumberRange {
+  readonly min: number;
+  readonly max: number;
+  readonly integer?: boolean;
+  readonly unit?: string;
+  /** The option of the configuration that sets `max`. */
+  readonly maxOption?: string;
+}
+
+export function optionalNumber(
+  fields: Fields,
+  field: string,
+  range: NumberRange,
+  prefix = "",
+): number | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  const { min, max, integer = true, unit, maxOption } = range;
+  const fits =
+    typeof value === "number" && value >= min && value <= max && (!integer || Number.isInteger(value));
+  if (fits) return value;
+  const what = `${integer ? "an integer" : "a number"}${unit === undefined ? "" : ` of ${unit}`}`;
+  const isOver = typeof value === "number" && value > max;
+  const raise =
+    isOver && maxOption !== undefined ? `: \`${maxOption}\` of the configuration sets the limit` : "";
+  throw invalidField(
+    `${prefix}${field}`,
+    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}${raise}`,
+  );
+}
+
+/** A moment in milliseconds since 1970. */
+export function optionalMoment(fields: Fields, field: string): number | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  // A Date as JSON is the text that names the same moment, or null when it names none.
+  const text = value instanceof Date ? value.toJSON() : value;
+  const moment = typeof text === "string" ? parseRfc3339(text) : null;
+  if (moment !== null) return moment;
+  const example = "2030-01-31T09:00:00Z";
+  throw invalidField(
+    field,
+    `\`${field}\` must be an RFC 3339 time with a zone, in the years 0000 to 9999 of UTC, like "${example}", not ${quoted(value)}`,
+  );
+}
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function list(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(", ");
+}
+
+/** `a, b or c`. */
+export function or(choices: readonly string[]): string {
+  return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return aTypeOf(value);
+}
+
+/** The type of a value with its article. Safe for any value: `typeof` runs no code of it. */
+export function aTypeOf(value: unknown): string {
+  return /^[aeiou]/.test(typeof value) ? `an ${typeof value}` : `a ${typeof value}`;
+}
+
+const SHOWN_LENGTH_MAX = 60;
+
+/** A value as an error message can repeat it. */
+export function shown(value: unknown): string {
+  if (typeof value === "object" && value !== null && !(value instanceof Date)) return kindOf(value);
+  const text = typeof value === "string" ? value : String(value);
+  const cut = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
+  return typeof value === "string" ? JSON.stringify(cut).slice(1, -1) : cut;
+}
+
+/** The same where it is not in quotes already: a text gets them, so that "5" is not taken for 5. */
+export function quoted(value: unknown): string {
+  return typeof value === "string" ? `"${shown(value)}"` : shown(value);
+}
+
+/** How a sentence ends that said what was expected: with what was there instead, if anything was. */
+export function insteadOf(value: unknown): string {
+  return value === undefined ? "" : `, not ${shown(value)}`;
+}

@@ -1,0 +1,34 @@
+import { nearestName } from "../text/nearest-name.ts";
+import { isObject, type NumberRange, or, quoted } from "./field-checks.ts";
+
+/*
+ * What is wrong with a value, each as the rest of "`field` must …"; null when nothing is. For tables of fields, of which
+ * one check makes errors and another describes a configuration.
+ */
+
+/** For one of some names; says which was probably meant. */
+export function choiceFault(value: unknown, choices: readonly string[]): string | null {
+  if (typeof value === "string" && choices.includes(value)) return null;
+  const nearest = typeof value === "string" ? nearestName(value, choices) : undefined;
+  const hint = nearest === undefined ? "" : `: did you mean \`${nearest}\`?`;
+  return `be ${or(choices)}, not ${quoted(value)}${hint}`;
+}
+
+export function numberFault(value: unknown, { min, max, integer = false, unit }: NumberRange): string | null {
+  const fits = typeof value === "number" && value >= min && value <= max;
+  if (fits && (!integer || Number.isInteger(value))) return null;
+  const what = `${integer ? "an integer" : "a number"}${unit === undefined ? "" : ` of ${unit}`}`;
+  return `be ${what} from ${min} to ${max}, not ${quoted(value)}`;
+}
+
+/** For a text that is not empty. Does not repeat it. */
+export function textFault(value: unknown): string | null {
+  return typeof value === "string" && value.trim() !== "" ? null : "be a string that is not empty";
+}
+
+/** For an object that must not have some fields. Does not repeat it. */
+export function objectFault(value: unknown, reserved: readonly string[]): string | null {
+  if (!isObject(value)) return "be an object";
+  const field = reserved.find((name) => Object.hasOwn(value, name));
+  return field === undefined ? null : `not have \`${field}\`, which Rota sets itself`;
+}

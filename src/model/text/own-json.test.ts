@@ -1,0 +1,100 @@
+import { describe, expect, test, vi } from "vitest";
+import { isObject, withoutNulls } from "../input/field-checks.ts";
+import { JSON_DEPTH_MAX, parseTaskInput, TASK_BYTES_MAX, type TaskDefaults } from "../input/task-input.ts";
+import { jsonValue } from "../json-value.ts";
+import { Redactor } from "../redactor.ts";
+import { keepOwn, ownLength, parseOwnJson } from "./own-json.ts";
+
+const DEFAULTS: TaskDefaults = {
+  now: 0,
+  timeoutMs: 120_000,
+  timeoutMaxMs: 600_000,
+  retryPolicy: { maxRetries: 3, backoffMs: 1, backoffMultiplier: 1, maxBackoffMs: 1, jitter: 0 },
+  hasLane: () => true,
+  laneOf: () => undefined,
+  maxQueuedOf: () => null,
+  sessionMaxConcurrent: 1,
+  redactor: new Redactor([]),
+};
+
+function own(text: string): Readonly<Record<string, unknown>> {
+  const value = parseOwnJson(text, JSON_DEPTH_MAX);
+  if (!isObject(value)) throw new Error("It is an object.");
+  return value;
+}
+
+/** How often something is written as JSON or parsed from it. */
+function countPasses(work: () => void): number {
+  const spies = [vi.spyOn(JSON, "stringify"), vi.spyOn(JSON, "parse")];
+  try {
+    work();
+    return spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+describe("what came as JSON", () => {
+  test("is known with its length, and so is what is made of it", () => {
+    const value = own('{"a":1,"b":null}');
+    expect(ownLength(value)).toBe(16);
+    expect(ownLength(withoutNulls(value))).toBe(16);
+    expect(ownLength(keepOwn(value, { ...value, c: 2 }))).toBe(16);
+    expect(ownLength(keepOwn({}, { a: 1 }))).toBeUndefined();
+  });
+
+  test("is not, where it is nested too deep: then it is looked at closely", () => {
+    const deep = `{"payload":${"[".repeat(JSON_DEPTH_MAX)}${"]".repeat(JSON_DEPTH_MAX)}}`;
+    expect(ownLength(own(deep))).toBeUndefined();
+    expect(() => parseTaskInput(own(deep), DEFAULTS)).toThrow(/nested deeper than 500 levels/);
+  });
+
+  test("becomes a task without being copied or written", () => {
+    const input = own(JSON.stringify({ payload: { a: Array(20_000).fill("x") } }));
+    let task: ReturnType<typeof parseTaskInput> | undefined;
+    expect(
+      countPasses(() => {
+        task = parseTaskInput(input, DEFAULTS);
+      }),
+    ).toBe(0);
+    expect(task?.spec.work).toEqual({ kind: "custom", payload: input["payload"] });
+  });
+
+  test("is written once where it is large, to see whether it still fits", () => {
+    const input = own(JSON.stringify({ payload: "x".repeat(300_000), metadata: { a: 1 } }));
+    expect(countPasses(() => parseTaskInput(input, DEFAULTS))).toBe(1);
+  });
+
+  test("is refused where its numbers take more than there is room for", () => {
+    const input = own(
+      `{"payload":[${Array(TASK_BYTES_MAX / 8)
+        .fill("1e20")
+        .join(",")}]}`,
+    );
+    expect(() => parseTaskInput(input, DEFAULTS)).toThrow(/larger than 1048576 bytes/);
+  });
+
+  test("is refused for an unknown field before any other work", () => {
+    const fields = Array.from({ length: 50_000 }, (_, index) => `"field-${index}":0`);
+    const input = own(`{${fields.join(",")}}`);
+    // The one is for the name in the message.
+    expect(
+      countPasses(() => expect(() => parseTaskInput(input, DEFAULTS)).toThrow(/unknown field `field-0`/)),
+    ).toBeLessThanOrEqual(1);
+  });
+
+  test("cannot hold what JSON cannot", () => {
+    expect(() => parseTaskInput(own('{"payload":1,"priority":1e999}'), DEFAULTS)).toThrow(/`priority` must/);
+    expect(() => parseTaskInput(own('{"payload":1,"retryPolicy":{"backoffMs":1e999}}'), DEFAULTS)).toThrow(
+      /`retryPolicy.backoffMs` must/,
+    );
+  });
+
+  test("is kept as the payload of a schedule without being parsed again", () => {
+    const fields = own('{"payload":{"a":[1]}}');
+    expect(jsonValue(fields, "payload")).toBe(fields["payload"]);
+    const given = { payload: { a: [1] } };
+    expect(jsonValue(given, "payload")).toEqual(given.payload);
+    expect(jsonValue(given, "payload")).not.toBe(given.payload);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { LANE, type OpenWorld, OTHER_LANE, TENANT, type World } from "../world.ts";
+
+export function describeSituation(open: OpenWorld): void {
+  describe("the situation of a task", () => {
+    async function look({ storage }: World, id: string) {
+      const situation = await storage.tasks.situation({ tenant: TENANT, id });
+      if (situation === null) throw new Error(`There is no task ${id}.`);
+      return situation;
+    }
+
+    test("has the task, the limits, and what counts against them", async () => {
+      const world = await open();
+      await world.configureLane(LANE, { total: 5, perAgent: 3 });
+      await world.storage.agents.configure({ tenant: TENANT, agent: "a", maxInflight: 4 });
+      await world.submit(
+        ...Array.from({ length: 4 }, () => ({ agent: "a" })),
+        { agent: "b" },
+        { agent: "a", lane: OTHER_LANE },
+      );
+      await world.claim({ limit: 3 });
+      await world.claim({ lane: OTHER_LANE });
+      await world.submit({ id: "t", agent: "a" });
+      const { task, lane, agent } = await look(world, "t");
+      expect(task).toEqual(await world.task("t"));
+      expect([lane, agent]).toEqual([
+        { inflight: 3, total: 5, perAgent: 3 },
+        { inLane: 2, inflight: 3, max: 4 },
+      ]);
+    });
+
+    test("names those ahead of it in order, ten at most, and counts them", async () => {
+      const world = await open();
+      await world.submit(...Array.from({ length: 12 }, (_, n) => ({ id: `n${n}` })), {
+        id: "urgent",
+        priority: 1,
+      });
+      await world.submit(
+        { id: "t" },
+        { id: "elsewhere", lane: OTHER_LANE },
+        { id: "behind" },
+        { agent: "other" },
+      );
+      const ten = ["urgent", "n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"];
+      expect((await look(world, "t")).ahead).toEqual({ ids: ten, count: 13 });
+      expect((await look(world, "urgent")).ahead).toEqual({ ids: [], count: 0 });
+      await world.storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: null });
+      expect((await look(world, "t")).ahead).toEqual({ ids: [], count: 0 });
+    });
+
+    test("names the tasks ahead of it that wait for the same concurrency key, of all agents and lanes", async () => {
+      const world = await open();
+      const concurrencyKey = "k";
+      await world.submit({ id: "holder", concurrencyKey });
+      await world.claim();
+      await world.submit(
+        { id: "a", concurrencyKey },
+        { id: "b", concurrencyKey, lane: OTHER_LANE, agent: "other" },
+        { id: "t", concurrencyKey },
+        { id: "behind", concurrencyKey },
+        { id: "urgent", concurrencyKey, priority: 1 },
+        { id: "ready" },
+        { id: "another", concurrencyKey: "l" },
+        { tenant: "other", concurrencyKey },
+      );
+      expect((await look(world, "t")).ahead).toEqual({ ids: ["urgent", "a", "b"], count: 3 });
+      expect((await look(world, "urgent")).ahead).toEqual({ ids: [], count: 0 });
+      expect((await look(world, "ready")).ahead).toEqual({ ids: [], count: 0 });
+      expect((await look(world, "holder")).ahead).toEqual({ ids: [], count: 0 });
+    });
+
+    test("names what it depends on, with the state of each", async () => {
+      const world = await open();
+      await world.submit({ id: "a" }, { id: "b" }, { id: "t", dependsOn: ["b", "unknown", "a"] });
+      await world.claim();
+      expect((await look(world, "t")).parents).toEqual([
+        { id: "a", state: "running" },
+        { id: "b", state: "queued" },
+      ]);
+    });
+
+    test("is nobody else's to see", async () => {
+      const { storage, submit } = await open();
+      await submit({ id: "t" });
+      expect(await storage.tasks.situation({ tenant: "other", id: "t" })).toBeNull();
+      expect(await storage.tasks.situation({ tenant: TENANT, id: "u" })).toBeNull();
+    });
+  });
+}

@@ -1,0 +1,12 @@
+import { describeStorage } from "../conformance/index.ts";
+import { openOracle } from "./open.ts";
+
+describeStorage("the oracle", {
+  capabilities: { durable: false, exclusive: true },
+  nodesDiffer: true,
+  propertyRuns: 20,
+  async open(clock) {
+    const storage = openOracle({ clock });
+    return { storage, dispose: () => storage.close() };
+  },
+});

@@ -1,0 +1,184 @@
+import { SCHEDULE_DELETED, type ScheduleStatus } from "../../../model/schedule.ts";
+import type {
+  DeletedSchedule,
+  DeleteScheduleParams,
+  DueParams,
+  ListSchedulesParams,
+  NewSchedule,
+  ScheduleCounts,
+  ScheduleName,
+  ScheduleRecord,
+  ScheduleSelection,
+  UpdateScheduleParams,
+} from "../../storage.ts";
+import { tooManySchedules } from "../../too-many-schedules.ts";
+import { notifyOfSchedule } from "../log/notifications.ts";
+import { copyJson, type OracleSchedule, type OracleState, scheduleOf, tell } from "../state.ts";
+import { cancelThese } from "../tasks/cancel-tasks.ts";
+import { openTasksOfRuns, removeSchedule } from "./runs.ts";
+
+export function createSchedule(state: OracleState, params: NewSchedule): ScheduleRecord {
+  const { tenant, definition, status, nextFireAt, source } = params;
+  const made = state.schedules.find(
+    (schedule) => source !== null && schedule.source === source && schedule.tenant === tenant,
+  );
+  if (made !== undefined) return toScheduleRecord(made);
+  checkRoom(state, params);
+  state.lastScheduleId += 1;
+  const now = state.clock.now();
+  const schedule: OracleSchedule = {
+    ...copyJson(definition),
+    id: state.lastScheduleId,
+    tenant,
+    source,
+    status,
+    nextFireAt,
+    revision: 1,
+    createdAt: now,
+    updatedAt: now,
+    lastDueAt: null,
+    lastRunAt: null,
+    lastRunId: null,
+    runCount: 0,
+    lastStatus: null,
+    lastError: null,
+    consecutiveFailures: 0,
+    pausedReason: null,
+    openRuns: 0,
+    held: false,
+  };
+  state.schedules.push(schedule);
+  tell(state, { kind: "schedules" });
+  return toScheduleRecord(schedule);
+}
+
+function checkRoom(
+  state: OracleState,
+  { tenant, maxSchedules = null }: Pick<NewSchedule, "tenant" | "maxSchedules">,
+): void {
+  const { active, paused } = countSchedules(state, { tenant });
+  if (maxSchedules !== null && active + paused >= maxSchedules) throw tooManySchedules(maxSchedules);
+}
+
+export function getSchedule(state: OracleState, params: ScheduleName): ScheduleRecord | null {
+  const schedule = scheduleOf(state, params);
+  return schedule === undefined ? null : toScheduleRecord(schedule);
+}
+
+export function listSchedules(
+  state: OracleState,
+  { limit, below, ...selection }: ListSchedulesParams,
+): ScheduleRecord[] {
+  return select(state, selection)
+    .filter(({ id }) => below === undefined || id < below)
+    .sort((a, b) => (below === undefined ? b.updatedAt - a.updatedAt : 0) || b.id - a.id)
+    .slice(0, limit)
+    .map(toScheduleRecord);
+}
+
+export function countSelected(state: OracleState, selection: ScheduleSelection): number {
+  return select(state, selection).length;
+}
+
+function select(state: OracleState, { tenant, status, agent }: ScheduleSelection): OracleSchedule[] {
+  return state.schedules
+    .filter((schedule) => schedule.tenant === tenant)
+    .filter((schedule) => status === undefined || schedule.status === status)
+    .filter((schedule) => agent === undefined || schedule.agent === agent);
+}
+
+export function pageOfSchedules(
+  state: OracleState,
+  { tenant, after, limit }: { tenant: string; after: number; limit: number },
+): ScheduleRecord[] {
+  return state.schedules
+    .filter((schedule) => schedule.tenant === tenant && schedule.id > after)
+    .slice(0, limit)
+    .map(toScheduleRecord);
+}
+
+export function updateSchedule(state: OracleState, params: UpdateScheduleParams): ScheduleRecord | null {
+  const schedule = scheduleOf(state, params);
+  if (schedule?.revision !== params.revision) return null;
+  const isDue = schedule.nextFireAt !== null && schedule.nextFireAt <= state.clock.now();
+  if (params.unlessDue === true && isDue) return null;
+  const wasPaused = schedule.status === "paused";
+  if (isOver(schedule.status) && !isOver(params.changes.status ?? schedule.status)) checkRoom(state, params);
+  Object.assign(schedule, copyJson(params.changes));
+  if (schedule.status !== "active") schedule.nextFireAt = null;
+  if (params.changes.status !== undefined) {
+    schedule.held = false;
+    schedule.pausedReason = params.changes.status === "paused" ? (params.pauseReason ?? null) : null;
+  }
+  if (params.changes.status === "active") schedule.consecutiveFailures = 0;
+  schedule.revision += 1;
+  schedule.updatedAt = state.clock.now();
+  if (schedule.status === "paused" && !wasPaused) {
+    notifyOfSchedule(state, "schedule.paused", schedule, params.pauseReason ?? null);
+  }
+  tell(state, { kind: "schedules" });
+  return toScheduleRecord(schedule);
+}
+
+function isOver(status: ScheduleStatus): boolean {
+  return status === "completed" || status === "failed";
+}
+
+export function deleteSchedule(state: OracleState, params: DeleteScheduleParams): DeletedSchedule | null {
+  const schedule = scheduleOf(state, params);
+  if (schedule === undefined) return null;
+  const open = openTasksOfRuns(state, schedule).filter(({ held }) => !params.sparesRunning || held === null);
+  const cancelled = cancelThese(state, open, SCHEDULE_DELETED);
+  const over = state.runs.filter((run) => run.scheduleId === schedule.id && run.status !== "running");
+  const { limit = Number.POSITIVE_INFINITY } = params;
+  if (over.length < limit) {
+    removeSchedule(state, schedule);
+    notifyOfSchedule(state, "schedule.canceled", schedule, null);
+    return { cancelled, more: false };
+  }
+  const gone = new Set(over.sort((a, b) => a.id - b.id).slice(0, limit));
+  state.runs = state.runs.filter((run) => !gone.has(run));
+  if (schedule.status === "active") {
+    Object.assign(schedule, { status: "paused", nextFireAt: null, pausedReason: SCHEDULE_DELETED });
+    schedule.revision += 1;
+  }
+  return { cancelled, more: true };
+}
+
+export function countSchedules(state: OracleState, { tenant }: { tenant: string }): ScheduleCounts {
+  const own = state.schedules.filter((schedule) => schedule.tenant === tenant);
+  return {
+    active: own.filter(({ status }) => status === "active").length,
+    paused: own.filter(({ status }) => status === "paused").length,
+    running: own.reduce((sum, { openRuns }) => sum + openRuns, 0),
+    nextFireAt: earliest(own),
+  };
+}
+
+export function dueSchedules(state: OracleState, { limit, after = "" }: DueParams): ScheduleRecord[] {
+  const now = state.clock.now();
+  const due = state.schedules
+    .filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= now)
+    .sort((a, b) => (a.nextFireAt ?? 0) - (b.nextFireAt ?? 0) || a.id - b.id);
+  const ids = [...new Set(due.map(({ tenant }) => tenant))].sort();
+  const inTurn = [...ids.filter((id) => id > after), ...ids.filter((id) => id <= after)].slice(0, limit);
+  const share = due.length <= limit ? limit : Math.floor(limit / inTurn.length);
+  const taken: OracleSchedule[] = [];
+  for (let round = 0; round < share; round += 1) {
+    for (const id of inTurn) taken.push(...due.filter(({ tenant }) => tenant === id).slice(round, round + 1));
+  }
+  return taken.map(toScheduleRecord);
+}
+
+export function nextScheduleAt(state: OracleState, { tenant }: { tenant?: string } = {}): number | null {
+  return earliest(state.schedules.filter((schedule) => schedule.tenant === (tenant ?? schedule.tenant)));
+}
+
+function earliest(schedules: readonly OracleSchedule[]): number | null {
+  const moments = schedules.flatMap(({ nextFireAt }) => nextFireAt ?? []);
+  return moments.length === 0 ? null : Math.min(...moments);
+}
+
+function toScheduleRecord({ source: _source, ...record }: OracleSchedule): ScheduleRecord {
+  return copyJson(record);
+}

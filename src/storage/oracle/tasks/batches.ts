@@ -1,0 +1,95 @@
+import { isTerminal, type TaskState } from "../../../model/task-state.ts";
+import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
+import {
+  addEvent,
+  askForKey,
+  byRank,
+  deliver,
+  isActive,
+  type OracleBatch,
+  type OracleState,
+  tell,
+} from "../state.ts";
+
+export function getBatch(state: OracleState, params: { tenant: string; id: string }): BatchRecord | null {
+  const batch = state.batches.find(({ tenant, id }) => tenant === params.tenant && id === params.id);
+  if (batch === undefined) return null;
+  const { id, parallelism, createdAt, completedAt } = batch;
+  return { id, parallelism, createdAt, completedAt };
+}
+
+export function batchTasks(
+  state: OracleState,
+  { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
+): BatchTaskRecord[] {
+  return state.tasks
+    .filter((task) => task.tenant === tenant && task.batch === batch)
+    .slice(0, limit)
+    .map(({ id, agent, state: found, error, spec }) => ({
+      id,
+      agent,
+      state: found,
+      error,
+      key: spec.key ?? null,
+      dependsOn: spec.dependsOn ?? [],
+    }));
+}
+
+/** Lets in what batches have room for. */
+export function fillBatches(state: OracleState): void {
+  for (const batch of state.batches) letIn(state, batch);
+}
+
+/** Whether one more task of a batch may be active. */
+export function hasPlace(state: OracleState, id: string | null): boolean {
+  const batch = state.batches.find((each) => each.id === id);
+  if (batch === undefined || batch.parallelism === null) return true;
+  return tasksOf(state, batch).filter(isActive).length < batch.parallelism;
+}
+
+/** Tells of batches of which the last task has ended. */
+export function completeBatches(state: OracleState): void {
+  const completed = state.batches
+    .filter(
+      (batch) => batch.completedAt === null && tasksOf(state, batch).every((task) => isTerminal(task.state)),
+    )
+    .sort((a, b) => lastOf(state, a).seq - lastOf(state, b).seq);
+  for (const batch of completed) complete(state, batch);
+}
+
+/** A batch goes with the last of its tasks. */
+export function forgetEmptyBatches(state: OracleState): void {
+  state.batches = state.batches.filter((batch) => tasksOf(state, batch).length > 0);
+}
+
+function letIn(state: OracleState, batch: OracleBatch): void {
+  const tasks = tasksOf(state, batch);
+  const active = tasks.filter(isActive).length;
+  const parked = tasks.filter((task) => task.parked === "batch").sort(byRank);
+  const admitted = parked.slice(0, Math.max((batch.parallelism ?? 0) - active, 0));
+  for (const task of admitted) askForKey(state, task);
+  if (admitted.length > 0) tell(state, { kind: "work" });
+}
+
+function complete(state: OracleState, batch: OracleBatch): void {
+  const { id, parallelism, createdAt, callbackUrl } = batch;
+  const completedAt = state.clock.now();
+  batch.completedAt = completedAt;
+  const last = lastOf(state, batch);
+  const counts: Partial<Record<TaskState, number>> = {};
+  for (const task of tasksOf(state, batch)) counts[task.state] = (counts[task.state] ?? 0) + 1;
+  addEvent(state, "batch.completed", last, { state: last.state, counts });
+  if (callbackUrl === null) return;
+  deliver(state, last, { url: callbackUrl, batch: { id, parallelism, createdAt, completedAt, counts } });
+}
+
+function tasksOf(state: OracleState, { id }: OracleBatch) {
+  return state.tasks.filter(({ batch }) => batch === id);
+}
+
+/** The last that was accepted: the event and the delivery go with it. */
+function lastOf(state: OracleState, batch: OracleBatch) {
+  const last = tasksOf(state, batch).at(-1);
+  if (last === undefined) throw new Error("A batch has tasks.");
+  return last;
+}

@@ -1,0 +1,136 @@
+import { KEYS_LOOKED_AT } from "../../storage.ts";
+import {
+  becomeReady,
+  byRank,
+  isReady,
+  lineOf,
+  type OracleLane,
+  type OracleState,
+  type OracleTask,
+  tell,
+} from "../state.ts";
+import { fillBatches, hasPlace } from "./batches.ts";
+import { agentRoom, hasRoom, isFull, shareRoom, tenantRoom } from "./room.ts";
+
+interface KeyName {
+  readonly tenant: string;
+  readonly concurrencyKey: string | null;
+}
+
+/** The one task that has this key: ready, or claimed. */
+export function holderOf(state: OracleState, key: KeyName): OracleTask | undefined {
+  return state.tasks.find((task) => isOfKey(task, key) && (isReady(task) || task.held !== null));
+}
+
+/** Gives away the places of batches and the keys that are free. */
+export function settlePlaces(state: OracleState): void {
+  settleKeys(state);
+  // Whoever does not get its key gives its place in its batch to another, which may want a key as well.
+  do fillBatches(state);
+  while (settleKeys(state));
+}
+
+/** Gives each key to whom it belongs; answers whether somebody asked for one, and so may have left its batch. */
+function settleKeys(state: OracleState): boolean {
+  const keys = keysOf(state.tasks.filter(({ parked }) => parked === "asking" || parked === "key"));
+  const asked = keys.map((key) => settleKey(state, key));
+  return asked.includes(true);
+}
+
+function settleKey(state: OracleState, key: KeyName): boolean {
+  const asking = state.tasks.filter((task) => isOfKey(task, key) && task.parked === "asking").sort(byRank);
+  const holder = holderOf(state, key);
+  if (holder === undefined) giveAway(state, key);
+  else if (holder.held === null && asking[0] !== undefined && asking[0].rank < holder.rank) {
+    holder.parked = "key";
+    becomeReady(state, asking[0]);
+  }
+  for (const task of asking) if (task.parked === "asking") task.parked = "key";
+  return asking.length > 0;
+}
+
+/** The first that wants it gets it. Whoever gave its place in its batch up while it waited needs it back for that. */
+function giveAway(state: OracleState, key: KeyName): void {
+  const wanting = state.tasks
+    .filter((task) => isOfKey(task, key) && (task.parked === "asking" || task.parked === "key"))
+    .sort(byRank);
+  for (const task of wanting) {
+    if (task.parked === "asking" || hasPlace(state, task.batch)) {
+      becomeReady(state, task);
+      tell(state, { kind: "work" });
+      return;
+    }
+    task.parked = "batch";
+  }
+}
+
+/**
+ * Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
+ * whether it gave any. There may be more keys than are looked at: the rest has its turn the next time. `leftFor`: how many
+ * slots of the lane a tenant may still take on the node that claims.
+ */
+export function passKeysOn(
+  state: OracleState,
+  lane: OracleLane,
+  leftFor: (tenant: string) => number,
+): boolean {
+  if (!hasRoom(state, lane)) return false;
+  const holders = keysOf(state.tasks.filter(({ parked }) => parked === "key")).flatMap(
+    (key) => holderOf(state, key) ?? [],
+  );
+  const passed = holders
+    .filter(({ tenant }) => Math.min(shareRoom(state, lane, tenant), leftFor(tenant)) > 0)
+    .map((holder) => passOn(state, lane, holder));
+  settlePlaces(state);
+  return passed.includes(true);
+}
+
+/** Whether tasks wait for a key of which the holder has not started. */
+export function isAnyKeyWanted(state: OracleState): boolean {
+  return state.tasks.some((task) => task.parked === "key" && holderOf(state, task)?.held === null);
+}
+
+function passOn(state: OracleState, lane: OracleLane, holder: OracleTask): boolean {
+  if (holder.held !== null || tenantRoom(state, holder.tenant) === 0) return false;
+  if (canStart(state, lane, holder)) return false;
+  const next = state.tasks
+    .filter((task) => isOfKey(task, holder) && task.parked === "key")
+    .sort(byRank)
+    .slice(0, KEYS_LOOKED_AT.waiting)
+    .filter((task) => task.lane === lane.name && lineOf(state, task).standing === "executable")
+    .filter((task) => agentRoom(state, lane, task) > 0)
+    .find((task) => task.batch === holder.batch || hasPlace(state, task.batch));
+  if (next === undefined) return false;
+  holder.parked = "key";
+  becomeReady(state, next);
+  return true;
+}
+
+/** Whether limits let a task start that is ready, while there is room in the lane that is claimed from. */
+function canStart(state: OracleState, claimed: OracleLane, task: OracleTask): boolean {
+  const lane = state.lanes.get(task.lane);
+  if (lane === undefined || agentRoom(state, lane, task) === 0) return false;
+  if (lineOf(state, task).standing !== "executable") return false;
+  return lane === claimed || !isFull(state, lane, task.tenant);
+}
+
+function isOfKey(task: OracleTask, key: KeyName): boolean {
+  return task.tenant === key.tenant && task.concurrencyKey === key.concurrencyKey;
+}
+
+/** The keys of tasks, each once, in order. */
+function keysOf(tasks: readonly OracleTask[]): KeyName[] {
+  const keys = new Map(
+    tasks.map(({ tenant, concurrencyKey }) => [
+      JSON.stringify([tenant, concurrencyKey]),
+      { tenant, concurrencyKey: concurrencyKey ?? "" },
+    ]),
+  );
+  return [...keys.values()].sort(
+    (a, b) => compare(a.tenant, b.tenant) || compare(a.concurrencyKey, b.concurrencyKey),
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

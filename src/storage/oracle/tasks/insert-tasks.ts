@@ -1,0 +1,271 @@
+import { PREEMPTIONS_MAX, rankOf } from "../../../model/priority.ts";
+import { rejectionError } from "../../admission.ts";
+import { batchConflict } from "../../batch-conflict.ts";
+import { dependencyError } from "../../dependency-error.ts";
+import {
+  type AdmissionLimits,
+  IDEMPOTENCY_MS,
+  type InsertedTask,
+  type InsertTasksParams,
+  type NewBatch,
+  type NewTask,
+} from "../../storage.ts";
+import { isUnserved, lineFor } from "../connection/abilities.ts";
+import { ensureSession } from "../sessions/sessions.ts";
+import {
+  addEvent,
+  copyJson,
+  countWaiting,
+  enterQueue,
+  findTask,
+  isSameAgent,
+  isWaiting,
+  type OracleState,
+  type OracleTask,
+  tell,
+} from "../state.ts";
+import { forgetEmptyBatches } from "./batches.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+export function insertTasks(
+  state: OracleState,
+  { tasks, batches = [], limits }: InsertTasksParams,
+): InsertedTask[] {
+  const unknown = tasks.find((task) => !state.lanes.has(task.lane));
+  if (unknown !== undefined) throw new Error(`lane "${unknown.lane}" is not configured`);
+  const before = batches.length > 0 ? copyOf(state) : {};
+  for (const batch of batches) {
+    if (state.batches.some(({ id }) => id === batch.id)) continue;
+    state.batches.push({ ...batch, createdAt: state.clock.now(), completedAt: null });
+  }
+  const answers = tasks.map((task) => {
+    const made = findByKey(state, task);
+    return made ?? toInserted(state, findById(state, task.id) ?? insertTask(state, task, limits));
+  });
+  refuseConflicts(state, before, tasks, answers, batches);
+  // One that only names tasks which were there before is none.
+  forgetEmptyBatches(state);
+  settleMoves(state);
+  preempt(state);
+  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  return answers.map((answer) => asItIsNow(state, answer));
+}
+
+/** What became of a task that was taken in just now: what it depends on may have doomed it. */
+function asItIsNow(state: OracleState, answer: InsertedTask): InsertedTask {
+  const task = state.tasks.find(({ seq }) => seq === answer.seq);
+  return task?.state === "cancelled" && answer.state === "waiting_dependency"
+    ? { ...answer, state: "cancelled" }
+    : answer;
+}
+
+export function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
+  const { kind: lineKind } = lineFor(state, input);
+  const now = state.clock.now();
+  const rejection = admit(state, input, limits);
+  const unmet = rejection ? 0 : countUnmet(state, input);
+  const isDelayed = unmet === 0 && input.runAt !== null && input.runAt > now;
+  const defaultDeadlineMs = input.deadline === null ? input.deadlineAfterMs : null;
+
+  state.lastTaskSeq += 1;
+  const task: OracleTask = {
+    seq: state.lastTaskSeq,
+    id: input.id,
+    tenant: input.tenant,
+    agent: input.agent,
+    lane: input.lane,
+    priority: input.priority,
+    state: rejection ? "rejected" : unmet > 0 ? "waiting_dependency" : isDelayed ? "delayed" : "queued",
+    position: rejection || unmet > 0 || isDelayed ? 0 : countWaiting(state, input) + 1,
+    createdAt: now,
+    runAt: input.runAt,
+    deadline:
+      defaultDeadlineMs === null
+        ? input.deadline
+        : unmet > 0
+          ? null
+          : Math.max(now, input.runAt ?? now) + defaultDeadlineMs,
+    retryCount: 0,
+    batch: input.batch,
+    session: input.session?.key ?? null,
+    schedule: input.schedule,
+    concurrencyKey: input.concurrencyKey,
+    callbackUrl: input.callbackUrl,
+    startedAt: null,
+    completedAt: rejection ? now : null,
+    spec: copyJson(input.spec),
+    result: undefined,
+    error: rejection ? rejectionError(rejection.full) : null,
+    usage: null,
+    attempts: [],
+    summary: null,
+    defaultDeadlineMs,
+    maxRetriesIfLost: input.maxRetriesIfLost,
+    rank: rankOf(
+      { priority: input.priority, createdAt: now, runAt: input.runAt },
+      state.lanes.get(input.lane)?.agingMs ?? 0,
+    ),
+    parked: null,
+    origin: input.origin,
+    place: acceptPlace(state, input),
+    inSession: false,
+    preemptionsLeft: input.preemptible ? PREEMPTIONS_MAX : 0,
+    dependsOn: input.dependsOn,
+    rejection,
+    lineKind,
+    losses: 0,
+    unservedAt: null,
+    held: null,
+  };
+  state.tasks.push(task);
+  if (rejection) addEvent(state, "task.rejected", task, { error: rejectionError(rejection.full) });
+  else addEvent(state, "task.created", task, { state: task.state });
+  if (task.state === "queued") enterQueue(state, task);
+  if (!rejection) keepKey(state, input, task);
+  if (!rejection) tellOfFailedParents(state, task);
+  return task;
+}
+
+/** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
+function refuseConflicts(
+  state: OracleState,
+  before: Partial<OracleState>,
+  tasks: readonly NewTask[],
+  answers: readonly InsertedTask[],
+  batches: readonly NewBatch[],
+): void {
+  const place = answers.findIndex(
+    ({ repeats }, index) => repeats === "other" && batches.some(({ id }) => id === tasks[index]?.batch),
+  );
+  if (place === -1) return;
+  Object.assign(state, before);
+  throw batchConflict({ taskId: answers[place]?.id ?? "", refused: tasks[place]?.id ?? "" });
+}
+
+/** All that an insert may change. */
+function copyOf(state: OracleState): Partial<OracleState> {
+  const { tasks, lines, tenantLines, events, releases, keys, batches, sessions } = state;
+  const { deliveries, receivers, deliveryTurns } = state;
+  const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
+  const copies = structuredClone({
+    tasks,
+    lines,
+    tenantLines,
+    events,
+    releases,
+    keys,
+    deliveries,
+    receivers,
+    deliveryTurns,
+    batches,
+    sessions,
+  });
+  return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
+}
+
+/** The idempotency keys among these that have a task. */
+export function keptKeys(
+  state: OracleState,
+  { tenant, keys }: { tenant: string; keys: readonly string[] },
+): string[] {
+  return keys.filter((key) => keptKey(state, tenant, key) !== null);
+}
+
+/** A key that was used within a day, and the task that was made with it. */
+function keptKey(state: OracleState, tenant: string, key: string) {
+  const since = state.clock.now() - IDEMPOTENCY_MS;
+  const kept = state.keys.find(
+    (each) => each.tenant === tenant && each.key === key && each.createdAt > since,
+  );
+  const task = state.tasks.find(({ seq }) => seq === kept?.taskSeq);
+  return kept === undefined || task === undefined ? null : { kept, task };
+}
+
+/** The task that was made with the same key. */
+function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
+  const found = idempotency === null ? null : keptKey(state, tenant, idempotency.key);
+  if (found === null) return null;
+  const { kept, task } = found;
+  const { seq, id, position, createdAt, runAt, deadline } = task;
+  const repeats = kept.hash === idempotency?.hash ? "same" : "other";
+  return { seq, id, state: task.state, position, createdAt, runAt, deadline, rejection: null, repeats };
+}
+
+function keepKey(state: OracleState, { tenant, idempotency }: NewTask, { seq: taskSeq }: OracleTask): void {
+  if (idempotency === null) return;
+  state.keys = state.keys.filter((each) => each.tenant !== tenant || each.key !== idempotency.key);
+  state.keys.push({ tenant, ...idempotency, taskSeq, createdAt: state.clock.now() });
+}
+
+function countUnmet(state: OracleState, { tenant, dependsOn }: NewTask): number {
+  return dependsOn.filter((id) => findTask(state, { tenant, id })?.state !== "done").length;
+}
+
+/** What has ended otherwise than done before the task came is told to it alone. */
+function tellOfFailedParents(state: OracleState, task: OracleTask): void {
+  for (const id of task.dependsOn) {
+    const parent = findTask(state, { tenant: task.tenant, id });
+    if (parent?.state !== "failed" && parent?.state !== "cancelled" && parent?.state !== "rejected") continue;
+    const error = dependencyError(parent.id, parent.state);
+    state.releases.push({ parentSeq: parent.seq, error, comesBack: null, afterSeq: task.seq - 1 });
+  }
+}
+
+/** The queue of all tenants is looked at before the tenant's own, and that before the agent's. */
+function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
+  if (input.origin !== "task") return null;
+  const isDisabled = (tenant: string) => state.tenants.get(tenant)?.disabled ?? false;
+  const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
+  const waitingOf = (of: string) => counted.filter(({ tenant }) => tenant === of).length;
+  const isShared = [...state.tenants.values()].filter(({ disabled }) => !disabled).length > 1;
+  const half = isShared ? Math.floor(limits.maxQueueSizeTotal / 2) : Number.POSITIVE_INFINITY;
+  // Tasks of a tenant beyond its half, which only retries cause, do not count against others.
+  const waitingOfEnabled = [...new Set(counted.map(({ tenant }) => tenant))]
+    .filter((tenant) => !isDisabled(tenant))
+    .reduce((sum, tenant) => sum + Math.min(waitingOf(tenant), half), 0);
+  const waitingOfTenant = waitingOf(input.tenant);
+  if (!isDisabled(input.tenant) && waitingOfEnabled >= limits.maxQueueSizeTotal)
+    return { full: "server", queued: waitingOfTenant };
+  const maxOfTenant = state.tenants.get(input.tenant)?.limits.maxQueued ?? null;
+  if (waitingOfTenant >= (maxOfTenant ?? limits.maxQueueSize))
+    return { full: "global", queued: waitingOfTenant };
+  if (waitingOfTenant >= half) return { full: "server", queued: waitingOfTenant };
+  const waitingOfAgent = counted.filter((task) => isSameAgent(task, input)).length;
+  if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
+    return { full: "agent", queued: waitingOfAgent };
+  return null;
+}
+
+/** A place in its session, and the session if this is the first that there is of it. */
+function acceptPlace(state: OracleState, { tenant, agent, session: given }: NewTask): number {
+  if (given === null) return 0;
+  const session = ensureSession(state, { tenant, key: given.key, defaultMax: given.maxConcurrent, agent });
+  session.lastPlace += 1;
+  return session.lastPlace;
+}
+
+/** Ids are made by Rota itself and are nobody else's, whichever tenant asks. */
+function findById(state: OracleState, id: string): OracleTask | undefined {
+  return state.tasks.find((task) => task.id === id);
+}
+
+/** How an insert answers, also when it is repeated: from what is stored. */
+export function toInserted(state: OracleState, task: OracleTask): InsertedTask {
+  const { seq, id, position, createdAt, runAt, deadline, rejection } = task;
+  const waits = task.state === "waiting_dependency" ? "waiting_dependency" : "delayed";
+  const found = rejection ? "rejected" : position > 0 ? "queued" : waits;
+  const unserved = !rejection && isUnserved(state, task) ? { unserved: true as const } : {};
+  return {
+    seq,
+    id,
+    state: found,
+    position,
+    createdAt,
+    runAt,
+    deadline,
+    rejection,
+    repeats: null,
+    ...unserved,
+  };
+}

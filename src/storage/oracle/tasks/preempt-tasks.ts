@@ -1,0 +1,179 @@
+import { FRONT_RANK, isCritical } from "../../../model/priority.ts";
+import { preemptionError } from "../../preemption-error.ts";
+import { ableNodes, liveNodes } from "../connection/abilities.ts";
+import {
+  addEvent,
+  askForKey,
+  byRank,
+  endAttempt,
+  isReady,
+  isSameAgent,
+  lineOf,
+  type OracleLane,
+  type OracleState,
+  type OracleTask,
+  tell,
+} from "../state.ts";
+import { shareOut } from "../tenants/share-out.ts";
+import { agentRoom, freeForTenant, serving, shareRoom, shareRoomOnNodes, tenantRoom } from "./room.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+/**
+ * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready, and
+ * where one that waits may have lost the slot it waited for.
+ */
+export function preempt(state: OracleState): void {
+  const arrivals = state.arrivals.filter(isReady);
+  const touched = new Set([...state.shaken, ...arrivals.map(({ lane }) => lane)]);
+  const lanes = [...state.lanes.values()]
+    .filter(({ name }) => touched.has(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const tokens = lanes.flatMap((lane) =>
+    preemptIn(
+      state,
+      lane,
+      arrivals.filter((task) => task.lane === lane.name),
+    ),
+  );
+  if (tokens.length > 0) {
+    // Of a session that may run fewer by now it steps back at once, and its key may go to another.
+    settleMoves(state);
+    tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" });
+    tell(state, { kind: "work" }, { kind: "due" });
+  }
+  // What was put back has not arrived, and whose slot was taken has shaken nobody.
+  state.arrivals = [];
+  state.shaken.clear();
+}
+
+function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {
+  const criticals = readyCriticals(state, lane);
+  const byLine = [...Map.groupBy(criticals, (task) => lineOf(state, task)).values()];
+  const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
+  // Whoever is beyond the room of its agent needs a slot of that agent.
+  const heldByAgent = arrivals.filter((arrival) => criticals.includes(arrival) && !usable.includes(arrival));
+  const nodes = serving(state, lane);
+  const unseated = [...Map.groupBy(usable, (task) => ableOf(state, task))].flatMap(([able, tasks]) =>
+    able === EVERY_NODE
+      ? beyondShares(state, lane, nodes, tasks)
+      : withoutSlot(state, lane, only(nodes, able), tasks),
+  );
+  const tokens: number[] = [];
+  for (const critical of [...heldByAgent, ...unseated].sort(byRank)) {
+    const able = only(nodes, ableOf(state, critical));
+    const victim = victims(state, lane, critical, able, heldByAgent.includes(critical))[0];
+    if (victim === undefined) continue;
+    tokens.push(giveWay(state, victim, critical));
+    owe(state, lane, critical.tenant);
+  }
+  return tokens;
+}
+
+const EVERY_NODE = "every";
+
+/** Which nodes can execute a task. */
+function ableOf(state: OracleState, task: OracleTask): string {
+  const able = ableNodes(state, lineOf(state, task));
+  return able.length === liveNodes(state).length ? EVERY_NODE : JSON.stringify(able);
+}
+
+function only(nodes: ReadonlyMap<string, number>, able: string): ReadonlyMap<string, number> {
+  if (able === EVERY_NODE) return nodes;
+  const names = JSON.parse(able) as string[];
+  return new Map([...nodes].filter(([node]) => names.includes(node)));
+}
+
+/** Of tasks that only these nodes can execute: the first ones get what is free there, of each tenant as many as it may have. */
+function withoutSlot(
+  state: OracleState,
+  lane: OracleLane,
+  nodes: ReadonlyMap<string, number>,
+  usable: readonly OracleTask[],
+): OracleTask[] {
+  const seated = [...Map.groupBy(usable, ({ tenant }) => tenant)]
+    .flatMap(([tenant, tasks]) => {
+      const own = Math.min(
+        tenantRoom(state, tenant),
+        shareRoom(state, lane, tenant),
+        freeForTenant(state, lane, nodes, tenant),
+      );
+      return tasks.sort(byRank).slice(0, Math.max(own, 0));
+    })
+    .sort(byRank)
+    .slice(0, freeSlots(state, lane, nodes));
+  return usable.filter((task) => !seated.includes(task));
+}
+
+/** The last ones of each tenant are beyond its share of what is free. */
+function beyondShares(
+  state: OracleState,
+  lane: OracleLane,
+  nodes: ReadonlyMap<string, number>,
+  usable: readonly OracleTask[],
+): OracleTask[] {
+  const free = freeSlots(state, lane, nodes);
+  const shares = shareOut(state, lane, free, (tenant) => freeForTenant(state, lane, nodes, tenant));
+  return [...Map.groupBy(usable, ({ tenant }) => tenant)].flatMap(([tenant, tasks]) =>
+    tasks.sort(byRank).slice(shares.get(tenant) ?? 0),
+  );
+}
+
+/** The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness. */
+function owe(state: OracleState, lane: OracleLane, tenant: string): void {
+  const line = state.tenantLines.find((each) => each.lane === lane.name && each.tenant === tenant);
+  if (line === undefined) return;
+  line.owed += 1;
+  if (lane.strategy === "fair-fifo") line.aheadStreak -= 1;
+}
+
+/** Of tenants that are disabled nothing takes a slot, nor of lines that no node can execute. */
+function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
+  return state.tasks
+    .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.rank))
+    .filter((task) => !state.tenants.get(task.tenant)?.disabled)
+    .filter((task) => lineOf(state, task).standing === "executable")
+    .sort(byRank);
+}
+
+function roomOf(state: OracleState, lane: OracleLane, task: OracleTask | undefined): number {
+  return task === undefined ? 0 : agentRoom(state, lane, task);
+}
+
+/** Slots of a lane over all nodes that nobody has taken. */
+function freeSlots(state: OracleState, lane: OracleLane, nodes: ReadonlyMap<string, number>): number {
+  const free = [...nodes.values()].reduce((sum, left) => sum + left, 0);
+  const inflight = state.tasks.filter((task) => task.lane === lane.name && task.held !== null).length;
+  return Math.max(Math.min((lane.total ?? Number.POSITIVE_INFINITY) - inflight, free), 0);
+}
+
+/**
+ * Those that may be made to give way to a task: the least urgent first, then the one that started last. Where the tenant
+ * holds more than its share, it could not use the slot that becomes free.
+ */
+function victims(
+  state: OracleState,
+  lane: OracleLane,
+  arrival: OracleTask,
+  nodes: ReadonlyMap<string, number>,
+  ofSameAgent: boolean,
+): OracleTask[] {
+  if (shareRoom(state, lane, arrival.tenant) < 0) return [];
+  const rooms = shareRoomOnNodes(state, lane, arrival.tenant);
+  return state.tasks
+    .filter(({ held }) => held !== null && nodes.has(held.node) && (rooms.get(held.node) ?? 0) >= 0)
+    .filter((task) => task.preemptionsLeft > 0 && !isCritical(task.priority))
+    .filter((task) => task.tenant === arrival.tenant && task.lane === arrival.lane)
+    .filter((task) => !ofSameAgent || isSameAgent(task, arrival))
+    .sort((a, b) => b.priority - a.priority || (b.held?.token ?? 0) - (a.held?.token ?? 0));
+}
+
+function giveWay(state: OracleState, task: OracleTask, to: OracleTask): number {
+  const token = task.held?.token ?? 0;
+  const error = preemptionError(to.id);
+  endAttempt(state, task, "preempted", error);
+  task.preemptionsLeft -= 1;
+  task.rank = FRONT_RANK;
+  askForKey(state, task);
+  addEvent(state, "task.preempted", task, { attempt: task.attempts.length, error });
+  return token;
+}

@@ -1,0 +1,91 @@
+import { type ComeBack, isNamedBy, namedDependency } from "../../dependency-error.ts";
+import type { DependencyResultsParams, StoredDependency } from "../../storage.ts";
+import {
+  addEvent,
+  dependantsOf,
+  endTask,
+  enterQueue,
+  findTask,
+  type OracleState,
+  type OracleTask,
+  tell,
+  unmetOf,
+} from "../state.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+/** How many dependants whoever ends a task tells; the rest waits for `release`. */
+export const RELEASED_MAX = 100;
+
+export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
+  settleMoves(state, limit);
+  preempt(state);
+  return { more: state.releases.length > 0 };
+}
+
+export function dependencyResults(
+  state: OracleState,
+  { seq, ids, bytesMax }: DependencyResultsParams,
+): StoredDependency[] {
+  const task = state.tasks.find((candidate) => candidate.seq === seq);
+  let left = bytesMax;
+  return ids.flatMap((id) => {
+    const parent = task?.dependsOn.includes(id) ? findTask(state, { tenant: task.tenant, id }) : undefined;
+    if (parent?.state !== "done") return [];
+    const result = JSON.stringify(parent.result);
+    const resultBytes = Buffer.byteLength(result);
+    left = resultBytes <= left ? left - resultBytes : -1;
+    return { taskId: id, resultBytes, result: left < 0 ? null : result };
+  });
+}
+
+/** Tells up to `limit` dependants of ends that they have not heard of, and answers how many. */
+export function releaseDependants(state: OracleState, limit: number): number {
+  let told = 0;
+  for (let next = state.releases[0]; next !== undefined && told < limit; next = state.releases[0]) {
+    const { parentSeq, afterSeq, error, comesBack } = next;
+    const parent = state.tasks.find(({ seq }) => seq === parentSeq);
+    const left = parent === undefined ? [] : dependantsOf(state, parent).filter(({ seq }) => seq > afterSeq);
+    const dependants = left.slice(0, limit - told);
+    for (const dependant of dependants) {
+      if (comesBack === null) hear(state, dependant, error);
+      else bringBack(state, dependant, parent?.id ?? "", comesBack);
+    }
+    const last = dependants.at(-1);
+    if (last !== undefined && dependants.length === limit - told) next.afterSeq = last.seq;
+    else state.releases.splice(state.releases.indexOf(next), 1);
+    told += Math.max(dependants.length, 1);
+  }
+  return told;
+}
+
+/** Brings a dependant back that was cancelled because of its parent, unless it could only end in the same way again. */
+function bringBack(state: OracleState, task: OracleTask, parent: string, comeBack: ComeBack): void {
+  if (task.state !== "cancelled" || !isNamedBy(task.error, parent, comeBack)) return;
+  if (isOverdue(state, task) || findBlocking(state, task) !== undefined) return;
+  const comesBack = { retried: comeBack.retried, named: namedDependency(task.error) };
+  requeueTask(state, task);
+  if (dependantsOf(state, task).length > 0) {
+    state.releases.push({ parentSeq: task.seq, error: null, comesBack, afterSeq: 0 });
+  }
+  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+}
+
+function hear(state: OracleState, task: OracleTask, error: string | null): void {
+  if (task.state !== "waiting_dependency") return;
+  if (error !== null) {
+    endTask(state, task, "cancelled", error, error);
+    addEvent(state, "task.cancelled", task, { error });
+    return;
+  }
+  if (unmetOf(state, task) > 0) return;
+  const now = state.clock.now();
+  const isDelayed = task.runAt !== null && task.runAt > now;
+  if (isDelayed) task.state = "delayed";
+  else enterQueue(state, task);
+  if (task.defaultDeadlineMs !== null) {
+    task.deadline = Math.max(now, task.runAt ?? now) + task.defaultDeadlineMs;
+  }
+  tell(state, { kind: "work" }, { kind: "due" });
+}

@@ -1,0 +1,71 @@
+import { rankOf } from "../../../model/priority.ts";
+import { isAloneKind } from "../../alone-line.ts";
+import type { BlockingDependency } from "../../storage.ts";
+import { findLineAnew } from "../connection/abilities.ts";
+import { reopenRun } from "../schedules/runs.ts";
+import {
+  addEvent,
+  countWaiting,
+  enterQueue,
+  findTask,
+  type OracleState,
+  type OracleTask,
+  sessionOf,
+  unmetOf,
+} from "../state.ts";
+
+/** Puts a failed or cancelled task back to where it waits, with its retries and its default deadline anew. */
+export function requeueTask(state: OracleState, task: OracleTask): void {
+  const now = state.clock.now();
+  const error = task.error;
+  task.losses = 0;
+  if (isAloneKind(task.lineKind)) task.lineKind = null;
+  findLineAnew(state, task);
+  task.unservedAt = null;
+  const waits = unmetOf(state, task) > 0;
+  // What was asked for holds; the wait of an earlier retry does not.
+  const isDelayed = !waits && task.attempts.length === 0 && task.runAt !== null && task.runAt > now;
+  task.position = waits || isDelayed ? 0 : countWaiting(state, task) + 1;
+  const session = sessionOf(state, task);
+  if (session !== undefined) {
+    // Accepted anew.
+    session.lastPlace += 1;
+    task.place = session.lastPlace;
+  }
+  task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
+  if (waits || isDelayed) task.state = waits ? "waiting_dependency" : "delayed";
+  else enterQueue(state, task);
+  task.retryCount = 0;
+  task.error = null;
+  task.completedAt = null;
+  if (task.defaultDeadlineMs !== null)
+    task.deadline = waits
+      ? null
+      : Math.max(now, (isDelayed ? task.runAt : null) ?? now) + task.defaultDeadlineMs;
+  addEvent(state, "task.retrying", task, {
+    attempt: task.attempts.length,
+    ...(error === null ? {} : { error }),
+    retryAt: isDelayed ? (task.runAt ?? now) : now,
+    state: task.state,
+  });
+  reopenRun(state, task);
+}
+
+/** Whether it could only fail again, because the deadline that was asked for has passed. */
+export function isOverdue(state: OracleState, task: OracleTask): boolean {
+  return task.defaultDeadlineMs === null && task.deadline !== null && task.deadline <= state.clock.now();
+}
+
+/** A dependency that will never be done; undefined: there is none. */
+export function findBlocking(
+  state: OracleState,
+  { tenant, dependsOn }: OracleTask,
+): BlockingDependency | null | undefined {
+  const parents = dependsOn.map((id) => findTask(state, { tenant, id }));
+  const ended = parents
+    .flatMap((parent) => parent ?? [])
+    .toSorted((a, b) => a.seq - b.seq)
+    .find(({ state: found }) => found === "failed" || found === "cancelled" || found === "rejected");
+  if (ended !== undefined) return { id: ended.id, state: ended.state as BlockingDependency["state"] };
+  return parents.includes(undefined) ? null : undefined;
+}

@@ -1,0 +1,50 @@
+import { ALONE_AFTER_LOSSES, lostError } from "../../alone-line.ts";
+import type { RescuedTasks } from "../../storage.ts";
+import { moveToAlone } from "../connection/abilities.ts";
+import {
+  addEvent,
+  askForKey,
+  endAttempt,
+  failTask,
+  type OracleState,
+  type OracleTask,
+  tell,
+} from "../state.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+export function rescueTasks(
+  state: OracleState,
+  { node, limit, maxLost }: { node: string; limit: number; maxLost?: number },
+): RescuedTasks {
+  if (!state.nodes.get(node)?.dead) return { requeued: [], failed: [] };
+  const lost = state.tasks.filter((task) => task.held?.node === node).slice(0, limit);
+  const rescued = lost.map((task) => ({ task, again: rescueTask(state, task, maxLost) }));
+  settleMoves(state);
+  preempt(state);
+  if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  const places = (again: boolean) =>
+    rescued
+      .filter((one) => one.again === again)
+      .map(({ task: { tenant, agent, lane } }) => ({ tenant, agent, lane }));
+  return { requeued: places(true), failed: places(false) };
+}
+
+/** Whether it got another try: a lost one counts as a retry. */
+function rescueTask(state: OracleState, task: OracleTask, maxLost: number | undefined): boolean {
+  const attempt = task.attempts.length;
+  if (maxLost !== undefined && task.state === "running") task.losses += 1;
+  const isLost = maxLost !== undefined && task.losses >= maxLost;
+  const error = isLost ? lostError(task.losses) : "worker lost";
+  const again = !isLost && task.retryCount < task.maxRetriesIfLost;
+  if (again && task.losses >= ALONE_AFTER_LOSSES) moveToAlone(state, task);
+  endAttempt(state, task, "lost", error);
+  if (!again) {
+    failTask(state, task, error);
+    return false;
+  }
+  askForKey(state, task);
+  task.retryCount += 1;
+  addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
+  return true;
+}

@@ -1,0 +1,115 @@
+import { AGENT_CHANGES_KEPT, type AgentRecord, type CatalogueChanges } from "../../storage.ts";
+import { abilitiesChanged } from "../connection/abilities.ts";
+import { agentKey, copyJson, isSameAgent, type OracleState, tell } from "../state.ts";
+import { preempt } from "../tasks/preempt-tasks.ts";
+
+interface AgentName {
+  readonly tenant: string;
+  readonly agent: string;
+}
+
+export function configureAgent(state: OracleState, params: AgentName & { maxInflight: number | null }): void {
+  state.agentLimits.set(agentKey(params), params.maxInflight);
+  const listed = state.catalogue.get(agentKey(params));
+  if (listed !== undefined)
+    state.catalogue.set(agentKey(params), { ...listed, maxInflight: params.maxInflight });
+  makeRoom(state, params);
+}
+
+/** Other bounds hold: what the agent's tasks waited for may be there now, or gone. */
+function makeRoom(state: OracleState, agent: AgentName): void {
+  for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
+  preempt(state);
+  tell(state, { kind: "work" });
+}
+
+export function boundedAgents(state: OracleState): AgentName[] {
+  const bounded = [...state.agentLimits].filter(
+    ([key, bound]) => bound !== null && !state.catalogue.has(key),
+  );
+  return bounded
+    .map(([key]) => key)
+    .sort()
+    .map(nameOf);
+}
+
+export function createAgent(state: OracleState, record: AgentRecord): boolean {
+  return !state.catalogue.has(agentKey(record)) && save(state, record);
+}
+
+export function updateAgent(state: OracleState, record: AgentRecord): boolean {
+  return state.catalogue.has(agentKey(record)) && save(state, record);
+}
+
+export function deleteAgent(state: OracleState, agent: AgentName): boolean {
+  if (!state.catalogue.delete(agentKey(agent))) return false;
+  noteChange(state, agentKey(agent));
+  state.agentLimits.delete(agentKey(agent));
+  makeRoom(state, agent);
+  abilitiesChanged(state);
+  tell(state, { kind: "agents" });
+  return true;
+}
+
+export function listAgents(state: OracleState): AgentRecord[] {
+  const byName = [...state.catalogue].sort(([a], [b]) => (a < b ? -1 : 1));
+  return byName.map(([, record]) => copyJson(record));
+}
+
+/** Each agent once, by its last change. */
+export function noteChange(state: OracleState, key: string): void {
+  state.lastAgentChange += 1;
+  const { lastAgentChange: seq } = state;
+  state.agentChanges = state.agentChanges.filter(
+    (change) => change.key !== key && change.seq > seq - AGENT_CHANGES_KEPT,
+  );
+  state.agentChanges.push({ seq, key });
+}
+
+export function agentChanges(
+  state: OracleState,
+  { since, limit }: { since: number | null; limit: number },
+): CatalogueChanges {
+  const { lastAgentChange: last } = state;
+  if (since === null || since > last || since < last - AGENT_CHANGES_KEPT) {
+    return { whole: true, agents: listAgents(state), gone: [], goneTenants: [], last, more: false };
+  }
+  const changes = state.agentChanges.filter(({ seq }) => seq > since).slice(0, limit);
+  const found = changes.map(({ key }) => ({ key, record: state.catalogue.get(key) }));
+  return {
+    whole: false,
+    agents: found.flatMap(({ record }) => (record === undefined ? [] : [copyJson(record)])),
+    gone: found
+      .filter(({ record }) => record === undefined)
+      .map(({ key }) => nameOf(key))
+      .filter(isNamed),
+    goneTenants: found
+      .map(({ key }) => nameOf(key))
+      .filter((name) => !isNamed(name))
+      .map(({ tenant }) => tenant),
+    last: changes.at(-1)?.seq ?? since,
+    more: changes.length === limit,
+  };
+}
+
+function nameOf(key: string): AgentName {
+  const [tenant, agent] = JSON.parse(key) as [string, string];
+  return { tenant, agent };
+}
+
+function save(state: OracleState, record: AgentRecord): true {
+  const before = state.catalogue.get(agentKey(record));
+  state.catalogue.set(agentKey(record), copyJson(record));
+  if (JSON.stringify(before?.definition) !== JSON.stringify(record.definition)) {
+    noteChange(state, agentKey(record));
+  }
+  configureAgent(state, record);
+  abilitiesChanged(state);
+  tell(state, { kind: "agents" });
+  return true;
+}
+
+/** A deleted tenant leaves one change behind, of an agent without a name. */
+function isNamed({ agent }: AgentName): boolean {
+  return agent !== "";
+}

@@ -1,0 +1,186 @@
+import { DEFAULT_TENANT } from "../../../model/task.ts";
+import { isTerminal } from "../../../model/task-state.ts";
+import {
+  type CreatedTenant,
+  type DeletedTenant,
+  type NewTenant,
+  TASK_OVERHEAD_BYTES,
+  type TenantLimits,
+  type TenantRecord,
+  type UpdatedTenant,
+} from "../../storage.ts";
+import { refreshTurns } from "../log/receivers.ts";
+import { agentKey, copyJson, type Mutable, type OracleState, tell } from "../state.ts";
+import { cancelThese } from "../tasks/cancel-tasks.ts";
+import { preempt } from "../tasks/preempt-tasks.ts";
+import { remove } from "../tasks/prune.ts";
+import { hasSecondEnabledTenant } from "../tasks/room.ts";
+import { noteChange } from "./agents.ts";
+
+export function createTenant(state: OracleState, { id, name, limits }: NewTenant): CreatedTenant {
+  if (state.tenants.has(id)) return { taken: "id" };
+  if (isNameTaken(state, { id, name })) return { taken: "name" };
+  const now = state.clock.now();
+  const wereShared = hasSecondEnabledTenant(state);
+  state.tenants.set(id, {
+    id,
+    name,
+    disabled: false,
+    deleting: false,
+    limits: { ...limits },
+    storedBytes: null,
+    createdAt: now,
+    updatedAt: now,
+  });
+  sharesMayChange(state, wereShared);
+  changed(state, id);
+  return { taken: null, tenant: recordOf(state, id) };
+}
+
+export function getTenant(state: OracleState, { id }: { id: string }): TenantRecord | null {
+  return state.tenants.has(id) ? recordOf(state, id) : null;
+}
+
+export function listTenants(state: OracleState): TenantRecord[] {
+  return [...state.tenants.keys()].sort().map((id) => recordOf(state, id));
+}
+
+export function updateTenant(
+  state: OracleState,
+  { id, name, limits }: { id: string; name?: string; limits?: Partial<TenantLimits> },
+): UpdatedTenant {
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined || tenant.deleting) return { found: false };
+  if (name !== undefined && isNameTaken(state, { id, name })) return { found: true, taken: "name" };
+  tenant.name = name ?? tenant.name;
+  tenant.limits = { ...tenant.limits, ...limits };
+  tenant.updatedAt = state.clock.now();
+  changed(state, id);
+  return { found: true, taken: null, tenant: recordOf(state, id) };
+}
+
+export function setTenantDisabled(
+  state: OracleState,
+  { id, disabled }: { id: string; disabled: boolean },
+): TenantRecord | null {
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined || tenant.deleting) return null;
+  return recordOf(state, disable(state, tenant, disabled));
+}
+
+/** Returns its id. */
+function disable(state: OracleState, tenant: Mutable<TenantRecord>, disabled: boolean): string {
+  const { id } = tenant;
+  const wereShared = hasSecondEnabledTenant(state);
+  tenant.disabled = disabled;
+  tenant.updatedAt = state.clock.now();
+  sharesMayChange(state, wereShared);
+  changed(state, id);
+  return id;
+}
+
+export function deleteTenant(
+  state: OracleState,
+  { id, limit }: { id: string; limit: number },
+): DeletedTenant {
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined) return { found: false };
+  if (id === DEFAULT_TENANT) return { found: true, was: "default" };
+  disable(state, tenant, true);
+  tenant.deleting = true;
+  state.apiKeys = state.apiKeys.filter(({ tenant }) => tenant !== id);
+  tell(state, { kind: "keys" });
+  const more = deleteSlice(state, id, limit);
+  if (!more) forget(state, id);
+  return { found: true, was: null, more };
+}
+
+/** Whether there is something left. */
+function deleteSlice(state: OracleState, id: string, limit: number): boolean {
+  const isOwn = ({ tenant }: { tenant: string }) => tenant === id;
+  const tasks = state.tasks.filter(isOwn).slice(0, limit);
+  const open = tasks.filter((task) => !isTerminal(task.state));
+  cancelThese(state, open, "tenant deleted");
+  remove(state, tasks);
+  if (tasks.length === limit) return true;
+  const owned = ["sessions", "schedules", "runs", "notifications", "bulks", "rollups"] as const;
+  if (owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit)) return true;
+  state.audit = state.audit.map((entry) =>
+    isOwn(entry) && entry.subjectDigest !== null ? { ...entry, subject: null, subjectSalt: null } : entry,
+  );
+  return false;
+}
+
+function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notifications" | "bulks" | "rollups">(
+  state: { [K in Kind]: readonly { readonly tenant: string }[] },
+  kind: Kind,
+  isOwn: (row: { tenant: string }) => boolean,
+  limit: number,
+): number {
+  const gone = new Set(state[kind].filter(isOwn).slice(0, limit));
+  state[kind] = state[kind].filter((row) => !gone.has(row));
+  return gone.size;
+}
+
+function forget(state: OracleState, id: string): void {
+  const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }).slice(0, -2));
+  for (const key of state.agentLimits.keys()) if (isOwn(key)) state.agentLimits.delete(key);
+  for (const key of state.catalogue.keys()) {
+    if (!isOwn(key)) continue;
+    state.catalogue.delete(key);
+  }
+  state.agentChanges = state.agentChanges.filter(({ key }) => !isOwn(key));
+  noteChange(state, agentKey({ tenant: id, agent: "" }));
+  state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
+  state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
+  state.webhookSecrets.delete(id);
+  // The number, the type and the time of its events stay.
+  state.events = state.events.map((event) =>
+    event.tenant === id ? { ...event, tenant: "", data: null } : event,
+  );
+  state.tenants.delete(id);
+  tell(state, { kind: "tenants" }, { kind: "agents" });
+}
+
+function isNameTaken(state: OracleState, { id, name }: { id: string; name: string }): boolean {
+  return [...state.tenants.values()].some((other) => other.id !== id && other.name === name);
+}
+
+/** Where tenants are held to their shares from now on, or no longer, that concerns every lane. */
+function sharesMayChange(state: OracleState, wereShared: boolean): void {
+  if (hasSecondEnabledTenant(state) === wereShared) return;
+  for (const lane of state.lanes.keys()) state.shaken.add(lane);
+}
+
+/** Other bounds hold: what its tasks waited for may be there now, or gone. */
+function changed(state: OracleState, id: string): void {
+  for (const line of state.tenantLines) if (line.tenant === id) state.shaken.add(line.lane);
+  preempt(state);
+  refreshTurns(state, id);
+  tell(state, { kind: "tenants" }, { kind: "work" }, { kind: "deliveries" });
+}
+
+function recordOf(state: OracleState, id: string): TenantRecord {
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined) throw new Error(`There is no tenant ${id}.`);
+  const isCounted = tenant.limits.maxStoredBytes !== null;
+  return { ...copyJson(tenant), storedBytes: isCounted ? storedBytes(state, id) : null };
+}
+
+function storedBytes(state: OracleState, tenant: string): number {
+  const own = state.tasks.filter((task) => task.tenant === tenant);
+  return own.reduce(
+    (sum, { spec, result, error }) =>
+      sum +
+      TASK_OVERHEAD_BYTES +
+      Buffer.byteLength(JSON.stringify(spec)) +
+      Buffer.byteLength(result === undefined ? "" : JSON.stringify(result)) +
+      Buffer.byteLength(error ?? ""),
+    0,
+  );
+}
+
+/** Nothing is counted before it is asked for. */
+export function countStored(): { readonly more: boolean } {
+  return { more: false };
+}

@@ -1,0 +1,96 @@
+import { DatabaseError } from "pg";
+import { RotaError } from "../../../model/errors.ts";
+
+/**
+ * Classes of SQLSTATE that say that the statement or its values were the trouble: data, constraints, limits, names and
+ * our own exceptions. Anything else passes: a restart, a fail-over that still refuses to write, a lock held too long.
+ */
+const STATEMENT_FAULTS = ["22", "23", "42", "54", "P0"];
+/** Deadlock and serialization failure: the transaction did nothing and may simply be tried again. */
+const TRY_AGAIN = ["40001", "40P01"];
+const UNIQUE_VIOLATION = "23505";
+/** It is starting, stopping or recovering, or has no connection left. */
+const NOT_UP_STATES = ["57P01", "57P02", "57P03", "53300"];
+/** Nobody listens there yet, or the way or the name is not there yet. */
+const NOT_UP_CODES = [
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "EHOSTUNREACH",
+  "EHOSTDOWN",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "EAI_AGAIN",
+  "ENOTFOUND",
+];
+/** What the library says, without a code, of a connection that is not answered or is cut while it begins. */
+const NOT_UP_TEXTS = /timeout expired|connection timeout|Connection terminated/;
+/** Raised by our own functions when a batch has a key that was used for another request. */
+export const BATCH_CONFLICT = "P0409";
+
+export function isTransient(error: unknown): boolean {
+  return error instanceof DatabaseError && TRY_AGAIN.includes(error.code ?? "");
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  const cause = error instanceof RotaError ? error.cause : error;
+  return cause instanceof DatabaseError && cause.code === UNIQUE_VIOLATION;
+}
+
+/** Which task of a batch was refused, and what its key had made before; null: the error is another one. */
+export function batchConflictOf(error: unknown): { taskId: string; refused: string } | null {
+  if (!(error instanceof DatabaseError) || error.code !== BATCH_CONFLICT) return null;
+  return JSON.parse(error.detail ?? "{}");
+}
+
+/** Whether a database could not be opened because it is not there yet, so that the same call may work in a moment. */
+export function isNotUpYet(error: unknown): boolean {
+  const cause = error instanceof RotaError ? error.cause : error;
+  if (cause instanceof DatabaseError) return NOT_UP_STATES.includes(cause.code ?? "");
+  if (cause instanceof AggregateError) return cause.errors.every(isNotUpYet);
+  if (!(cause instanceof Error)) return false;
+  const { code, syscall } = cause as NodeJS.ErrnoException;
+  if (code === undefined) return NOT_UP_TEXTS.test(cause.message);
+  // A socket that is not there yet; other files that are missing stay so.
+  return NOT_UP_CODES.includes(code) || (code === "ENOENT" && syscall === "connect");
+}
+
+/** What there is to say of it, without our own prefix. */
+export function reachedText(error: unknown): string {
+  const cause = error instanceof RotaError ? error.cause : error;
+  return cause instanceof Error ? describe(cause) : String(cause);
+}
+
+/** The same for a database that cannot be opened, with what to do about it where that is known. */
+export function toOpenError(error: unknown): unknown {
+  const code = error instanceof DatabaseError ? (error.code ?? "") : "";
+  const advice = OPEN_ADVICE[code];
+  if (!(error instanceof Error) || advice === undefined) return toRotaError(error);
+  return new RotaError("storage_unavailable", `PostgreSQL: ${error.message}: ${advice}`, { cause: error });
+}
+
+const PASSWORD_ADVICE = "check the user and the password in `storage`";
+const OPEN_ADVICE: Readonly<Record<string, string>> = {
+  "28P01": PASSWORD_ADVICE,
+  "28000": PASSWORD_ADVICE,
+  "3D000": "create it, or name another one in `storage`",
+  "42501": "the user needs the right to create schemas in the database",
+};
+
+/** A database that is away is something to wait for; anything else is a fault of ours and stays what it is. */
+export function toRotaError(error: unknown): unknown {
+  if (error instanceof RotaError || !(error instanceof Error)) return error;
+  if (error instanceof DatabaseError && isStatementFault(error)) return error;
+  return new RotaError("storage_unavailable", `PostgreSQL: ${describe(error)}`, { cause: error });
+}
+
+function isStatementFault(error: DatabaseError): boolean {
+  return STATEMENT_FAULTS.some((prefix) => error.code?.startsWith(prefix));
+}
+
+/** Connecting to a name with several addresses fails with one error for each and no message of its own. */
+function describe(error: Error): string {
+  if (error instanceof AggregateError)
+    return error.errors.map((cause) => String(cause?.message ?? cause)).join("; ");
+  return error.message;
+}

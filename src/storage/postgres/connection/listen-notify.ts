@@ -1,0 +1,163 @@
+import { setTimeout as delay } from "node:timers/promises";
+import pg, { type ClientConfig } from "pg";
+import type { FenceReason, StorageSignal } from "../../storage.ts";
+
+const CHANNEL = "rota";
+/** A notification carries at most 8000 bytes; a list of tokens longer than this is left to the next heartbeat. */
+export const TOKENS_MAX = 300;
+const RECONNECT_MIN_MS = 100;
+const RECONNECT_MAX_MS = 5000;
+
+interface Message {
+  readonly from: string;
+  readonly signals: readonly StorageSignal[];
+}
+
+/**
+ * Signals between nodes, by LISTEN on a connection of its own and NOTIFY after the commit: inside a transaction it would
+ * make commits wait for each other. What gathers while one is under way goes out together, and nothing is sent while
+ * nobody else is there to hear it.
+ */
+export class Notifications {
+  readonly #config: ClientConfig;
+  readonly #self: string;
+  readonly #send: (payload: string) => Promise<unknown>;
+  readonly #hear: (signal: StorageSignal) => void;
+  readonly #stopping = new AbortController();
+  readonly #outgoing = new Map<string, StorageSignal>();
+  #sending = false;
+  #listening: Promise<void> = Promise.resolve();
+  #client: pg.Client | null = null;
+  /** Until a heartbeat has counted the nodes, somebody may be listening. */
+  othersAlive = true;
+
+  constructor(options: {
+    config: ClientConfig;
+    self: string;
+    send: (channel: string, payload: string) => Promise<unknown>;
+    hear: (signal: StorageSignal) => void;
+  }) {
+    this.#config = options.config;
+    this.#self = options.self;
+    this.#send = (payload) => options.send(CHANNEL, payload);
+    this.#hear = options.hear;
+  }
+
+  /** Resolves once it listens for the first time; goes on listening, over every lost connection, until `stop`. */
+  async start(): Promise<void> {
+    const client = await this.#connect();
+    this.#listening = this.#keepListening(client);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#client?.end().catch(() => undefined);
+    await this.#listening;
+  }
+
+  tellOthers(signal: StorageSignal): void {
+    if (!this.othersAlive) return;
+    const key = signal.kind === "fenced" ? `fenced ${signal.reason}` : signal.kind;
+    const waiting = this.#outgoing.get(key);
+    this.#outgoing.set(key, waiting === undefined ? signal : merge(waiting, signal));
+    if (!this.#sending) void this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    this.#sending = true;
+    while (this.#outgoing.size > 0 && !this.#stopping.signal.aborted) {
+      const message: Message = { from: this.#self, signals: [...this.#outgoing.values()] };
+      this.#outgoing.clear();
+      // A signal that is lost is made up for by the slow poll of whoever would have heard it.
+      await this.#send(JSON.stringify(message)).catch(() => undefined);
+    }
+    this.#sending = false;
+  }
+
+  async #keepListening(first: pg.Client): Promise<void> {
+    const { signal } = this.#stopping;
+    let client: pg.Client | null = first;
+    let waitMs = RECONNECT_MIN_MS;
+    while (!signal.aborted) {
+      if (client !== null) await ended(client);
+      await delay(waitMs, undefined, { ref: false, signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      client = await this.#connect().catch(() => null);
+      waitMs = client === null ? Math.min(waitMs * 2, RECONNECT_MAX_MS) : RECONNECT_MIN_MS;
+      if (client === null) continue;
+      // Stopped meanwhile: `stop` has ended the connection before this one.
+      if (signal.aborted) await client.end().catch(() => undefined);
+      else this.#hear({ kind: "reconnected" });
+    }
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client(this.#config);
+    // An error ends the connection; `ended` sees that. Without a handler it would end the process.
+    client.on("error", () => undefined);
+    client.on("notification", ({ payload }) => this.#receive(payload ?? ""));
+    await client.connect();
+    await client.query(`listen ${CHANNEL}`);
+    this.#client = client;
+    return client;
+  }
+
+  #receive(payload: string): void {
+    const message = parse(payload);
+    if (message === null || message.from === this.#self) return;
+    this.othersAlive = true;
+    for (const signal of message.signals) this.#hear(signal);
+  }
+}
+
+function ended(client: pg.Client): Promise<void> {
+  return new Promise((resolve) => client.once("end", () => resolve()));
+}
+
+function merge(a: StorageSignal, b: StorageSignal): StorageSignal {
+  if (a.kind !== "fenced" || b.kind !== "fenced") return b;
+  return { ...a, tokens: [...a.tokens, ...b.tokens].slice(0, TOKENS_MAX) };
+}
+
+/** Anybody may notify on a channel, a newer Rota too: what is not known here is passed over. */
+function parse(payload: string): Message | null {
+  try {
+    const { from, signals }: { from: unknown; signals: unknown } = JSON.parse(payload);
+    if (typeof from !== "string" || !Array.isArray(signals)) return null;
+    return { from, signals: signals.filter(isSignal) };
+  } catch {
+    return null;
+  }
+}
+
+/** Those that say nothing but what they are. */
+const PLAIN_KINDS: readonly StorageSignal["kind"][] = [
+  "events",
+  "work",
+  "due",
+  "release",
+  "deliveries",
+  "lanes",
+  "agents",
+  "schedules",
+  "notifications",
+  "tenants",
+  "keys",
+  "bulks",
+];
+
+function isSignal(value: unknown): value is StorageSignal {
+  if (typeof value !== "object" || value === null || !("kind" in value)) return false;
+  if (value.kind === "fenced") return isFenced(value);
+  return PLAIN_KINDS.some((kind) => kind === value.kind);
+}
+
+function isFenced(value: object): boolean {
+  const reasons: readonly FenceReason[] = ["cancelled", "preempted"];
+  return (
+    "tokens" in value &&
+    Array.isArray(value.tokens) &&
+    "reason" in value &&
+    reasons.some((reason) => reason === value.reason)
+  );
+}

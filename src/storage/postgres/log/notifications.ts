@@ -1,0 +1,156 @@
+import type { NotificationKind } from "../../../model/schedule.ts";
+import type { LogMark, NotificationPage, NotificationStorage, StoredNotification } from "../../storage.ts";
+import type { PostgresDatabase } from "../connection/database.ts";
+import { oneRow } from "../connection/one-row.ts";
+
+/** What is told of schedules. As with events, numbers are taken under the gate: whoever sees one sees all before it. */
+export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
+  return {
+    async read({ after, limit, tenant }) {
+      if (tenant !== undefined) return readOfTenant(db, { after, limit, tenant });
+      // The entry that the caller saw last comes along, so that it can tell whether it is still the same.
+      const rows = await db.read<NotificationRow>({
+        name: "read_notifications",
+        text: "select * from notification where seq >= $1 order by seq limit $2",
+        values: [after, limit + 2],
+      });
+      const [first] = rows;
+      const seen = first !== undefined && Number(first.seq) === after ? first : null;
+      const found = (seen === null ? rows : rows.slice(1)).map(toNotification);
+      const notifications = found.slice(0, limit);
+      const upTo = notifications.at(-1)?.seq ?? after;
+      return { notifications, more: found.length > limit, upTo, mark: toMark(seen) };
+    },
+    async mark({ seq }) {
+      const [row] = await db.read<Pick<NotificationRow, "kind" | "at">>({
+        name: "notification_mark",
+        text: "select kind, at from notification where seq = $1",
+        values: [seq],
+      });
+      return toMark(row ?? null);
+    },
+    async lastUntil({ at }) {
+      const [row] = await db.read<{ seq: string }>({
+        name: "last_notification_until",
+        text: "select seq from notification where at <= $1 order by seq desc limit 1",
+        values: [at],
+      });
+      return Number(row?.seq ?? 0);
+    },
+    async range() {
+      const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
+        name: "notification_range",
+        text: `select (select min(seq) from notification) as oldest,
+                      greatest((select max(seq) from notification),
+                               (select value from high_water where name = 'notification')) as newest`,
+        values: [],
+      });
+      const newest = Number(row?.newest ?? 0);
+      return { oldest: Number(row?.oldest ?? newest + 1), newest };
+    },
+  };
+}
+
+/** Behind a tenant's last there may be any number of others': all that this statement sees has been looked at. */
+async function readOfTenant(
+  db: PostgresDatabase,
+  { after, limit, tenant }: { after: number; limit: number; tenant: string },
+): Promise<NotificationPage> {
+  const rows = await db.read<{
+    found: NotificationRow | null;
+    newest: string | null;
+    mark: LogMark | null;
+  }>({
+    name: "read_notifications_of_tenant",
+    text: `select to_json(f) as found, (select max(seq) from notification) as newest,
+                  (select json_build_object('type', kind, 'at', at) from notification where seq = $2) as mark
+             from (select) s left join lateral (
+               select * from notification where (tenant, seq) > ($1, $2) and (tenant, seq) < ($1, 9e18::bigint)
+                order by tenant, seq limit $3) f on true`,
+    values: [tenant, after, limit + 1],
+  });
+  const found = rows.flatMap((row) => (row.found === null ? [] : toNotification(row.found)));
+  const notifications = found.slice(0, limit);
+  const more = found.length > limit;
+  const last = notifications.at(-1)?.seq ?? after;
+  return {
+    notifications,
+    more,
+    upTo: more ? last : Math.max(last, Number(rows[0]?.newest ?? 0)),
+    mark: rows[0]?.mark ?? null,
+  };
+}
+
+interface NotificationRow {
+  readonly seq: string;
+  readonly at: string;
+  readonly tenant: string;
+  readonly kind: NotificationKind;
+  readonly schedule: string;
+  readonly agent: string;
+  readonly run: string | null;
+  readonly reason: string | null;
+}
+
+function toMark(row: Pick<NotificationRow, "kind" | "at"> | null): LogMark | null {
+  return row === null ? null : { type: row.kind, at: Number(row.at) };
+}
+
+function toNotification(row: NotificationRow): StoredNotification {
+  return {
+    seq: Number(row.seq),
+    at: Number(row.at),
+    tenant: row.tenant,
+    kind: row.kind,
+    scheduleId: Number(row.schedule),
+    agent: row.agent,
+    run: row.run === null ? null : JSON.parse(row.run),
+    reason: row.reason,
+  };
+}
+
+export const NOTIFICATION_FUNCTIONS = `
+-- Tells of runs as they are now, in this order.
+create function tell_of_runs(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into notification (at, tenant, kind, schedule, agent, run)
+  select p_now, r.tenant,
+         case r.status when 'running' then 'run.started' when 'succeeded' then 'run.completed' else 'run.' || r.status end,
+         r.schedule, r.agent,
+         json_build_object('id', r.id, 'status', r.status, 'dueAt', r.due_at, 'moments', r.moments, 'reason', r.reason,
+                           'startedAt', r.started_at, 'completedAt', r.completed_at,
+                           'resultSummary', r.result_summary, 'error', r.error)::text
+    from unnest(p_ids) with ordinality u(id, place) cross join ${oneRow("*", "run", "id = u.id")} r order by u.place;
+  perform wake_readers();
+end $$;
+
+-- Tells of schedules, in this order, and for what reasons.
+create function tell_of_schedules(p_now bigint, p_kind text, p_ids bigint[], p_reasons text[]) returns void
+language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into notification (at, tenant, kind, schedule, agent, reason)
+  select p_now, s.tenant, p_kind, s.id, s.agent, u.reason
+    from unnest(p_ids, p_reasons) with ordinality u(id, reason, place)
+   cross join ${oneRow("*", "schedule", "id = u.id")} s order by u.place;
+  perform wake_readers();
+end $$;
+
+-- How many that were. Readers go on from the newest there ever was, also when that is among them.
+create function delete_notifications(p_seqs bigint[]) returns integer language plpgsql as $$
+begin
+  if cardinality(p_seqs) = 0 then return 0; end if;
+  insert into high_water (name, value) select 'notification', max(s.seq) from unnest(p_seqs) s(seq)
+  on conflict (name) do update set value = greatest(high_water.value, excluded.value);
+  delete from notification n where n.seq = any (p_seqs);
+  return cardinality(p_seqs);
+end $$;
+
+-- Whatever ends a task may end a run, and not all that do can know: so the word goes out with the transaction. That makes no
+-- commit wait that the gate would not.
+create function wake_readers() returns void language plpgsql as $$
+begin
+  perform pg_notify('rota', '{"from":"","signals":[{"kind":"notifications"}]}');
+end $$;
+`;

@@ -1,0 +1,47 @@
+import { isNoted } from "./deferred-work.ts";
+
+/** How many dependants one transaction tells; the rest waits for `release`. */
+export const RELEASED_MAX = 100;
+
+/** Every operation that ends or moves tasks comes through here before it hands any out. */
+export const SETTLE_FUNCTIONS = `
+-- What follows from the moves of an operation: dependants hear of ends, p_limit of them at most, and sessions, batches and
+-- keys let others in. Answers whether anything followed.
+create function settle_moves(p_now bigint, p_limit integer) returns boolean language plpgsql as $$
+declare
+  v_told integer := 0;
+  v_settled boolean := false;
+begin
+  loop
+    v_told := v_told + release_dependants(p_now, p_limit - v_told);
+    exit when not (${isNoted("sessions")});
+    perform settle_sessions(p_now);
+    v_settled := true;
+    -- Others may depend on what a session ends as stale.
+    exit when v_told >= p_limit or not exists (select 1 from release);
+  end loop;
+  if ${isNoted("batches")} or ${isNoted("keys")} then v_settled := settle_places(p_now) or v_settled; end if;
+  return v_settled or v_told > 0;
+end $$;
+
+-- Gives away the places of batches and the keys that are free, and tells of batches of which the last task has ended. Answers
+-- whether there was anything to give but keys that nobody waits for.
+create function settle_places(p_now bigint) returns boolean language plpgsql as $$
+declare
+  v_settled boolean := false;
+  v_ids text[];
+  v_all text[] := '{}';
+begin
+  if ${isNoted("keys")} then v_settled := settle_keys(); end if;
+  -- Whoever does not get its key gives its place in its batch to another, which may want a key as well.
+  while ${isNoted("batches")} loop
+    v_ids := take_note('batches');
+    v_all := v_all || v_ids;
+    perform let_in(v_ids);
+    if ${isNoted("keys")} then perform settle_keys(); end if;
+    v_settled := true;
+  end loop;
+  if cardinality(v_all) > 0 then perform complete_batches(p_now, v_all); end if;
+  return v_settled;
+end $$;
+`;

@@ -1,0 +1,98 @@
+import type { Storage } from "../../storage.ts";
+import { recountOne } from "../counters/recount.ts";
+import { recountAll } from "../counters/recount-all.ts";
+import { sqliteAudit } from "../log/audit.ts";
+import { sqliteDeliveries } from "../log/deliveries.ts";
+import { sqliteNotifications } from "../log/notifications.ts";
+import { pageEvents } from "../log/page-events.ts";
+import { eventMark, eventRange, lastEventUntil, readEvents } from "../log/read-events.ts";
+import { sqliteRollups } from "../log/rollups.ts";
+import { sqliteSchedules } from "../schedules/schedules.ts";
+import { sqliteSessions } from "../sessions/sessions.ts";
+import { batchTasks, getBatch } from "../tasks/batches.ts";
+import { sqliteBulks } from "../tasks/bulks.ts";
+import { cancelTasks } from "../tasks/cancel-tasks.ts";
+import { dependencyResults } from "../tasks/dependencies.ts";
+import { expireTasks } from "../tasks/expire-tasks.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "../tasks/finish-and-claim.ts";
+import { keptKeys } from "../tasks/idempotency-keys.ts";
+import { insertTasks } from "../tasks/insert-tasks.ts";
+import { listTaskRows, listTasks } from "../tasks/list-tasks.ts";
+import { nextDueAt, promoteDue } from "../tasks/promote-due.ts";
+import { prune } from "../tasks/prune.ts";
+import { readSituation } from "../tasks/read-situation.ts";
+import { countTasks, getTask, queueDepth } from "../tasks/read-tasks.ts";
+import { readWaiting } from "../tasks/read-waiting.ts";
+import { release } from "../tasks/release-dependants.ts";
+import { rescueTasks } from "../tasks/rescue-tasks.ts";
+import { retryTask } from "../tasks/retry-task.ts";
+import { sqliteTaskLogs } from "../tasks/task-logs.ts";
+import { sqliteAgents } from "../tenants/agents.ts";
+import { sqliteKeys } from "../tenants/keys.ts";
+import { sqliteLanes } from "../tenants/lanes.ts";
+import { sqliteTenants } from "../tenants/tenants.ts";
+import { failUnserved } from "./abilities.ts";
+import { SqliteDatabase, type SqliteOptions } from "./database.ts";
+import { sqliteNodes } from "./nodes.ts";
+
+/** Opens a database file, or memory, for this process alone. */
+export async function openSqlite(options: SqliteOptions): Promise<Storage> {
+  const db = new SqliteDatabase(options);
+  return {
+    capabilities: { durable: db.durableStore, exclusive: true },
+    tasks: {
+      insert: (params) => insertTasks(db, params),
+      keptKeys: (params) => keptKeys(db, params),
+      finishAndClaim: (params) => finishAndClaim(db, params),
+      get: (params) => getTask(db, params),
+      getBatch: (params) => getBatch(db, params),
+      batchTasks: (params) => batchTasks(db, params),
+      situation: (params) => readSituation(db, params),
+      list: (params) => listTasks(db, params),
+      listRows: (params) => listTaskRows(db, params),
+      counts: (params) => countTasks(db, params),
+      queueDepth: (params) => queueDepth(db, params),
+      waiting: (params) => readWaiting(db, params),
+      cancel: (params) => cancelTasks(db, params),
+      retry: (params) => retryTask(db, params),
+      promoteDue: (params) => promoteDue(db, params),
+      expire: (params) => expireTasks(db, params),
+      failUnserved: (params) => failUnserved(db, params),
+      nextDueAt: () => nextDueAt(db),
+      dependencyResults: (params) => dependencyResults(db, params),
+      release: (params) => release(db, params),
+      claimAlone: (params) => claimAlone(db, params),
+      isAloneWaiting: (params) => isAloneWaiting(db, params),
+      rescue: (params) => rescueTasks(db, params),
+      prune: (params) => prune(db, params),
+    },
+    events: {
+      read: (params) => readEvents(db, params),
+      page: (params) => pageEvents(db, params),
+      mark: (params) => eventMark(db, params),
+      lastUntil: (params) => lastEventUntil(db, params),
+      range: () => eventRange(db),
+    },
+    logs: sqliteTaskLogs(db),
+    sessions: sqliteSessions(db),
+    schedules: sqliteSchedules(db),
+    notifications: sqliteNotifications(db),
+    nodes: sqliteNodes(db),
+    lanes: sqliteLanes(db),
+    agents: sqliteAgents(db),
+    deliveries: sqliteDeliveries(db),
+    tenants: sqliteTenants(db),
+    keys: sqliteKeys(db),
+    audit: sqliteAudit(db),
+    bulks: sqliteBulks(db),
+    rollups: sqliteRollups(db),
+    counters: {
+      recountOne: (params) => recountOne(db, params),
+      recountAll: (params) => recountAll(db, params),
+    },
+    now: async () => db.now(),
+    check: () => db.check(),
+    subscribe: (listener) => db.subscribe(listener),
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,28 @@
+import Sqlite from "better-sqlite3";
+import { RotaError } from "../../../model/errors.ts";
+import { createPrivate } from "./private-files.ts";
+
+/**
+ * Keeps a second Rota process off a database file. SQLite itself would let it in, and two schedulers would each
+ * believe to be alone. The lock is an exclusive transaction on an empty database beside the file: the operating
+ * system holds it, so it ends with the process however that ends, and `sqlite3` and backups can still read.
+ */
+export function lockForThisProcess(path: string): { release(): void } {
+  createPrivate(`${path}.lock`);
+  const lock = new Sqlite(`${path}.lock`, { timeout: 0 });
+  try {
+    lock.exec("begin exclusive");
+  } catch (error) {
+    lock.close();
+    if (error instanceof Sqlite.SqliteError && error.code.startsWith("SQLITE_BUSY")) {
+      throw new RotaError(
+        "storage_unavailable",
+        `another Rota process is using ${path}: stop it first, give this one a file of its own, ` +
+          "or use PostgreSQL to run several",
+        { cause: error },
+      );
+    }
+    throw error;
+  }
+  return { release: () => lock.close() };
+}

@@ -1,0 +1,162 @@
+import type { CounterFault } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { refreshLines } from "../tenants/lanes.ts";
+import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
+import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
+
+/** Counting more than this would hold up everybody else for what is a precaution. */
+const RECOUNTED_TASKS_MAX = 10_000;
+
+/** Recounts one line, and mends it and its lane if it is off. */
+export async function recountOne(db: SqliteDatabase, params: { random: number }): Promise<CounterFault[]> {
+  return db.write(() => {
+    // What is stored is looked at, and written in several ways.
+    db.lines.clear();
+    const parked = db
+      .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${PARKED}`)
+      .get();
+    if ((parked?.tasks ?? 0) > RECOUNTED_TASKS_MAX) return [];
+    const newest = db.prepare<{ id: number | null }>("select max(id) as id from line").get()?.id ?? 0;
+    const line = db
+      .prepare<Line>(
+        `select ${LINE_COLUMNS} from line where id >= ? and waiting + inflight <= ? order by id limit 1`,
+      )
+      .get(Math.ceil(params.random * newest), RECOUNTED_TASKS_MAX);
+    if (line === undefined) return [];
+    const counted = db.prepare<LineCount>(`${COUNT_LINES} where id = ?`).get(line.id) as LineCount;
+    const faults = lineFaults(line, counted);
+    if (faults.length > 0) mend(db, line, counted);
+    return [...faults, ...recountTenant(db, line, { anyway: faults.length > 0 })];
+  });
+}
+
+interface LineCount {
+  readonly waiting: number;
+  readonly ready: number;
+  readonly inflight: number;
+  readonly head_rank: number | null;
+  readonly head_seq: number | null;
+}
+
+/** What waits without being ready. */
+const PARKED = "state in ('waiting_dependency', 'delayed')";
+
+const COUNT_LINES = `
+  with parked as materialized
+         (select line, count(*) as tasks
+            from (select line from task indexed by task_by_state where resting_state = 'waiting_dependency'
+                  union all select line from task indexed by task_by_state where resting_state = 'delayed'
+                  union all select line from task indexed by task_parked where parked is not null)
+           group by line),
+       held as materialized (select line, count(*) as tasks from lease group by line)
+  select (select count(*) from ready where line = id)
+           + coalesce((select tasks from parked where line = id), 0) as waiting,
+         (select count(*) from ready where line = id) as ready,
+         coalesce((select tasks from held where line = id), 0) as inflight,
+         ${headOfLine("head_rank", "head_seq")}
+    from line`;
+
+/** What stands at the head of a row of `line`, under these names. */
+export function headOfLine(rank: string, seq: string): string {
+  return `(select rank from ready where line = id order by rank, task_seq limit 1) as ${rank},
+          (select task_seq from ready where line = id order by rank, task_seq limit 1) as ${seq}`;
+}
+
+function lineFaults(line: Line, counted: LineCount): CounterFault[] {
+  return (["waiting", "ready", "inflight", "head_rank", "head_seq"] as const).flatMap((column) =>
+    compare(`line ${line.lane}/${line.tenant}/${line.agent} ${column}`, line[column], counted[column]),
+  );
+}
+
+function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
+  db.prepare(
+    `update lane set waiting = waiting + @waiting, inflight = inflight + @inflight,
+                     exempt = exempt + iif(exists (select 1 from tenant where id = @tenant and disabled = 1), @waiting, 0)
+      where name = @lane`,
+  ).run({
+    waiting: counted.waiting - line.waiting,
+    inflight: counted.inflight - line.inflight,
+    tenant: line.tenant,
+    lane: line.lane,
+  });
+  db.prepare(
+    `update line set waiting = @waiting, ready = @ready, inflight = @inflight, head_rank = @head_rank,
+                     head_seq = @head_seq, room = 0, startable = 0
+      where id = @id`,
+  ).run({ ...counted, id: line.id });
+  refreshLines(db, "tenant = ? and agent = ?", [line.tenant, line.agent]);
+}
+
+interface TenantCount {
+  readonly waiting: number;
+  readonly exempt: number;
+  readonly inflight: number;
+  readonly supply: number;
+  readonly urgent_lines: number;
+}
+
+const COUNTED = ["waiting", "exempt", "inflight", "supply", "urgent_lines"] as const;
+
+/** Tenants against their lines, which are counted by themselves. */
+export function tenantFaults(
+  db: SqliteDatabase,
+  condition: string,
+  values: readonly (string | number)[],
+): CounterFault[] {
+  const ledger = new Ledger(db);
+  return db
+    .prepare<TenantLine & { startable: 0 | 1 }>(
+      `select ${TENANT_LINE_COLUMNS}, startable from tenant_line where ${condition}`,
+    )
+    .all(...values)
+    .flatMap((line) => {
+      const counted = countTenant(db, line);
+      const name = `tenant ${line.lane}/${line.tenant}`;
+      return [
+        ...COUNTED.flatMap((column) => compare(`${name} ${column}`, line[column], counted[column])),
+        ...compare(`${name} startable`, line.startable, ledger.tenants.room(line) > 0 ? 1 : 0),
+      ];
+    });
+}
+
+function countTenant(
+  db: SqliteDatabase,
+  { tenant, lane }: { readonly tenant: string; readonly lane: string },
+): TenantCount {
+  return db
+    .prepare<TenantCount>(
+      `select coalesce(sum(waiting), 0) as waiting, coalesce(sum(exempt), 0) as exempt,
+              coalesce(sum(inflight), 0) as inflight, coalesce(sum(room), 0) as supply,
+              coalesce(sum(room > 0 and ahead = 1), 0) as urgent_lines
+         from line where tenant = ? and lane = ?`,
+    )
+    .get(tenant, lane) as TenantCount;
+}
+
+/**
+ * Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest,
+ * unless the line was mended.
+ */
+function recountTenant(
+  db: SqliteDatabase,
+  { tenant, lane }: Line,
+  { anyway }: { anyway: boolean },
+): CounterFault[] {
+  const agents = db
+    .prepare<{ lines: number }>(
+      "select count(*) as lines from (select 1 from line where tenant = ? limit +?)",
+    )
+    .get(tenant, RECOUNTED_TASKS_MAX);
+  if ((agents?.lines ?? 0) >= RECOUNTED_TASKS_MAX && !anyway) return [];
+  const faults = tenantFaults(db, "tenant = ? and lane = ?", [tenant, lane]);
+  if (faults.length === 0) return [];
+  const ledger = new Ledger(db);
+  Object.assign(ledger.tenants.of({ lane, tenant }), countTenant(db, { lane, tenant }));
+  ledger.tenants.save({ limitsChanged: true });
+  db.lines.clear();
+  return faults;
+}
+
+export function compare(counter: string, stored: number | null, counted: number | null): CounterFault[] {
+  return stored === counted ? [] : [{ counter, stored, counted }];
+}

@@ -1,0 +1,135 @@
+import { DEFAULT_AGENT, type TaskKind } from "../../../model/task.ts";
+import { ALONE, type AloneKind, heldKind } from "../../alone-line.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+/** A line by name. */
+interface LineName {
+  readonly tenant: string;
+  readonly agent: string;
+  /** The kind of tasks that it holds alone; '': all kinds. */
+  readonly kind: LineKind;
+}
+
+export type LineKind = TaskKind | "" | AloneKind;
+
+/** What of the abilities of nodes is needed all the time. One process writes to the file: nothing here is out of date. */
+export class AbilityCache {
+  readonly served = new Map<string, boolean>();
+  commonKinds: ReadonlySet<TaskKind> | null = null;
+  /** Whether some line holds one kind of tasks alone. */
+  hasKindLines: boolean | null = null;
+
+  clear(): void {
+    this.served.clear();
+    this.commonKinds = null;
+    this.hasKindLines = null;
+  }
+}
+
+/** `standing` of a line that no live node can execute and whose agent is not served. */
+export const UNSERVED = 2;
+
+/** More agents than this are not kept in mind: made-up names must not fill the memory. */
+const SERVED_MAX = 20_000;
+
+const LIVE = "n.dead = 0 and n.past = 0";
+/** The prefix of the id of a key among the kinds of a node. */
+export const KEY = "key:";
+
+const storedAnd = (more: string) => `exists (
+  select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent and a.definition ->> '$.executor' is not null ${more})`;
+const STORED = storedAnd("");
+/** Agents without encrypted headers, which every node can use. */
+const STORED_OPEN = storedAnd("and a.definition ->> '$.sealedWith' is null");
+/** Agents whose headers are encrypted with a key that a live node has. */
+const STORED_FOR_KEY = storedAnd(`and exists (
+  select 1 from node n join json_each(n.kinds) k where ${LIVE} and k.value = '${KEY}' || (a.definition ->> '$.sealedWith'))`);
+const SERVED = `(exists (select 1 from node_agent x join node n on n.id = x.node
+                           where x.agent = line.agent and x.serves = 1 and n.dead = 0)
+                 or exists (select 1 from agent_seen x where x.agent = line.agent and x.serves = 1))`;
+
+/** Whether the tasks of a row of `line` run alone. */
+export const IS_ALONE = `substr(kind, 1, ${ALONE.length}) = '${ALONE}'`;
+
+/** The kind of tasks that a row of `line` holds. */
+const HELD_KIND = `replace(line.kind, '${ALONE}', '')`;
+
+/** Whether live nodes can execute the tasks of a row of `line`: as `standing` of one whose tasks do not run alone. */
+const EXECUTABLE = `
+  case when exists (select 1 from node n where ${LIVE} and n.kinds is null) or ${STORED_OPEN} or ${STORED_FOR_KEY} then 0
+       when ${STORED} or ${SERVED} then not exists (select 1 from node_agent x join node n on n.id = x.node
+                                        where x.agent = line.agent and x.serves = 1 and ${LIVE})
+       when ${HELD_KIND} = '' or exists (select 1 from node n join json_each(n.kinds) k
+                                          where ${LIVE} and k.value = ${HELD_KIND}) then 0
+       else ${UNSERVED} end`;
+
+/**
+ * `standing` of a row of `line` as it should be, as long as there is a live node. Tasks that run alone are none that an
+ * ordinary claim may start.
+ */
+export const STANDING = `max(${EXECUTABLE}, ${IS_ALONE})`;
+
+/** Whether live nodes can execute the tasks of a row of `line`, be it alone; also while there is none. */
+export const IS_EXECUTABLE = `
+  (standing = 0 or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
+
+/** Of a line that is about to be made. */
+export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName): number {
+  const row = db
+    .prepare<{ standing: number }>(
+      `select case when exists (select 1 from node n where ${LIVE}) then ${STANDING} else ${IS_ALONE} end as standing
+         from (select ? as tenant, ? as agent, ? as kind) line`,
+    )
+    .get(tenant, agent, kind);
+  return row?.standing ?? 0;
+}
+
+/** Whether a live node can execute the tasks of a line when it runs nothing else; also while there is none. */
+export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: LineName): boolean {
+  return standingOf(db, { tenant, agent, kind: heldKind(kind) }) === 0;
+}
+
+/** Whether an executor of its own runs the agent's tasks, in this process or in one that is away. */
+export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "kind">): boolean {
+  const { served } = db.abilities;
+  const name = `${tenant}\n${agent}`;
+  const known = served.get(name);
+  if (known !== undefined) return known;
+  const row = db
+    .prepare<{ served: 0 | 1 }>(
+      `select ${STORED} or ${SERVED} as served from (select ? as tenant, ? as agent) line`,
+    )
+    .get(tenant, agent);
+  if (served.size >= SERVED_MAX) served.clear();
+  served.set(name, row?.served === 1);
+  return row?.served === 1;
+}
+
+/**
+ * The kind of tasks that the line of a task holds alone. An agent that is not served has a line by itself for each kind that
+ * not every live node can execute, so that such tasks do not stand in the way of others.
+ */
+export function lineKindOf(
+  db: SqliteDatabase,
+  { tenant, agent, kind }: { tenant: string; agent: string; kind: TaskKind },
+): TaskKind | "" {
+  const isCommon = agent === DEFAULT_AGENT || commonKinds(db).has(kind);
+  return isCommon || isServed(db, { tenant, agent }) ? "" : kind;
+}
+
+/** The kinds that every live node can execute for agents that are not served. */
+export function commonKinds(db: SqliteDatabase): ReadonlySet<TaskKind> {
+  db.abilities.commonKinds ??= new Set(
+    db
+      .prepare<{ kind: TaskKind }>("select kind from common_kind")
+      .all()
+      .map(({ kind }) => kind),
+  );
+  return db.abilities.commonKinds;
+}
+
+/** Whether some line holds one kind of tasks alone: then an agent may have several lines in one lane. */
+export function hasKindLines(db: SqliteDatabase): boolean {
+  db.abilities.hasKindLines ??= db.prepare("select 1 from line where kind <> '' limit 1").get() !== undefined;
+  return db.abilities.hasKindLines;
+}

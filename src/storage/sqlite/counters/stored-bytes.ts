@@ -1,0 +1,88 @@
+import { type CounterFault, TASK_OVERHEAD_BYTES } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+/** What a row of `task` takes; `row` is how it is called there. */
+function bytesOf(row: string): string {
+  return `(${TASK_OVERHEAD_BYTES} + octet_length(${row}.spec) + coalesce(octet_length(${row}.result), 0)
+           + coalesce(octet_length(${row}.error), 0))`;
+}
+
+function add(bytes: string, row: string): string {
+  return `update stored_bytes set bytes = bytes + ${bytes}
+           where tenant = ${row}.tenant and (counted_to is null or counted_to >= ${row}.seq);`;
+}
+
+/** They are there only while a tenant is bounded, so that tasks cost nobody else anything. */
+const TRIGGERS = {
+  count_stored_task: `after insert on task begin ${add(bytesOf("new"), "new")} end`,
+  count_changed_task: `after update of spec, result, error on task begin
+    ${add(`${bytesOf("new")} - ${bytesOf("old")}`, "new")} end`,
+  count_deleted_task: `after delete on task begin ${add(`-${bytesOf("old")}`, "old")} end`,
+};
+
+/** Begins to count what the tasks of a tenant take, or stops. What it has already is counted by `countStored`. */
+export function keepStoredBytes(db: SqliteDatabase, tenant: string, isKept: boolean): void {
+  if (isKept) db.prepare("insert or ignore into stored_bytes (tenant) values (?)").run(tenant);
+  else db.prepare("delete from stored_bytes where tenant = ?").run(tenant);
+  const isNeeded = isAnyKept(db);
+  for (const [name, trigger] of Object.entries(TRIGGERS)) {
+    db.prepare(
+      isNeeded ? `create trigger if not exists ${name} ${trigger}` : `drop trigger if exists ${name}`,
+    ).run();
+  }
+}
+
+function isAnyKept(db: SqliteDatabase): boolean {
+  return db.prepare("select 1 from stored_bytes limit 1").get() !== undefined;
+}
+
+/** Counts up to `limit` tasks that were there before. */
+export function countStored(db: SqliteDatabase, limit: number): { readonly more: boolean } {
+  const next = db
+    .prepare<{ tenant: string; is_recount: 0 | 1; counted_to: number }>(
+      "select tenant, is_recount, counted_to from stored_bytes where counted_to is not null limit 1",
+    )
+    .get();
+  if (next === undefined) return { more: false };
+  const { tenant, is_recount, counted_to } = next;
+  const slice = db
+    .prepare<{ tasks: number; last: number | null; bytes: number }>(
+      `select count(*) as tasks, max(seq) as last, coalesce(sum(bytes), 0) as bytes
+         from (select seq, iif(tenant = ?, ${bytesOf("t")}, 0) as bytes from task t where seq > ? order by seq limit +?)`,
+    )
+    .get(tenant, counted_to, limit);
+  const countedTo = slice?.tasks === limit ? slice.last : null;
+  db.prepare(
+    "update stored_bytes set bytes = bytes + ?, counted_to = ? where tenant = ? and is_recount = ?",
+  ).run(slice?.bytes ?? 0, countedTo, tenant, is_recount);
+  return { more: countedTo !== null || isCounting(db) };
+}
+
+/** Whether tasks that were there before are yet to be counted. */
+export function isCounting(db: SqliteDatabase): boolean {
+  return db.prepare("select 1 from stored_bytes where counted_to is not null limit 1").get() !== undefined;
+}
+
+/** Counts all anew beside what is kept, while tasks come and go: what differs at the end is wrong. */
+export async function recountStored(
+  db: SqliteDatabase,
+  params: { readonly limit: number; readonly onSlice: (tasks: number) => Promise<void> },
+): Promise<CounterFault[]> {
+  if (!isAnyKept(db)) return [];
+  db.write(() => {
+    db.prepare("delete from stored_bytes where is_recount = 1").run();
+    db.prepare("insert into stored_bytes (tenant, is_recount) select tenant, 1 from stored_bytes").run();
+  });
+  try {
+    while (db.write(() => countStored(db, params.limit)).more) await params.onSlice(params.limit);
+    return db
+      .prepare<CounterFault>(
+        `select 'stored bytes of ' || k.tenant as counter, k.bytes as stored, r.bytes as counted
+           from stored_bytes k join stored_bytes r on r.tenant = k.tenant and r.is_recount = 1
+          where k.is_recount = 0 and k.bytes <> r.bytes order by k.tenant`,
+      )
+      .all();
+  } finally {
+    db.write(() => db.prepare("delete from stored_bytes where is_recount = 1").run());
+  }
+}

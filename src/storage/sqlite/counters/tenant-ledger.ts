@@ -1,0 +1,276 @@
+import { NEWCOMER_LEAD } from "../../../model/lane.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { LaneRow, Line } from "./ledger.ts";
+
+/** A row of `tenant_line`, being changed. */
+export interface TenantLine {
+  readonly id: number;
+  readonly lane: string;
+  readonly tenant: string;
+  readonly max_queued: number | null;
+  readonly max_inflight: number | null;
+  /** How many slots of the lane it may hold, over all nodes; null: no bound. */
+  readonly lane_max: number | null;
+  readonly disabled: 0 | 1;
+  waiting: number;
+  exempt: number;
+  inflight: number;
+  supply: number;
+  urgent_lines: number;
+  last_served: number;
+  owed: number;
+  ahead_streak: number;
+}
+
+export const TENANT_LINE_COLUMNS =
+  "id, lane, tenant, max_queued, max_inflight, lane_max, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
+
+/** Of more lanes than this, what a tenant has in them is summed by the database. */
+const LANES_SUMMED_MAX = 32;
+
+/** What of a line counts for its tenant. */
+type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
+
+/**
+ * The tenants that one transaction moves tasks of: read when first needed, written once at its end. What is counted is
+ * taken from their lines, so that whoever moves a task counts it once.
+ */
+export class TenantLedger {
+  readonly #db: SqliteDatabase;
+  readonly #rows = new Map<string, Map<string, TenantLine>>();
+  readonly #asRead = new Map<TenantLine, TenantLine>();
+  readonly #complete = new Set<string>();
+  readonly #followed = new Map<Line, Counted>();
+
+  constructor(db: SqliteDatabase) {
+    this.#db = db;
+  }
+
+  /** The tenant of a line, in its lane. */
+  of({ lane, tenant }: { readonly lane: string; readonly tenant: string }): TenantLine {
+    const known = this.#find(lane, tenant);
+    if (known !== undefined) return known;
+    const row =
+      this.#kept(lane)?.get(tenant) ??
+      this.#db
+        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where tenant = ? and lane = ?`)
+        .get(tenant, lane);
+    if (row === undefined) throw new Error(`tenant ${tenant} is gone from lane ${lane}`);
+    return this.adopt(row);
+  }
+
+  /** A tenant in every lane that it has used. */
+  ofTenant(tenant: string): TenantLine[] {
+    if (!this.#complete.has(tenant)) {
+      const rows = this.#db
+        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where tenant = ?`)
+        .all(tenant);
+      for (const row of rows) this.adopt(row);
+      this.#complete.add(tenant);
+    }
+    return [...(this.#rows.get(tenant)?.values() ?? [])];
+  }
+
+  /** Every tenant, in one lane or in all. */
+  adoptAll(lane: string | null = null): TenantLine[] {
+    const rows = this.#db
+      .prepare<TenantLine>(
+        `select ${TENANT_LINE_COLUMNS} from tenant_line where @lane is null or lane = @lane`,
+      )
+      .all({ lane });
+    return rows.map((row) => this.adopt(row));
+  }
+
+  /** Takes a row that a query read, unless this transaction has changed it already. */
+  adopt(row: TenantLine): TenantLine {
+    const known = this.#find(row.lane, row.tenant);
+    if (known !== undefined) return known;
+    const line = { ...row };
+    const lanes = this.#rows.get(row.tenant) ?? new Map<string, TenantLine>();
+    lanes.set(row.lane, line);
+    this.#rows.set(row.tenant, lanes);
+    this.#asRead.set(line, row);
+    return line;
+  }
+
+  /** Makes the tenant known in a lane, when it is the first time. */
+  ensure(lane: string, tenant: string): void {
+    const row = this.#db
+      .prepare<TenantLine>(
+        `insert into tenant_line (lane, tenant, max_queued, max_inflight, lane_max, disabled, last_served)
+         select @lane, @tenant, t.max_queued, t.max_inflight, l.per_tenant, coalesce(t.disabled, 0), @served
+           from (select 1) left join tenant t on t.id = @tenant left join lane l on l.name = @lane and l.second_tenant = 1
+          where true
+         on conflict (tenant, lane) do nothing returning ${TENANT_LINE_COLUMNS}`,
+      )
+      .get({ lane, tenant, served: this.#db.lastEventSeq - NEWCOMER_LEAD });
+    if (row !== undefined) this.adopt(row);
+  }
+
+  /** Those that may hold the next `slots` starts of a lane, when of those found first `passedOver` may hold none. */
+  candidates(lane: string, slots: number, passedOver: number): TenantLine[] {
+    const kept = this.#kept(lane);
+    if (kept !== undefined) {
+      for (const row of kept.values()) this.adopt(row);
+      return this.#touchedIn(lane);
+    }
+    // The first ones by the index, and those that this transaction has changed, since the index does not know of that yet.
+    const touched = this.#touchedIn(lane);
+    const rows = this.#db
+      .prepare<TenantLine>(
+        `select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? and startable = 1
+          order by owed = 0, inflight, last_served, id limit +?`,
+      )
+      .all(lane, slots + touched.length + passedOver);
+    return [...new Set([...touched, ...rows.map((row) => this.adopt(row))])];
+  }
+
+  /** Every one that this transaction has looked at. */
+  all(): Iterable<TenantLine> {
+    return this.#asRead.keys();
+  }
+
+  /** Tenants in a lane that this transaction may have changed. */
+  #touchedIn(lane: string): TenantLine[] {
+    this.#readSiblings();
+    return [...this.#asRead.keys()].filter((line) => line.lane === lane);
+  }
+
+  /** All tenants in a lane as they were before this transaction; undefined when they are many. */
+  #kept(lane: string): ReadonlyMap<string, TenantLine> | undefined {
+    return this.#db.lines.tenantsIn(lane, (limit) =>
+      this.#db
+        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? limit +?`)
+        .all(lane, limit),
+    );
+  }
+
+  /** Counts what has changed in a line since it was `read`, or followed before. */
+  follow(
+    line: Line,
+    read: Counted | undefined,
+    { room, ahead }: { readonly room: number; readonly ahead: 0 | 1 },
+  ): void {
+    const before = this.#followed.get(line) ?? read;
+    if (before === undefined) throw new Error(`line ${line.id} was never read`);
+    const { waiting, exempt, inflight } = line;
+    if (
+      before.waiting === waiting &&
+      before.exempt === exempt &&
+      before.inflight === inflight &&
+      before.room === room &&
+      before.ahead === ahead
+    )
+      return;
+    const own = this.of(line);
+    own.waiting += waiting - before.waiting;
+    own.exempt += exempt - before.exempt;
+    own.inflight += inflight - before.inflight;
+    own.supply += room - before.room;
+    own.urgent_lines += isUrgent(room, ahead) - isUrgent(before.room, before.ahead);
+    this.#followed.set(line, { waiting, exempt, inflight, room, ahead });
+  }
+
+  /** How many more tasks of a tenant may start in a lane, the lane's total aside. */
+  room(line: TenantLine): number {
+    if (line.disabled === 1) return 0;
+    const room = Math.min(line.supply, this.shareRoom(line));
+    if (line.max_inflight === null) return Math.max(room, 0);
+    const inflight = this.ofTenant(line.tenant).reduce((sum, { inflight }) => sum + inflight, 0);
+    return Math.max(Math.min(room, line.max_inflight - inflight), 0);
+  }
+
+  /** How many more slots of a lane a tenant's share leaves it, over all nodes; below zero where it holds more. */
+  shareRoom({ lane_max, inflight }: TenantLine): number {
+    return lane_max === null ? Number.POSITIVE_INFINITY : lane_max - inflight;
+  }
+
+  /** Whether its bounds keep a tenant from starting anything, in any lane. */
+  isAtBound(tenant: { readonly lane: string; readonly tenant: string }): boolean {
+    const line = this.of(tenant);
+    if (line.disabled === 1 || line.max_inflight === null) return line.disabled === 1;
+    const inflight = this.ofTenant(line.tenant).reduce((sum, each) => sum + each.inflight, 0);
+    return inflight >= line.max_inflight;
+  }
+
+  /** What a tenant had waiting in these lanes, which are all there are, before this transaction: as admission counts it. */
+  queued(tenant: string, lanes: ReadonlyMap<string, unknown>): number {
+    if (lanes.size > LANES_SUMMED_MAX) return this.#readQueued(tenant);
+    let sum = 0;
+    for (const lane of lanes.keys()) {
+      const kept = this.#kept(lane);
+      if (kept === undefined) return this.#readQueued(tenant);
+      const line = kept.get(tenant);
+      if (line !== undefined) sum += line.waiting - line.exempt;
+    }
+    return sum;
+  }
+
+  #readQueued(tenant: string): number {
+    const row = this.#db
+      .prepare<{ queued: number }>(
+        "select coalesce(sum(waiting - exempt), 0) as queued from tenant_line where tenant = ?",
+      )
+      .get(tenant);
+    return row?.queued ?? 0;
+  }
+
+  /** Counts in lanes what has changed in tenants of that which admission does not count: all that waits of a disabled one. */
+  countExempt(laneOf: (name: string) => LaneRow): void {
+    for (const [line, read] of this.#asRead) {
+      const exempt = line.disabled === 1 ? line.waiting - read.waiting : line.exempt - read.exempt;
+      if (exempt !== 0) laneOf(line.lane).exempt += exempt;
+    }
+  }
+
+  /** `limitsChanged`: they may start more or less now. */
+  save({ limitsChanged = false } = {}): void {
+    this.#readSiblings();
+    const save = this.#db.prepare(
+      `update tenant_line set waiting = ?, exempt = ?, inflight = ?, supply = ?, urgent_lines = ?, last_served = ?, owed = ?,
+                              ahead_streak = ?, startable = ? where id = ?`,
+    );
+    for (const [line, read] of this.#asRead) {
+      if (!limitsChanged && line.max_inflight === null && !hasChanged(line, read)) continue;
+      save.run(
+        line.waiting,
+        line.exempt,
+        line.inflight,
+        line.supply,
+        line.urgent_lines,
+        line.last_served,
+        line.owed,
+        line.ahead_streak,
+        this.room(line) > 0 ? 1 : 0,
+        line.id,
+      );
+    }
+  }
+
+  /** One with a bound can be filled or freed in one lane and so change in all others. */
+  #readSiblings(): void {
+    for (const line of [...this.#asRead.keys()]) if (line.max_inflight !== null) this.ofTenant(line.tenant);
+  }
+
+  #find(lane: string, tenant: string): TenantLine | undefined {
+    return this.#rows.get(tenant)?.get(lane);
+  }
+}
+
+/** Whether a line can start something that goes ahead of fairness. */
+function isUrgent(room: number, ahead: 0 | 1): 0 | 1 {
+  return room > 0 ? ahead : 0;
+}
+
+function hasChanged(line: TenantLine, read: TenantLine): boolean {
+  return (
+    line.waiting !== read.waiting ||
+    line.exempt !== read.exempt ||
+    line.inflight !== read.inflight ||
+    line.supply !== read.supply ||
+    line.urgent_lines !== read.urgent_lines ||
+    line.last_served !== read.last_served ||
+    line.owed !== read.owed ||
+    line.ahead_streak !== read.ahead_streak
+  );
+}

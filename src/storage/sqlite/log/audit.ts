@@ -1,0 +1,137 @@
+import type { AuditChainPoint, AuditEntry, AuditStorage } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+const COLUMNS = `
+  seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest, subject_salt as subjectSalt, address, status, count,
+  chain, number, previous_hash as previousHash, hash`;
+
+/** Null where the caller chose the name of the subject, and the tenant is gone or about to be. */
+function unlessErased(value: string): string {
+  return `iif(@subjectDigest is null or exists (select 1 from tenant where id = @tenant and deleting = 0), ${value}, null)`;
+}
+
+export function sqliteAudit(db: SqliteDatabase): AuditStorage {
+  return {
+    async append({ entries }) {
+      if (entries.length === 0) return;
+      db.write(() => {
+        const add = db.prepare(
+          `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
+                                    chain, number, previous_hash, hash)
+           values (@at, @tenant, @keyId, @route, ${unlessErased("@subject")}, @subjectDigest, ${unlessErased("@subjectSalt")}, @address, @status, @count,
+                   @chain, @number, @previousHash, @hash)`,
+        );
+        for (const entry of entries) add.run(entry);
+      });
+      await db.durable();
+    },
+    async list({ tenant, since = 0, keyId, limit, cursor }) {
+      const rows = await db.read(() =>
+        db
+          .prepare<AuditEntry>(
+            `select ${COLUMNS} from audit_entry
+              where tenant = @tenant and at >= @since ${keyId === undefined ? "" : "and key_id = @keyId"}
+                ${cursor === undefined ? "" : BEFORE_CURSOR}
+              order by at desc, seq desc limit +@limit`,
+          )
+          .all({ tenant, since, keyId, cursor, limit: limit + 1 }),
+      );
+      const entries = rows.slice(0, limit);
+      return { entries, nextCursor: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
+    },
+    async prune({ retentionMs, limit }) {
+      const deleted = db.write((now) => {
+        const age = { cutoff: now - retentionMs, latest: now + retentionMs };
+        const gone = prune(db, age, limit);
+        forgetAnchors(db);
+        return gone;
+      });
+      return { more: deleted === limit };
+    },
+    endOf: ({ chain }) =>
+      db.read(
+        () =>
+          db
+            .prepare<AuditChainPoint>(
+              "select number, hash from audit_entry where chain = ? order by number desc limit 1",
+            )
+            .get(chain) ?? anchorOf(db, chain),
+      ),
+    async nextChain({ after }) {
+      const row = db
+        .prepare<{ chain: string }>("select chain from audit_entry where chain > ? order by chain limit 1")
+        .get(after);
+      return row?.chain ?? null;
+    },
+    prunedOf: ({ chain }) => db.read(() => anchorOf(db, chain)),
+    async readChain({ chain, after, limit }) {
+      return db
+        .prepare<AuditEntry>(
+          `select ${COLUMNS} from audit_entry where chain = ? and number > ? order by number limit +?`,
+        )
+        .all(chain, after, limit);
+    },
+  };
+}
+
+/** What is older than an entry that is gone is gone, too. */
+const BEFORE_CURSOR = "and (at, seq) < (select at, seq from audit_entry where seq = @cursor)";
+
+/** Entries to delete: older than the cutoff, or from an impossible future. */
+interface Age {
+  readonly cutoff: number;
+  readonly latest: number;
+}
+
+function prune(db: SqliteDatabase, age: Age, limit: number): number {
+  const old = db
+    .prepare<{ seq: number; chain: string | null }>(
+      `select seq, chain from (select seq, chain from audit_entry where at < @cutoff order by at, seq limit +@limit)
+       union all
+       select seq, chain from (select seq, chain from audit_entry where at > @latest order by at desc limit +@limit)
+       limit +@limit`,
+    )
+    .all({ ...age, limit });
+  const unchained = old.filter(({ chain }) => chain === null);
+  const remove = db.prepare("delete from audit_entry where seq = ?");
+  for (const { seq } of unchained) remove.run(seq);
+  let deleted = unchained.length;
+  for (const chain of new Set(old.flatMap((entry) => entry.chain ?? []))) {
+    deleted += pruneChain(db, chain, age, limit - deleted);
+  }
+  return deleted;
+}
+
+/** The oldest entries of a chain, up to the first that stays, so that the rest has no gap. */
+function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, limit: number): number {
+  const oldest = db
+    .prepare<AuditChainPoint & { at: number }>(
+      "select number, hash, at from audit_entry where chain = ? order by number limit +?",
+    )
+    .all(chain, limit);
+  const kept = oldest.findIndex(({ at }) => at >= cutoff && at <= latest);
+  const gone = kept === -1 ? oldest : oldest.slice(0, kept);
+  const last = gone.at(-1);
+  if (last === undefined) return 0;
+  db.prepare("delete from audit_entry where chain = ? and number <= ?").run(chain, last.number);
+  db.prepare("insert or replace into audit_anchor (chain, number, hash) values (?, ?, ?)").run(
+    chain,
+    last.number,
+    last.hash,
+  );
+  return gone.length;
+}
+
+/** Anchors of chains without entries whose node no longer exists. */
+function forgetAnchors(db: SqliteDatabase): void {
+  db.prepare(
+    `delete from audit_anchor
+      where not exists (select 1 from audit_entry e where e.chain = audit_anchor.chain)
+        and not exists (select 1 from node n where n.id = audit_anchor.chain)`,
+  ).run();
+}
+
+function anchorOf(db: SqliteDatabase, chain: string): AuditChainPoint | null {
+  const anchor = db.prepare<AuditChainPoint>("select number, hash from audit_anchor where chain = ?");
+  return anchor.get(chain) ?? null;
+}

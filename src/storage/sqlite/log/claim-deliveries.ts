@@ -1,0 +1,147 @@
+import { DeliveryCount } from "../../../model/delivery-shares.ts";
+import type { ClaimDeliveriesParams, ClaimedDeliveries, ClaimedDelivery } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "../tasks/task-row.ts";
+import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
+import { type Receiver, refreshReceiver, TURNS_PER_MS } from "./receivers.ts";
+
+const KINDS = [{ proven: true }, { proven: false }] as const;
+
+/** One after the other: whose turn it is next depends on who has just been served. */
+export function claimDeliveries(
+  db: SqliteDatabase,
+  { shares, held, holdMs }: ClaimDeliveriesParams,
+  now: number,
+): ClaimedDeliveries {
+  const count = new DeliveryCount(shares, held);
+  const claim = new Claim(db, count, now);
+  const claimed: ClaimedDelivery[] = [];
+  for (let next = claim.next(); next !== null; next = claim.next()) {
+    const served = now * TURNS_PER_MS + Math.min(claimed.length + 1, TURNS_PER_MS - 1);
+    const delivery = hold(db, next, { now, until: now + holdMs, served });
+    if (delivery !== null) {
+      claimed.push(delivery);
+      count.add(next);
+    }
+    // Also where somebody deleted what was due behind Rota's back: the turn is put right.
+    refreshReceiver(db, next, now);
+  }
+  return { claimed, nextAt: claim.nextAt() };
+}
+
+interface Turn {
+  readonly tenant: string;
+  readonly turn: number;
+}
+
+interface Chosen extends Receiver {
+  readonly proven: boolean;
+}
+
+class Claim {
+  readonly #db: SqliteDatabase;
+  readonly #count: DeliveryCount;
+  /** The last turn that has come. */
+  readonly #last: number;
+  /** By kind of host: tenants with room of which every host that is due has its share. */
+  readonly #passedOver = { true: new Set<string>(), false: new Set<string>() };
+
+  constructor(db: SqliteDatabase, count: DeliveryCount, now: number) {
+    this.#db = db;
+    this.#count = count;
+    this.#last = now * TURNS_PER_MS + TURNS_PER_MS - 1;
+  }
+
+  /** The host whose turn it is. */
+  next(): Chosen | null {
+    for (;;) {
+      const kind = this.#nextKind();
+      if (kind === null) return null;
+      const { tenant, proven } = kind;
+      const host = this.#firstHost({ tenant, proven, due: true })?.host;
+      if (host !== undefined) return { tenant, host, proven };
+      this.#passedOver[`${proven}`].add(tenant);
+    }
+  }
+
+  nextAt(): number | null {
+    const turns = KINDS.filter((kind) => !this.#count.isOver(kind)).flatMap(({ proven }) => {
+      const full = this.#count.fullTenants({ proven });
+      const passedOver = [...this.#passedOver[`${proven}`]].filter((tenant) => !full.has(tenant));
+      return [
+        this.#firstTenant({ proven, due: false })?.turn ?? [],
+        ...passedOver.map((tenant) => this.#firstHost({ tenant, proven, due: false })?.turn ?? []),
+      ].flat();
+    });
+    return turns.length === 0 ? null : Math.floor(Math.min(...turns) / TURNS_PER_MS);
+  }
+
+  #nextKind(): (Turn & { proven: boolean }) | null {
+    const [proven, unproven] = KINDS.map((kind) => {
+      const first = this.#count.isOver(kind) ? null : this.#firstTenant({ ...kind, due: true });
+      return first === null ? null : { ...first, ...kind };
+    });
+    if (!proven || !unproven) return proven ?? unproven ?? null;
+    return unproven.turn < proven.turn ? unproven : proven;
+  }
+
+  /** Of those that are due, or are not due yet, the first that may have one. */
+  #firstTenant({ proven, due }: { proven: boolean; due: boolean }): Turn | null {
+    const turns = this.#db
+      .prepare<Turn>(
+        `select tenant, turn from delivery_turn where proven = ? and turn ${due ? "<=" : ">"} ? order by turn, tenant`,
+      )
+      .iterate(proven ? 1 : 0, this.#last);
+    const full = this.#count.fullTenants({ proven });
+    const passedOver = this.#passedOver[`${proven}`];
+    return firstOf(turns, ({ tenant }) => !full.has(tenant) && !passedOver.has(tenant));
+  }
+
+  #firstHost({ tenant, proven, due }: { tenant: string; proven: boolean; due: boolean }) {
+    const hosts = this.#db
+      .prepare<{ host: string; turn: number }>(
+        `select host, turn from receiver where tenant = ? and proven = ? and turn ${due ? "<=" : ">"} ?
+          order by turn, host`,
+      )
+      .iterate(tenant, proven ? 1 : 0, this.#last);
+    const full = this.#count.fullHosts({ tenant, proven });
+    return firstOf(hosts, ({ host }) => !full.has(host));
+  }
+}
+
+/** Reads no further than that. */
+function firstOf<Row>(rows: Iterable<Row>, fits: (row: Row) => boolean): Row | null {
+  for (const row of rows) if (fits(row)) return row;
+  return null;
+}
+
+/** Hands out the delivery of a host that is longest due. Null: none is. */
+function hold(
+  db: SqliteDatabase,
+  { tenant, host, proven }: Chosen,
+  { now, until, served }: { now: number; until: number; served: number },
+): ClaimedDelivery | null {
+  const row = db
+    .prepare<DeliveryRow>(
+      `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES}
+        where d.tenant = ? and d.host = ? and d.due_at <= ? order by d.due_at, d.seq limit 1`,
+    )
+    .get(tenant, host, now);
+  if (row === undefined) return null;
+  db.prepare("update delivery set tries = tries + 1, due_at = ?, last_try_at = ? where seq = ?").run(
+    until,
+    now,
+    row.seq,
+  );
+  db.prepare("update receiver set served = ? where tenant = ? and host = ?").run(served, tenant, host);
+  db.prepare("update delivery_turn set served = ? where tenant = ? and proven = ?").run(
+    served,
+    tenant,
+    proven ? 1 : 0,
+  );
+  const held = { ...row, tries: row.tries + 1, due_at: until, last_try_at: now };
+  const task = db
+    .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${taskTables()} where t.seq = ?`)
+    .get(row.task_seq) as TaskRow;
+  return { delivery: toDeliveryRecord(held), task: toTaskRecord(db, task) };
+}

@@ -1,0 +1,109 @@
+import { FAILURES_MAX } from "../../../model/delivery-shares.ts";
+import type { DeliveryRecord, DeliveryStorage, ListDeliveriesParams, SettledTry } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { claimDeliveries } from "./claim-deliveries.ts";
+import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
+import { type Receiver, refreshReceiver } from "./receivers.ts";
+
+/** Callbacks to be made; `addDelivery` writes them. */
+export function sqliteDeliveries(db: SqliteDatabase): DeliveryStorage {
+  return {
+    async claim(params) {
+      const claimed = db.write((now) => claimDeliveries(db, params, now));
+      // The ends they tell of may have been written a moment ago, by a call that does not wait for the disk.
+      if (claimed.claimed.length > 0) await db.durable();
+      return claimed;
+    },
+    async settle({ tries }) {
+      db.write((now) => {
+        for (const each of tries) settleTry(db, each, now);
+      });
+      await db.durable();
+    },
+    async putBack({ claims }) {
+      db.write((now) => {
+        const putBack = db.prepare<Receiver>(
+          `update delivery set tries = tries - 1, due_at = @dueAt, last_try_at = iif(tries = 1, null, last_try_at)
+            where seq = @seq and tries = @tries and due_at = @heldUntil returning tenant, host`,
+        );
+        for (const each of claims) {
+          const receiver = putBack.get(each);
+          if (receiver !== undefined) refreshReceiver(db, receiver, now);
+        }
+      });
+      await db.durable();
+    },
+    list: (params) => db.read(() => listDeliveries(db, params)),
+    get: (params) => db.read(() => findDelivery(db, params)),
+    async resend(params) {
+      const resent = db.write((now) => {
+        const found = findDelivery(db, params);
+        if (found === null) return { found: false } as const;
+        if (found.status === "pending") return { found: true, was: "pending" } as const;
+        db.prepare(
+          `update delivery set status = 'pending', tries = 0, due_at = ?, last_try_at = null, response_status = null,
+                               error = null
+            where seq = ?`,
+        ).run(now, params.seq);
+        refreshReceiver(db, found, now);
+        const delivery = findDelivery(db, params) as DeliveryRecord;
+        return { found: true, was: null, delivery } as const;
+      });
+      await db.durable();
+      return resent;
+    },
+  };
+}
+
+function settleTry(db: SqliteDatabase, each: SettledTry, now: number): void {
+  const receiver = db
+    .prepare<Receiver>(
+      `update delivery set status = @status, due_at = @dueAt, response_status = @responseStatus, error = @error
+        where seq = @seq and tries = @tries and status = 'pending' returning tenant, host`,
+    )
+    .get(each);
+  if (receiver === undefined) return;
+  db.prepare(
+    `update receiver set failures = iif(@delivered, 0, min(failures + 1, ${FAILURES_MAX}))
+      where tenant = @tenant and host = @host`,
+  ).run({ ...receiver, delivered: each.status === "delivered" ? 1 : 0 });
+  refreshReceiver(db, receiver, now);
+}
+
+function listDeliveries(
+  db: SqliteDatabase,
+  params: ListDeliveriesParams,
+): { deliveries: DeliveryRecord[]; nextCursor: number | null } {
+  const { tenant, taskId, status = null, cursor = Number.MAX_SAFE_INTEGER, limit } = params;
+  // Of one task there are few, whatever their status.
+  const [index, condition] =
+    taskId !== undefined
+      ? ["delivery_by_task", "d.task_seq = (select seq from task where id = @taskId)"]
+      : status !== null
+        ? ["delivery_by_status", "d.tenant = @tenant and d.status = @status"]
+        : ["delivery_by_tenant", "d.tenant = @tenant"];
+  const rows = db
+    .prepare<DeliveryRow>(
+      `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES.replace("delivery d", `delivery d indexed by ${index}`)}
+        where ${condition} and d.tenant = @tenant and (@status is null or d.status = @status) and d.seq < @cursor
+        order by d.seq desc limit +@page`,
+    )
+    .all({ tenant, taskId, status, cursor, page: limit + 1 });
+  const page = rows.slice(0, params.limit);
+  return {
+    deliveries: page.map(toDeliveryRecord),
+    nextCursor: rows.length > params.limit ? (page.at(-1)?.seq ?? null) : null,
+  };
+}
+
+function findDelivery(
+  db: SqliteDatabase,
+  { tenant, seq }: { tenant: string; seq: number },
+): DeliveryRecord | null {
+  const row = db
+    .prepare<DeliveryRow>(
+      `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES} where d.seq = ? and d.tenant = ?`,
+    )
+    .get(seq, tenant);
+  return row === undefined ? null : toDeliveryRecord(row);
+}

@@ -1,0 +1,56 @@
+import type { EventType } from "../../../model/event.ts";
+import type { EventData } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+/** Events that follow each other and say the same of different tasks. */
+interface Run {
+  readonly type: EventType;
+  readonly at: number;
+  readonly tenant: string;
+  readonly data: string | null;
+  readonly taskSeqs: number[];
+  lastSeq: number;
+}
+
+/** The events of one transaction, a row for each run of them. */
+export class EventLog {
+  readonly #db: SqliteDatabase;
+  readonly #runs: Run[] = [];
+
+  constructor(db: SqliteDatabase) {
+    this.#db = db;
+  }
+
+  /** Adds an event and answers its number. `seq`: one that was taken before, in order. */
+  add(event: {
+    type: EventType;
+    at: number;
+    tenant: string;
+    taskSeq: number;
+    data: EventData | null;
+    seq?: number;
+  }): number {
+    const { type, at, tenant, taskSeq } = event;
+    const seq = event.seq ?? this.#db.nextEventSeq();
+    const data = event.data === null ? null : JSON.stringify(event.data);
+    const run = this.#runs.at(-1);
+    const goesOn =
+      run?.lastSeq === seq - 1 && run.type === type && run.data === data && run.tenant === tenant;
+    if (goesOn) {
+      run.lastSeq = seq;
+      run.taskSeqs.push(taskSeq);
+    } else {
+      this.#runs.push({ type, at, tenant, data, taskSeqs: [taskSeq], lastSeq: seq });
+    }
+    return seq;
+  }
+
+  save(): void {
+    const insert = this.#db.prepare(
+      "insert into event (last_seq, count, type, at, tenant, task_seqs, data) values (?, ?, ?, ?, ?, ?, ?)",
+    );
+    for (const { lastSeq, taskSeqs, type, at, tenant, data } of this.#runs) {
+      insert.run(lastSeq, taskSeqs.length, type, at, tenant, JSON.stringify(taskSeqs), data);
+    }
+  }
+}

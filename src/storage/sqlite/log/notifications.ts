@@ -1,0 +1,104 @@
+import type { NotificationKind } from "../../../model/schedule.ts";
+import type { LogMark, NotificationStorage, NotifiedRun, StoredNotification } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { RunRow } from "../schedules/runs.ts";
+
+export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
+  return {
+    async read({ after, limit, tenant }) {
+      return db.read(() => {
+        const from =
+          tenant === undefined
+            ? "notification not indexed where true"
+            : "notification indexed by notification_by_tenant where tenant = @tenant";
+        const rows = db
+          .prepare<NotificationRow>(`select * from ${from} and seq > @after order by seq limit +@page`)
+          .all({ after, tenant, page: limit + 1 });
+        const notifications = rows.slice(0, limit).map(toNotification);
+        const more = rows.length > limit;
+        const last = notifications.at(-1)?.seq ?? after;
+        const upTo = tenant === undefined || more ? last : Math.max(last, newestNotification(db));
+        return { notifications, more, upTo, mark: findMark(db, after) };
+      });
+    },
+    mark: ({ seq }) => db.read(() => findMark(db, seq)),
+    async lastUntil({ at }) {
+      const row = await db.read(() =>
+        db
+          .prepare<{ seq: number }>("select seq from notification where at <= ? order by seq desc limit 1")
+          .get(at),
+      );
+      return row?.seq ?? 0;
+    },
+    async range() {
+      const row = await db.read(() =>
+        db
+          .prepare<{ oldest: number | null; newest: number | null }>(
+            `select (select min(seq) from notification) as oldest,
+                    (select seq from sqlite_sequence where name = 'notification') as newest`,
+          )
+          .get(),
+      );
+      const newest = row?.newest ?? 0;
+      return { oldest: row?.oldest ?? newest + 1, newest };
+    },
+  };
+}
+
+function newestNotification(db: SqliteDatabase): number {
+  return db.prepare<{ seq: number | null }>("select max(seq) as seq from notification").get()?.seq ?? 0;
+}
+
+function findMark(db: SqliteDatabase, seq: number): LogMark | null {
+  return db.prepare<LogMark>("select kind as type, at from notification where seq = ?").get(seq) ?? null;
+}
+
+interface NotificationRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly tenant: string;
+  readonly kind: NotificationKind;
+  readonly schedule: number;
+  readonly agent: string;
+  readonly run: string | null;
+  readonly reason: string | null;
+}
+
+function toNotification({ schedule: scheduleId, run, ...row }: NotificationRow): StoredNotification {
+  return { ...row, scheduleId, run: run === null ? null : JSON.parse(run) };
+}
+
+/** Tells of a schedule, inside a transaction. */
+export function notifyOfSchedule(
+  db: SqliteDatabase,
+  kind: NotificationKind,
+  { tenant, id, agent }: { readonly tenant: string; readonly id: number; readonly agent: string },
+  { reason, now }: { reason: string | null; now: number },
+): void {
+  add(db, { at: now, tenant, kind, schedule: id, agent, run: null, reason });
+}
+
+/** Tells of a run as it is now, inside a transaction. */
+export function notifyOfRun(db: SqliteDatabase, kind: NotificationKind, row: RunRow, now: number): void {
+  const run: NotifiedRun = {
+    id: row.id,
+    status: row.status,
+    dueAt: row.due_at,
+    moments: row.moments,
+    reason: row.reason,
+    startedAt: row.started_at,
+    completedAt: row.completed_at,
+    resultSummary: row.result_summary,
+    error: row.error,
+  };
+  const { tenant, schedule, agent } = row;
+  add(db, { at: now, tenant, kind, schedule, agent, run: JSON.stringify(run), reason: null });
+}
+
+function add(db: SqliteDatabase, row: Omit<NotificationRow, "seq">): void {
+  db.prepare(
+    `insert into notification (at, tenant, kind, schedule, agent, run, reason)
+     values (@at, @tenant, @kind, @schedule, @agent, @run, @reason)`,
+  ).run(row);
+  db.signal({ kind: "notifications" });
+}

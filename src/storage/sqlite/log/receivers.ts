@@ -1,0 +1,89 @@
+import { IDLE_HOSTS_MAX } from "../../../model/delivery-shares.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+/** Turns are counted in microseconds: so those that are served in one millisecond are served in turn, too. */
+export const TURNS_PER_MS = 1_000;
+
+export interface Receiver {
+  readonly tenant: string;
+  readonly host: string;
+}
+
+/** Brings a host up to date of which a delivery was added, changed or deleted, and its tenant with it. */
+export function refreshReceiver(db: SqliteDatabase, receiver: Receiver, now: number): void {
+  const dueAt = nextDueAt(db, receiver);
+  const known = find(db, receiver);
+  if (dueAt === null) {
+    if (known !== undefined) becomeIdle(db, receiver, known);
+  } else {
+    db.prepare(
+      `insert into receiver (tenant, host, turn) values (@tenant, @host, @turn)
+       on conflict (tenant, host) do update set turn = @turn`,
+    ).run({ ...receiver, turn: turnAfter(dueAt * TURNS_PER_MS, known?.served ?? 0, now) });
+  }
+  refreshTurns(db, receiver.tenant, now);
+}
+
+/** Brings a tenant up to date of which a host was changed, or which was disabled or enabled. */
+export function refreshTurns(db: SqliteDatabase, tenant: string, now: number): void {
+  const isDisabled =
+    db.prepare("select 1 from tenant where id = ? and disabled = 1").get(tenant) !== undefined;
+  for (const proven of [0, 1]) {
+    const first = isDisabled
+      ? undefined
+      : db
+          .prepare<{ turn: number }>(
+            "select turn from receiver where tenant = ? and proven = ? and turn is not null order by turn limit 1",
+          )
+          .get(tenant, proven);
+    const known = db
+      .prepare<{ served: number; turn: number | null }>(
+        "select served, turn from delivery_turn where tenant = ? and proven = ?",
+      )
+      .get(tenant, proven);
+    const turn = first === undefined ? null : turnAfter(first.turn, known?.served ?? 0, now);
+    if (turn === (known?.turn ?? null)) continue;
+    db.prepare(
+      `insert into delivery_turn (tenant, proven, turn) values (@tenant, @proven, @turn)
+       on conflict (tenant, proven) do update set turn = @turn`,
+    ).run({ tenant, proven, turn });
+  }
+}
+
+/** When what is due may be served. A clock that was set back must not make it wait until it was served last. */
+function turnAfter(due: number, served: number, now: number): number {
+  return Math.max(due, Math.min(served, now * TURNS_PER_MS + TURNS_PER_MS - 1));
+}
+
+function nextDueAt(db: SqliteDatabase, receiver: Receiver): number | null {
+  const next = db
+    .prepare<{ due_at: number }>(
+      `select due_at from delivery where tenant = @tenant and host = @host and due_at is not null
+        order by due_at, seq limit 1`,
+    )
+    .get(receiver);
+  return next?.due_at ?? null;
+}
+
+function find(db: SqliteDatabase, receiver: Receiver): { proven: 0 | 1; served: number } | undefined {
+  return db
+    .prepare<{ proven: 0 | 1; served: number }>(
+      "select proven, served from receiver where tenant = @tenant and host = @host",
+    )
+    .get(receiver);
+}
+
+/** Nothing is pending for it: it is remembered if it is proven, and the one that was served longest ago is not. */
+function becomeIdle(db: SqliteDatabase, receiver: Receiver, { proven }: { proven: 0 | 1 }): void {
+  if (proven === 0) {
+    db.prepare("delete from receiver where tenant = @tenant and host = @host").run(receiver);
+    return;
+  }
+  db.prepare("update receiver set turn = null where tenant = @tenant and host = @host").run(receiver);
+  db.prepare(
+    `delete from receiver
+      where tenant = @tenant
+        and host = (select host from receiver where tenant = @tenant and turn is null
+                     order by served desc, host desc limit 1 offset ${IDLE_HOSTS_MAX})`,
+  ).run({ tenant: receiver.tenant });
+}

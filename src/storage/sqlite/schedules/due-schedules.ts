@@ -1,0 +1,68 @@
+import { inTurns } from "../../in-turns.ts";
+import type { DueParams, ScheduleRecord } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { type ScheduleRow, toScheduleRecord } from "./schedule-row.ts";
+
+export function dueSchedules(db: SqliteDatabase, { limit, after = "" }: DueParams): ScheduleRecord[] {
+  const now = db.clock.now();
+  const rows = hasMore(db, now, limit) ? sharesOfTenants(db, { limit, after, now }) : allDue(db, now);
+  return inTurns(rows, after).map(toScheduleRecord);
+}
+
+/** Whether more are due than fit. Looking for their tenants is for that case: it takes a step for each tenant with schedules. */
+function hasMore(db: SqliteDatabase, now: number, limit: number): boolean {
+  const beyond = db.prepare("select 1 from schedule where next_fire_at <= ? limit 1 offset +?");
+  return beyond.get(now, limit) !== undefined;
+}
+
+function allDue(db: SqliteDatabase, now: number): ScheduleRow[] {
+  return db
+    .prepare<ScheduleRow>("select * from schedule where next_fire_at <= ? order by next_fire_at, id")
+    .all(now);
+}
+
+function sharesOfTenants(
+  db: SqliteDatabase,
+  { limit, after, now }: Required<DueParams> & { now: number },
+): ScheduleRow[] {
+  const tenants = dueTenants(db, { above: after, upTo: null, limit, now });
+  // Round the corner.
+  if (tenants.length < limit) {
+    tenants.push(...dueTenants(db, { above: "", upTo: after, limit: limit - tenants.length, now }));
+  }
+  const share = Math.floor(limit / tenants.length);
+  const find = db.prepare<ScheduleRow>(
+    "select * from schedule where tenant = ? and next_fire_at <= ? order by next_fire_at, id limit +?",
+  );
+  return tenants.flatMap((tenant) => find.all(tenant, now, share));
+}
+
+/** Steps from tenant to tenant through the index, so that the schedules of one are never walked past. */
+function dueTenants(
+  db: SqliteDatabase,
+  params: { above: string; upTo: string | null; limit: number; now: number },
+): string[] {
+  return db
+    .prepare<{ tenant: string }>(
+      `with recursive owner (tenant) as (
+         select min(tenant) from schedule where tenant > @above and next_fire_at is not null
+         union all
+         select (select min(s.tenant) from schedule s where s.tenant > owner.tenant and s.next_fire_at is not null)
+           from owner where owner.tenant is not null and (@upTo is null or owner.tenant <= @upTo))
+       select tenant from owner
+        where tenant is not null and (@upTo is null or tenant <= @upTo)
+          and exists (select 1 from schedule s where s.tenant = owner.tenant and s.next_fire_at <= @now)
+        limit +@limit`,
+    )
+    .all(params)
+    .map(({ tenant }) => tenant);
+}
+
+export function nextDueAt(db: SqliteDatabase, tenant: string | undefined): number | null {
+  const next = "select min(next_fire_at) as at from schedule where next_fire_at is not null";
+  const row =
+    tenant === undefined
+      ? db.prepare<{ at: number | null }>(next).get()
+      : db.prepare<{ at: number | null }>(`${next} and tenant = ?`).get(tenant);
+  return row?.at ?? null;
+}

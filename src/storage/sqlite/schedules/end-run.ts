@@ -1,0 +1,117 @@
+import { FAILED_IN_A_ROW } from "../../../model/schedule.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { notifyOfRun, notifyOfSchedule } from "../log/notifications.ts";
+import type { RunRow } from "./runs.ts";
+import type { ScheduleRow } from "./schedule-row.ts";
+import { removeSchedule } from "./schedules.ts";
+
+/** The end of a task is the end of the run that it was made for; inside the transaction that ends it. */
+export function endRun(
+  db: SqliteDatabase,
+  taskSeq: number,
+  end: {
+    state: "done" | "failed" | "cancelled";
+    error: string | null;
+    summary?: string | undefined;
+    now: number;
+  },
+): void {
+  const isDone = end.state === "done";
+  const error = isDone ? null : (end.error ?? end.state);
+  const run = db
+    .prepare<RunRow>(
+      `update run set status = @status, completed_at = @now, result_summary = @summary, error = @error, reason = @reason,
+                      input_tokens = coalesce(t.input_tokens, 0), output_tokens = coalesce(t.output_tokens, 0),
+                      attempt = t.executions
+         from (select id, input_tokens, output_tokens, executions from task where seq = @taskSeq) t
+        where run.task_id = t.id and run.status = 'running' returning *`,
+    )
+    .get({
+      status: isDone ? "succeeded" : "failed",
+      now: end.now,
+      summary: isDone ? (end.summary ?? null) : null,
+      error,
+      reason: end.state === "cancelled" ? error : null,
+      taskSeq,
+    });
+  // Its schedule was deleted.
+  if (run === undefined) return;
+  notifyOfRun(db, isDone ? "run.completed" : "run.failed", run, end.now);
+  settleSchedule(db, run, end.now);
+}
+
+/** What the end of a run means for its schedule. */
+function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
+  const schedule = db
+    .prepare<ScheduleRow & { is_over: 0 | 1 }>(
+      `update schedule set open_runs = open_runs - 1, revision = revision + 1, last_status = @status, last_error = @error,
+                           consecutive_failures = iif(@status = 'succeeded', 0, consecutive_failures + @counts)
+        where id = @schedule
+       returning *, kind = 'once' and next_fire_at is null and open_runs = 0
+                   -- One that is paused before its only moment still has that to come.
+                   and (status <> 'paused' or coalesce(last_due_at >= json_extract(rule, '$.atMs'), 0)) as is_over`,
+    )
+    .get({
+      status: run.status,
+      error: run.error,
+      schedule: run.schedule,
+      // What somebody cancelled says nothing of whether it works.
+      counts: run.status === "failed" && run.reason === null ? 1 : 0,
+    });
+  if (schedule === undefined) return;
+  if (isFailing(schedule)) {
+    const reason = `${FAILED_IN_A_ROW}${schedule.consecutive_failures}`;
+    pauseSchedule(db, schedule, { reason, held: false, now });
+    return;
+  }
+  if (schedule.is_over === 0) return;
+  if (run.status === "succeeded" && schedule.delete_after_run === 1) {
+    removeSchedule(db, run.schedule);
+    return;
+  }
+  db.prepare(
+    "update schedule set status = ?, held = 0, paused_reason = null, updated_at = ? where id = ?",
+  ).run(run.status === "succeeded" ? "completed" : "failed", now, run.schedule);
+}
+
+/** Only what recurs: one that is due once ends with its run. */
+function isFailing({ kind, status, consecutive_failures, pause_after_failures }: ScheduleRow): boolean {
+  if (kind === "once" || status !== "active") return false;
+  return (pause_after_failures ?? 0) > 0 && consecutive_failures >= (pause_after_failures ?? 0);
+}
+
+/** Tells of it, too. `held`: until its tenant is enabled. */
+export function pauseSchedule(
+  db: SqliteDatabase,
+  schedule: ScheduleRow,
+  { reason, held, now }: { reason: string; held: boolean; now: number },
+): void {
+  db.prepare(
+    `update schedule set status = 'paused', next_fire_at = null, held = ?, paused_reason = ?, updated_at = ? where id = ?`,
+  ).run(held ? 1 : 0, reason, now, schedule.id);
+  notifyOfSchedule(db, "schedule.paused", schedule, { reason, now });
+}
+
+/** A task that is retried takes its run up again. */
+export function reopenRun(db: SqliteDatabase, taskId: string, now: number): void {
+  const run = db
+    .prepare<RunRow>(
+      "update run set status = 'running', completed_at = null, reason = null, error = null where task_id = ? returning *",
+    )
+    .get(taskId);
+  if (run === undefined) return;
+  takeUp(db, run.schedule, now);
+  db.prepare("update schedule set revision = revision + 1 where id = ?").run(run.schedule);
+  notifyOfRun(db, "run.started", run, now);
+}
+
+/** A run of it goes: one that is due once is not over before that ends. */
+export function takeUp(db: SqliteDatabase, schedule: number, now: number): void {
+  db.prepare(
+    `update schedule
+        set open_runs = open_runs + 1,
+            updated_at = iif(kind = 'once' and status in ('completed', 'failed'), @now, updated_at),
+            status = iif(kind = 'once' and status in ('completed', 'failed'), 'active', status)
+      where id = @schedule`,
+  ).run({ schedule, now });
+}

@@ -1,0 +1,60 @@
+import type { DueRow, RewindParams, ScheduleName } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { notifyOfRun } from "../log/notifications.ts";
+import { addRun } from "./fire-schedules.ts";
+import type { ScheduleRow } from "./schedule-row.ts";
+
+export function dueRows(
+  db: SqliteDatabase,
+  { tenant, id, after, limit }: ScheduleName & { after: number; limit: number },
+): DueRow[] {
+  return db
+    .prepare<Omit<DueRow, "started"> & { started: 0 | 1 }>(
+      `select id as runId, first_due_at as firstDueAt, due_at as dueAt, moments, started_at is not null as started
+         from run indexed by run_of_moment
+        where schedule = @id and due_at > @after and forced = 0 and tenant = @tenant order by due_at limit +@limit`,
+    )
+    .all({ tenant, id, after, limit })
+    .map((row) => ({ ...row, started: row.started === 1 }));
+}
+
+/** Takes back what was written of due times that lie ahead, inside a transaction. */
+export function rewindSchedule(db: SqliteDatabase, params: RewindParams, now: number): boolean {
+  const { tenant, id, revision, rows, missed, nextFireAt, reopens } = params;
+  const schedule = db
+    .prepare<ScheduleRow>("select * from schedule where tenant = ? and id = ? and revision = ?")
+    .get(tenant, id, revision);
+  if (schedule === undefined) return false;
+  const isAhead = db.prepare("select 1 from run where id = ? and schedule = ? and forced = 0 and due_at > ?");
+  if (rows.some(({ runId }) => isAhead.get(runId, id, now) === undefined)) return false;
+  // First what goes: what stays may get a due time that it had.
+  for (const { runId, moments } of rows)
+    if (moments === 0) db.prepare("delete from run where id = ?").run(runId);
+  for (const { runId, firstDueAt, dueAt, moments } of rows) {
+    if (moments === 0) continue;
+    db.prepare("update run set first_due_at = ?, due_at = ?, moments = ? where id = ?").run(
+      firstDueAt,
+      dueAt,
+      moments,
+      runId,
+    );
+  }
+  for (const times of missed) {
+    const run = addRun(db, schedule, { ...times, forced: false, status: "missed" }, now);
+    notifyOfRun(db, "run.missed", run, now);
+  }
+  if (reopens) {
+    db.prepare(
+      `update schedule set status = 'active', updated_at = ?, last_error = iif(last_status = 'missed', null, last_error),
+                           last_status = iif(last_status = 'missed', null, last_status)
+        where id = ?`,
+    ).run(now, id);
+  }
+  db.prepare(
+    `update schedule set next_fire_at = iif(status = 'active', @nextFireAt, null), revision = revision + 1,
+                         last_due_at = (select max(due_at) from run where schedule = @id and forced = 0)
+      where id = @id`,
+  ).run({ id, nextFireAt });
+  db.signal({ kind: "schedules" });
+  return true;
+}

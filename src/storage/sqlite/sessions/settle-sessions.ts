@@ -1,0 +1,117 @@
+import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../model/session.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { Ledger, ReadyEntry } from "../counters/ledger.ts";
+import type { SessionRow } from "../counters/session-ledger.ts";
+import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
+import { enterBatch } from "../tasks/enter-queue.ts";
+import { leaveBatch } from "../tasks/leave-batch.ts";
+import { leaveReady } from "../tasks/leave-ready.ts";
+
+/**
+ * Lets in what the sessions have room for that this transaction has touched; where there are too many, those that have not
+ * started step back, the last first.
+ */
+export function settleSessions(db: SqliteDatabase, ledger: Ledger, now: number): void {
+  for (const session of ledger.sessions.touched()) {
+    const max = maxOf(session);
+    // Where nothing waits, nobody can step back, end or go in.
+    if (session.queued === 0) continue;
+    if (session.active > max) stepBack(db, ledger, session, session.active - max);
+    if (session.cutoff > 0) endStale(db, ledger, session, now);
+    if (session.active < max) letIn(db, ledger, session, max - session.active);
+  }
+}
+
+/** Lets a task in that is about to come, if there is room and nobody waits: as most do, without ever being parked. */
+export function letInAtOnce(session: SessionRow): boolean {
+  if (session.queued > 0 || session.active >= maxOf(session)) return false;
+  session.active += 1;
+  return true;
+}
+
+export function maxOf(session: SessionRow): number {
+  return effectiveMaxConcurrent({
+    maxConcurrent: session.max_concurrent ?? session.default_max,
+    tokens: session.tokens,
+    contextWindow: session.context_window,
+  });
+}
+
+/** Those of a session that are let in and wait for a slot. */
+const UNSTARTED = `
+  session = ? and in_session = 1 and resting_state = 'queued'
+  and not exists (select 1 from lease l where l.task_seq = seq)`;
+
+interface SessionTask extends ReadyEntry {
+  readonly line: number;
+  readonly batch: string | null;
+  readonly parked: "batch" | "key" | null;
+  readonly concurrency_key: string | null;
+}
+
+function stepBack(db: SqliteDatabase, ledger: Ledger, session: SessionRow, count: number): void {
+  const last = db
+    .prepare<SessionTask>(
+      `select seq as task_seq, line, rank, batch, parked, concurrency_key from task where ${UNSTARTED} order by place desc limit +?`,
+    )
+    .all(session.id, count);
+  for (const task of last) {
+    if (task.parked === null) {
+      leaveReady(ledger, { ...task, seq: task.task_seq });
+      leaveBatch(ledger, task.batch, { ended: false });
+    }
+    db.prepare("update task set parked = 'session', in_session = 0 where seq = ?").run(task.task_seq);
+    session.active -= 1;
+  }
+}
+
+function endStale(db: SqliteDatabase, ledger: Ledger, session: SessionRow, now: number): void {
+  const stale = db
+    .prepare<WaitingTask>(
+      `select ${WAITING_COLUMNS} from task t indexed by task_outside_session
+        where t.session = ? and t.in_session = 0 and t.completed_at is null and t.parked = 'session' and t.place <= ?
+        order by t.place`,
+    )
+    .all(session.id, session.cutoff);
+  for (const task of stale) {
+    endWaitingTask(db, ledger, task, { state: "cancelled", error: SESSION_ENDS.stale, now });
+  }
+}
+
+function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: number): void {
+  const parked = db
+    .prepare<SessionTask>(
+      `select seq as task_seq, line, rank, batch, parked, concurrency_key from task
+        where session = ? and in_session = 0 and completed_at is null and parked = 'session' order by place limit +?`,
+    )
+    .all(session.id, room);
+  let last = parked.length === 0 || session.active === 0 ? undefined : lastUnstarted(db, session);
+  for (const task of parked) {
+    const rank = rankAfter(last, task);
+    db.prepare("update task set parked = null, in_session = 1, rank = ? where seq = ?").run(
+      rank,
+      task.task_seq,
+    );
+    session.active += 1;
+    last = { rank, task_seq: task.task_seq };
+    enterBatch(db, ledger, { ...task, seq: task.task_seq, rank });
+  }
+  if (parked.length > 0) db.signal({ kind: "work" });
+}
+
+/** Of those that were let in and have not started, the one that starts last. */
+function lastUnstarted(db: SqliteDatabase, { id }: SessionRow): ReadyEntry | undefined {
+  return db
+    .prepare<ReadyEntry>(
+      `select rank, seq as task_seq from task where ${UNSTARTED} order by rank desc, seq desc limit 1`,
+    )
+    .get(id);
+}
+
+/** Order beats priority: whoever is let in does not start before those of its session that were let in earlier. */
+function rankAfter(last: ReadyEntry | undefined, task: ReadyEntry): number {
+  const isAfter =
+    last === undefined || last.rank < task.rank || (last.rank === task.rank && last.task_seq < task.task_seq);
+  if (isAfter) return task.rank;
+  return last.task_seq < task.task_seq ? last.rank : last.rank + 1;
+}

@@ -1,0 +1,354 @@
+import { AHEAD_STREAK_MAX, isCritical } from "../../../model/priority.ts";
+import { jsonWeight } from "../../../model/text/json-weight.ts";
+import type { ClaimedTask, TaskOrigin } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { LaneRow, Ledger, Line, ReadyEntry } from "../counters/ledger.ts";
+import { hasKindLines, IS_ALONE, isExecutable } from "../counters/standing.ts";
+import type { TenantLine } from "../counters/tenant-ledger.ts";
+import { shareOut } from "../tenants/share-out.ts";
+import type { SlotsLeft } from "../tenants/tenant-shares.ts";
+import { LEASE_COLUMNS, type Lease } from "./lease.ts";
+import { earlierAttempts, readUsage } from "./task-row.ts";
+
+/**
+ * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
+ * have handed them out. What it reads grows with `limit`, not with what waits.
+ */
+export function claimTasks(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  params: ClaimParams,
+  now: number,
+): ClaimedTask[] {
+  if (!hasSharedLimits(db, params.lane)) return claimAtOnce(db, ledger, params, now);
+  const claimed: ClaimedTask[] = [];
+  while (claimed.length < params.limit) {
+    const next = claimAtOnce(db, ledger, { ...params, limit: 1 }, now);
+    if (next.length === 0) break;
+    claimed.push(...next);
+  }
+  return claimed;
+}
+
+interface ClaimParams {
+  readonly node: string;
+  readonly lane: string;
+  readonly limit: number;
+  /** What tenants may still take of the node's slots, less by what is started; null: as much as there is. */
+  readonly left: SlotsLeft | null;
+}
+
+/** Whether several lines of this lane may be of one agent: what one of them starts leaves less room for the others. */
+function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
+  return (
+    hasKindLines(db) &&
+    db.prepare("select 1 from line where lane = ? and kind <> '' and standing = 0 limit 1").get(lane) !==
+      undefined
+  );
+}
+
+function claimAtOnce(db: SqliteDatabase, ledger: Ledger, params: ClaimParams, now: number): ClaimedTask[] {
+  const lane = ledger.lane(params.lane);
+  if (lane.waiting === 0) return [];
+  const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
+  const turns = room > 0 ? shareOut(db, ledger, lane, room, params.left) : [];
+  const tokensOf = new Map<TenantLine, number[]>();
+  for (const tenant of turns) {
+    params.left?.take(tenant.tenant);
+    const tokens = tokensOf.get(tenant) ?? [];
+    tokens.push(db.nextEventSeq());
+    tokensOf.set(tenant, tokens);
+  }
+  const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(db, ledger, lane, tenant, tokens));
+  if (tokensOf.size > 1) picks.sort((a, b) => a.token - b.token);
+  return picks.map((pick) => startAttempt(db, ledger, pick, params.node, now));
+}
+
+/** How many agent queues with tasks that run alone one claim looks at. */
+export const ALONE_LOOKED_AT = 100;
+
+/** Hands out one task that runs alone: of the lines with such tasks that can start one, the one served longest ago goes first. */
+export function claimAloneTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  params: { node: string; lanes: readonly string[] },
+  now: number,
+): ClaimedTask[] {
+  const ids = db
+    .prepare<number>(
+      `select id from line where ${IS_ALONE} and ready > 0 and lane in (select value from json_each(?))
+        order by last_served, id limit +?`,
+    )
+    .pluck()
+    .all(JSON.stringify(params.lanes), ALONE_LOOKED_AT);
+  const line = ledger.linesOf(ids).find((candidate) => canRunAlone(db, ledger, candidate));
+  if (line === undefined) return [];
+  const token = db.nextEventSeq();
+  const tenant = ledger.tenants.of(line);
+  tenant.owed = Math.max(tenant.owed - 1, 0);
+  tenant.last_served = token;
+  countStart(ledger, line, token);
+  return ledger
+    .takeReady(line, 1)
+    .map(({ task_seq: taskSeq }) => startAttempt(db, ledger, { line, taskSeq, token }, params.node, now));
+}
+
+function canRunAlone(db: SqliteDatabase, ledger: Ledger, line: Line): boolean {
+  const { total, inflight } = ledger.lane(line.lane);
+  return (
+    (total === null || inflight < total) &&
+    ledger.mayRunAlone(line) &&
+    !ledger.tenants.isAtBound(line) &&
+    isExecutable(db, line)
+  );
+}
+
+/** A task that was chosen. The token is also the number of its `task.started` event. */
+interface Pick {
+  readonly line: Line;
+  readonly taskSeq: number;
+  readonly token: number;
+}
+
+/**
+ * What a tenant starts in its turns, which have these tokens. Critical tasks go ahead of fairness, but after a streak of
+ * them one start is fair again.
+ */
+function chooseTasks(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  tenant: TenantLine,
+  tokens: readonly number[],
+): Pick[] {
+  const picks: Pick[] = [];
+  const fair = lane.strategy === "fair-fifo";
+  while (picks.length < tokens.length) {
+    const left = tokens.slice(picks.length);
+    const aheadMax = fair ? Math.min(left.length, AHEAD_STREAK_MAX - tenant.ahead_streak) : left.length;
+    // What it counts may be less by now, never more.
+    const ahead =
+      aheadMax > 0 && tenant.urgent_lines > 0 ? chooseAhead(db, ledger, tenant, left.slice(0, aheadMax)) : [];
+    picks.push(...ahead);
+    if (fair) tenant.ahead_streak += ahead.length;
+    if (ahead.length > 0) continue;
+    // Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
+    picks.push(...chooseFairly(db, ledger, tenant, aheadMax > 0 ? left : left.slice(0, 1)));
+    tenant.ahead_streak = 0;
+  }
+  tenant.owed = Math.max(tenant.owed - tokens.length, 0);
+  tenant.last_served = tokens.at(-1) ?? tenant.last_served;
+  return picks;
+}
+
+/** The smallest (rank, seq) among the heads that go ahead, once for each token as long as there are any. */
+function chooseAhead(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  tenant: TenantLine,
+  tokens: readonly number[],
+): Pick[] {
+  const candidates = candidateLines(db, ledger, tenant, tokens.length, "ahead = 1", "head_rank, head_seq");
+  const picks: Pick[] = [];
+  for (const token of tokens) {
+    const line = first(
+      candidates.filter((line) => ledger.isAhead(line) && ledger.room(line) > 0),
+      (a, b) => compare(a.head_rank, b.head_rank) || compare(a.head_seq, b.head_seq),
+    );
+    if (line === undefined) break;
+    countStart(ledger, line, token);
+    for (const { task_seq: taskSeq } of ledger.takeReady(line, 1)) picks.push({ line, taskSeq, token });
+  }
+  return picks;
+}
+
+/** The line with the fewest in flight, ties to the one served longest ago, once for each token. */
+function chooseFairly(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  tenant: TenantLine,
+  tokens: readonly number[],
+): Pick[] {
+  const candidates = candidateLines(db, ledger, tenant, tokens.length, "1", "inflight, last_served, id");
+  const starts: { line: Line; token: number }[] = [];
+  const starting = new Map<Line, number>();
+  for (const token of tokens) {
+    let line: Line | undefined;
+    for (const other of candidates) {
+      if (ledger.room(other) > 0 && (line === undefined || compareFairness(other, line) < 0)) line = other;
+    }
+    if (line === undefined) throw new Error(`tenant ${tenant.tenant} has fewer to start than it counts`);
+    countStart(ledger, line, token);
+    starts.push({ line, token });
+    starting.set(line, (starting.get(line) ?? 0) + 1);
+  }
+  // Who is served when is settled; now the tasks of each line in one read.
+  const taken = new Map<Line, ReadyEntry[]>();
+  for (const [line, many] of starting) taken.set(line, ledger.takeReady(line, many).reverse());
+  return starts.map(({ line, token }) => {
+    const entry = taken.get(line)?.pop();
+    if (entry === undefined) throw new Error(`line ${line.id} ran out of tasks`);
+    return { line, taskSeq: entry.task_seq, token };
+  });
+}
+
+/**
+ * Lines of a tenant that may hold its next `count` starts: the first ones by the index, and those that this transaction has
+ * changed, since the index does not know of that yet.
+ */
+export function candidateLines(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  { lane, tenant }: { readonly lane: string; readonly tenant: string },
+  count: number,
+  condition: string,
+  order: string,
+): Line[] {
+  const touched = ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
+  const ids = db
+    .prepare<number>(
+      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit +?`,
+    )
+    .pluck()
+    .all(lane, tenant, count + touched.length);
+  return [...new Set([...touched, ...ledger.linesOf(ids)])];
+}
+
+function countStart(ledger: Ledger, line: Line, token: number): void {
+  const lane = ledger.lane(line.lane);
+  line.ready -= 1;
+  line.waiting -= 1;
+  line.inflight += 1;
+  line.last_served = token;
+  lane.waiting -= 1;
+  lane.inflight += 1;
+}
+
+/** What of a task is not the same for every one that starts. */
+interface QueuedTask {
+  readonly id: string;
+  readonly priority: number;
+  readonly position: number;
+  readonly created_at: number;
+  readonly run_at: number | null;
+  readonly deadline: number | null;
+  readonly retry_count: number;
+  readonly executions: number;
+  readonly started_at: number | null;
+  readonly spec: string;
+  readonly batch: string | null;
+  readonly callback_url: string | null;
+  readonly has_dependants: 0 | 1;
+  readonly preemptions_left: number;
+  readonly session: number | null;
+  readonly origin: TaskOrigin;
+  readonly schedule: number | null;
+  readonly concurrency_key: string | null;
+}
+
+const QUEUED_TASK = `
+  select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
+         batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key
+    from task where seq = ? and resting_state = 'queued'`;
+
+function startAttempt(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  pick: Pick,
+  node: string,
+  now: number,
+): ClaimedTask {
+  const { line, taskSeq, token } = pick;
+  const row = db.prepare<QueuedTask>(QUEUED_TASK).get(taskSeq);
+  if (row === undefined) throw new Error(`task ${taskSeq} is ready but not queued`);
+  const { priority, executions, batch, session, origin } = row;
+  if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
+  const { tenant, agent, lane } = line;
+  const attempt = executions + 1;
+  writeLease(db, row, {
+    task_seq: taskSeq,
+    token,
+    node,
+    line: line.id,
+    attempt,
+    started_at: now,
+    calls_back: row.callback_url === null ? 0 : 1,
+    has_dependants: row.has_dependants,
+    batch,
+    session,
+    origin,
+    concurrency_key: row.concurrency_key,
+  });
+  ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
+  const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
+  attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
+  return {
+    token,
+    bytes: jsonWeight(row.spec),
+    task: {
+      seq: taskSeq,
+      id: row.id,
+      tenant,
+      agent,
+      lane,
+      priority,
+      state: "running",
+      position: row.position,
+      createdAt: row.created_at,
+      runAt: row.run_at,
+      deadline: row.deadline,
+      retryCount: row.retry_count,
+      batch,
+      session: session === null ? null : ledger.sessions.get(session).key,
+      schedule: row.schedule,
+      concurrencyKey: row.concurrency_key,
+      callbackUrl: row.callback_url,
+      startedAt: row.started_at ?? now,
+      completedAt: null,
+      spec: JSON.parse(row.spec),
+      result: undefined,
+      error: null,
+      usage: executions === 0 ? null : readUsage(db, taskSeq),
+      attempts,
+    },
+  };
+}
+
+const INSERT_LEASE = `
+  insert into lease (${LEASE_COLUMNS}, state, priority, preemptible)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`;
+
+function writeLease(db: SqliteDatabase, { priority, preemptions_left }: QueuedTask, lease: Lease): void {
+  db.prepare(INSERT_LEASE).run(
+    lease.task_seq,
+    lease.token,
+    lease.node,
+    lease.line,
+    lease.attempt,
+    lease.started_at,
+    lease.calls_back,
+    lease.has_dependants,
+    lease.batch,
+    lease.session,
+    lease.origin,
+    lease.concurrency_key,
+    priority,
+    preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
+  );
+  db.leases.keep(lease);
+}
+
+function compareFairness(a: Line, b: Line): number {
+  return a.inflight - b.inflight || a.last_served - b.last_served || a.id - b.id;
+}
+
+function first<T>(items: readonly T[], order: (a: T, b: T) => number): T | undefined {
+  return items.reduce<T | undefined>(
+    (best, item) => (best === undefined || order(item, best) < 0 ? item : best),
+    undefined,
+  );
+}
+
+function compare(a: number | null, b: number | null): number {
+  return (a ?? Number.POSITIVE_INFINITY) - (b ?? Number.POSITIVE_INFINITY);
+}

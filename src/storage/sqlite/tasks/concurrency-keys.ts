@@ -1,0 +1,247 @@
+import { KEYS_LOOKED_AT } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { MovedKey, WantedTask } from "../counters/concurrency-key-ledger.ts";
+import type { LaneRow, Ledger, Line } from "../counters/ledger.ts";
+import { NodeShares, type SlotsLeft } from "../tenants/tenant-shares.ts";
+import { fillBatches } from "./batches.ts";
+import { leaveBatch } from "./leave-batch.ts";
+
+/** Gives away the places of batches and the keys that this transaction has freed. */
+export function settlePlaces(db: SqliteDatabase, ledger: Ledger): void {
+  settleKeys(db, ledger);
+  fillBatches(db, ledger);
+  // Whoever does not get its key gives its place in its batch to another, which may want a key as well.
+  while (!ledger.keys.isSettled) {
+    settleKeys(db, ledger);
+    fillBatches(db, ledger);
+  }
+}
+
+function settleKeys(db: SqliteDatabase, ledger: Ledger): void {
+  if (ledger.keys.isSettled) return;
+  for (const moved of ledger.keys.take()) settleKey(db, ledger, moved);
+}
+
+function settleKey(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
+  moved.asking.sort(byRank);
+  const holder = moved.freed ? undefined : findHolder(db, moved);
+  const [first] = moved.asking;
+  if (holder === undefined) {
+    giveAway(db, ledger, moved);
+  } else if (holder.claimed === 0 && first !== undefined && first.rank < holder.rank) {
+    moved.asking.shift();
+    stepAside(db, ledger, holder);
+    hold(db, ledger, moved, first);
+    parkAll(db, ledger, moved, first);
+    if (holder.line !== first.line) contest(db, moved);
+  } else {
+    parkAll(db, ledger, moved, holder);
+  }
+}
+
+interface Holder extends WantedTask {
+  readonly claimed: 0 | 1;
+}
+
+function findHolder(db: SqliteDatabase, { tenant, key }: KeyName): Holder | undefined {
+  return db
+    .prepare<Holder>(
+      `select t.seq, t.line, t.rank, t.batch, t.concurrency_key, l.task_seq is not null as claimed
+         from key_hold h join task t on t.seq = h.task_seq left join lease l on l.task_seq = h.task_seq
+        where h.tenant = ? and h.key = ?`,
+    )
+    .get(tenant, key);
+}
+
+interface KeyName {
+  readonly tenant: string;
+  readonly key: string;
+}
+
+/** The first that wants it gets it. Whoever gave its place in its batch up while it waited needs it back for that. */
+function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
+  const { tenant, key, freed, asking } = moved;
+  const next = freed ? firstWaiting(db, ledger, moved) : undefined;
+  const [first] = asking;
+  if (next !== undefined && (first === undefined || byRank(next, first) < 0)) {
+    returnTo(db, ledger, next);
+    hold(db, ledger, moved, next);
+    db.signal({ kind: "work" });
+    parkAll(db, ledger, moved, next);
+  } else if (first !== undefined) {
+    asking.shift();
+    hold(db, ledger, moved, first);
+    parkAll(db, ledger, moved, first);
+    // Those that waited before are all of the line of the one that had it, unless the key was contested already.
+    const [waits] = waitingFor(db, moved, 1);
+    if (waits !== undefined && waits.line !== first.line) contest(db, moved);
+  } else if (freed) {
+    db.prepare("delete from key_hold where tenant = ? and key = ?").run(tenant, key);
+  }
+}
+
+/** The first of those that wait for a key; those before it whose batch is full, and who do not ask, wait for that then. */
+function firstWaiting(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  { tenant, key, asking }: MovedKey,
+): WantedTask | undefined {
+  const [asks] = asking;
+  for (;;) {
+    const [next] = waitingFor(db, { tenant, key }, 1);
+    if (next === undefined || (asks !== undefined && byRank(asks, next) < 0)) return undefined;
+    if (ledger.batches.hasPlace(next)) return next;
+    db.prepare("update task set parked = 'batch' where seq = ?").run(next.seq);
+  }
+}
+
+function waitingFor(db: SqliteDatabase, { tenant, key }: KeyName, limit: number): WantedTask[] {
+  return db
+    .prepare<WantedTask>(
+      `select seq, line, rank, batch, concurrency_key from task
+        where tenant = ? and concurrency_key = ? and parked = 'key' order by rank, seq limit +?`,
+    )
+    .all(tenant, key, limit);
+}
+
+/** A task that waited for its key is ready again. */
+function returnTo(db: SqliteDatabase, ledger: Ledger, task: WantedTask): void {
+  db.prepare("update task set parked = null where seq = ?").run(task.seq);
+  const batch = ledger.batches.of(task);
+  if (batch !== undefined && batch.parallelism !== null) batch.active += 1;
+}
+
+/** A task gets its key and is ready. */
+function hold(db: SqliteDatabase, ledger: Ledger, { tenant, key }: KeyName, task: WantedTask): void {
+  db.prepare(
+    `insert into key_hold (tenant, key, task_seq) values (@tenant, @key, @seq)
+     on conflict (tenant, key) do update
+       set task_seq = excluded.task_seq,
+           contested = contested = 1 and exists (
+             select 1 from task where tenant = @tenant and concurrency_key = @key and parked = 'key')`,
+  ).run({ tenant, key, seq: task.seq });
+  ledger.addReady(ledger.line(task.line), { rank: task.rank, task_seq: task.seq });
+}
+
+/** The others that asked wait. */
+function parkAll(db: SqliteDatabase, ledger: Ledger, moved: MovedKey, holder: WantedTask): void {
+  for (const task of moved.asking) park(db, ledger, task);
+  if (moved.asking.some(({ line }) => line !== holder.line)) contest(db, moved);
+}
+
+/** A task waits for its key and gives its place in its batch up. */
+function park(db: SqliteDatabase, ledger: Ledger, task: WantedTask): void {
+  db.prepare("update task set parked = 'key' where seq = ?").run(task.seq);
+  leaveBatch(ledger, task.batch, { ended: false });
+}
+
+/** A task that was ready waits for its key again. */
+function stepAside(db: SqliteDatabase, ledger: Ledger, holder: WantedTask): void {
+  ledger.removeReady(ledger.line(holder.line), { rank: holder.rank, task_seq: holder.seq });
+  park(db, ledger, holder);
+}
+
+function contest(db: SqliteDatabase, { tenant, key }: KeyName): void {
+  db.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(tenant, key);
+  db.mayContest = true;
+}
+
+/** Whether tasks of several lines want the same key. */
+export function isAnyKeyContested(db: SqliteDatabase): boolean {
+  return contestedKeys(db, 1).length > 0;
+}
+
+function contestedKeys(db: SqliteDatabase, limit: number): KeyName[] {
+  if (!db.mayContest) return [];
+  const keys = db
+    .prepare<KeyName>(
+      `select tenant, key from key_hold indexed by key_contested
+        where contested = 1 and looked_at >= 0 order by looked_at, tenant, key limit +?`,
+    )
+    .all(limit);
+  db.mayContest = keys.length > 0;
+  return keys;
+}
+
+/** The lane that is claimed from, and what tenants may still take of the slots there. */
+interface ClaimedLane {
+  readonly lane: LaneRow;
+  readonly left: SlotsLeft | null;
+}
+
+/**
+ * Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
+ * whether it gave any.
+ */
+export function passKeysOn(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  claimed: ClaimedLane,
+  keysMax: number,
+  now: number,
+): boolean {
+  const { lane } = claimed;
+  if (lane.total !== null && lane.inflight >= lane.total) return false;
+  const keys = contestedKeys(db, keysMax);
+  if (keys.length === 0) return false;
+  if (keys.length === keysMax) {
+    const look = db.prepare("update key_hold set looked_at = ? where tenant = ? and key = ?");
+    for (const { tenant, key } of keys) look.run(now, tenant, key);
+  }
+  ledger.countTenants();
+  const shares = new Map<string, NodeShares>();
+  const isFull = (line: Line): boolean => {
+    if (line.lane === lane.name) return false;
+    const known = shares.get(line.lane) ?? new NodeShares(db, ledger.lane(line.lane));
+    shares.set(line.lane, known);
+    return isLaneFull(ledger, line, known);
+  };
+  const passed = keys.map((key) => passOn(db, ledger, key, claimed, isFull));
+  if (!passed.includes(true)) return false;
+  settlePlaces(db, ledger);
+  return true;
+}
+
+function passOn(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  name: KeyName,
+  { lane, left }: ClaimedLane,
+  isFull: (line: Line) => boolean,
+): boolean {
+  const holder = findHolder(db, name);
+  if (holder === undefined) throw new Error(`nobody has the key ${name.key}`);
+  const held = ledger.line(holder.line);
+  if (holder.claimed === 1 || ledger.tenants.isAtBound(held)) return false;
+  if (ledger.room(held) > 0 && !isFull(held)) return false;
+  const waiting = waitingFor(db, name, KEYS_LOOKED_AT.waiting);
+  if (waiting.length === 0)
+    db.prepare("update key_hold set contested = 0 where tenant = ? and key = ?").run(name.tenant, name.key);
+  const next = waiting.find((task) => {
+    const line = ledger.line(task.line);
+    if (line.lane !== lane.name || !ledger.couldStart(line)) return false;
+    if (Math.min(ledger.tenants.shareRoom(ledger.tenants.of(line)), left?.of(line.tenant) ?? 1) <= 0)
+      return false;
+    return task.batch === holder.batch || ledger.batches.hasPlace(task);
+  });
+  if (next === undefined) return false;
+  stepAside(db, ledger, holder);
+  returnTo(db, ledger, next);
+  hold(db, ledger, name, next);
+  return true;
+}
+
+/**
+ * Whether the lane of a line is at a limit for its tenant: its total, or the slots of every node that has said how many it
+ * has, or what the tenant may hold of them.
+ */
+function isLaneFull(ledger: Ledger, line: Line, shares: NodeShares): boolean {
+  const lane = ledger.lane(line.lane);
+  if (lane.total !== null && lane.inflight >= lane.total) return true;
+  if (ledger.tenants.shareRoom(ledger.tenants.of(line)) <= 0) return true;
+  return shares.nodes.length > 0 && shares.freeFor(line.tenant) === 0;
+}
+
+function byRank(a: WantedTask, b: WantedTask): number {
+  return a.rank - b.rank || a.seq - b.seq;
+}

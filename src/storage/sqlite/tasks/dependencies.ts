@@ -1,0 +1,74 @@
+import type { TaskState, TerminalState } from "../../../model/task-state.ts";
+import type { DependencyResultsParams, NewTask, StoredDependency } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { Ledger } from "../counters/ledger.ts";
+import { addRelease } from "./add-release.ts";
+
+export async function dependencyResults(
+  db: SqliteDatabase,
+  { seq, ids, bytesMax }: DependencyResultsParams,
+): Promise<StoredDependency[]> {
+  return db.read(() => {
+    // SQLite knows the length of a text without reading the pages that the text continues on.
+    const sizes = db
+      .prepare<{ seq: number; id: string; bytes: number }>(
+        `select p.seq, p.id, octet_length(p.result) as bytes from dependency d join task p on p.seq = d.parent_seq
+          where d.child_seq = ? and p.resting_state = 'done'`,
+      )
+      .all(seq);
+    const byId = new Map(sizes.map((size) => [size.id, size]));
+    const read = db.prepare<{ result: string }>("select result from task where seq = ?");
+    let left = bytesMax;
+    return ids.flatMap((id) => {
+      const size = byId.get(id);
+      if (size === undefined) return [];
+      left = size.bytes <= left ? left - size.bytes : -1;
+      const result = left < 0 ? null : (read.get(size.seq)?.result ?? null);
+      return { taskId: id, resultBytes: size.bytes, result };
+    });
+  });
+}
+
+/** What a new task depends on. */
+export interface Parents {
+  /** Those that are there. */
+  readonly known: readonly Parent[];
+  /** How many are not done, or not known. */
+  readonly unmet: number;
+}
+
+interface Parent {
+  readonly seq: number;
+  readonly resting_state: TaskState;
+}
+
+export const NO_PARENTS: Parents = { known: [], unmet: 0 };
+
+export function findParents(db: SqliteDatabase, { tenant, dependsOn }: NewTask): Parents {
+  const find = db.prepare<Parent>("select seq, resting_state from task where tenant = ? and id = ?");
+  const known = dependsOn.flatMap((id) => find.get(tenant, id) ?? []);
+  const done = known.filter(({ resting_state }) => resting_state === "done").length;
+  return { known, unmet: dependsOn.length - done };
+}
+
+/** Writes down whom a new task waits for; what has already ended otherwise than done is told at once. */
+export function addDependencies(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  childSeq: number,
+  { known }: Parents,
+): void {
+  const add = db.prepare("insert into dependency (parent_seq, child_seq) values (?, ?)");
+  const markTask = db.prepare("update task set has_dependants = 1 where seq = ? and has_dependants = 0");
+  const markLease = db.prepare("update lease set has_dependants = 1 where task_seq = ?");
+  for (const { seq: parentSeq, resting_state: state } of known) {
+    add.run(parentSeq, childSeq);
+    if (markTask.run(parentSeq).changes > 0) {
+      markLease.run(parentSeq);
+      db.leases.forget(parentSeq);
+    }
+    if (state === "failed" || state === "cancelled" || state === "rejected") {
+      addRelease(db, ledger, { parentSeq, state: state satisfies TerminalState, afterSeq: childSeq - 1 });
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { FRONT_RANK } from "../../../model/priority.ts";
+import type { AttemptOutcome } from "../../../model/task.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { Ledger, Line } from "../counters/ledger.ts";
+import { addDelivery } from "../log/add-delivery.ts";
+import { endRun } from "../schedules/end-run.ts";
+import { addRelease } from "./add-release.ts";
+import type { Lease } from "./lease.ts";
+import { leaveBatch } from "./leave-batch.ts";
+import { RANK } from "./rank.ts";
+
+/** Ends the task together with the attempt. */
+export function endTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lease: Lease,
+  end: {
+    state: "done" | "failed" | "cancelled";
+    outcome: AttemptOutcome;
+    result: string | null;
+    error: string | null;
+    /** Of a run that is done. */
+    summary?: string | undefined;
+    now: number;
+  },
+): void {
+  const line = freeSlot(db, ledger, lease);
+  leaveBatch(ledger, lease.batch, { ended: true });
+  if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
+  db.prepare(
+    `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
+                     last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?
+      where seq = ?`,
+  ).run(
+    end.state,
+    end.now,
+    lease.attempt,
+    lease.started_at,
+    lease.started_at,
+    end.outcome,
+    lease.node,
+    end.result,
+    end.error,
+    lease.task_seq,
+  );
+  ledger.count(line.tenant, "queued", -1);
+  ledger.count(line.tenant, end.state, 1);
+  const event = ledger.events.add({
+    type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
+    at: end.now,
+    tenant: line.tenant,
+    taskSeq: lease.task_seq,
+    data: end.error === null ? null : { error: end.error },
+  });
+  if (lease.calls_back === 1) addDelivery(db, event, lease.task_seq);
+  if (lease.has_dependants === 1) addRelease(db, ledger, { parentSeq: lease.task_seq, state: end.state });
+  if (lease.origin === "run") endRun(db, lease.task_seq, end);
+}
+
+/** Ends the attempt alone: the task waits for another. */
+export function returnTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lease: Lease,
+  back: {
+    to: "queued" | "delayed";
+    outcome: AttemptOutcome;
+    counted: boolean;
+    error: string;
+    runAt: number;
+    now: number;
+  },
+): void {
+  const line = freeSlot(db, ledger, lease);
+  closeAttempt(db, lease, back);
+  const isDelayed = back.to === "delayed";
+  const task = db
+    .prepare<{ rank: number }>(
+      `update task set resting_state = @to, run_at = iif(@isDelayed, @runAt, run_at),
+                       rank = iif(@isDelayed and rank = ${FRONT_RANK}, ${RANK}, rank), retry_count = retry_count + @counted,
+                       executions = @attempt, started_at = coalesce(started_at, @startedAt)
+        where seq = @seq returning rank`,
+    )
+    .get({
+      to: back.to,
+      isDelayed: isDelayed ? 1 : 0,
+      runAt: back.runAt,
+      agingMs: ledger.lane(line.lane).aging_ms,
+      counted: back.counted ? 1 : 0,
+      attempt: lease.attempt,
+      startedAt: lease.started_at,
+      seq: lease.task_seq,
+    });
+  if (task === undefined) throw new Error(`task ${lease.task_seq} of a lease is gone`);
+  ledger.countWaiting(line, lease, 1);
+  if (!isDelayed) {
+    // It keeps its place in its session and in its batch.
+    ledger.askForKey({ ...lease, seq: lease.task_seq, rank: task.rank });
+  } else {
+    leaveBatch(ledger, lease.batch, { ended: false });
+    ledger.count(line.tenant, "queued", -1);
+    ledger.count(line.tenant, "delayed", 1);
+  }
+  ledger.events.add({
+    type: "task.retrying",
+    at: back.now,
+    tenant: line.tenant,
+    taskSeq: lease.task_seq,
+    data: { attempt: lease.attempt, error: back.error, retryAt: back.runAt, state: back.to },
+  });
+}
+
+/** Writes down an attempt that ended without ending its task. */
+export function closeAttempt(
+  db: SqliteDatabase,
+  lease: Lease,
+  { outcome, error, now }: { outcome: AttemptOutcome; error: string; now: number },
+): void {
+  db.prepare(
+    "insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node) values (?, ?, ?, ?, ?, ?, ?)",
+  ).run(lease.task_seq, lease.attempt, lease.started_at, now, outcome, error, lease.node);
+}
+
+/** The slot of an attempt is free again, and so is its key; answers the line it was taken from. */
+export function freeSlot(db: SqliteDatabase, ledger: Ledger, lease: Lease): Line {
+  db.leases.forget(lease.task_seq);
+  const line = ledger.line(lease.line);
+  if (lease.concurrency_key !== null) ledger.keys.free(line.tenant, lease.concurrency_key);
+  line.inflight -= 1;
+  ledger.lane(line.lane).inflight -= 1;
+  // A bound of its own spans lanes: what it frees in one may be what a task in another waits for.
+  if (line.agent_max !== null)
+    for (const { lane } of ledger.linesOfAgent(line.tenant, line.agent)) ledger.shaken.add(lane);
+  return line;
+}

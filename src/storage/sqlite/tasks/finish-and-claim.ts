@@ -1,0 +1,109 @@
+import {
+  type Claim,
+  type ClaimedTask,
+  type FinishAndClaimParams,
+  type FinishedAndClaimed,
+  KEYS_LOOKED_AT,
+} from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { Ledger, type Line } from "../counters/ledger.ts";
+import { IS_ALONE, isExecutable } from "../counters/standing.ts";
+import { slotsLeft } from "../tenants/tenant-shares.ts";
+import { ALONE_LOOKED_AT, claimAloneTask, claimTasks } from "./claim-tasks.ts";
+import { isAnyKeyContested, passKeysOn } from "./concurrency-keys.ts";
+import { expireOverdue } from "./expire-tasks.ts";
+import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+/** So many overdue tasks one claim fails itself; what is left after that is the timekeeper's. */
+const EXPIRED_PER_CLAIM_MAX = 1000;
+
+/** One transaction for what a busy node does all the time: end attempts, start others in their place. */
+export async function finishAndClaim(
+  db: SqliteDatabase,
+  params: FinishAndClaimParams,
+): Promise<FinishedAndClaimed> {
+  return db.write((now) => {
+    if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
+    const ledger = new Ledger(db);
+    writeProgress(db, ledger, params, now);
+    const finished = finishHeldTasks(db, ledger, params, now);
+    const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : [];
+    settleMoves(db, ledger, now);
+    const claimed: ClaimedTask[] = [];
+    for (const claim of params.claims) {
+      const limit = Math.min(claim.limit, (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length);
+      const asked = { node: params.node, claim: { ...claim, limit }, hasEnded: finished.length > 0 };
+      claimed.push(...claimFromLane(db, ledger, asked, now));
+    }
+    preemptTasks(db, ledger, now);
+    // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+    if (claimed.length > 0 && isAnyKeyContested(db)) db.signal({ kind: "work" });
+    ledger.save();
+    if (finished.length + claimed.length + expired.length + params.progress.length > 0)
+      db.signal({ kind: "events" });
+    if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
+    return { finished, claimed, expired };
+  });
+}
+
+/** For a node that runs nothing else. */
+export async function claimAlone(
+  db: SqliteDatabase,
+  params: { node: string; lanes: readonly string[] },
+): Promise<FinishedAndClaimed> {
+  return db.write((now) => {
+    if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
+    const ledger = new Ledger(db);
+    const expired = expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now);
+    settleMoves(db, ledger, now);
+    const claimed = claimAloneTask(db, ledger, params, now);
+    preemptTasks(db, ledger, now);
+    ledger.save();
+    if (claimed.length + expired.length > 0) db.signal({ kind: "events" });
+    return { finished: [], claimed, expired };
+  });
+}
+
+export async function isAloneWaiting(
+  db: SqliteDatabase,
+  { node, lanes }: { node: string; lanes: readonly string[] },
+): Promise<boolean> {
+  return db.read(() => {
+    if (!isAlive(db, node)) return false;
+    const lines = db
+      .prepare<Pick<Line, "tenant" | "agent" | "kind">>(
+        `select tenant, agent, kind from line
+          where ${IS_ALONE} and ready > 0 and lane in (select value from json_each(?))
+            and not exists (select 1 from tenant_line t where t.tenant = line.tenant and t.lane = line.lane and t.disabled = 1)
+          order by last_served, id limit ${ALONE_LOOKED_AT}`,
+      )
+      .all(JSON.stringify(lanes));
+    return lines.some((line) => isExecutable(db, line));
+  });
+}
+
+/** Where everything is busy no slot is ever left: keys are passed on as often as something ends, too. */
+function claimFromLane(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  { node, claim, hasEnded }: { node: string; claim: Claim; hasEnded: boolean },
+  now: number,
+): ClaimedTask[] {
+  const lane = ledger.lane(claim.lane);
+  const left = slotsLeft(lane, claim.perTenant);
+  if (hasEnded && claim.limit > 0) passKeysOn(db, ledger, { lane, left }, KEYS_LOOKED_AT.afterEnd, now);
+  const params = { node, lane: claim.lane, limit: claim.limit, left };
+  const claimed = claimTasks(db, ledger, params, now);
+  while (claimed.length < claim.limit && passKeysOn(db, ledger, { lane, left }, KEYS_LOOKED_AT.keys, now)) {
+    const more = claimTasks(db, ledger, { ...params, limit: claim.limit - claimed.length }, now);
+    if (more.length === 0) break;
+    claimed.push(...more);
+  }
+  return claimed;
+}
+
+function isAlive(db: SqliteDatabase, node: string): boolean {
+  return db.prepare("select 1 from node where id = ? and dead = 0").get(node) !== undefined;
+}

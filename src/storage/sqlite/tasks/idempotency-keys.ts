@@ -1,0 +1,64 @@
+import type { TaskState } from "../../../model/task-state.ts";
+import { IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+/** The answer to a task whose key was used before, within a day; null: it is the first. */
+export function findByKey(db: SqliteDatabase, task: NewTask, now: number): InsertedTask | null {
+  if (task.idempotency === null) return null;
+  const { key, hash } = task.idempotency;
+  const first = db
+    .prepare<{
+      hash: string;
+      seq: number;
+      id: string;
+      state: TaskState;
+      position: number;
+      created_at: number;
+      run_at: number | null;
+      deadline: number | null;
+    }>(
+      `select k.hash, t.seq, t.id, coalesce(l.state, t.resting_state) as state, t.position, t.created_at, t.run_at,
+              t.deadline
+         from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
+        where k.tenant = ? and k.key = ? and k.created_at > ?`,
+    )
+    .get(task.tenant, key, now - IDEMPOTENCY_MS);
+  if (first === undefined) return null;
+  return {
+    seq: first.seq,
+    id: first.id,
+    state: first.state,
+    position: first.position,
+    createdAt: first.created_at,
+    runAt: first.run_at,
+    deadline: first.deadline,
+    rejection: null,
+    repeats: first.hash === hash ? "same" : "other",
+  };
+}
+
+/** The idempotency keys among these that have a task. */
+export async function keptKeys(
+  db: SqliteDatabase,
+  { tenant, keys }: { tenant: string; keys: readonly string[] },
+): Promise<string[]> {
+  return db.read(() => {
+    const since = db.clock.now() - IDEMPOTENCY_MS;
+    const find = db.prepare(
+      `select 1 from idempotency_key k join task t on t.seq = k.task_seq
+        where k.tenant = ? and k.key = ? and k.created_at > ?`,
+    );
+    return keys.filter((key) => find.get(tenant, key, since) !== undefined);
+  });
+}
+
+/** Remembers the key of a task that was accepted. */
+export function keepKey(db: SqliteDatabase, task: NewTask, taskSeq: number, now: number): void {
+  if (task.idempotency === null) return;
+  const { key, hash } = task.idempotency;
+  db.prepare(
+    `insert into idempotency_key (tenant, key, hash, task_seq, created_at) values (?, ?, ?, ?, ?)
+     on conflict (tenant, key) do update
+       set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at`,
+  ).run(task.tenant, key, hash, taskSeq, now);
+}

@@ -1,0 +1,11 @@
+import type { WantedTask } from "../counters/concurrency-key-ledger.ts";
+import type { Ledger } from "../counters/ledger.ts";
+
+/** Takes a task out of the ready set that is in it, or about to be: then it no longer asks for its key. */
+export function leaveReady(ledger: Ledger, task: WantedTask): void {
+  const line = ledger.line(task.line);
+  const { concurrency_key: key } = task;
+  if (key !== null && ledger.keys.withdraw(line.tenant, key, task.seq)) return;
+  ledger.removeReady(line, { rank: task.rank, task_seq: task.seq });
+  if (key !== null) ledger.keys.free(line.tenant, key);
+}

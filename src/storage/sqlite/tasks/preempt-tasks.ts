@@ -1,0 +1,208 @@
+import { FRONT_RANK, isCritical } from "../../../model/priority.ts";
+import { preemptionError } from "../../preemption-error.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { ServingNode } from "../connection/nodes-of-lane.ts";
+import type { LaneRow, Ledger, Line, ReadyEntry } from "../counters/ledger.ts";
+import type { TenantLine } from "../counters/tenant-ledger.ts";
+import { shareOut } from "../tenants/share-out.ts";
+import { NodeShares } from "../tenants/tenant-shares.ts";
+import { candidateLines } from "./claim-tasks.ts";
+import { closeAttempt, freeSlot } from "./end-attempt.ts";
+import { LEASE_COLUMNS, type Lease } from "./lease.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+/**
+ * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready in this
+ * transaction, and where one that waits may have lost the slot it waited for. The last step before the ledger is saved:
+ * what was claimed meanwhile needs no slot.
+ */
+export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): void {
+  if (ledger.arrivals.length === 0 && ledger.shaken.size === 0) return;
+  const isReady = db.prepare("select 1 from ready where line = ? and rank = ? and task_seq = ?");
+  const arrivals = ledger.arrivals.filter(
+    ({ line, entry }) => isReady.get(line.id, entry.rank, entry.task_seq) !== undefined,
+  );
+  const lanes = new Set([...ledger.shaken, ...arrivals.map(({ line }) => line.lane)]);
+  const tokens = [...lanes].sort().flatMap((lane) =>
+    preemptIn(
+      db,
+      ledger,
+      ledger.lane(lane),
+      arrivals.filter(({ line }) => line.lane === lane),
+      now,
+    ),
+  );
+  // What was put back has not arrived, and whose slot was taken has shaken nobody.
+  ledger.arrivals.length = 0;
+  ledger.shaken.clear();
+  if (tokens.length === 0) return;
+  // Of a session that may run fewer by now it steps back at once, and its key may go to another.
+  settleMoves(db, ledger, now);
+  db.signal({ kind: "events" });
+  db.signal({ kind: "fenced", tokens, reason: "preempted" });
+  db.signal({ kind: "work" });
+  db.signal({ kind: "due" });
+}
+
+/** A critical task that is ready. */
+type Critical = Ledger["arrivals"][number];
+
+function preemptIn(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  arrivals: readonly Critical[],
+  now: number,
+): number[] {
+  const yielding = yieldingTasks(db, lane);
+  if (yielding.length === 0) return [];
+  const shares = new NodeShares(db, lane);
+  // One that has taken its slots back, or more than it has left, would not fill one that becomes free.
+  const nodes = shares.nodes.filter(({ free }) => free >= 0);
+  const heldByAgent = new Set(
+    arrivals.filter(
+      (arrival) =>
+        ledger.tenants.of(arrival.line).disabled === 0 &&
+        arrival.line.standing === 0 &&
+        isHeldByAgent(db, ledger, arrival),
+    ),
+  );
+  // Everybody's need is settled before the first one gives way.
+  const needs = [...heldByAgent, ...findUnseated(db, ledger, lane, freeSlots(lane, nodes), shares, yielding)];
+  const tokens: number[] = [];
+  for (const need of needs.sort((a, b) => byRank(a.entry, b.entry))) {
+    const { tenant: owner } = need.line;
+    // Where the tenant holds more than its share, it could not use the slot that becomes free.
+    if (ledger.tenants.shareRoom(ledger.tenants.of(need.line)) < 0) continue;
+    const usable = nodes.filter((node) => shares.roomOn(node, owner) >= 0);
+    const victim = findVictim(db, need.line, usable, heldByAgent.has(need));
+    if (victim === undefined) continue;
+    giveWay(db, ledger, victim, need.entry, now);
+    tokens.push(victim.token);
+    // The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness.
+    const tenant = ledger.tenants.of(need.line);
+    tenant.owed += 1;
+    if (lane.strategy === "fair-fifo") tenant.ahead_streak -= 1;
+  }
+  return tokens;
+}
+
+/** How many tasks of each tenant run in a lane that could give way. */
+function yieldingTasks(db: SqliteDatabase, lane: LaneRow): { tenant: string; tasks: number }[] {
+  return db
+    .prepare<{ tenant: string; tasks: number }>(
+      `select n.tenant, count(*) as tasks from lease l indexed by lease_preemptible join line n on n.id = l.line
+        where l.preemptible = 1 and n.lane = ? group by n.tenant`,
+    )
+    .all(lane.name);
+}
+
+/** Slots of a lane over all nodes that nobody has taken. */
+function freeSlots(lane: LaneRow, nodes: readonly ServingNode[]): number {
+  const free = nodes.reduce((sum, node) => sum + node.free, 0);
+  return Math.max(Math.min(free, (lane.total ?? Number.POSITIVE_INFINITY) - lane.inflight), 0);
+}
+
+/**
+ * The critical tasks that their agents have room for and that are beyond their tenant's share of what is free: of each
+ * tenant as many as tasks of it could give way.
+ */
+function findUnseated(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  free: number,
+  shares: NodeShares,
+  yielding: readonly { tenant: string; tasks: number }[],
+): Critical[] {
+  const left = shares.slotsLeft;
+  // Where there are more slots than tasks, everybody gets what its own bounds leave.
+  const turns = free < lane.waiting ? shareOut(db, ledger, lane, free, left) : null;
+  ledger.countTenants();
+  return yielding.flatMap(({ tenant, tasks }) => {
+    const own = ledger.tenants.of({ lane: lane.name, tenant });
+    if (own.disabled === 1) return [];
+    const room = Math.min(ledger.tenants.room(own), left?.of(tenant) ?? Number.POSITIVE_INFINITY);
+    const share = turns?.filter((turn) => turn === own).length ?? room;
+    return usableCriticals(db, ledger, own, share + tasks).slice(share);
+  });
+}
+
+/** The first critical tasks of a tenant in a lane that only want for a slot. */
+function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine, count: number): Critical[] {
+  const first = db.prepare<ReadyEntry>(
+    "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit +?",
+  );
+  return candidateLines(db, ledger, tenant, count, "ahead = 1", "head_rank, head_seq")
+    .filter((line) => line.standing === 0 && isCritical(line.head_rank ?? 1))
+    .flatMap((line) =>
+      first.all(line.id, Math.min(ledger.roomOfAgent(line), count)).map((entry) => ({ line, entry })),
+    )
+    .sort((a, b) => byRank(a.entry, b.entry))
+    .slice(0, count);
+}
+
+/** Whether those before it fill what its agent may still run. */
+function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Critical): boolean {
+  const room = ledger.roomOfAgent(line);
+  if (room === Number.POSITIVE_INFINITY) return false;
+  const before = db
+    .prepare<{ tasks: number }>(
+      `select count(*) as tasks
+         from (select 1 from ready where line = ? and (rank, task_seq) < (?, ?) limit +?)`,
+    )
+    .get(line.id, entry.rank, entry.task_seq, room);
+  return (before?.tasks ?? 0) >= room;
+}
+
+/** Who gives way: the least urgent, of those the one that started last. */
+function findVictim(
+  db: SqliteDatabase,
+  line: Line,
+  nodes: readonly ServingNode[],
+  ofSameAgent: boolean,
+): Lease | undefined {
+  const columns = LEASE_COLUMNS.split(", ").map((column) => `l.${column}`);
+  return db
+    .prepare<Lease>(
+      `select ${columns} from lease l indexed by lease_preemptible join line n on n.id = l.line
+        where l.preemptible = 1 and n.lane = @lane and n.tenant = @tenant and (@anyAgent = 1 or n.agent = @agent)
+          and l.node in (select value from json_each(@nodes))
+        order by l.priority desc, l.token desc limit 1`,
+    )
+    .get({
+      lane: line.lane,
+      tenant: line.tenant,
+      agent: line.agent,
+      anyAgent: ofSameAgent ? 0 : 1,
+      nodes: JSON.stringify(nodes.map(({ node }) => node)),
+    });
+}
+
+/** Back to the front of all that are not critical; nothing is counted as a retry. */
+function giveWay(db: SqliteDatabase, ledger: Ledger, lease: Lease, to: ReadyEntry, now: number): void {
+  const { task_seq: taskSeq, attempt } = lease;
+  const by = db.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);
+  const error = preemptionError(by?.id ?? "");
+  db.prepare("delete from lease where task_seq = ?").run(taskSeq);
+  const line = freeSlot(db, ledger, lease);
+  closeAttempt(db, lease, { outcome: "preempted", error, now });
+  db.prepare(
+    `update task set rank = ?, preemptions_left = preemptions_left - 1, executions = ?,
+                     started_at = coalesce(started_at, ?)
+      where seq = ?`,
+  ).run(FRONT_RANK, attempt, lease.started_at, taskSeq);
+  ledger.countWaiting(line, lease, 1);
+  ledger.askForKey({ ...lease, seq: taskSeq, rank: FRONT_RANK });
+  ledger.events.add({
+    type: "task.preempted",
+    at: now,
+    tenant: line.tenant,
+    taskSeq,
+    data: { attempt, error },
+  });
+}
+
+function byRank(a: ReadyEntry, b: ReadyEntry): number {
+  return a.rank - b.rank || a.task_seq - b.task_seq;
+}

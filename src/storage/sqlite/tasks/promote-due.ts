@@ -1,0 +1,56 @@
+import type { SqliteDatabase } from "../connection/database.ts";
+import { Ledger } from "../counters/ledger.ts";
+import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+/** Moves delayed tasks whose moment has come into the queue. */
+export async function promoteDue(
+  db: SqliteDatabase,
+  params: { limit: number },
+): Promise<{ promoted: number }> {
+  const promoted = db.write((now) => {
+    const due = db
+      .prepare<QueuedTask>(
+        `select ${QUEUED_COLUMNS} from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit +?`,
+      )
+      .all(now, params.limit);
+    const ledger = new Ledger(db);
+    const queue = db.prepare(
+      "update task set resting_state = 'queued' where seq = ? and resting_state = 'delayed'",
+    );
+    for (const task of due) {
+      // One that others could be added to may have gone ahead of the one that came after it.
+      if (queue.run(task.seq).changes === 0) continue;
+      enterQueue(db, ledger, task, now);
+      const line = ledger.line(task.line);
+      ledger.count(line.tenant, "delayed", -1);
+      ledger.count(line.tenant, "queued", 1);
+    }
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
+    ledger.save();
+    if (due.length > 0) {
+      db.signal({ kind: "work" });
+      // One that is stale has ended.
+      db.signal({ kind: "events" });
+    }
+    return due.length;
+  });
+  return { promoted };
+}
+
+/** The earliest moment at which something delayed may start or something waiting is overdue. */
+export async function nextDueAt(db: SqliteDatabase): Promise<number | null> {
+  const row = db
+    .prepare<{ run_at: number | null; deadline: number | null }>(
+      `select (select min(run_at) from task where resting_state = 'delayed') as run_at,
+              (select t.deadline from task t
+                where t.deadline is not null and t.completed_at is null
+                  and not exists (select 1 from lease l where l.task_seq = t.seq)
+                order by t.deadline limit 1) as deadline`,
+    )
+    .get();
+  const moments = [row?.run_at ?? null, row?.deadline ?? null].filter((moment) => moment !== null);
+  return moments.length === 0 ? null : Math.min(...moments);
+}

@@ -1,0 +1,7 @@
+import { FRONT_RANK } from "../../../model/priority.ts";
+
+/** `rankOf` of a row of `task`, in SQL; `@agingMs` is its lane's. */
+export const RANK = `
+  case when priority <= 0 then priority
+       when @agingMs = 0 then ${FRONT_RANK} + priority
+       else max(created_at, coalesce(run_at, created_at)) + priority * @agingMs end`;

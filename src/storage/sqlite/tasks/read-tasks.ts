@@ -1,0 +1,69 @@
+import type { TaskRecord } from "../../../model/task-record.ts";
+import type { TaskState } from "../../../model/task-state.ts";
+import type { QueueDepth } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row.ts";
+
+export async function getTask(
+  db: SqliteDatabase,
+  params: { tenant: string; id: string },
+): Promise<TaskRecord | null> {
+  return db.read(() => {
+    const row = db
+      .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${taskTables()} where t.tenant = ? and t.id = ?`)
+      .get(params.tenant, params.id);
+    return row === undefined ? null : toTaskRecord(db, row);
+  });
+}
+
+export async function countTasks(
+  db: SqliteDatabase,
+  params: { tenant: string },
+): Promise<Partial<Record<TaskState, number>>> {
+  const [resting, held] = await db.read(() => [
+    db
+      .prepare<StateCount>("select state, tasks from tally where tenant = ? and tasks > 0")
+      .all(params.tenant),
+    db
+      .prepare<StateCount>(
+        `select l.state, count(*) as tasks from lease l join line n on n.id = l.line where n.tenant = ? group by l.state`,
+      )
+      .all(params.tenant),
+  ]);
+  const counts: Partial<Record<TaskState, number>> = {};
+  for (const { state, tasks } of resting) counts[state] = tasks;
+  for (const { state, tasks } of held) {
+    counts[state] = tasks;
+    counts.queued = (counts.queued ?? 0) - tasks;
+  }
+  if (counts.queued === 0) delete counts.queued;
+  return counts;
+}
+
+interface StateCount {
+  readonly state: TaskState;
+  readonly tasks: number;
+}
+
+export async function queueDepth(db: SqliteDatabase, params: { tenant: string }): Promise<QueueDepth> {
+  const lines = await db.read(() =>
+    db
+      .prepare<{ agent: string; queued: number; ready: number; inflight: number }>(
+        `select n.agent, sum(n.waiting - n.exempt) as queued, sum(n.ready + coalesce(p.tasks, 0)) as ready,
+                sum(n.inflight) as inflight
+           from line n left join parked_of_line p on p.line = n.id
+          where n.tenant = @tenant and (n.waiting > 0 or n.inflight > 0) group by n.agent`,
+      )
+      .all(params),
+  );
+  return {
+    queued: lines.reduce((sum, { queued }) => sum + queued, 0),
+    inflight: lines.reduce((sum, { inflight }) => sum + inflight, 0),
+    agents: Object.fromEntries(
+      lines.filter(({ queued }) => queued > 0).map(({ agent, queued }) => [agent, queued]),
+    ),
+    ready: Object.fromEntries(
+      lines.filter(({ ready }) => ready > 0).map(({ agent, ready }) => [agent, ready]),
+    ),
+  };
+}

@@ -1,0 +1,169 @@
+import type { AttemptOutcome, TaskKind } from "../../../model/task.ts";
+import type { TaskState, TerminalState } from "../../../model/task-state.ts";
+import { isAloneKind } from "../../alone-line.ts";
+import { type ComeBack, comeBackText } from "../../dependency-error.ts";
+import type { BlockingDependency, TaskOrigin } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { Ledger, Line } from "../counters/ledger.ts";
+import { lineKindOf, UNSERVED } from "../counters/standing.ts";
+import { reopenRun } from "../schedules/end-run.ts";
+import { enterQueue } from "./enter-queue.ts";
+import { RANK } from "./rank.ts";
+
+/** A task that a retry may put back to where it waits. */
+export interface EndedTask {
+  readonly seq: number;
+  readonly id: string;
+  readonly line: number;
+  readonly batch: string | null;
+  readonly session: number | null;
+  readonly concurrency_key: string | null;
+  readonly origin: TaskOrigin;
+  readonly resting_state: TaskState;
+  readonly created_at: number;
+  readonly run_at: number | null;
+  readonly deadline: number | null;
+  readonly deadline_after_ms: number | null;
+  readonly executions: number;
+  readonly dependencies: number;
+  readonly has_dependants: 0 | 1;
+  readonly last_started_at: number | null;
+  readonly last_outcome: AttemptOutcome | null;
+  readonly error: string | null;
+  readonly kind: TaskKind;
+}
+
+export const ENDED_COLUMNS = `t.seq, t.id, t.line, t.batch, t.session, t.concurrency_key, t.origin, t.resting_state, t.created_at, t.run_at, t.deadline,
+  t.deadline_after_ms, t.executions, t.dependencies, t.has_dependants, t.last_started_at, t.last_outcome, t.error,
+  t.spec ->> '$.work.kind' as kind`;
+
+/** Whether it could only fail again, because the deadline that was asked for has passed. */
+export function isOverdue(task: EndedTask, now: number): boolean {
+  return task.deadline_after_ms === null && task.deadline !== null && task.deadline <= now;
+}
+
+/** A dependency that will never be done, null if that one is no longer kept; undefined: there is none. */
+export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDependency | null | undefined {
+  if (task.dependencies === 0) return undefined;
+  const parents = db
+    .prepare<{ id: string; resting_state: TaskState }>(
+      `select p.id, p.resting_state from dependency d join task p on p.seq = d.parent_seq
+        where d.child_seq = ? order by d.parent_seq`,
+    )
+    .all(task.seq);
+  for (const { id, resting_state: state } of parents) {
+    if (state === "failed" || state === "cancelled" || state === "rejected") {
+      return { id, state: state satisfies TerminalState };
+    }
+  }
+  return parents.length < task.dependencies ? null : undefined;
+}
+
+/** How many dependencies of a task are not done, or not known. */
+export function countUnmet(db: SqliteDatabase, task: { seq: number; dependencies: number }): number {
+  if (task.dependencies === 0) return 0;
+  const row = db
+    .prepare<{ done: number }>(
+      `select count(*) as done from dependency d join task p on p.seq = d.parent_seq
+        where d.child_seq = ? and p.resting_state = 'done'`,
+    )
+    .get(task.seq);
+  return task.dependencies - (row?.done ?? 0);
+}
+
+/** What became of a task that was put back. */
+export interface RequeuedTask {
+  readonly state: "waiting_dependency" | "delayed" | "queued";
+  readonly position: number;
+  readonly deadline: number | null;
+  readonly unserved?: true;
+}
+
+/** Puts a failed or cancelled task back to where it waits, with its retries and its default deadline anew. */
+export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask, now: number): RequeuedTask {
+  const line = findLineAnew(db, ledger, task);
+  ledger.countWaiting(line, task, 1);
+  const unmet = countUnmet(db, task);
+  const waits = unmet > 0;
+  // What was asked for holds; the wait of an earlier retry does not.
+  const startsAt = !waits && task.executions === 0 ? Math.max(now, task.run_at ?? now) : now;
+  const state = waits ? "waiting_dependency" : startsAt > now ? "delayed" : "queued";
+  ledger.count(line.tenant, task.resting_state, -1);
+  ledger.count(line.tenant, state, 1);
+  const position = state !== "queued" ? 0 : ledger.waitingOfAgent(line.tenant, line.agent);
+  const deadline =
+    task.deadline_after_ms === null ? task.deadline : waits ? null : startsAt + task.deadline_after_ms;
+  if (task.last_started_at !== null) {
+    // The attempt that had ended the task becomes an earlier one.
+    db.prepare(
+      `insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
+       select seq, executions, last_started_at, completed_at, last_outcome, error, last_node from task where seq = ?`,
+    ).run(task.seq);
+  }
+  db.prepare("delete from unserved where task_seq = ?").run(task.seq);
+  const place = acceptInSession(ledger, task.session);
+  const { rank } = db
+    .prepare<{ rank: number }>(
+      `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
+                       line = @line, rank = ${RANK}, place = @place, retry_count = 0, losses = 0, completed_at = null, last_started_at = null, last_outcome = null,
+                       last_node = null, error = null
+        where seq = @seq returning rank`,
+    )
+    .get({
+      state,
+      unmet,
+      position,
+      deadline,
+      agingMs: ledger.lane(line.lane).aging_ms,
+      place,
+      line: line.id,
+      seq: task.seq,
+    }) as { rank: number };
+  const batch = ledger.batches.of(task);
+  if (batch !== undefined) batch.open += 1;
+  if (state === "queued") enterQueue(db, ledger, { ...task, line: line.id, rank, place, in_session: 0 }, now);
+  const error = task.error === null ? {} : { error: task.error };
+  ledger.events.add({
+    type: "task.retrying",
+    at: now,
+    tenant: line.tenant,
+    taskSeq: task.seq,
+    data: { attempt: task.executions, ...error, retryAt: startsAt, state },
+  });
+  if (task.origin === "run") reopenRun(db, task.id, now);
+  db.signal({ kind: "events" });
+  db.signal({ kind: "work" });
+  if (deadline !== null || state === "delayed") db.signal({ kind: "due" });
+  return { state, position, deadline, ...(line.standing === UNSERVED ? { unserved: true } : {}) };
+}
+
+/** What every node could execute, or was served, when the task came may not be any more; and it need not run alone again. */
+function findLineAnew(db: SqliteDatabase, ledger: Ledger, task: EndedTask): Line {
+  const line = ledger.line(task.line);
+  const isOpen = line.kind === "" || isAloneKind(line.kind);
+  const kind = isOpen ? lineKindOf(db, { ...line, kind: task.kind }) : line.kind;
+  if (kind === line.kind) return line;
+  const other = ledger.lineOf(line.lane, line.tenant, line.agent, kind);
+  line.tasks -= 1;
+  other.tasks += 1;
+  db.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(
+    other.id,
+    line.id,
+    task.seq,
+  );
+  return other;
+}
+
+/** Accepted anew: whatever was stopped before does not count. */
+function acceptInSession(ledger: Ledger, id: number | null): number | null {
+  if (id === null) return null;
+  const session = ledger.sessions.get(id);
+  session.last_place += 1;
+  return session.last_place;
+}
+
+/** Leaves a row by which the dependants of a task come back that were cancelled because of it. */
+export function addComeBack(db: SqliteDatabase, ledger: Ledger, parentSeq: number, comeBack: ComeBack): void {
+  db.prepare("insert into release (parent_seq, error) values (?, ?)").run(parentSeq, comeBackText(comeBack));
+  ledger.hasReleases = true;
+}

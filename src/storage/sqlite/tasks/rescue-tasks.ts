@@ -1,0 +1,82 @@
+import type { TaskKind } from "../../../model/task.ts";
+import type { HeldState } from "../../../model/task-state.ts";
+import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../alone-line.ts";
+import type { RescuedTasks, TaskPlace } from "../../storage.ts";
+import { moveHeldTask } from "../connection/abilities.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { Ledger, placeOf } from "../counters/ledger.ts";
+import { endTask, returnTask } from "./end-attempt.ts";
+import type { Lease } from "./lease.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+const WORKER_LOST = "worker lost";
+
+/** Takes back attempts of a node that is dead: to the queue while the task has retries left, else it fails. */
+export async function rescueTasks(
+  db: SqliteDatabase,
+  params: { node: string; limit: number; maxLost?: number },
+): Promise<RescuedTasks> {
+  const rescued = db.write((now) => {
+    const leases = db
+      .prepare<LostAttempt>(
+        `select l.*, t.retry_count < t.max_retries_if_lost as rescuable, t.losses, t.spec ->> '$.work.kind' as kind
+           from lease l join task t on t.seq = l.task_seq
+          where l.node = ? and exists (select 1 from node where id = ? and dead = 1)
+          order by l.task_seq limit +?`,
+      )
+      .all(params.node, params.node, params.limit);
+    const ledger = new Ledger(db);
+    const removeLease = db.prepare("delete from lease where task_seq = ?");
+    const requeued: TaskPlace[] = [];
+    const failed: TaskPlace[] = [];
+    for (const lease of leases) {
+      removeLease.run(lease.task_seq);
+      const losses = countLoss(db, lease, params.maxLost);
+      const isLost = params.maxLost !== undefined && losses >= params.maxLost;
+      const end = { outcome: "lost", error: isLost ? lostError(losses) : WORKER_LOST, now } as const;
+      if (lease.rescuable === 1 && !isLost) {
+        const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(db, ledger, lease);
+        returnTask(db, ledger, returned, { ...end, to: "queued", counted: true, runAt: now });
+        requeued.push(placeOf(ledger.line(lease.line)));
+      } else {
+        endTask(db, ledger, lease, { ...end, state: "failed", result: null });
+        failed.push(placeOf(ledger.line(lease.line)));
+      }
+    }
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
+    ledger.save();
+    if (leases.length > 0) {
+      db.signal({ kind: "events" });
+      db.signal({ kind: "work" });
+      db.signal({ kind: "due" });
+    }
+    return { requeued, failed };
+  });
+  await db.durable();
+  return rescued;
+}
+
+interface LostAttempt extends Lease {
+  readonly state: HeldState;
+  readonly rescuable: 0 | 1;
+  readonly losses: number;
+  readonly kind: TaskKind;
+}
+
+/** How often the task was lost by now. What had not begun to run was not lost with its process. */
+function countLoss(db: SqliteDatabase, lost: LostAttempt, maxLost: number | undefined): number {
+  if (maxLost === undefined || lost.state !== "running") return lost.losses;
+  db.prepare("update task set losses = losses + 1 where seq = ?").run(lost.task_seq);
+  return lost.losses + 1;
+}
+
+/** From now on the task runs alone. Returns the attempt as one of the line that it waits in then. */
+function moveToAlone(db: SqliteDatabase, ledger: Ledger, lost: LostAttempt): Lease {
+  const { lane, tenant, agent, kind } = ledger.line(lost.line);
+  if (isAloneKind(kind)) return lost;
+  const line = ledger.lineOf(lane, tenant, agent, aloneKindOf(agent, lost.kind));
+  moveHeldTask(db, ledger, lost, line);
+  return { ...lost, line: line.id };
+}

@@ -1,0 +1,55 @@
+import type { ListTasksParams } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+/** How many of the newest tasks may be missing in `task_of_line` and `task_of_tenant`: lists look through them one by one. */
+export const ENTER_EVERY = 1_000;
+
+/**
+ * Enters the newest tasks into `task_of_line` and `task_of_tenant`, with the time they were created in, once there are enough of them. An index would be entered with every task
+ * and write a page for every agent each time; this writes a page for every agent and a thousand tasks.
+ */
+export function enterTasksOfLines(db: SqliteDatabase, newest: number): void {
+  if (newest - db.enteredUpTo < db.enterEvery) return;
+  db.write(() => {
+    db.prepare(
+      `insert into task_of_line (line, task_seq)
+       select line, seq from task where seq > ? and seq <= ? order by line, seq`,
+    ).run(db.enteredUpTo, newest);
+    db.prepare(
+      `insert into task_of_tenant (tenant, task_seq)
+       select tenant, seq from task where seq > ? and seq <= ? order by tenant, seq`,
+    ).run(db.enteredUpTo, newest);
+    db.prepare(
+      `insert into task_span (last_seq, first_seq, first_at, last_at)
+       select max(seq), min(seq), min(created_at), max(created_at) from task where seq > ? and seq <= ? having count(*) > 0`,
+    ).run(db.enteredUpTo, newest);
+    db.prepare(
+      `insert into high_water (name, value) values ('task_of_line', ?)
+       on conflict (name) do update set value = excluded.value`,
+    ).run(newest);
+  });
+  db.enteredUpTo = newest;
+}
+
+/**
+ * Between which numbers, both left out, the tasks lie that were created in a span of time. A clock may be set back: numbers
+ * and times need not be in the same order, so each thousand tasks has its first and its last time.
+ */
+export function seqsOfSpan(
+  db: SqliteDatabase,
+  { from = 0, to = Number.MAX_SAFE_INTEGER, order }: Pick<ListTasksParams, "from" | "to" | "order">,
+): { readonly above: number; readonly below: number } {
+  const all = { above: 0, below: Number.MAX_SAFE_INTEGER };
+  if (order === "completed" || (from === 0 && to === Number.MAX_SAFE_INTEGER)) return all;
+  const row = db
+    .prepare<{ first: number | null; last: number | null }>(
+      `select min(first_seq) as first, max(last_seq) as last
+         from (select first_seq, last_seq from task_span where last_at >= @from and first_at < @to
+               union all
+               select * from (select min(seq), max(seq) from task not indexed
+                               where seq > @entered and created_at >= @from and created_at < @to))`,
+    )
+    .get({ from, to, entered: db.enteredUpTo });
+  if (row === undefined || row.first === null || row.last === null) return { above: 0, below: 0 };
+  return { above: row.first - 1, below: row.last + 1 };
+}

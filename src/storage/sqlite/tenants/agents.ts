@@ -1,0 +1,168 @@
+import {
+  AGENT_CHANGES_KEPT,
+  type AgentRecord,
+  type AgentStorage,
+  type CatalogueChanges,
+} from "../../storage.ts";
+import { agentChanged, forgetAgents } from "../connection/abilities.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { Ledger } from "../counters/ledger.ts";
+import { preemptAfterChange, refreshLines } from "./lanes.ts";
+
+/** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
+export function sqliteAgents(db: SqliteDatabase): AgentStorage {
+  return {
+    async configure(params) {
+      db.write((now) => saveBound(db, params, now));
+      await db.durable();
+    },
+    bounded: () =>
+      db.read(() =>
+        db
+          .prepare<{ tenant: string; agent: string }>(
+            `select tenant, agent from agent
+              where definition is null and max_inflight is not null order by tenant, agent`,
+          )
+          .all(),
+      ),
+    create: (record) => change(db, (now) => !isListed(db, record) && save(db, record, now)),
+    update: (record) => change(db, (now) => isListed(db, record) && save(db, record, now)),
+    delete: (agent) =>
+      change(db, (now) => {
+        if (!isListed(db, agent)) return false;
+        saveBound(db, { ...agent, maxInflight: null }, now);
+        db.prepare("delete from agent where tenant = ? and agent = ?").run(agent.tenant, agent.agent);
+        agentChanged(db, agent, now);
+        return true;
+      }),
+    async list() {
+      const rows = await db.read(() => listed(db));
+      return rows.map(toRecord);
+    },
+    changes: (params) => db.read(() => readChanges(db, params)),
+    async isKnown({ tenant, agent }) {
+      const row = db
+        .prepare<{ known: 0 | 1 }>(
+          `select exists (select 1 from agent where tenant = @tenant and agent = @agent and definition is not null)
+               or exists (select 1 from node_agent where agent = @agent)
+               or exists (select 1 from agent_seen where agent = @agent) as known`,
+        )
+        .get({ tenant, agent });
+      return row?.known === 1;
+    },
+    async knownNames({ tenant, limit }) {
+      const rows = db
+        .prepare<{ agent: string }>(
+          `select agent from agent where tenant = ? and definition is not null
+           union select agent from node_agent union select agent from agent_seen order by agent limit +?`,
+        )
+        .all(tenant, limit);
+      return rows.map(({ agent }) => agent);
+    },
+    async forget() {
+      forgetAgents(db);
+    },
+  };
+}
+
+interface ListedRow {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly max_inflight: number | null;
+  readonly definition: string;
+}
+
+function listed(db: SqliteDatabase): ListedRow[] {
+  return db
+    .prepare<ListedRow>(
+      "select tenant, agent, max_inflight, definition from agent where definition is not null order by tenant, agent",
+    )
+    .all();
+}
+
+function toRecord({ tenant, agent, max_inflight: maxInflight, definition }: ListedRow): AgentRecord {
+  return { tenant, agent, maxInflight, definition: JSON.parse(definition) };
+}
+
+function readChanges(
+  db: SqliteDatabase,
+  { since, limit }: { since: number | null; limit: number },
+): CatalogueChanges {
+  const newest = db.prepare<{ seq: number | null }>("select max(seq) as seq from agent_change").get();
+  const last = newest?.seq ?? 0;
+  if (since === null || since > last || since < last - AGENT_CHANGES_KEPT) {
+    return { whole: true, agents: listed(db).map(toRecord), gone: [], goneTenants: [], last, more: false };
+  }
+  const rows = db
+    .prepare<
+      { seq: number; tenant: string; agent: string } & Pick<ListedRow, "max_inflight"> & {
+          definition: string | null;
+        }
+    >(
+      `select c.seq, c.tenant, c.agent, a.max_inflight, a.definition
+         from agent_change c left join agent a on a.tenant = c.tenant and a.agent = c.agent
+        where c.seq > ? order by c.seq limit +?`,
+    )
+    .all(since, limit);
+  return {
+    whole: false,
+    agents: rows.flatMap((row) =>
+      row.definition === null ? [] : [toRecord({ ...row, definition: row.definition })],
+    ),
+    gone: rows.flatMap(({ tenant, agent, definition }) =>
+      definition === null && agent !== "" ? [{ tenant, agent }] : [],
+    ),
+    goneTenants: rows.flatMap(({ tenant, agent }) => (agent === "" ? [tenant] : [])),
+    last: rows.at(-1)?.seq ?? since,
+    more: rows.length === limit,
+  };
+}
+
+async function change(db: SqliteDatabase, work: (now: number) => boolean): Promise<boolean> {
+  const changed = db.write((now) => {
+    const done = work(now);
+    if (done) db.signal({ kind: "agents" });
+    return done;
+  });
+  await db.durable();
+  return changed;
+}
+
+function isListed(db: SqliteDatabase, { tenant, agent }: { tenant: string; agent: string }): boolean {
+  const row = db
+    .prepare("select 1 from agent where tenant = ? and agent = ? and definition is not null")
+    .get(tenant, agent);
+  return row !== undefined;
+}
+
+function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord, now: number): true {
+  saveBound(db, bound, now);
+  db.prepare("update agent set definition = ? where tenant = ? and agent = ?").run(
+    JSON.stringify(definition),
+    bound.tenant,
+    bound.agent,
+  );
+  agentChanged(db, bound, now);
+  return true;
+}
+
+function saveBound(
+  db: SqliteDatabase,
+  { tenant, agent, maxInflight }: { tenant: string; agent: string; maxInflight: number | null },
+  now: number,
+): void {
+  db.prepare(
+    `insert into agent (tenant, agent, max_inflight) values (?, ?, ?)
+     on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight`,
+  ).run(tenant, agent, maxInflight);
+  db.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(maxInflight, tenant, agent);
+  db.lines.clear();
+  refreshLines(db, "tenant = ? and agent = ?", [tenant, agent]);
+  const lines = new Ledger(db).linesOfAgent(tenant, agent);
+  preemptAfterChange(
+    db,
+    lines.map(({ lane }) => lane),
+    now,
+  );
+  db.signal({ kind: "work" });
+}

@@ -1,0 +1,56 @@
+import type { KeyRecord, KeyStorage } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+const COLUMNS = `
+  id, tenant, name, role, agent, hash, created_at as createdAt, expires_at as expiresAt, last_used_at as lastUsedAt`;
+
+export function sqliteKeys(db: SqliteDatabase): KeyStorage {
+  return {
+    async create(key) {
+      const created = db.write((now) => {
+        const row = db
+          .prepare<KeyRecord>(
+            `insert into api_key (id, tenant, name, role, agent, hash, created_at, expires_at)
+             select @id, id, @name, @role, @agent, @hash, @now, @expiresAt from tenant where id = @tenant and deleting = 0
+             returning ${COLUMNS}`,
+          )
+          .get({ ...key, now });
+        if (row !== undefined) db.signal({ kind: "keys" });
+        return row ?? null;
+      });
+      await db.durable();
+      return created;
+    },
+    // Nobody waits for the disk here: who has a key was told of it when it was on the disk.
+    async findByHash({ hash }) {
+      return db.prepare<KeyRecord>(`select ${COLUMNS} from api_key where hash = ?`).get(hash) ?? null;
+    },
+    list: ({ tenant }) =>
+      db.read(() =>
+        db
+          .prepare<KeyRecord>(`select ${COLUMNS} from api_key where tenant = ? order by created_at, id`)
+          .all(tenant),
+      ),
+    async any() {
+      return db.prepare("select 1 from api_key limit 1").get() !== undefined;
+    },
+    async delete({ tenant, id }) {
+      const deleted = db.write(() => {
+        const gone =
+          db.prepare("delete from api_key where tenant = ? and id = ?").run(tenant, id).changes === 1;
+        if (gone) db.signal({ kind: "keys" });
+        return gone;
+      });
+      await db.durable();
+      return deleted;
+    },
+    async touch({ uses }) {
+      db.write(() => {
+        const touch = db.prepare(
+          "update api_key set last_used_at = ? where id = ? and coalesce(last_used_at, 0) < ?",
+        );
+        for (const { id, at } of uses) touch.run(at, id, at);
+      });
+    },
+  };
+}

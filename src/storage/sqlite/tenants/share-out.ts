@@ -1,0 +1,64 @@
+import type { SqliteDatabase } from "../connection/database.ts";
+import type { LaneRow, Ledger } from "../counters/ledger.ts";
+import type { TenantLine } from "../counters/tenant-ledger.ts";
+import type { SlotsLeft } from "./tenant-shares.ts";
+
+interface Sharer {
+  readonly line: TenantLine;
+  inflight: number;
+  lastServed: number;
+  owed: number;
+  left: number;
+}
+
+/**
+ * Whose turns the next `slots` starts of a lane are, one entry for each: who gave up a slot for a task of its own that has
+ * yet to get it, else who has the fewest in flight, ties to the one served longest ago. `left`: what tenants may take of these
+ * slots; null: as much as there is. Changes nothing.
+ */
+export function shareOut(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  slots: number,
+  left: SlotsLeft | null,
+): TenantLine[] {
+  ledger.countTenants();
+  const sharers = ledger.tenants
+    .candidates(lane.name, slots, left?.full ?? 0)
+    .map((line) => {
+      const room = ledger.tenants.room(line);
+      return toSharer(line, left === null ? room : Math.min(room, left.of(line.tenant)));
+    })
+    .filter(({ left }) => left > 0);
+  const [only] = sharers;
+  if (only === undefined) return [];
+  if (sharers.length === 1) return new Array<TenantLine>(Math.min(slots, only.left)).fill(only.line);
+  const turns: TenantLine[] = [];
+  while (turns.length < slots) {
+    let next: Sharer | undefined;
+    for (const other of sharers) {
+      if (other.left > 0 && (next === undefined || compare(other, next) < 0)) next = other;
+    }
+    if (next === undefined) break;
+    turns.push(next.line);
+    next.inflight += 1;
+    next.lastServed = db.lastEventSeq + turns.length;
+    next.owed = Math.max(next.owed - 1, 0);
+    next.left -= 1;
+  }
+  return turns;
+}
+
+function toSharer(line: TenantLine, left: number): Sharer {
+  return { line, inflight: line.inflight, lastServed: line.last_served, owed: line.owed, left };
+}
+
+function compare(a: Sharer, b: Sharer): number {
+  return (
+    Number(a.owed === 0) - Number(b.owed === 0) ||
+    a.inflight - b.inflight ||
+    a.lastServed - b.lastServed ||
+    a.line.id - b.line.id
+  );
+}

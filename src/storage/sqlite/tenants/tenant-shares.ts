@@ -1,0 +1,114 @@
+import type { TenantSlots } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { nodesOfLane, type ServingNode } from "../connection/nodes-of-lane.ts";
+import type { LaneRow } from "../counters/ledger.ts";
+
+/** What tenants may still take of the slots of one lane; see `Claim.perTenant`. */
+export class SlotsLeft {
+  readonly #max: number;
+  readonly #left: Map<string, number>;
+
+  constructor({ max, left }: TenantSlots) {
+    this.#max = max;
+    this.#left = new Map(left);
+  }
+
+  of(tenant: string): number {
+    return this.#left.get(tenant) ?? this.#max;
+  }
+
+  take(tenant: string): void {
+    this.#left.set(tenant, this.of(tenant) - 1);
+  }
+
+  /** How many tenants can take nothing more, though the index of tenants that can start something may find them. */
+  get full(): number {
+    let count = 0;
+    for (const left of this.#left.values()) if (left <= 0) count += 1;
+    return count;
+  }
+}
+
+/** What tenants may take of the slots that a node claims; null: as much as there is. */
+export function slotsLeft(lane: LaneRow, perTenant: TenantSlots | undefined): SlotsLeft | null {
+  return lane.second_tenant === 0 || perTenant === undefined ? null : new SlotsLeft(perTenant);
+}
+
+/** The shares of tenants on the nodes that serve a lane, by the leases there are. */
+export class NodeShares {
+  readonly nodes: readonly ServingNode[];
+  /** By node and tenant; null: tenants are held to no shares on nodes. */
+  readonly #held: ReadonlyMap<string, ReadonlyMap<string, number>> | null;
+
+  constructor(db: SqliteDatabase, lane: LaneRow) {
+    this.nodes = nodesOfLane(db, lane.name);
+    const isShared = lane.second_tenant === 1 && this.nodes.some(({ perTenant }) => perTenant !== null);
+    this.#held = isShared ? heldByTenants(db, lane.name) : null;
+  }
+
+  /** How many more slots of a node a tenant's share leaves it; below zero where it holds more. */
+  roomOn({ node, perTenant }: ServingNode, tenant: string): number {
+    if (this.#held === null || perTenant === null) return Number.POSITIVE_INFINITY;
+    return perTenant - (this.#held.get(node)?.get(tenant) ?? 0);
+  }
+
+  /** How many of the free slots on all nodes a tenant may take. */
+  freeFor(tenant: string): number {
+    return this.nodes.reduce(
+      (sum, node) => sum + Math.max(Math.min(node.free, this.roomOn(node, tenant)), 0),
+      0,
+    );
+  }
+
+  /** What `freeFor` leaves each tenant; null: as much as there is. */
+  get slotsLeft(): SlotsLeft | null {
+    if (this.#held === null) return null;
+    const tenants = new Set([...this.#held.values()].flatMap((held) => [...held.keys()]));
+    const max = this.nodes.reduce(
+      (sum, { free, perTenant }) => sum + Math.max(Math.min(free, perTenant ?? free), 0),
+      0,
+    );
+    return new SlotsLeft({
+      max,
+      left: new Map([...tenants].map((tenant) => [tenant, this.freeFor(tenant)])),
+    });
+  }
+}
+
+function heldByTenants(db: SqliteDatabase, lane: string): Map<string, Map<string, number>> {
+  const rows = db
+    .prepare<{ node: string; tenant: string; held: number }>(
+      `select l.node, n.tenant, count(*) as held from lease l join line n on n.id = l.line
+        where n.lane = ? group by l.node, n.tenant`,
+    )
+    .all(lane);
+  const held = new Map<string, Map<string, number>>();
+  for (const row of rows) {
+    const tenants = held.get(row.node) ?? new Map<string, number>();
+    held.set(row.node, tenants.set(row.tenant, row.held));
+  }
+  return held;
+}
+
+/**
+ * Holds tenants to their shares of lanes from now on, or no longer, by how many enabled ones there are. Returns whether that
+ * changed, and so what tenants can start.
+ */
+export function followSecondTenant(db: SqliteDatabase): boolean {
+  const enabled = db
+    .prepare<{ tenants: number }>(
+      "select count(*) as tenants from (select 1 from tenant where disabled = 0 limit 2)",
+    )
+    .get();
+  const second = (enabled?.tenants ?? 0) > 1 ? 1 : 0;
+  const changed = db
+    .prepare("update lane set second_tenant = ? where second_tenant <> ?")
+    .run(second, second);
+  if (changed.changes === 0) return false;
+  db.prepare(`update tenant_line set lane_max = ${LANE_MAX}`).run();
+  return true;
+}
+
+/** `lane_max` of a row of `tenant_line` as it should be. */
+export const LANE_MAX =
+  "(select l.per_tenant from lane l where l.name = tenant_line.lane and l.second_tenant = 1)";

@@ -1,0 +1,45 @@
+import { DEFAULT_TENANT } from "../../../model/task.ts";
+import type { RotatedWebhookSecret, RotateWebhookSecretParams, WebhookSecretRecord } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+
+/** Inside of a transaction. The caller has made sure that there is such a tenant. */
+export function rotateWebhookSecret(
+  db: SqliteDatabase,
+  { id, secret, overlapMs }: RotateWebhookSecretParams,
+  now: number,
+): RotatedWebhookSecret {
+  const before = signingBefore(db, id, now);
+  const previous = before === null ? null : { tenant: id, secret: before.secret, expiresAt: now + overlapMs };
+  db.prepare("delete from webhook_secret where tenant = ?").run(id);
+  const insert = db.prepare(
+    "insert into webhook_secret (tenant, is_previous, secret, expires_at) values (?, ?, ?, ?)",
+  );
+  insert.run(id, 0, secret, null);
+  if (previous !== null) insert.run(id, 1, previous.secret, previous.expiresAt);
+  db.signal({ kind: "tenants" });
+  return { found: true, previous };
+}
+
+/** The newest that signs now; null: none does. */
+function signingBefore(
+  db: SqliteDatabase,
+  tenant: string,
+  now: number,
+): Pick<WebhookSecretRecord, "secret"> | null {
+  const newest = db.prepare<SecretRow>(`${SELECT_SECRETS} where tenant = ? order by is_previous`).get(tenant);
+  if (newest === undefined) return tenant === DEFAULT_TENANT ? { secret: null } : null;
+  return newest.expires_at === null || newest.expires_at > now ? newest : null;
+}
+
+export function listWebhookSecrets(db: SqliteDatabase): WebhookSecretRecord[] {
+  const rows = db.prepare<SecretRow>(`${SELECT_SECRETS} order by tenant, is_previous`).all();
+  return rows.map(({ tenant, secret, expires_at: expiresAt }) => ({ tenant, secret, expiresAt }));
+}
+
+const SELECT_SECRETS = "select tenant, secret, expires_at from webhook_secret";
+
+interface SecretRow {
+  readonly tenant: string;
+  readonly secret: string | null;
+  readonly expires_at: number | null;
+}
