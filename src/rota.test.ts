@@ -11,7 +11,7 @@ import { createTestRota, Gate, ManualClock, nextEvent, settle, until } from "./t
 const endless: Executor = () => new Promise(() => {});
 
 describe("embedding", () => {
-  test("takes a handful of lines, on a file", async () => {
+  test("takes a few lines, on a file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "rota-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const storage = `sqlite:${join(folder, "rota.db")}`;

@@ -1,6 +1,6 @@
 import { systemClock } from "../engine/node/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
-import { invalidField, quoted, shown } from "../model/input/field-checks.ts";
+import { invalidField, preview, quoted } from "../model/input/field-checks.ts";
 
 /** What a watcher needs of a Rota. */
 export interface Reloadable<Options> {
@@ -92,7 +92,7 @@ export class ConfigWatcher<Options> {
       if (watch === this.#watch) await this.#rota.reload(options);
     } catch (error) {
       fault =
-        error instanceof Error ? error : new Error(`the configuration cannot be loaded: ${shown(error)}`);
+        error instanceof Error ? error : new Error(`the configuration cannot be loaded: ${preview(error)}`);
     }
     if (watch === this.#watch) this.#rota.configFault?.(fault);
   }

@@ -1,4 +1,4 @@
-import { isObject, shown } from "../model/input/field-checks.ts";
+import { isObject, preview } from "../model/input/field-checks.ts";
 import { nearestName } from "../model/text/nearest-name.ts";
 import type { Layers } from "./layers.ts";
 import { fromText, inCapitals, OPTIONS } from "./options.ts";
@@ -83,7 +83,7 @@ function hintFor(variable: string): string {
   const meant = SYNONYMS[variable] ?? nearest(variable, names);
   const hint =
     meant === undefined ? "`rota config show` lists what can be configured" : `did you mean ${meant}?`;
-  return `${shown(variable)} is not an option of Rota and changes nothing: ${hint}`;
+  return `${preview(variable)} is not an option of Rota and changes nothing: ${hint}`;
 }
 
 function nearest(variable: string, names: readonly string[]): string | undefined {

@@ -6,7 +6,7 @@ import {
   type ExecutorField,
   type ExecutorType,
 } from "../model/executor-config.ts";
-import { isObject, or } from "../model/input/field-checks.ts";
+import { isObject, joinWithOr } from "../model/input/field-checks.ts";
 import { choiceFault } from "../model/input/value-faults.ts";
 import { dotted, must, section } from "./option-kinds.ts";
 
@@ -36,6 +36,7 @@ function valueSchema({ required, fault }: ExecutorField) {
 }
 
 function executorFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
-  if (!isObject(fault.input)) return must(`be an object whose \`type\` is ${or(EXECUTOR_TYPES)}`)(fault);
+  if (!isObject(fault.input))
+    return must(`be an object whose \`type\` is ${joinWithOr(EXECUTOR_TYPES)}`)(fault);
   return `\`${dotted(fault.path)}\` must ${choiceFault(fault.input["type"], EXECUTOR_TYPES)}`;
 }

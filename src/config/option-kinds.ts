@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { quoted, shown } from "../model/input/field-checks.ts";
+import { preview, quoted } from "../model/input/field-checks.ts";
 import { nearestName } from "../model/text/nearest-name.ts";
 
 /** What zod hands to a message: where it is, and what was found there. */
@@ -19,7 +19,7 @@ export function must(what: string): (fault: Fault) => string {
 }
 
 export function dotted(path: readonly PropertyKey[] = []): string {
-  return path.map((key) => shown(String(key))).join(".");
+  return path.map((key) => preview(String(key))).join(".");
 }
 
 /** An object of which every key is known; an unknown one is refused with the name that was probably meant. */

@@ -17,12 +17,12 @@ import type {
   StorageSignal,
 } from "../storage/storage.ts";
 import { Heartbeat } from "./node/heartbeat.ts";
-import { Incarnation } from "./node/membership.ts";
+import { Membership } from "./node/membership.ts";
 import { Orphans } from "./node/orphans.ts";
 import { Rescuer } from "./node/rescuer.ts";
 import { Rewinder } from "./schedules/rewinder.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./schedules/run-maker.ts";
-import { Firer, type ScheduleRunner } from "./schedules/schedule-ticker.ts";
+import { type ScheduleRunner, ScheduleTicker } from "./schedules/schedule-ticker.ts";
 import { Timekeeper } from "./schedules/timekeeper.ts";
 import { Pruner } from "./upkeep/pruner.ts";
 import { Recounter } from "./upkeep/recounter.ts";
@@ -111,10 +111,10 @@ export class Engine {
   readonly #completer: Completer;
   readonly #runner: Runner;
   readonly #logs: LogKeeper;
-  readonly #incarnation: Incarnation;
+  readonly #membership: Membership;
   readonly #dispatcher: Dispatcher;
   readonly #timekeeper: Timekeeper;
-  readonly #firer: Firer;
+  readonly #scheduleTicker: ScheduleTicker;
   readonly #heartbeat: Heartbeat;
   readonly #rescuer: Rescuer;
   readonly #releaser: Releaser;
@@ -131,7 +131,7 @@ export class Engine {
     const { storage, storageClock, clock, random, log } = options;
     const { metrics } = this;
     const service = { clock, random, log };
-    const node = () => this.#incarnation.node;
+    const node = () => this.#membership.node;
     const storageNow = () => storageClock.now();
     const onEnded = options.onEnded ?? (() => {});
     this.#options = options;
@@ -165,7 +165,7 @@ export class Engine {
         this.#ran(attempt);
         if (outcome.kind === "not_executed") {
           this.#dispatcher.notExecuted(attempt.record.lane);
-          this.#incarnation.abilitiesDoubted();
+          this.#membership.abilitiesDoubted();
         }
         logFailure(attempt, this.#completer.finish(attempt, outcome));
         this.#dispatcher.wake();
@@ -184,7 +184,7 @@ export class Engine {
       ...(options.sign && { sign: options.sign }),
     });
     this.#logs = new LogKeeper({ ...service, storage, storageNow });
-    this.#incarnation = new Incarnation({
+    this.#membership = new Membership({
       ...service,
       storage,
       newNodeId: options.newNodeId,
@@ -216,7 +216,7 @@ export class Engine {
       onExpired: onEnded,
       noExecutorMs: options.noExecutorMs,
     });
-    this.#firer = new Firer({
+    this.#scheduleTicker = new ScheduleTicker({
       ...service,
       storage,
       storageClock,
@@ -294,16 +294,16 @@ export class Engine {
   }
 
   /** For whoever makes, changes or runs schedules. */
-  get firer(): ScheduleRunner {
-    return this.#firer;
+  get scheduleTicker(): ScheduleRunner {
+    return this.#scheduleTicker;
   }
 
   get node(): string {
-    return this.#incarnation.node;
+    return this.#membership.node;
   }
 
   async start(): Promise<void> {
-    await this.#incarnation.begin({
+    await this.#membership.begin({
       dispatcher: this.#dispatcher,
       heartbeat: this.#heartbeat,
       rescuer: this.#rescuer,
@@ -311,13 +311,13 @@ export class Engine {
     this.#started = true;
     // On a storage of our own nobody else can take the work over, and there is no lease to renew.
     if (!this.#options.storage.capabilities.exclusive) this.#heartbeat.start();
-    const others = [this.#incarnation, this.#dispatcher, this.#rescuer, this.#logs, ...this.#background()];
+    const others = [this.#membership, this.#dispatcher, this.#rescuer, this.#logs, ...this.#background()];
     for (const service of others) service.start();
   }
 
   /** Fires no schedules any more, from this moment on: for whoever is about to drain. */
   stopFiring(): void {
-    this.#firer.closeDown();
+    this.#scheduleTicker.closeDown();
   }
 
   /** Starts nothing more, gives what runs `graceMs` to end, then interrupts it, and leaves nothing unwritten. */
@@ -333,7 +333,7 @@ export class Engine {
     await this.#dispatcher.stop();
     await this.#lastFlush();
     await this.#logs.close();
-    await Promise.all([this.#heartbeat.stop(), this.#incarnation.stop(), this.#rescuer.stop()]);
+    await Promise.all([this.#heartbeat.stop(), this.#membership.stop(), this.#rescuer.stop()]);
     await this.#leave();
     this.#runner.close();
   }
@@ -341,14 +341,14 @@ export class Engine {
   /** Other settings hold from now on: what they allow starts at once, and what they no longer keep goes. */
   settingsChanged(): void {
     this.#slots.configure(this.#options.concurrency(), this.#options.maxLaneShare());
-    this.#incarnation.changed();
+    this.#membership.changed();
     this.#dispatcher.wakeAll();
     this.#pruner.wake();
   }
 
   /** This process can execute more, fewer or other tasks from now on. */
   abilitiesChanged(): void {
-    this.#incarnation.changed();
+    this.#membership.changed();
   }
 
   /** Stops attempts that hold nothing any more. Answers those that ran here. */
@@ -368,7 +368,7 @@ export class Engine {
    * longer knows of, or that it does not know this node.
    */
   restored(): void {
-    this.#incarnation.restored();
+    this.#membership.restored();
   }
 
   onSignal(signal: StorageSignal): void {
@@ -380,12 +380,12 @@ export class Engine {
     if (signal.kind === "bulks" || signal.kind === "reconnected") this.#bulkWorker.wake();
     if (signal.kind === "events" || signal.kind === "reconnected") this.#rollupWriter.eventsAdded();
     if (signal.kind === "reconnected") this.#heartbeat.wake();
-    this.#firer.onSignal(signal);
+    this.#scheduleTicker.onSignal(signal);
   }
 
   #background(): Service[] {
     const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder];
-    return [this.#timekeeper, this.#firer, ...upkeep, this.#bulkWorker, this.#rollupWriter];
+    return [this.#timekeeper, this.#scheduleTicker, ...upkeep, this.#bulkWorker, this.#rollupWriter];
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {
@@ -423,7 +423,7 @@ export class Engine {
   /** Nothing more is started here: what is submitted from now on must not count on these slots. */
   #closeDown(): void {
     this.#dispatcher.closeDown();
-    this.#incarnation.changed();
+    this.#membership.changed();
   }
 
   /** Their tasks are in the queue again, and whom they gave way to waits for the slot: nothing is to be written. */
@@ -445,7 +445,7 @@ export class Engine {
 
   #lost(reason: string): void {
     this.fence(this.#runner.tokens(), `the node lost its lease: ${reason}`);
-    this.#incarnation.lose();
+    this.#membership.lose();
     this.#options.log.error({ node: this.node, reason }, "lost its lease and aborted what it ran");
   }
 
@@ -503,7 +503,7 @@ export class Engine {
 
   async #leave(): Promise<void> {
     try {
-      await this.#incarnation.end();
+      await this.#membership.end();
     } catch (error) {
       this.#options.log.warn(
         { error, node: this.node },

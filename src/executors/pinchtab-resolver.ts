@@ -1,4 +1,4 @@
-import { shown } from "../model/input/field-checks.ts";
+import { preview } from "../model/input/field-checks.ts";
 import { SharedCall } from "../outbound/shared-call.ts";
 import { baseOf } from "./base-url.ts";
 import type { CallOptions } from "./call-out.ts";
@@ -128,7 +128,7 @@ export class PinchTabResolver implements TabResolver {
   #fail({ tabs, instances }: Places, tabId: string): never {
     const instance = tabs.get(tabId);
     if (instance === undefined) throw unresolved(tabId, "no instance has it", { permanent: true });
-    const name = `its instance "${shown(instance)}"`;
+    const name = `its instance "${preview(instance)}"`;
     if (!instances.has(instance)) throw unresolved(tabId, `${name} is not in the list`, { permanent: true });
     throw unresolved(tabId, `${name} has no port yet`, { permanent: false });
   }

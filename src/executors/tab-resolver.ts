@@ -1,4 +1,4 @@
-import { shown } from "../model/input/field-checks.ts";
+import { preview } from "../model/input/field-checks.ts";
 import { baseOf } from "./base-url.ts";
 import { PermanentError } from "./errors.ts";
 
@@ -34,5 +34,5 @@ export function unresolved(
 
 /** How every such failure begins. */
 export function cannotResolve(tabId: string): string {
-  return `cannot resolve tab "${shown(tabId)}": `;
+  return `cannot resolve tab "${preview(tabId)}": `;
 }

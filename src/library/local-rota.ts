@@ -216,7 +216,7 @@ export class LocalRota implements Rota {
       hasConfiguredSecret: () => parts.current.value.webhookKey !== null,
       bounded: () => parts.bounds.settled(),
       erase: (tenant) => this.#eraser.erase(tenant),
-      resume: (tenant) => engine.firer.resumeTenant(tenant),
+      resume: (tenant) => engine.scheduleTicker.resumeTenant(tenant),
     });
     this.tasks = this.#own.tasks;
     this.sessions = this.#own.sessions;

@@ -200,7 +200,7 @@ export class TenantRota implements LocalTenant {
       tenant,
       storage,
       storageClock,
-      runner: engine.firer,
+      runner: engine.scheduleTicker,
       eventLog,
       notificationLog,
       ended,

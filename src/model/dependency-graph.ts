@@ -1,5 +1,5 @@
 import { RotaError } from "./errors.ts";
-import { list, shown } from "./input/field-checks.ts";
+import { codeList, preview } from "./input/field-checks.ts";
 import { isTaskId } from "./task-id.ts";
 import { nearestName } from "./text/nearest-name.ts";
 
@@ -48,7 +48,7 @@ function placesOfKeys(tasks: readonly GraphTask[]): Map<string, number> {
     if (first !== undefined) {
       throw new RotaError(
         "invalid_field",
-        `tasks[${place}]: \`key\` "${shown(key)}" is also that of tasks[${first}]: give each its own`,
+        `tasks[${place}]: \`key\` "${preview(key)}" is also that of tasks[${first}]: give each its own`,
         { details: { field: "key", index: place } },
       );
     }
@@ -69,13 +69,13 @@ function findParent(
   const nearest = nearestName(name, [...byKey.keys()]);
   const hint =
     nearest !== undefined
-      ? `did you mean "${shown(nearest)}"?`
+      ? `did you mean "${preview(nearest)}"?`
       : byKey.size > 0
-        ? `keys are ${list([...byKey.keys()].slice(0, 10))}`
+        ? `keys are ${codeList([...byKey.keys()].slice(0, 10))}`
         : "write the id of a task, like tsk_…";
   throw new RotaError(
     "unknown_key",
-    `${tasks.length === 1 ? "" : `tasks[${place}]: `}\`dependsOn\` names "${shown(name)}", which is neither the id of a task nor a key: ${hint}`,
+    `${tasks.length === 1 ? "" : `tasks[${place}]: `}\`dependsOn\` names "${preview(name)}", which is neither the id of a task nor a key: ${hint}`,
     { details: { field: "dependsOn", key: name, index: place } },
   );
 }
@@ -112,7 +112,7 @@ function cycle(tasks: readonly GraphTask[], way: readonly number[]): RotaError {
   const path = around.map((place) => tasks[place]?.key ?? `tasks[${place}]`);
   return new RotaError(
     "dependency_cycle",
-    `these tasks depend on each other in a circle, so that none could ever start: ${path.map(shown).join(" → ")}`,
+    `these tasks depend on each other in a circle, so that none could ever start: ${path.map(preview).join(" → ")}`,
     { details: { path } },
   );
 }

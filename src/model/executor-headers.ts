@@ -1,4 +1,4 @@
-import { isObject, list, shown } from "./input/field-checks.ts";
+import { codeList, isObject, preview } from "./input/field-checks.ts";
 
 /** What a server takes as the name of a header field (RFC 9110, "token"). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -38,16 +38,18 @@ export function executorHeadersFault(headers: unknown): string | null {
 
 function nameFault(name: string, seen: ReadonlySet<string>): string | null {
   if (!NAME.test(name)) {
-    return `have names of letters, digits and dashes, like \`x-api-key\`, not "${shown(name)}"`;
+    return `have names of letters, digits and dashes, like \`x-api-key\`, not "${preview(name)}"`;
   }
   if (OF_THE_CONNECTION.includes(name.toLowerCase())) {
-    return `not set ${list([name])}, which belongs to the connection`;
+    return `not set ${codeList([name])}, which belongs to the connection`;
   }
-  return seen.has(name.toLowerCase()) ? `have ${list([shown(name)])} only once, however it is written` : null;
+  return seen.has(name.toLowerCase())
+    ? `have ${codeList([preview(name)])} only once, however it is written`
+    : null;
 }
 
 function valueFault(name: string, value: unknown): string | null {
-  const field = `\`${shown(name)}\``;
+  const field = `\`${preview(name)}\``;
   if (typeof value !== "string") return `be an object of strings: ${field} is not a string`;
   if (VALUE.test(value)) return null;
   return `have values without line breaks and other control characters, in Latin-1: that of ${field} is not`;

@@ -1,4 +1,4 @@
-import { isObject, quoted, shown } from "./input/field-checks.ts";
+import { isObject, preview, quoted } from "./input/field-checks.ts";
 
 /** In arguments and variables of a program, a NUL ends the text. */
 const NUL = "\0";
@@ -27,10 +27,10 @@ export function variablesFault(variables: unknown): string | null {
   if (!isObject(variables)) return 'be an object of strings, like {"API_URL": "https://api.example"}';
   for (const [name, value] of Object.entries(variables)) {
     if (name === "" || /[=\0]/.test(name)) {
-      return `have names without \`=\`, like \`API_URL\`, not "${shown(name)}"`;
+      return `have names without \`=\`, like \`API_URL\`, not "${preview(name)}"`;
     }
-    if (typeof value !== "string") return `be an object of strings: \`${shown(name)}\` is not a string`;
-    if (value.includes(NUL)) return `have no NUL in it: \`${shown(name)}\` has`;
+    if (typeof value !== "string") return `be an object of strings: \`${preview(name)}\` is not a string`;
+    if (value.includes(NUL)) return `have no NUL in it: \`${preview(name)}\` has`;
   }
   return null;
 }

@@ -1,4 +1,4 @@
-import { shown } from "../model/input/field-checks.ts";
+import { preview } from "../model/input/field-checks.ts";
 import { isCron } from "./cron.ts";
 
 interface CronField {
@@ -28,7 +28,7 @@ export function cronFault(expr: string): string {
   const wrong = fields.findIndex((_field, at) => !isCron(alone(given, at)));
   const { name, takes } = fields[wrong] ?? {};
   if (name === undefined) return "its fields do not go together";
-  return `the ${name} "${shown(given[wrong])}" takes ${takes}, and lists like 1,5, ranges like 1-5 and steps like */5`;
+  return `the ${name} "${preview(given[wrong])}" takes ${takes}, and lists like 1,5, ranges like 1-5 and steps like */5`;
 }
 
 /** The expression with any value in all other fields. */

@@ -1,5 +1,5 @@
 import type { RotaError } from "../model/errors.ts";
-import { shown } from "../model/input/field-checks.ts";
+import { preview } from "../model/input/field-checks.ts";
 import { nearestName } from "../model/text/nearest-name.ts";
 import { cannotBeKept, notUnderstood } from "./not-understood.ts";
 import { type Token, tokenize } from "./tokens.ts";
@@ -51,20 +51,20 @@ export class PhraseReader {
     const token = this.peek();
     if (token !== undefined) {
       const place = this.#taken();
-      throw this.unclear(`nothing can follow "${shown(place)}", but "${shown(token.text)}" does`);
+      throw this.unclear(`nothing can follow "${preview(place)}", but "${preview(token.text)}" does`);
     }
   }
 
   /** What is wrong when the next token is none of those that could follow, with the word that was perhaps meant. */
   expected(what: string, words: Iterable<string> = []): RotaError {
     const token = this.peek();
-    const place = this.#place === 0 ? "it begins with" : `after "${shown(this.#taken())}" comes`;
+    const place = this.#place === 0 ? "it begins with" : `after "${preview(this.#taken())}" comes`;
     if (token === undefined) {
       return this.unclear(this.#place === 0 ? "it is empty" : `${place} nothing, but ${what} is needed`);
     }
     const nearest = token.kind === "word" ? nearestWord(token.text, words) : undefined;
     const hint = nearest === undefined ? `, but ${what} is needed` : `: did you mean "${nearest}"?`;
-    return this.unclear(`${place} "${shown(token.text)}"${hint}`);
+    return this.unclear(`${place} "${preview(token.text)}"${hint}`);
   }
 
   /** The error for words that do not say when. */

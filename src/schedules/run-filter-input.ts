@@ -7,7 +7,7 @@ import {
   isObject,
   optionalNumber,
   optionalText,
-  shown,
+  preview,
   withoutNulls,
 } from "../model/input/field-checks.ts";
 import { type Page, type PageRules, parsePage } from "../model/input/page-input.ts";
@@ -81,7 +81,7 @@ export function parseUpcomingFilter(filter: Fields, now: number): UpcomingRange 
 export function parseRunMode(options: unknown): "force" | "due" {
   const given = options ?? {};
   if (!isObject(given)) {
-    throw invalidField("mode", `what to run is an object like {"mode": "due"}, not ${shown(given)}`);
+    throw invalidField("mode", `what to run is an object like {"mode": "due"}, not ${preview(given)}`);
   }
   checkKnown(given, ["mode"]);
   return optionalChoice(withoutNulls(given), "mode", ["force", "due"]) ?? "force";

@@ -1,4 +1,4 @@
-import { type Fields, invalidField, list, requiredText } from "../model/input/field-checks.ts";
+import { codeList, type Fields, invalidField, requiredText } from "../model/input/field-checks.ts";
 import { TASK_BYTES_MAX } from "../model/input/task-input.ts";
 import { jsonValue } from "../model/json-value.ts";
 import type { ScheduleWork } from "../model/schedule.ts";
@@ -6,7 +6,7 @@ import type { ScheduleWork } from "../model/schedule.ts";
 /** What a schedule hands its agent: one of these. */
 export const WORK_FIELDS = ["message", "instruction", "payload"] as const;
 
-const ONE_OF = `a schedule needs exactly one of ${list(WORK_FIELDS)}`;
+const ONE_OF = `a schedule needs exactly one of ${codeList(WORK_FIELDS)}`;
 
 /** What a new schedule hands its agent. There, null counts as left out, but for `payload`: that is JSON. */
 export function requiredWork(given: Fields): ScheduleWork {
@@ -31,7 +31,7 @@ function workOf(given: Fields, payloads: readonly "payload"[]): ScheduleWork | n
   const texts = (["message", "instruction"] as const).filter((field) => (given[field] ?? null) !== null);
   const found = [...texts, ...payloads];
   const [field, second] = found;
-  if (second !== undefined) throw invalidField(second, `${ONE_OF}; there are ${list(found)}`);
+  if (second !== undefined) throw invalidField(second, `${ONE_OF}; there are ${codeList(found)}`);
   switch (field) {
     case "message":
       return { kind: "message", message: readText(given, field) };

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Rule } from "../model/rule.ts";
-import { goesOn, heldUntil, PUSH_MS, pushed, type StandingSchedule } from "./stand-still.ts";
+import {
+  deferWhileDisabled,
+  heldUntil,
+  PUSH_MS,
+  resumeAfterEnable,
+  type StandingSchedule,
+} from "./stand-still.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -32,41 +38,44 @@ const daily: StandingSchedule = {
 describe("a schedule of a disabled tenant", () => {
   test("skips the moment that has come, and is next looked at an hour later", () => {
     const at = START + 5 * MINUTE;
-    expect(pushed(every(5 * MINUTE), at + 30)).toEqual({
+    expect(deferWhileDisabled(every(5 * MINUTE), at + 30)).toEqual({
       skipped: { firstDueAt: at, dueAt: at, moments: 1 },
       nextFireAt: at + PUSH_MS,
     });
   });
 
   test("is always looked at next at a moment of its own", () => {
-    expect(pushed(daily, daily.nextFireAt + 5).nextFireAt).toBe(daily.nextFireAt + DAY);
-    expect(pushed(every(25 * MINUTE), START + 25 * MINUTE).nextFireAt).toBe(START + 100 * MINUTE);
-    expect(pushed(every(HOUR), START + HOUR + 900).nextFireAt).toBe(START + 2 * HOUR);
+    expect(deferWhileDisabled(daily, daily.nextFireAt + 5).nextFireAt).toBe(daily.nextFireAt + DAY);
+    expect(deferWhileDisabled(every(25 * MINUTE), START + 25 * MINUTE).nextFireAt).toBe(START + 100 * MINUTE);
+    expect(deferWhileDisabled(every(HOUR), START + HOUR + 900).nextFireAt).toBe(START + 2 * HOUR);
   });
 
   test("that has an end is looked at before that, and skips nothing after it", () => {
     const ending = every(25 * MINUTE, { untilAt: START + 80 * MINUTE });
-    expect(pushed(ending, START + 25 * MINUTE)).toEqual({
+    expect(deferWhileDisabled(ending, START + 25 * MINUTE)).toEqual({
       skipped: { firstDueAt: START + 25 * MINUTE, dueAt: START + 25 * MINUTE, moments: 1 },
       nextFireAt: START + 75 * MINUTE,
     });
     const last = { ...ending, lastDueAt: START + 25 * MINUTE, nextFireAt: START + 75 * MINUTE };
-    expect(pushed(last, START + 10 * HOUR)).toEqual({
+    expect(deferWhileDisabled(last, START + 10 * HOUR)).toEqual({
       skipped: { firstDueAt: START + 50 * MINUTE, dueAt: START + 75 * MINUTE, moments: 2 },
       nextFireAt: null,
     });
-    expect(goesOn(last, START + 60 * MINUTE)?.nextFireAt).toBe(START + 75 * MINUTE);
+    expect(resumeAfterEnable(last, START + 60 * MINUTE)?.nextFireAt).toBe(START + 75 * MINUTE);
   });
 
   test("accounts the next time for all that came since", () => {
     const [last, next] = [START + 5 * MINUTE, START + 65 * MINUTE];
-    const { skipped } = pushed(every(5 * MINUTE, { lastDueAt: last, nextFireAt: next }), next + 10);
+    const { skipped } = deferWhileDisabled(
+      every(5 * MINUTE, { lastDueAt: last, nextFireAt: next }),
+      next + 10,
+    );
     expect(skipped).toEqual({ firstDueAt: last + 5 * MINUTE, dueAt: next, moments: 12 });
   });
 
   test("accounts for nothing that came while it was paused", () => {
     const paused = { lastDueAt: START + 5 * MINUTE, updatedAt: START + 52 * MINUTE };
-    const { skipped } = pushed(
+    const { skipped } = deferWhileDisabled(
       every(5 * MINUTE, { ...paused, nextFireAt: START + HOUR - 5 * MINUTE }),
       START + HOUR,
     );
@@ -76,7 +85,7 @@ describe("a schedule of a disabled tenant", () => {
   test("is not due before now, however long nobody looked", () => {
     const now = START + 30 * DAY + 123;
     for (const schedule of [every(MINUTE), every(HOUR), every(7 * HOUR), daily]) {
-      const { skipped, nextFireAt } = pushed(schedule, now);
+      const { skipped, nextFireAt } = deferWhileDisabled(schedule, now);
       expect(nextFireAt).toBeGreaterThan(now);
       expect(skipped?.dueAt).toBeLessThanOrEqual(now);
     }
@@ -87,21 +96,27 @@ describe("a schedule of a tenant that is enabled again", () => {
   const waiting = every(5 * MINUTE, { lastDueAt: START + 5 * MINUTE, nextFireAt: START + 65 * MINUTE });
 
   test("goes on with the first moment to come, and accounts for those before it", () => {
-    expect(goesOn(waiting, START + 22 * MINUTE)).toEqual({
+    expect(resumeAfterEnable(waiting, START + 22 * MINUTE)).toEqual({
       skipped: { firstDueAt: START + 10 * MINUTE, dueAt: START + 20 * MINUTE, moments: 3 },
       nextFireAt: START + 25 * MINUTE,
     });
   });
 
   test("has nothing to account for when no moment came since", () => {
-    expect(goesOn(waiting, START + 7 * MINUTE)).toEqual({ skipped: null, nextFireAt: START + 10 * MINUTE });
+    expect(resumeAfterEnable(waiting, START + 7 * MINUTE)).toEqual({
+      skipped: null,
+      nextFireAt: START + 10 * MINUTE,
+    });
   });
 
-  test("is left alone if it was never pushed, also when it is due", () => {
-    expect(goesOn(every(5 * MINUTE), START + MINUTE)).toBeNull();
-    expect(goesOn(every(5 * MINUTE), START + 5 * MINUTE)).toBeNull();
+  test("is left alone if it was never deferred, also when it is due", () => {
+    expect(resumeAfterEnable(every(5 * MINUTE), START + MINUTE)).toBeNull();
+    expect(resumeAfterEnable(every(5 * MINUTE), START + 5 * MINUTE)).toBeNull();
     expect(
-      goesOn({ ...daily, lastDueAt: daily.nextFireAt, nextFireAt: daily.nextFireAt + DAY }, START + DAY),
+      resumeAfterEnable(
+        { ...daily, lastDueAt: daily.nextFireAt, nextFireAt: daily.nextFireAt + DAY },
+        START + DAY,
+      ),
     ).toBeNull();
   });
 });

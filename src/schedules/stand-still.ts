@@ -2,7 +2,7 @@ import { nextDue, withinUntil } from "./limits.ts";
 import { countMoments, lastMoment } from "./moments.ts";
 import { type DueSchedule, MOMENTS_MAX, type PlannedMoments } from "./plan-fire.ts";
 
-/** How far the moments of a recurring schedule are pushed while its tenant is disabled. */
+/** How far the moments of a recurring schedule are deferred while its tenant is disabled. */
 export const PUSH_MS = 60 * 60 * 1_000;
 
 /** A recurring schedule of a tenant that is, or was, disabled. */
@@ -25,7 +25,7 @@ export interface Standstill {
  * What becomes of the moments of a schedule that have come while its tenant is disabled: one row stands for all of them, and
  * the next is not looked at before an hour has passed.
  */
-export function pushed(schedule: StandingSchedule, now: number): Standstill {
+export function deferWhileDisabled(schedule: StandingSchedule, now: number): Standstill {
   const skipped = momentsFrom(firstOpen(schedule), schedule, now);
   const last = skipped?.dueAt ?? now;
   return { skipped, nextFireAt: nextDue(schedule, last + PUSH_MS - 1) ?? lastDue(schedule, last) };
@@ -37,9 +37,9 @@ function lastDue({ rule, anchorAt: anchor, untilAt }: StandingSchedule, after: n
 }
 
 /**
- * The same once the tenant is enabled: the next moment is the first to come. Null: it was not pushed, and what is due is due.
+ * The same once the tenant is enabled: the next moment is the first to come. Null: it was not deferred, and what is due is due.
  */
-export function goesOn(schedule: StandingSchedule, now: number): Standstill | null {
+export function resumeAfterEnable(schedule: StandingSchedule, now: number): Standstill | null {
   const first = firstOpen(schedule);
   if (first >= schedule.nextFireAt) return null;
   return { skipped: momentsFrom(first, schedule, now), nextFireAt: nextDue(schedule, now) };
@@ -57,7 +57,7 @@ export function heldUntil(
 }
 
 /**
- * The first moment that has no row. Of one that was pushed before it lies before the next that is looked at; while it was
+ * The first moment that has no row. Of one that was deferred before it lies before the next that is looked at; while it was
  * paused, none was due.
  */
 function firstOpen(schedule: StandingSchedule): number {

@@ -9,9 +9,9 @@ import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
-import { Outlet } from "./outlet.ts";
 import { Places } from "./places.ts";
 import type { Replays } from "./replays.ts";
+import { ResponseStream } from "./response-stream.ts";
 import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
 import type { Visitor } from "./visitor.ts";
 
@@ -61,7 +61,7 @@ interface StreamPlan<Item> {
 
 /** The target of a stream, and the owner whose turns it uses. */
 interface Sink {
-  readonly outlet: Outlet;
+  readonly stream: ResponseStream;
   readonly key: string | null;
 }
 
@@ -86,7 +86,7 @@ export interface RunStream {
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #places: Places;
-  readonly #open = new Set<Outlet>();
+  readonly #open = new Set<ResponseStream>();
   readonly #turns = new TurnBudget<string | null>(WRITTEN_PER_TURN);
   #closing = false;
 
@@ -103,13 +103,13 @@ export class EventStreams {
 
   /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
   open(response: ServerResponse, reader: Reader, options: Omit<EventsOptions, "signal" | "onGap">): void {
-    const outlet = this.#enter(response, reader);
-    const { reading, missing } = this.#readingFor(reader, outlet, () => events);
+    const stream = this.#enter(response, reader);
+    const { reading, missing } = this.#readingFor(reader, stream, () => events);
     const events: Events = reader.rota.events({ ...options, ...reading });
-    outlet.begin(STREAM_HEADERS);
+    stream.begin(STREAM_HEADERS);
     void this.#send(
       events,
-      { outlet, key: reader.key },
+      { stream, key: reader.key },
       {
         opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
         ...eventPlan(events),
@@ -123,13 +123,13 @@ export class EventStreams {
     reader: Reader,
     options: Pick<NotificationsOptions, "after">,
   ): void {
-    const outlet = this.#enter(response, reader);
-    const { reading, missing } = this.#readingFor(reader, outlet, () => notifications);
+    const stream = this.#enter(response, reader);
+    const { reading, missing } = this.#readingFor(reader, stream, () => notifications);
     const notifications: Notifications = reader.rota.notifications({ ...options, ...reading });
-    outlet.begin(STREAM_HEADERS);
+    stream.begin(STREAM_HEADERS);
     void this.#send(
       notifications,
-      { outlet, key: reader.key },
+      { stream, key: reader.key },
       {
         opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
         frame: notificationFrame,
@@ -146,21 +146,21 @@ export class EventStreams {
     response: ServerResponse,
     { visitor, sessionKey, timeoutMs, begin, onGone }: RunStream,
   ): Promise<void> {
-    const outlet = this.#enter(response, visitor);
+    const stream = this.#enter(response, visitor);
     // What happens right after it was said is to be seen too.
-    const { reading, missing } = this.#readingFor(visitor, outlet, () => events);
+    const { reading, missing } = this.#readingFor(visitor, stream, () => events);
     const events: Events = visitor.rota.events({ sessionKey, ...reading });
     const sent = await begin().catch((error) => {
-      outlet.stop();
+      stream.stop();
       throw error;
     });
-    if (sent === null) return outlet.stop();
+    if (sent === null) return stream.stop();
     const { clock } = this.#options;
-    const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => outlet.stop());
-    outlet.begin(STREAM_HEADERS);
+    const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => stream.stop());
+    stream.begin(STREAM_HEADERS);
     void this.#send(
       events,
-      { outlet, key: visitor.key },
+      { stream, key: visitor.key },
       {
         opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
         ...eventPlan(events),
@@ -169,45 +169,45 @@ export class EventStreams {
       },
     ).then((hasEnded) => {
       timer?.cancel();
-      if (!hasEnded && outlet.gone) onGone(sent);
+      if (!hasEnded && stream.gone) onGone(sent);
     });
   }
 
   /** Ends all streams; those who listened connect again, and go on where they were. */
   close(): void {
     this.#closing = true;
-    for (const outlet of this.#open) outlet.stop();
+    for (const stream of this.#open) stream.stop();
   }
 
   /** Takes a place for a request. */
-  #enter(response: ServerResponse, { key }: Reader): Outlet {
+  #enter(response: ServerResponse, { key }: Reader): ResponseStream {
     if (this.#closing) throw new RotaError("draining", "this node is stopping");
     const giveBack = this.#places.take(key);
     const { keys, clock, log } = this.#options;
     const watch = key === null ? null : keys.watch(key);
-    const outlet = new Outlet(response, {
+    const stream = new ResponseStream(response, {
       clock,
       onDropped: () => log.debug({}, "a reader of an event stream took nothing any more and was dropped"),
       // Also after an answer that refuses the stream.
       onClosed: () => {
         giveBack();
         watch?.stop();
-        this.#open.delete(outlet);
+        this.#open.delete(stream);
       },
     });
-    watch?.gone.addEventListener("abort", () => outlet.stop());
-    this.#open.add(outlet);
-    return outlet;
+    watch?.gone.addEventListener("abort", () => stream.stop());
+    this.#open.add(stream);
+    return stream;
   }
 
   /** Answers whether the last event was told. */
-  async #send<Item>(feed: Feed<Item>, { outlet, key }: Sink, plan: StreamPlan<Item>): Promise<boolean> {
+  async #send<Item>(feed: Feed<Item>, { stream, key }: Sink, plan: StreamPlan<Item>): Promise<boolean> {
     const turns = this.#turns;
     const { opening, frame, fits = () => true, isLast = () => false } = plan;
-    const stopHeartbeat = this.#beat(outlet, plan.heartbeat);
+    const stopHeartbeat = this.#beat(stream, plan.heartbeat);
     try {
       await feed.ready;
-      await outlet.write(Buffer.from(opening()));
+      await stream.write(Buffer.from(opening()));
       for await (const item of feed) {
         if (!fits(item)) continue;
         if (turns.isOver) await turns.next(key);
@@ -215,15 +215,15 @@ export class EventStreams {
         turns.used(bytes.length);
         // The next one is not even asked for before there is room for it: what a slow reader has not read stays where
         // it is, in the storage.
-        await outlet.write(bytes);
+        await stream.write(bytes);
         if (isLast(item)) return true;
       }
     } catch (error) {
       // The answer has begun, so that it can only end. Whoever listens connects again and goes on where it was.
-      if (!outlet.stopped.aborted) this.#options.log.debug({ error }, "an event stream ended early");
+      if (!stream.stopped.aborted) this.#options.log.debug({ error }, "an event stream ended early");
     } finally {
       stopHeartbeat();
-      outlet.end();
+      stream.end();
     }
     return false;
   }
@@ -232,18 +232,18 @@ export class EventStreams {
    * The reader of a stream, and the gap event to send first if events are missing. A gap that appears later, after a restore of
    * the database, is sent when the reader reaches it.
    */
-  #readingFor({ caller }: Reader, outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
+  #readingFor({ caller }: Reader, stream: ResponseStream, feed: () => Pick<Feed<never>, "position">) {
     let missing = "";
     let hasBegun = false;
     return {
       reading: {
-        signal: outlet.stopped,
+        signal: stream.stopped,
         onGap: (gap: { readonly after: number; readonly oldest: number }) => {
-          if (hasBegun) void outlet.write(Buffer.from(gapFrame(gap, feed())));
+          if (hasBegun) void stream.write(Buffer.from(gapFrame(gap, feed())));
           else missing = gapFrame(gap);
         },
-        onBehind: () => outlet.pileUp(),
-        pace: this.#options.replays.paceOf(caller.keyId, outlet.stopped),
+        onBehind: () => stream.pileUp(),
+        pace: this.#options.replays.paceOf(caller.keyId, stream.stopped),
       },
       missing: () => {
         hasBegun = true;
@@ -252,10 +252,10 @@ export class EventStreams {
     };
   }
 
-  #beat(outlet: Outlet, { everyMs, text }: StreamPlan<never>["heartbeat"]): () => void {
+  #beat(stream: ResponseStream, { everyMs, text }: StreamPlan<never>["heartbeat"]): () => void {
     const { clock } = this.#options;
     const beat = () => {
-      outlet.writeIfRead(text());
+      stream.writeIfRead(text());
       timer = clock.setTimer(everyMs, beat);
     };
     let timer = clock.setTimer(everyMs, beat);

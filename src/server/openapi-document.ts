@@ -3,7 +3,7 @@ import Fastify from "fastify";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import type { z } from "zod";
 import type { openApiDocument } from "../api/openapi.ts";
-import { or } from "../model/input/field-checks.ts";
+import { joinWithOr } from "../model/input/field-checks.ts";
 import { PERMISSIONS, type Permission } from "../tenants/permissions.ts";
 import { VERSION } from "../version.ts";
 import { type RouteParts, registerRoutes } from "./routes.ts";
@@ -103,7 +103,7 @@ function describeRoute(): SwaggerTransform {
 
 function whoMay(access: Permission): string {
   if (access === "open") return "Needs no key.";
-  return `For keys of the role ${or(PERMISSIONS[access].map((role) => `\`${role}\``))}.`;
+  return `For keys of the role ${joinWithOr(PERMISSIONS[access].map((role) => `\`${role}\``))}.`;
 }
 
 interface RouteSchema {

@@ -4,7 +4,7 @@ import type { Held } from "./task-storage.ts";
 
 export interface NodeStorage {
   /**
-   * Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
+   * Makes a membership known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
    * `abilities`: left out, it can execute everything. `version`: of Rota; left out, it is unknown.
    */
   register(params: {
@@ -23,7 +23,7 @@ export interface NodeStorage {
    */
   setSlots(params: { node: string; slots: Slots; perTenant?: Slots; draining?: boolean }): Promise<void>;
   /**
-   * Renews the lease of everything this incarnation runs. `alive: false`: it was declared dead and must abort all
+   * Renews the lease of everything this membership runs. `alive: false`: it was declared dead and must abort all
    * it runs. `held` are the attempts it holds: anything else it runs has been fenced off, and what it does not run
    * although it holds it was claimed by a call whose answer got lost.
    */
@@ -31,9 +31,9 @@ export interface NodeStorage {
   list(): Promise<NodeRecord[]>;
   /** The same with the details that `GET /v1/nodes` shows, ordered by name. Reads every running attempt. */
   details(): Promise<NodeDetails[]>;
-  /** Declares an incarnation dead if it has not renewed since `beat`. From then on it can end nothing. */
+  /** Declares a membership dead if it has not renewed since `beat`. From then on it can end nothing. */
   markDead(params: { node: string; beat: number }): Promise<boolean>;
-  /** Forgets an incarnation that holds nothing any more. */
+  /** Forgets a membership that holds nothing any more. */
   remove(params: { node: string }): Promise<void>;
 }
 

@@ -6,9 +6,9 @@ import type { TargetGuard } from "../outbound/target-guard.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { ClaimedDelivery, PutBackClaim, Storage } from "../storage/storage.ts";
-import { AnswerRests } from "./answer-rests.ts";
 import { type CallbackParams, callbackRequest } from "./callback-request.ts";
 import { deliveryId } from "./delivery-id.ts";
+import { ResponseDrain } from "./response-drain.ts";
 import { settleTry, type TryOutcome } from "./try-outcome.ts";
 
 /**
@@ -73,7 +73,7 @@ interface Try {
 export class Deliverer extends Service {
   readonly name = "deliverer";
   readonly #options: DelivererOptions;
-  readonly #rests: AnswerRests;
+  readonly #rests: ResponseDrain;
   /** By the number of the delivery. */
   readonly #tries = new Map<number, Try>();
   #putBack: PutBackClaim[] = [];
@@ -83,7 +83,7 @@ export class Deliverer extends Service {
   constructor(options: DelivererOptions) {
     super(options);
     this.#options = options;
-    this.#rests = new AnswerRests(this.clock);
+    this.#rests = new ResponseDrain(this.clock);
   }
 
   override start(): void {

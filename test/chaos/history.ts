@@ -142,7 +142,7 @@ export type Edit =
 export interface Call {
   readonly taskId: string;
   readonly attempt: number;
-  /** The incarnation that the task says runs it. */
+  /** The membership that the task says runs it. */
   readonly node: string;
   /** The process that called. */
   readonly process: string;

@@ -30,7 +30,7 @@ export interface EngineParams {
   readonly maxRunningBytes?: number;
   /** Whether it knows of a second enabled tenant; left out: no. */
   readonly hasSecondTenant?: boolean;
-  /** What its incarnations are called: this, and a number from the second on. */
+  /** What its memberships are called: this, and a number from the second on. */
   readonly node?: string;
 }
 
@@ -41,7 +41,7 @@ export async function makeEngine(params: EngineParams = {}) {
   const storage = params.storage ?? (await openMemory(clock));
   const log = new RecordingLog();
   const exchanges: FinishAndClaimParams[] = [];
-  let incarnations = 0;
+  let memberships = 0;
   let ids = 0;
   await storage.lanes.configure({
     lanes: ["tasks", "main", "cron"].map((name) => ({
@@ -66,7 +66,7 @@ export async function makeEngine(params: EngineParams = {}) {
     clock,
     random: () => 0,
     log,
-    newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
+    newNodeId: () => (++memberships === 1 ? node : `${node}-${memberships}`),
     version: "1.2.3",
     concurrency: () => concurrency,
     maxLaneShare: () => DEFAULT_MAX_LANE_SHARE,

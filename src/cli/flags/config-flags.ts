@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { ConfigSource } from "../../config/config-source.ts";
-import { or } from "../../model/input/field-checks.ts";
+import { joinWithOr } from "../../model/input/field-checks.ts";
 import { LOG_LEVELS } from "../../model/log.ts";
 
 /** What every command takes that reads the configuration. */
@@ -24,7 +24,7 @@ export function withConfigFlags(command: Command): Command {
       "--storage <url>",
       'where tasks are kept: sqlite:FILE, sqlite::memory: or postgres://… (default: "sqlite:rota.db")',
     )
-    .option("--log-level <level>", `how much the log says: ${or(LOG_LEVELS)} (default: info)`)
+    .option("--log-level <level>", `how much the log says: ${joinWithOr(LOG_LEVELS)} (default: info)`)
     .option("--config <file>", "configuration to read (default: rota.config.json or .yaml, if there is one)");
 }
 

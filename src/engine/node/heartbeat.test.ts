@@ -119,7 +119,7 @@ test("a claim whose answer got lost is put back, uncounted, and runs", async () 
 });
 
 describe("a node that missed its lease", () => {
-  test("aborts its work first, and goes on as a new incarnation", async () => {
+  test("aborts its work first, and continues with a new membership", async () => {
     const { executor, signals } = makeEndless();
     let broken = false;
     const { engine, clock, log, task } = await makeNode({

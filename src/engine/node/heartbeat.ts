@@ -8,7 +8,7 @@ const RENEW_EVERY_MS = 5_000;
 
 export interface HeartbeatOptions extends ServiceOptions {
   readonly storage: Storage;
-  /** The incarnation to renew. */
+  /** The membership to renew. */
   readonly node: () => string;
   /** The attempts that run right now. */
   readonly tokens: () => readonly number[];
@@ -63,7 +63,7 @@ export class Heartbeat extends Service {
     return { monotonic: this.clock.monotonic(), wall: this.clock.now() };
   }
 
-  /** A new incarnation is known to the others; `sent` is from before it was registered. */
+  /** A new membership is known to the others; `sent` is from before it was registered. */
   reset(sent: Moment): void {
     this.#lost = false;
     this.#renew(sent);
@@ -81,7 +81,7 @@ export class Heartbeat extends Service {
     const node = this.#options.node();
     const running = this.#options.tokens();
     const { alive, held } = await this.#options.storage.nodes.heartbeat({ node });
-    // The lease may have been lost, and a new incarnation begun, while the answer was on its way. Who stops signs off
+    // The lease may have been lost, and a new membership begun, while the answer was on its way. Who stops signs off
     // itself, and must not take that for the word of another node.
     if (node !== this.#options.node() || this.#lost || !this.#beats) return RENEW_EVERY_MS;
     if (!alive) {

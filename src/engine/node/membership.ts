@@ -8,10 +8,10 @@ import type { Rescuer } from "./rescuer.ts";
 
 /** While all is well there is nothing to do. */
 const IDLE_MS = 60_000;
-/** How soon to look again whether the last ends of the old incarnation are written. */
+/** How soon to look again whether the last ends of the old membership are written. */
 const FLUSH_LOOK_MS = 100;
 
-export interface IncarnationOptions extends ServiceOptions {
+export interface MembershipOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly newNodeId: () => string;
   /** How many tasks of each lane this process is there to run. */
@@ -24,8 +24,8 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly abilities: () => Abilities;
 }
 
-/** The parts that act in the name of the incarnation. */
-export interface IncarnationParts {
+/** The parts that act in the name of the membership. */
+export interface MembershipParts {
   readonly dispatcher: Dispatcher;
   readonly heartbeat: Heartbeat;
   readonly rescuer: Rescuer;
@@ -35,10 +35,10 @@ export interface IncarnationParts {
  * What the others know of this process: its name, and how much it runs at once. A node that lost its lease does not come
  * back under the old name: it writes down what had ended before, takes a new name, and rescues whatever is left of the old.
  */
-export class Incarnation extends Service {
-  readonly name = "incarnation";
-  readonly #options: IncarnationOptions;
-  #parts: IncarnationParts | null = null;
+export class Membership extends Service {
+  readonly name = "membership";
+  readonly #options: MembershipOptions;
+  #parts: MembershipParts | null = null;
   #node: string;
   /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
@@ -47,7 +47,7 @@ export class Incarnation extends Service {
   /** The same of what this process can execute. */
   #abilities: Abilities | null = null;
 
-  constructor(options: IncarnationOptions) {
+  constructor(options: MembershipOptions) {
     super(options);
     this.#options = options;
     this.#node = options.newNodeId();
@@ -57,7 +57,7 @@ export class Incarnation extends Service {
     return this.#node;
   }
 
-  async begin(parts: IncarnationParts): Promise<void> {
+  async begin(parts: MembershipParts): Promise<void> {
     // A name is tried once: the answer to an earlier try may have got lost, and the name with it.
     if (this.#parts !== null) this.#node = this.#options.newNodeId();
     this.#parts = parts;
@@ -127,7 +127,7 @@ export class Incarnation extends Service {
     this.#abilities = abilities;
   }
 
-  async #comeBack({ dispatcher, heartbeat, rescuer }: IncarnationParts): Promise<number> {
+  async #comeBack({ dispatcher, heartbeat, rescuer }: MembershipParts): Promise<number> {
     if (!dispatcher.flushed) return FLUSH_LOOK_MS;
     const old = this.#node;
     const next = this.#options.newNodeId();
@@ -137,7 +137,7 @@ export class Incarnation extends Service {
     this.#lost = false;
     heartbeat.reset(sent);
     dispatcher.startClaiming();
-    this.log.info({ node: next, before: old }, "goes on as a new incarnation");
+    this.log.info({ node: next, before: old }, "continues with a new membership");
     await retire(this.#options.storage, rescuer, old);
     return IDLE_MS;
   }

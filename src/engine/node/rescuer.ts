@@ -9,7 +9,7 @@ const SLICE = 500;
 
 export interface RescuerOptions extends ServiceOptions {
   readonly storage: Storage;
-  /** This node's own incarnation, which it never rescues. */
+  /** This node's own membership, which it never rescues. */
   readonly node: () => string;
   readonly metrics: MetricsByTenant;
   /** How often a process may die with a task before the task fails. */

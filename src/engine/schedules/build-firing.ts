@@ -1,7 +1,7 @@
 import { WAITING_RUNS_MAX } from "../../model/schedule.ts";
 import { openSpans, type TakenTimes } from "../../schedules/open-spans.ts";
 import { type PlannedMoments, type PlannedRun, planFire, upTo } from "../../schedules/plan-fire.ts";
-import { goesOn, pushed, type Standstill } from "../../schedules/stand-still.ts";
+import { deferWhileDisabled, resumeAfterEnable, type Standstill } from "../../schedules/stand-still.ts";
 import type { Fire, NewRun, NewTask, ScheduleRecord } from "../../storage/storage.ts";
 import { errorText } from "../work/attempt-error.ts";
 
@@ -80,7 +80,7 @@ export function fireDisabled(schedule: DueRecord, now: number): Fire {
     schedule.rule.kind === "once"
       ? pausing(schedule, [], TENANT_DISABLED)
       : schedule.taken === undefined
-        ? standing(schedule, pushed(schedule, now))
+        ? standing(schedule, deferWhileDisabled(schedule, now))
         : standingBetween(schedule, now);
   return { ...fire, whileDisabled: true };
 }
@@ -89,7 +89,7 @@ export function fireDisabled(schedule: DueRecord, now: number): Fire {
 export function fireEnabled(schedule: ScheduleRecord, now: number): Fire | null {
   const { nextFireAt, rule } = schedule;
   if (nextFireAt === null || rule.kind === "once") return null;
-  const going = goesOn({ ...schedule, nextFireAt }, now);
+  const going = resumeAfterEnable({ ...schedule, nextFireAt }, now);
   return going === null ? null : standing(schedule, going);
 }
 

@@ -23,7 +23,7 @@ describe("a run that somebody asks for", () => {
     const { id } = await create();
     await engine.start();
     await clock.advance(20 * SECOND);
-    const answer = await engine.firer.runNow({ tenant, id, mode: "force" });
+    const answer = await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
     await settle();
     expect(await runs()).toMatchObject([
       { status: "succeeded", forced: true, dueAt: anchor + 20 * SECOND, moments: 1, resultSummary: "hi" },
@@ -38,7 +38,7 @@ describe("a run that somebody asks for", () => {
   test("is made before this process runs anything, and waits for that", async () => {
     const { engine, create, runs } = await makeScheduler();
     const { id } = await create();
-    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
     expect(await runs()).toMatchObject([{ status: "running", attempt: 0 }]);
     await engine.start();
     await settle();
@@ -48,8 +48,8 @@ describe("a run that somebody asks for", () => {
   test("is not made while one goes and overlap is skip, and leaves no row then", async () => {
     const { engine, create, runs } = await makeScheduler({ executor: forEver });
     const { id } = await create();
-    await engine.firer.runNow({ tenant, id, mode: "force" });
-    const answer = await engine.firer.runNow({ tenant, id, mode: "force" });
+    await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
+    const answer = await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
     expect(answer).toEqual({ ran: false, reason: "already-running" });
     expect(await runs()).toHaveLength(1);
   });
@@ -57,12 +57,12 @@ describe("a run that somebody asks for", () => {
   test("is not made while a hundred wait, and leaves no row; one that is due then is skipped", async () => {
     const { engine, clock, create, runs } = await makeScheduler({ executor: forEver });
     const { id } = await create({ overlap: "allow" });
-    for (let made = 0; made < 100; made++) await engine.firer.runNow({ tenant, id, mode: "force" });
+    for (let made = 0; made < 100; made++) await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
     const refused = { ran: false, reason: "too_many_waiting" };
-    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toEqual(refused);
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).toEqual(refused);
     expect(await runs()).toHaveLength(100);
     await clock.advance(MINUTE);
-    expect(await engine.firer.runNow({ tenant, id, mode: "due" })).toEqual(refused);
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "due" })).toEqual(refused);
     expect((await runs()).at(-1)).toMatchObject({ status: "skipped", reason: "too_many_waiting" });
   });
 
@@ -74,9 +74,9 @@ describe("a run that somebody asks for", () => {
     const { engine, create, runs } = await makeScheduler({ executor: forEver });
     const { id } = await create({ overlap });
     await engine.start();
-    await engine.firer.runNow({ tenant, id, mode: "force" });
+    await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
     await settle();
-    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
     await settle();
     expect((await runs()).map(({ status }) => status)).toEqual(expected);
     expect(engine.running).toBe(overlap === "allow" ? 2 : 1);
@@ -87,7 +87,7 @@ describe("a run that somebody asks for", () => {
     const { id, revision } = await create();
     await storage.schedules.update({ tenant, id, revision, changes: { status: "paused", nextFireAt: null } });
     await engine.start();
-    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
     await settle();
     expect(await runs()).toMatchObject([{ status: "succeeded" }]);
     expect(await schedule(id)).toMatchObject({ status: "paused", nextFireAt: null });
@@ -100,7 +100,7 @@ describe("a run that somebody asks for", () => {
     await engine.start();
     await clock.advance(2 * MINUTE);
     expect(await schedule(id)).toMatchObject({ status: "completed" });
-    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
     await settle();
     expect(await runs()).toHaveLength(2);
     expect(await schedule(id)).toMatchObject({ status: "completed", runCount: 2 });
@@ -109,7 +109,7 @@ describe("a run that somebody asks for", () => {
   test("of an agent that is gone fails, and pauses a schedule that would fire by itself", async () => {
     const { engine, create, runs, schedule } = await makeScheduler({ hasAgent: () => false });
     const { id } = await create({ agent: "gone" });
-    const answer = await engine.firer.runNow({ tenant, id, mode: "force" });
+    const answer = await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
     expect(await runs()).toMatchObject([
       { status: "failed", forced: true, error: 'agent "gone" not found', taskId: null },
     ]);
@@ -120,8 +120,8 @@ describe("a run that somebody asks for", () => {
   test("of a schedule that is not there, or is another tenant's, is nothing", async () => {
     const { engine, create } = await makeScheduler();
     const { id } = await create({ tenant: "other" });
-    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toBeNull();
-    expect(await engine.firer.runNow({ tenant, id: 4_711, mode: "due" })).toBeNull();
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).toBeNull();
+    expect(await engine.scheduleTicker.runNow({ tenant, id: 4_711, mode: "due" })).toBeNull();
   });
 
   test("is made although the schedule changes meanwhile, from what it is then", async () => {
@@ -138,7 +138,7 @@ describe("a run that somebody asks for", () => {
       },
     });
     const { id } = await create();
-    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).toMatchObject({ ran: true });
     const [run] = await runs();
     const task = await storage.tasks.get({ tenant, id: run?.taskId ?? "" });
     expect(task?.spec.work).toMatchObject({ message: "as said 3 times" });
@@ -156,7 +156,7 @@ describe("a run that somebody asks for", () => {
       },
     });
     const { id } = await create();
-    await expect(engine.firer.runNow({ tenant, id, mode: "force" })).rejects.toMatchObject({
+    await expect(engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).rejects.toMatchObject({
       code: "conflict",
     });
     expect(await runs()).toEqual([]);
@@ -171,7 +171,7 @@ describe("a run that somebody asks for", () => {
       },
     });
     const { id } = await create();
-    await expect(engine.firer.runNow({ tenant, id, mode: "force" })).rejects.toMatchObject({
+    await expect(engine.scheduleTicker.runNow({ tenant, id, mode: "force" })).rejects.toMatchObject({
       code: "storage_unavailable",
     });
     expect(await schedule(id)).toMatchObject({ status: "active" });
@@ -183,7 +183,10 @@ describe("what is due, when somebody asks for it,", () => {
     const { engine, clock, create, runs } = await makeScheduler();
     const { id } = await create();
     await clock.advance(MINUTE - 1);
-    expect(await engine.firer.runNow({ tenant, id, mode: "due" })).toEqual({ ran: false, reason: "not-due" });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "due" })).toEqual({
+      ran: false,
+      reason: "not-due",
+    });
     expect(await runs()).toEqual([]);
   });
 
@@ -191,19 +194,22 @@ describe("what is due, when somebody asks for it,", () => {
     const { engine, clock, anchor, create, story, schedule, runs } = await makeScheduler();
     const { id } = await create();
     await clock.advance(HOUR);
-    const answer = await engine.firer.runNow({ tenant, id, mode: "due" });
+    const answer = await engine.scheduleTicker.runNow({ tenant, id, mode: "due" });
     expect(await story()).toEqual(["running 60–3600 ×60"]);
     expect(answer).toEqual({ ran: true, runId: (await runs())[0]?.id });
     expect(await schedule(id)).toMatchObject({ nextFireAt: anchor + HOUR + MINUTE });
-    expect(await engine.firer.runNow({ tenant, id, mode: "due" })).toEqual({ ran: false, reason: "not-due" });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "due" })).toEqual({
+      ran: false,
+      reason: "not-due",
+    });
   });
 
   test("is skipped while a run goes, and leaves its row", async () => {
     const { engine, clock, create, runs } = await makeScheduler();
     const { id } = await create();
-    await engine.firer.runNow({ tenant, id, mode: "force" });
+    await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
     await clock.advance(MINUTE);
-    const answer = await engine.firer.runNow({ tenant, id, mode: "due" });
+    const answer = await engine.scheduleTicker.runNow({ tenant, id, mode: "due" });
     expect(answer).toEqual({ ran: false, reason: "already-running" });
     expect((await runs()).map(({ status }) => status)).toEqual(["running", "skipped"]);
   });
@@ -212,7 +218,10 @@ describe("what is due, when somebody asks for it,", () => {
     const { engine, clock, create, story } = await makeScheduler();
     const { id } = await create({ catchUp: "none", everyMs: HOUR });
     await clock.advance(HOUR + 2 * MINUTE);
-    expect(await engine.firer.runNow({ tenant, id, mode: "due" })).toEqual({ ran: false, reason: "not-due" });
+    expect(await engine.scheduleTicker.runNow({ tenant, id, mode: "due" })).toEqual({
+      ran: false,
+      reason: "not-due",
+    });
     expect(await story()).toEqual(["missed 3600"]);
   });
 });
@@ -267,7 +276,7 @@ describe("the session of a run", () => {
   const keyOf = async (overrides: ScheduleOverrides) => {
     const { engine, create, storage } = await makeScheduler();
     const { id } = await create(overrides);
-    await engine.firer.runNow({ tenant, id, mode: "force" });
+    await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
     const { tasks } = await storage.tasks.list({ tenant, limit: 1 });
     return { id, task: tasks[0]?.id, key: tasks[0]?.session };
   };

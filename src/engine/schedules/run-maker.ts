@@ -133,7 +133,7 @@ export class RunMaker {
       return (await this.#write(fires)).filter(({ fired }) => fired).length;
     } catch (error) {
       if (isStorageAway(error)) throw error;
-      if (fires.length === 1) return this.#putAside(first, error);
+      if (fires.length === 1) return this.#pauseUnstorable(first, error);
       let moved = 0;
       for (const fire of fires) moved += await this.write([fire]);
       return moved;
@@ -144,7 +144,7 @@ export class RunMaker {
    * Sees to those moments of a schedule that have come, as it was read; if it is another by now, nothing happens. Answers
    * whether that paused it, since it cannot be fired as it is.
    */
-  async seeTo(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
+  async firePastDue(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
     if (schedule.nextFireAt === null) return { paused: false };
     const fires = await this.plan([schedule]);
     const moved = await this.write(fires);
@@ -325,7 +325,7 @@ export class RunMaker {
     }
   }
 
-  async #putAside({ tenant, id, revision }: Fire, error: unknown): Promise<number> {
+  async #pauseUnstorable({ tenant, id, revision }: Fire, error: unknown): Promise<number> {
     const { storage, log } = this.#options;
     log.error({ tenant, schedule: id, error }, "the runs of a schedule cannot be stored, and it is paused");
     const paused = await storage.schedules.update({

@@ -69,7 +69,7 @@ describe("a schedule", () => {
     await engine.start();
     await settle();
     const { id } = await create({ nextFireAt: anchor + 500 });
-    engine.firer.expect(anchor + 500);
+    engine.scheduleTicker.expect(anchor + 500);
     await clock.advance(500);
     expect(await story(id)).toEqual(["succeeded 0.5"]);
   });
@@ -188,7 +188,7 @@ describe("many schedules", () => {
     expect(Math.max(...fired.map(({ params }) => params.fires.length))).toBeLessThanOrEqual(50);
   });
 
-  test("with much to catch up with are written a handful of rows at a time", async () => {
+  test("with much to catch up with are written a few rows at a time", async () => {
     const rows: number[] = [];
     const { engine, clock, create, runs } = await makeScheduler({
       executor: forEver,
@@ -557,7 +557,9 @@ describe("several nodes", () => {
       await createSchedule(storage, first.anchor, { everyMs: 10 * SECOND, maxRuns: 4, overlap: "allow" });
     for (const { engine } of nodes) await engine.start();
     await clock.advance(25 * SECOND);
-    const asked = nodes.map(({ engine }) => engine.firer.runNow({ tenant: "default", id: 1, mode: "force" }));
+    const asked = nodes.map(({ engine }) =>
+      engine.scheduleTicker.runNow({ tenant: "default", id: 1, mode: "force" }),
+    );
     expect((await Promise.allSettled(asked)).map(({ status }) => status).sort()).toEqual([
       "fulfilled",
       "fulfilled",
@@ -651,7 +653,7 @@ describe("a node that drains", () => {
   test("fires nothing before it was started", async () => {
     const { engine, clock, create, runs } = await makeScheduler();
     const { nextFireAt } = await create();
-    engine.firer.expect(nextFireAt ?? 0);
+    engine.scheduleTicker.expect(nextFireAt ?? 0);
     await clock.advance(2 * MINUTE);
     expect(await runs()).toEqual([]);
   });

@@ -14,7 +14,7 @@ const SIGNAL_MS = 20;
 /** How soon to look again when something is due and nothing fired: another node was faster, or the clocks differ by a hair. */
 const AGAIN_MS = 5;
 
-export interface FirerOptions extends ServiceOptions {
+export interface ScheduleTickerOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly runs: RunMaker;
@@ -33,7 +33,7 @@ export interface ScheduleRunner {
    * Sees to those moments of a schedule that have come, before it is changed; it is taken as it was read. Answers whether
    * that paused it.
    */
-  seeTo(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }>;
+  firePastDue(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }>;
   /** Sets the schedules of a tenant going again that stood still while it was disabled. */
   resumeTenant(tenant: string): Promise<void>;
 }
@@ -42,9 +42,9 @@ export interface ScheduleRunner {
  * Fires schedules at their moments. It knows when the next of them all is due, and until then looks at nothing but the
  * clock.
  */
-export class Firer extends Service implements ScheduleRunner {
-  readonly name = "firer";
-  readonly #options: FirerOptions;
+export class ScheduleTicker extends Service implements ScheduleRunner {
+  readonly name = "schedule ticker";
+  readonly #options: ScheduleTickerOptions;
   /** When the next schedule is due, by the storage's clock. */
   #dueAt = Number.POSITIVE_INFINITY;
   /** Whether that may no longer be so. */
@@ -55,7 +55,7 @@ export class Firer extends Service implements ScheduleRunner {
   /** The tenant that the last slice ended with: the next slice begins after it, so that none is left out. */
   #lastTenant = "";
 
-  constructor(options: FirerOptions) {
+  constructor(options: ScheduleTickerOptions) {
     super(options);
     this.#options = options;
   }
@@ -69,8 +69,8 @@ export class Firer extends Service implements ScheduleRunner {
     return this.#options.runs.runNow(params);
   }
 
-  seeTo(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
-    return this.#options.runs.seeTo(schedule);
+  firePastDue(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
+    return this.#options.runs.firePastDue(schedule);
   }
 
   async resumeTenant(tenant: string): Promise<void> {

@@ -48,7 +48,7 @@ test("keeps the runs of schedules for longer than their tasks, then deletes them
   });
   const { tenant, id } = await create({ everyMs: 1_000 * DAY });
   await engine.start();
-  await engine.firer.runNow({ tenant, id, mode: "force" });
+  await engine.scheduleTicker.runNow({ tenant, id, mode: "force" });
   await settle();
   const { revision, nextFireAt } = (await storage.schedules.get({ tenant, id })) as ScheduleRecord;
   const moment = { dueAt: clock.now(), firstDueAt: clock.now(), moments: 1, forced: true };

@@ -20,7 +20,7 @@ const ALONE_TRIES_MAX = 5;
 
 export interface DispatcherOptions extends ServiceOptions {
   readonly storage: Storage;
-  /** The incarnation in whose name it acts. */
+  /** The membership in whose name it acts. */
   readonly node: () => string;
   readonly slots: LaneSlots;
   readonly runner: Runner;

@@ -42,7 +42,7 @@ function idsOf({ params }: Call): string[] {
   return params.tasks.map(({ id }: NewTask) => id);
 }
 
-describe("tasks are written in handfuls:", () => {
+describe("tasks are written in groups:", () => {
   test("one that comes alone waits for nobody", async () => {
     const { intake, batches, told } = await makeIntake();
     const inserted = await intake.add(newTask({ id: "alone" }));

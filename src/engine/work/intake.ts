@@ -6,7 +6,7 @@ import type { AdmissionLimits, InsertedTask, NewBatch, NewTask, Storage } from "
 
 /** Tasks written in one transaction, and perhaps the rest of a batch. */
 const INSERT_MAX = 500;
-/** A larger handful costs less for each, but nobody should wait long for others to come. */
+/** A larger group costs less for each, but nobody should wait long for others to come. */
 const GATHER_TURNS_MAX = 4;
 /** Tasks that may wait to be written. More only pile up when the storage is slower than its users for long. */
 const BUFFER_MAX = 20_000;
@@ -99,9 +99,9 @@ export class Intake {
     while (this.#buffer.length > 0) {
       await this.#gather();
       const end = cutAfter(this.#buffer, INSERT_MAX);
-      const handful = this.#buffer.slice(0, end);
+      const group = this.#buffer.slice(0, end);
       this.#buffer = this.#buffer.slice(end);
-      await this.#insert(handful);
+      await this.#insert(group);
     }
     this.#writing = null;
   }
@@ -115,16 +115,16 @@ export class Intake {
     }
   }
 
-  async #insert(handful: readonly Pending[]): Promise<void> {
-    const tasks = handful.map(({ task }) => task);
+  async #insert(group: readonly Pending[]): Promise<void> {
+    const tasks = group.map(({ task }) => task);
     let answers: InsertedTask[];
     try {
-      answers = await this.#insertWithRetries(tasks, batchesOf(handful));
+      answers = await this.#insertWithRetries(tasks, batchesOf(group));
     } catch (error) {
-      return this.#insertApart(handful, error);
+      return this.#insertApart(group, error);
     }
     this.#options.onInserted(tasks, answers);
-    for (const [place, { task, resolve, reject }] of handful.entries()) {
+    for (const [place, { task, resolve, reject }] of group.entries()) {
       const answer = answers[place];
       if (answer !== undefined) resolve(answer);
       else reject(new RotaError("storage_unavailable", `the storage did not say what became of ${task.id}`));
@@ -132,14 +132,14 @@ export class Intake {
   }
 
   /** One task that cannot be written must not take those along that merely arrived together with it. */
-  async #insertApart(handful: readonly Pending[], error: unknown): Promise<void> {
-    const middle = cutNear(handful, Math.ceil(handful.length / 2));
+  async #insertApart(group: readonly Pending[], error: unknown): Promise<void> {
+    const middle = cutNear(group, Math.ceil(group.length / 2));
     if (middle === null || isStorageAway(error)) {
-      for (const { reject } of handful) reject(error);
+      for (const { reject } of group) reject(error);
       return;
     }
-    await this.#insert(handful.slice(0, middle));
-    await this.#insert(handful.slice(middle));
+    await this.#insert(group.slice(0, middle));
+    await this.#insert(group.slice(middle));
   }
 
   async #insertWithRetries(tasks: readonly NewTask[], batches: readonly NewBatch[]): Promise<InsertedTask[]> {
@@ -159,8 +159,8 @@ export class Intake {
   }
 }
 
-function batchesOf(handful: readonly Pending[]): NewBatch[] {
-  const batches = new Set(handful.map(({ batch }) => batch));
+function batchesOf(group: readonly Pending[]): NewBatch[] {
+  const batches = new Set(group.map(({ batch }) => batch));
   return [...batches].filter((batch) => batch !== null);
 }
 
@@ -171,13 +171,13 @@ function cutAfter(pending: readonly Pending[], at: number): number {
   return place;
 }
 
-/** Such a place inside of a handful; null when it has none. */
-function cutNear(handful: readonly Pending[], at: number): number | null {
-  let place = cutAfter(handful, at);
-  if (place < handful.length) return place;
+/** Such a place inside of a group; null when it has none. */
+function cutNear(group: readonly Pending[], at: number): number | null {
+  let place = cutAfter(group, at);
+  if (place < group.length) return place;
   place = at;
-  while (place > 0 && isInsideBatch(handful, place)) place -= 1;
-  return place > 0 && place < handful.length ? place : null;
+  while (place > 0 && isInsideBatch(group, place)) place -= 1;
+  return place > 0 && place < group.length ? place : null;
 }
 
 function isInsideBatch(pending: readonly Pending[], place: number): boolean {

@@ -22,7 +22,7 @@ test("two makers do not make the same ids, not even at the same moment", () => {
   expect(new Set(ids).size).toBe(200);
 });
 
-test("an incarnation is named for its machine and its process, and never as another one", () => {
+test("a membership is named for its machine and its process, and never as another one", () => {
   const newId = nodeIdMaker("host", 42);
   const ids = Array.from({ length: 1_000 }, newId);
   expect(ids.every((id) => /^host-42-[0-9a-f]{12}$/.test(id))).toBe(true);

@@ -18,10 +18,10 @@ export function idMaker(prefix: string, clock: Clock): () => string {
   };
 }
 
-/** Random digits in the id of an incarnation: enough for one machine, whose processes may get the same number again. */
+/** Random digits in the id of a membership: enough for one machine, whose processes may get the same number again. */
 const NODE_ID_BYTES = 6;
 
-/** Makes ids for incarnations of this process. Short ones: every attempt is stored with it. */
+/** Makes ids for memberships of this process. Short ones: every attempt is stored with it. */
 export function nodeIdMaker(host: string, pid: number): () => string {
   return () => `${host}-${pid}-${randomBytes(NODE_ID_BYTES).toString("hex")}`;
 }

@@ -9,11 +9,11 @@ import { DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { Abilities } from "../../storage/storage.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
-import { type Agent, readAgent, type Surroundings, UNDESCRIBED } from "./agent.ts";
+import { type Agent, type ExecutorDependencies, readAgent, UNDESCRIBED } from "./agent.ts";
 
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
-  readonly surroundings: Surroundings;
+  readonly surroundings: ExecutorDependencies;
   /** The ids of the keys with which this process decrypts stored agents. */
   readonly keyIds: readonly string[];
   /** An executor that does the same, and then, for that tenant, what the `/schedule` lines in its answer say. */

@@ -62,13 +62,13 @@ export interface MadeExecutor {
 }
 
 /** What every executor is made with, whatever is said of it. */
-export interface Surroundings {
+export interface ExecutorDependencies {
   readonly clock: Clock;
   /** The variables of this process; left out: none. */
   readonly environment?: Environment;
 }
 
-export interface MakeExecutorParams extends Surroundings {
+export interface MakeExecutorParams extends ExecutorDependencies {
   /** What it may call, where a user described it. */
   readonly guard?: TargetGuard;
   /** As it was: one of which the same is said stays the one it is, with all it knows. */

@@ -7,13 +7,13 @@ import { TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import {
   type Agent,
   attempt,
+  type ExecutorDependencies,
   type MadeExecutor,
   makeExecutor,
   readAgent,
-  type Surroundings,
 } from "./agent.ts";
 
-interface ReadParams<Value> extends Surroundings {
+interface ReadParams<Value> extends ExecutorDependencies {
   /** As they were: what is described as before stays. */
   readonly before?: ReadonlyMap<string, Value> | undefined;
   /** Takes everything that is wrong. */

@@ -6,12 +6,12 @@ import type { Clock } from "../../model/clock.ts";
 import type { RotaError } from "../../model/errors.ts";
 import {
   checkKnown,
+  codeList,
   type Fields,
   invalidField,
   isObject,
-  list,
+  preview,
   quoted,
-  shown,
 } from "../../model/input/field-checks.ts";
 import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
@@ -66,7 +66,7 @@ function refuseWhatIsNone(executor: unknown): void {
   }
   const field = maskIn(executor, "executor");
   if (field === undefined) return;
-  throw invalidField(field, `\`${shown(field)}\` shows where a secret was: write the secret itself`);
+  throw invalidField(field, `\`${preview(field)}\` shows where a secret was: write the secret itself`);
 }
 
 /** Where the first mask is, however deep: headers and fields of a request are masked, too. */
@@ -90,8 +90,8 @@ function maskIn(value: unknown, path: string, depth = 0): string | undefined {
 function checkLane(lane: string, lanes: readonly string[]): void {
   if (lanes.includes(lane)) return;
   const nearest = nearestName(lane, lanes);
-  const hint = nearest === undefined ? `there are ${list(lanes)}` : `did you mean \`${nearest}\`?`;
-  throw invalidField("lane", `\`lane\` names no lane, "${shown(lane)}": ${hint}`);
+  const hint = nearest === undefined ? `there are ${codeList(lanes)}` : `did you mean \`${nearest}\`?`;
+  throw invalidField("lane", `\`lane\` names no lane, "${preview(lane)}": ${hint}`);
 }
 
 async function checkTargets(executor: ExecutorConfig | null | undefined, guard: TargetGuard): Promise<void> {

@@ -3,7 +3,7 @@ import type { EventLog } from "../../events/event-log.ts";
 import type { NotificationLog } from "../../events/notification-log.ts";
 import type { CreatedSchedule, NewScheduleInput, Schedules } from "../../interface/schedules.ts";
 import { RotaError } from "../../model/errors.ts";
-import { shown } from "../../model/input/field-checks.ts";
+import { preview } from "../../model/input/field-checks.ts";
 import { refuseMasks } from "../../model/input/masked-input.ts";
 import type { Redactor } from "../../model/redactor.ts";
 import { isSerialId } from "../../model/serial-id.ts";
@@ -116,7 +116,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const updated = await storage.schedules.update(edited);
       if (updated !== null) return updated;
       if (!unlessDue) continue;
-      const { paused } = await runner.seeTo(record);
+      const { paused } = await runner.firePastDue(record);
       // For what this very edit may put right; nobody wished for it.
       if (paused && wish.schedule !== undefined) wish = { ...wish, status: wish.status ?? "active" };
     }
@@ -256,7 +256,7 @@ export function agentNotFound(agent: string, known: readonly string[]): RotaErro
   const nearest = nearestName(agent, known);
   const hint =
     nearest === undefined ? "make it known first, or leave `agent` out" : `did you mean "${nearest}"?`;
-  return new RotaError("not_found", `agent "${shown(agent)}" not found: ${hint}`, {
+  return new RotaError("not_found", `agent "${preview(agent)}" not found: ${hint}`, {
     details: { field: "agent" },
   });
 }

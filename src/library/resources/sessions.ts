@@ -3,7 +3,7 @@ import type { EventLog } from "../../events/event-log.ts";
 import type { Session, SessionAnswer, Sessions, StoppedTasks } from "../../interface/sessions.ts";
 import type { Tasks } from "../../interface/tasks.ts";
 import { RotaError } from "../../model/errors.ts";
-import { list, quoted } from "../../model/input/field-checks.ts";
+import { codeList, quoted } from "../../model/input/field-checks.ts";
 import {
   CHANGE_FIELDS,
   type ParsedMessage,
@@ -137,7 +137,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (record !== null) return record;
     throw new RotaError(
       "invalid_field",
-      `there is no session ${quoted(key)} yet: say what to set of it, any of ${list(CHANGE_FIELDS)}`,
+      `there is no session ${quoted(key)} yet: say what to set of it, any of ${codeList(CHANGE_FIELDS)}`,
     );
   }
 

@@ -181,7 +181,7 @@ describe("one tenant with many agents", () => {
     );
     await rota.start();
     await until(() => begun.length === 210, "all tasks to start");
-    // Every other start is its own, from the first handful on.
+    // Every other start is its own, from the first group on.
     const places = begun.flatMap((id, place) => (id === loner.id ? [place] : []));
     expect(places.at(-1)).toBeLessThan(24);
   });

@@ -7,7 +7,7 @@ import type { Lane } from "../../model/lane.ts";
 import type { Log } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
-import type { Surroundings } from "../registries/agent.ts";
+import type { ExecutorDependencies } from "../registries/agent.ts";
 import type { AgentTable } from "../registries/agent-table.ts";
 import type { LaneTable } from "../registries/lane-table.ts";
 import type { CurrentSettings } from "./current-settings.ts";
@@ -26,7 +26,7 @@ export interface ReloaderOptions {
   readonly turns: OneAtATime;
   /** And so does whatever changes lanes. */
   readonly laneTurns: OneAtATime;
-  readonly surroundings: Surroundings;
+  readonly surroundings: ExecutorDependencies;
   readonly log: Log;
   /** Told which options have new values, once they hold. */
   readonly onChanged: (paths: readonly string[]) => void;

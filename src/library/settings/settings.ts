@@ -15,7 +15,7 @@ import type { TaskKind } from "../../model/task.ts";
 import { webhookKey } from "../../model/webhook-secret.ts";
 import type { OutboundTargets } from "../../outbound/target-guard.ts";
 import type { AdmissionLimits, LaneSetting } from "../../storage/storage.ts";
-import type { Agent, MadeExecutor, Surroundings } from "../registries/agent.ts";
+import type { Agent, ExecutorDependencies, MadeExecutor } from "../registries/agent.ts";
 import { readAgents, readExecutors } from "../registries/configured-agents.ts";
 
 /** How long ended tasks are kept. */
@@ -58,7 +58,7 @@ const sharedSchema = configSchema
 type SharedOptions = z.output<typeof sharedSchema>;
 
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
-export function resolveSettings(options: RotaOptions, surroundings: Surroundings): Settings {
+export function resolveSettings(options: RotaOptions, surroundings: ExecutorDependencies): Settings {
   return resolve(options, said(options), surroundings);
 }
 
@@ -66,7 +66,11 @@ export function resolveSettings(options: RotaOptions, surroundings: Surroundings
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
  * `scheduler`, `sessions`, `schedules`, `retry`, `timeouts`, `tenants` and `audit`, what the section leaves out.
  */
-export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
+export function resolveAgain(
+  options: ReloadOptions,
+  before: Settings,
+  surroundings: ExecutorDependencies,
+): Settings {
   const given = said(options);
   const merged = {
     ...before.options,
@@ -91,7 +95,7 @@ function over(before: object, given: unknown): unknown {
 function resolve(
   options: RotaOptions,
   given: unknown,
-  surroundings: Surroundings,
+  surroundings: ExecutorDependencies,
   before?: Settings,
 ): Settings {
   const faults: string[] = [...unknownNames(options), ...estimatorFaults(options)];

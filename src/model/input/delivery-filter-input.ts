@@ -4,8 +4,8 @@ import {
   checkName,
   type Fields,
   invalidField,
+  joinWithOr,
   optionalText,
-  or,
   quoted,
 } from "./field-checks.ts";
 import { type Page, parsePage } from "./page-input.ts";
@@ -30,5 +30,5 @@ export function parseDeliveryFilter(filter: Fields): ParsedDeliveryFilter {
 function parseStatus(text: string | undefined): DeliveryStatus | undefined {
   const status = DELIVERY_STATUSES.find((each) => each === text);
   if (text === undefined || status !== undefined) return status;
-  throw invalidField("status", `\`status\` must be ${or(DELIVERY_STATUSES)}, not ${quoted(text)}`);
+  throw invalidField("status", `\`status\` must be ${joinWithOr(DELIVERY_STATUSES)}, not ${quoted(text)}`);
 }

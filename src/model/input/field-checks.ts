@@ -16,8 +16,9 @@ export function checkKnown(fields: Fields, known: readonly string[], prefix = ""
   for (const key of Object.keys(fields)) {
     if (known.includes(key) || fields[key] === undefined) continue;
     const nearest = meantName(key, known);
-    const hint = nearest === undefined ? `known are ${list(known)}` : `did you mean \`${prefix}${nearest}\`?`;
-    throw invalidField(`${prefix}${key}`, `unknown field \`${prefix}${shown(key)}\`: ${hint}`);
+    const hint =
+      nearest === undefined ? `known are ${codeList(known)}` : `did you mean \`${prefix}${nearest}\`?`;
+    throw invalidField(`${prefix}${key}`, `unknown field \`${prefix}${preview(key)}\`: ${hint}`);
   }
 }
 
@@ -118,12 +119,12 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function list(names: readonly string[]): string {
+export function codeList(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
 
 /** `a, b or c`. */
-export function or(choices: readonly string[]): string {
+export function joinWithOr(choices: readonly string[]): string {
   return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
 }
 
@@ -141,7 +142,7 @@ export function aTypeOf(value: unknown): string {
 const SHOWN_LENGTH_MAX = 60;
 
 /** A value as an error message can repeat it. */
-export function shown(value: unknown): string {
+export function preview(value: unknown): string {
   if (typeof value === "object" && value !== null && !(value instanceof Date)) return kindOf(value);
   const text = typeof value === "string" ? value : String(value);
   const cut = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
@@ -150,10 +151,10 @@ export function shown(value: unknown): string {
 
 /** The same where it is not in quotes already: a text gets them, so that "5" is not taken for 5. */
 export function quoted(value: unknown): string {
-  return typeof value === "string" ? `"${shown(value)}"` : shown(value);
+  return typeof value === "string" ? `"${preview(value)}"` : preview(value);
 }
 
 /** How a sentence ends that said what was expected: with what was there instead, if anything was. */
 export function insteadOf(value: unknown): string {
-  return value === undefined ? "" : `, not ${shown(value)}`;
+  return value === undefined ? "" : `, not ${preview(value)}`;
 }

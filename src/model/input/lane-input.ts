@@ -4,8 +4,8 @@ import {
   invalidField,
   isObject,
   optionalNumber,
+  preview,
   quoted,
-  shown,
   withoutNulls,
 } from "./field-checks.ts";
 
@@ -15,7 +15,7 @@ export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name"
     throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is ${quoted(name)}`);
   }
   if (!isObject(input)) {
-    throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}, not ${shown(input)}`);
+    throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}, not ${preview(input)}`);
   }
   checkKnown(input, ["concurrency", "total"]);
   const given = withoutNulls(input);

@@ -12,9 +12,9 @@ import { meantName } from "../text/nearest-name.ts";
 import { optionalChoice } from "./choice-input.ts";
 import {
   checkKnown,
+  codeList,
   type Fields,
   invalidField,
-  list,
   optionalMoment,
   quoted,
   withoutNulls,
@@ -57,12 +57,13 @@ export function parseSeriesQuery(query: Fields, now: number): ParsedSeriesQuery 
 function parseMetrics(metrics: unknown): readonly SeriesMetric[] {
   if (metrics === undefined) return DEFAULT_METRICS;
   if (!Array.isArray(metrics) || metrics.length === 0) {
-    throw invalidField("metrics", `\`metrics\` must name at least one of ${list(SERIES_METRICS)}`);
+    throw invalidField("metrics", `\`metrics\` must name at least one of ${codeList(SERIES_METRICS)}`);
   }
   for (const metric of metrics) {
     if (SERIES_METRICS.includes(metric)) continue;
     const nearest = typeof metric === "string" ? meantName(metric, SERIES_METRICS) : undefined;
-    const hint = nearest === undefined ? `known are ${list(SERIES_METRICS)}` : `did you mean \`${nearest}\`?`;
+    const hint =
+      nearest === undefined ? `known are ${codeList(SERIES_METRICS)}` : `did you mean \`${nearest}\`?`;
     throw invalidField("metrics", `\`metrics\` has no ${quoted(metric)}: ${hint}`);
   }
   return [...new Set(metrics as SeriesMetric[])];

@@ -15,10 +15,10 @@ import { keepOwn, ownLength } from "../text/own-json.ts";
 import { copyPlainJson } from "../text/plain-json.ts";
 import {
   checkKnown,
+  codeList,
   type Fields,
   invalidField,
   isObject,
-  list,
   type NumberRange,
   optionalBoolean,
   optionalMoment,
@@ -115,7 +115,7 @@ const ALL_FIELDS: readonly string[] = [...Object.values(KIND_FIELDS).flat(), ...
 /** A task that is handed in with others can be given a name for them to depend on. */
 const KEYED_FIELDS: readonly string[] = [...ALL_FIELDS, "key"];
 const SCHEDULE_FIELDS = ["cron", "schedule", "every", "tz", "timezone"] as const;
-const ONE_OF = list(["action", "instruction", "message", "payload"]);
+const ONE_OF = codeList(["action", "instruction", "message", "payload"]);
 
 /**
  * Checks what somebody wants done and completes it. Throws `invalid_field`, naming the field and what to write
@@ -252,7 +252,7 @@ function kindOf(input: Fields): TaskKind {
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there is none`);
   }
   if (second !== undefined) {
-    const found = list(kinds.map((each) => KIND_FIELDS[each][0]));
+    const found = codeList(kinds.map((each) => KIND_FIELDS[each][0]));
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there are ${found}`);
   }
   refuseFieldsOfOthers(input, kind);

@@ -1,5 +1,5 @@
 import { nearestName } from "../text/nearest-name.ts";
-import { isObject, type NumberRange, or, quoted } from "./field-checks.ts";
+import { isObject, joinWithOr, type NumberRange, quoted } from "./field-checks.ts";
 
 /*
  * What is wrong with a value, each as the rest of "`field` must …"; null when nothing is. For tables of fields, of which
@@ -11,7 +11,7 @@ export function choiceFault(value: unknown, choices: readonly string[]): string 
   if (typeof value === "string" && choices.includes(value)) return null;
   const nearest = typeof value === "string" ? nearestName(value, choices) : undefined;
   const hint = nearest === undefined ? "" : `: did you mean \`${nearest}\`?`;
-  return `be ${or(choices)}, not ${quoted(value)}${hint}`;
+  return `be ${joinWithOr(choices)}, not ${quoted(value)}${hint}`;
 }
 
 export function numberFault(value: unknown, { min, max, integer = false, unit }: NumberRange): string | null {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { RotaError } from "../../model/errors.ts";
-import { shown } from "../../model/input/field-checks.ts";
+import { preview } from "../../model/input/field-checks.ts";
 import { prefersHtml } from "../accepts.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { type DashboardFile, type DashboardFiles, type Encoding, INDEX } from "./dashboard-files.ts";
@@ -57,7 +57,7 @@ function respond(request: FastifyRequest, reply: FastifyReply, { state }: Dashbo
     if (state.kind === "failed") return reply.send(failedPage(state.remedy));
     return reply.header("refresh", REFRESH_SEC).send(BUILDING_PAGE);
   }
-  throw new RotaError("not_found", `the dashboard has no file ${shown(path)}`);
+  throw new RotaError("not_found", `the dashboard has no file ${preview(path)}`);
 }
 
 /** Every page of the dashboard is the same file, which shows what its address says. */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Rota } from "../../interface/rota.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
-import { or } from "../../model/input/field-checks.ts";
+import { joinWithOr } from "../../model/input/field-checks.ts";
 import type { Caller } from "../../model/role.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
@@ -103,6 +103,6 @@ function checkRole({ role }: Caller, access: Permission): void {
   const allowed = PERMISSIONS[access].map((each) => `\`${each}\``);
   throw new RotaError(
     "forbidden",
-    `the role \`${role}\` may not do this: use a key with the role ${or(allowed)}`,
+    `the role \`${role}\` may not do this: use a key with the role ${joinWithOr(allowed)}`,
   );
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { RotaError } from "../../model/errors.ts";
-import { invalidField, isObject, list, shown } from "../../model/input/field-checks.ts";
+import { codeList, invalidField, isObject, preview } from "../../model/input/field-checks.ts";
 import { meantName } from "../../model/text/nearest-name.ts";
 
 const noQuery = z.strictObject({});
@@ -43,8 +43,8 @@ function unknownParameter(name: string, known: readonly string[]): RotaError {
       ? `did you mean \`${nearest}\`?`
       : known.length === 0
         ? "this route takes none"
-        : `known are ${list(known)}`;
-  return new RotaError("invalid_field", `unknown query parameter \`${shown(name)}\`: ${hint}`, {
+        : `known are ${codeList(known)}`;
+  return new RotaError("invalid_field", `unknown query parameter \`${preview(name)}\`: ${hint}`, {
     details: { field: name },
   });
 }
@@ -53,9 +53,9 @@ function unknownParameter(name: string, known: readonly string[]): RotaError {
 function checkNoFields(body: unknown): true | { error: RotaError } {
   if (body === undefined || body === null) return true;
   if (!isObject(body)) {
-    return { error: new RotaError("invalid_field", `this route takes no body, and got ${shown(body)}`) };
+    return { error: new RotaError("invalid_field", `this route takes no body, and got ${preview(body)}`) };
   }
   const [field] = Object.keys(body);
   if (field === undefined) return true;
-  return { error: invalidField(field, `unknown field \`${shown(field)}\`: this route takes none`) };
+  return { error: invalidField(field, `unknown field \`${preview(field)}\`: this route takes none`) };
 }

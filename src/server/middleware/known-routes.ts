@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
-import { shown } from "../../model/input/field-checks.ts";
+import { preview } from "../../model/input/field-checks.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
 
 /** A path that is longer is not compared with all routes: whoever sends it pays nothing for that. */
@@ -41,14 +41,14 @@ function refuse(request: FastifyRequest, reply: FastifyReply, paths: Paths): nev
     const route = `${request.method} ${path}`;
     throw new RotaError(
       "not_found",
-      `there is no route ${shown(route)}: ${hintFor(request.method, path, paths)}`,
+      `there is no route ${preview(route)}: ${hintFor(request.method, path, paths)}`,
     );
   }
   const allowed = [...methods].sort().join(", ");
   reply.header("allow", allowed);
   throw new RotaError(
     "method_not_allowed",
-    `${shown(path)} does not take ${request.method}, only ${allowed}`,
+    `${preview(path)} does not take ${request.method}, only ${allowed}`,
   );
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
-import { shown } from "../../model/input/field-checks.ts";
+import { preview } from "../../model/input/field-checks.ts";
 
 const LOCAL = "127\\.0\\.0\\.1|localhost|\\[::1\\]";
 const LOCAL_HOST = new RegExp(`^(?:${LOCAL})(?::\\d{1,5})?$`, "i");
@@ -23,19 +23,19 @@ export function allowLocalOnly(request: FastifyRequest): void {
     throw new RotaError(
       "forbidden",
       "without API keys Rota answers this machine only: the `Host` of a request must be 127.0.0.1, localhost or [::1], " +
-        `and this one ${host ? `is ${shown(host)}` : "has none"}`,
+        `and this one ${host ? `is ${preview(host)}` : "has none"}`,
     );
   }
   if (origin !== undefined && !LOCAL_ORIGIN.test(origin)) {
     throw new RotaError(
       "forbidden",
-      `without API keys Rota answers web pages of this machine only, and this request comes from ${shown(origin)}`,
+      `without API keys Rota answers web pages of this machine only, and this request comes from ${preview(origin)}`,
     );
   }
   if (origin !== undefined && !isOwnOrigin(request) && needsNoPreflight(request)) {
     throw new RotaError(
       "forbidden",
-      `without API keys only Rota's own pages may send a request like this, and it comes from ${shown(origin)}: send it with ` +
+      `without API keys only Rota's own pages may send a request like this, and it comes from ${preview(origin)}: send it with ` +
         "`content-type: application/json`, or make an API key",
     );
   }
@@ -44,7 +44,7 @@ export function allowLocalOnly(request: FastifyRequest): void {
     throw new RotaError(
       "forbidden",
       "without API keys Rota answers web pages of this machine only, and the browser that sends this request does so for another " +
-        `(\`Sec-Fetch-Site: ${shown(site)}\`)`,
+        `(\`Sec-Fetch-Site: ${preview(site)}\`)`,
     );
   }
 }

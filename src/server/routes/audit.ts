@@ -2,12 +2,12 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { listAudit } from "../../api/audit.ts";
 import type { AuditFilter } from "../../interface/audit.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
 import { withNumbers } from "./query-values.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Who did what with the keys of a tenant. */
 export const auditRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { audit } }) => {
-  app.get("/audit", may("administer", listAudit), async ({ visitor, query }) => {
+  app.get("/audit", requiredRole("administer", listAudit), async ({ visitor, query }) => {
     const filter = withNumbers(query, "since", "limit") as AuditFilter;
     return audit.list({ tenantId: visitor.caller.tenant, ...filter });
   });

@@ -6,11 +6,11 @@ import { BULK_FIELDS } from "../../model/input/bulk-input.ts";
 import { checkKnown, isObject, optionalBoolean, withoutNulls } from "../../model/input/field-checks.ts";
 import { skipAudit } from "../middleware/audit.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Bulk actions: start one, preview one with `dryRun`, read its progress, abort it. */
 export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.post("/tasks/bulk", may("operate", startBulk, rowsOf), async (request, reply) => {
+  app.post("/tasks/bulk", requiredRole("operate", startBulk, rowsOf), async (request, reply) => {
     if (isObject(request.body)) checkKnown(request.body, [...BULK_FIELDS, "dryRun"]);
     const { dryRun, ...input } = isObject(request.body) ? request.body : {};
     if (optionalBoolean(withoutNulls({ dryRun }), "dryRun") === true) {
@@ -21,9 +21,9 @@ export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
     return request.rota.bulks.start(input as unknown as BulkInput, { by: request.visitor.caller.keyId });
   });
 
-  app.get("/bulk/:id", may("read", getBulk), async ({ rota, params }) => rota.bulks.get(params.id));
+  app.get("/bulk/:id", requiredRole("read", getBulk), async ({ rota, params }) => rota.bulks.get(params.id));
 
-  app.post("/bulk/:id/abort", may("operate", abortBulk), async ({ rota, params }) =>
+  app.post("/bulk/:id/abort", requiredRole("operate", abortBulk), async ({ rota, params }) =>
     rota.bulks.abort(params.id),
   );
 };

@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getConfig } from "../../api/config.ts";
 import { masked } from "../../config/masked.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** What is in force, without what only its owner may read. */
 export const configRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { config }) => {
-  app.get("/config", may("administer", getConfig), async () => ({ ...masked(config()) }));
+  app.get("/config", requiredRole("administer", getConfig), async () => ({ ...masked(config()) }));
 };

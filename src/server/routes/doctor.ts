@@ -5,11 +5,11 @@ import { prefersStream } from "../accepts.ts";
 import { ReportStream } from "../report-stream.ts";
 import type { RouteParts } from "../routes.ts";
 import { whenClosed } from "../when-closed.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** For callers that want to know whether all is well. The examination stops when they close the connection. */
 export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
-  app.get("/doctor", may("administer", getDoctor), async ({ visitor, headers }, reply) => {
+  app.get("/doctor", requiredRole("administer", getDoctor), async ({ visitor, headers }, reply) => {
     const left = new AbortController();
     whenClosed(reply.raw, () => left.abort());
     const caller = { tenantId: visitor.caller.tenant, signal: left.signal };

@@ -4,12 +4,12 @@ import type { EventsOptions } from "../../interface/rota.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import { parseLastEventId } from "../last-event-id.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
 import { withNumbers } from "./query-values.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** What happens, as a stream. */
 export const eventRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { streams }) => {
-  app.get("/tasks/events", may("readOwn", streamEvents), async (request, reply) => {
+  app.get("/tasks/events", requiredRole("readOwn", streamEvents), async (request, reply) => {
     const { lastEventId, ...filter } = request.query;
     const after = parseLastEventId(request.headers["last-event-id"] ?? lastEventId);
     // A stream without its body has nothing to wait for.

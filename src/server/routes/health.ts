@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getHealth, getReady } from "../../api/health.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** For whoever watches over the process: whether it lives, and whether it should be sent work. */
 export const healthRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
-  app.get("/health", may("open", getHealth), async () => installation.health());
+  app.get("/health", requiredRole("open", getHealth), async () => installation.health());
 
-  app.get("/ready", may("open", getReady), async () => {
+  app.get("/ready", requiredRole("open", getReady), async () => {
     if (installation.state !== "created" && installation.state !== "running") {
       throw new RotaError("draining", "this node is stopping and takes no new work");
     }

@@ -4,21 +4,21 @@ import type { KeyInput } from "../../interface/keys.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import { managedKeys } from "../own-tenant.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Who may ask. What names no tenant is about that of whoever asks. */
 export const keyRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { keys } }) => {
-  app.post("/keys", may("manage", createKey), async ({ visitor: { caller }, body }, reply) => {
+  app.post("/keys", requiredRole("manage", createKey), async ({ visitor: { caller }, body }, reply) => {
     reply.code(201);
     const input = isObject(body) ? { ...body, tenantId: body["tenantId"] ?? caller.tenant } : body;
     return managedKeys(keys, caller).create(input as KeyInput);
   });
 
-  app.get("/keys", may("manage", listKeys), async ({ visitor: { caller }, query }) =>
+  app.get("/keys", requiredRole("manage", listKeys), async ({ visitor: { caller }, query }) =>
     managedKeys(keys, caller).list({ tenantId: caller.tenant, ...query }),
   );
 
-  app.delete("/keys/:id", may("manage", deleteKey), async ({ visitor: { caller }, params, query }) =>
+  app.delete("/keys/:id", requiredRole("manage", deleteKey), async ({ visitor: { caller }, params, query }) =>
     managedKeys(keys, caller).delete(params.id, { tenantId: caller.tenant, ...query }),
   );
 };

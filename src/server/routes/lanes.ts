@@ -2,17 +2,17 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { clearLane, listLanes, putLane } from "../../api/lanes.ts";
 import type { LaneInput } from "../../interface/lanes.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Lanes: how much of each runs at once, and what waits in it. */
 export const laneRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.get("/lanes", may("read", listLanes), async ({ rota }) => rota.lanes.list());
+  app.get("/lanes", requiredRole("read", listLanes), async ({ rota }) => rota.lanes.list());
 
-  app.put("/lanes/:name", may("administer", putLane), async ({ rota, params, body }) =>
+  app.put("/lanes/:name", requiredRole("administer", putLane), async ({ rota, params, body }) =>
     rota.lanes.put(params.name, body as LaneInput),
   );
 
-  app.post("/lanes/:name/clear", may("operate", clearLane), async ({ rota, params }) =>
+  app.post("/lanes/:name/clear", requiredRole("operate", clearLane), async ({ rota, params }) =>
     rota.lanes.clear(params.name),
   );
 };

@@ -3,11 +3,11 @@ import { getMe } from "../../api/me.ts";
 import { FEATURES, type Me } from "../../model/me.ts";
 import { VERSION } from "../../version.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Who is asking, for programs that offer what a role may do. */
 export const meRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation, isLocal }) => {
-  app.get("/me", may("known", getMe), async ({ visitor }): Promise<Me> => {
+  app.get("/me", requiredRole("known", getMe), async ({ visitor }): Promise<Me> => {
     const { role, keyId, keyName, tenant, agent } = visitor.caller;
     return {
       role,

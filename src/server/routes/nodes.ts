@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { listNodes } from "../../api/nodes.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** The processes that run tasks. */
 export const nodeRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { nodes } }) => {
-  app.get("/nodes", may("administer", listNodes), async () => nodes.list());
+  app.get("/nodes", requiredRole("administer", listNodes), async () => nodes.list());
 };

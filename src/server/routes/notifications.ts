@@ -3,11 +3,11 @@ import { streamNotifications } from "../../api/notifications.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import { parseLastEventId } from "../last-event-id.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** What schedules and their runs do, as a stream. */
 export const notificationRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { streams }) => {
-  app.get("/notifications/stream", may("readOwn", streamNotifications), async (request, reply) => {
+  app.get("/notifications/stream", requiredRole("readOwn", streamNotifications), async (request, reply) => {
     const after = parseLastEventId(request.headers["last-event-id"] ?? request.query.lastEventId);
     // A stream without its body has nothing to wait for.
     if (request.method === "HEAD") return reply.headers(STREAM_HEADERS).send("");

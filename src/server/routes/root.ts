@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getRoot } from "../../api/root.ts";
 import { VERSION } from "../../version.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** What a look at the address alone shows. */
 const LINKS = {
@@ -21,7 +21,7 @@ const LINKS = {
 } as const;
 
 export const rootRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { hasDashboard }) => {
-  app.get("/", may("known", getRoot), async () => ({
+  app.get("/", requiredRole("known", getRoot), async () => ({
     name: "rota" as const,
     version: VERSION,
     links: hasDashboard ? { ...LINKS, dashboard: "/ui/" } : LINKS,

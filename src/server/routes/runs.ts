@@ -2,16 +2,16 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getRun, listRuns } from "../../api/runs.ts";
 import type { RunFilter } from "../../interface/schedules.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Every due moment and what became of it. */
 export const runRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.get("/runs", may("readOwn", listRuns), async ({ rota, query }) =>
+  app.get("/runs", requiredRole("readOwn", listRuns), async ({ rota, query }) =>
     rota.runs.list(withNumbers(query, "since", "limit") as RunFilter),
   );
 
-  app.get("/runs/:id", may("readOwn", getRun), async ({ rota, params }) => ({
+  app.get("/runs/:id", requiredRole("readOwn", getRun), async ({ rota, params }) => ({
     run: await rota.runs.get(toSerialId(params.id)),
   }));
 };

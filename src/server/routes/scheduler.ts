@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getSchedulerStats } from "../../api/scheduler.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 export const schedulerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.get("/scheduler/stats", may("read", getSchedulerStats), async ({ rota }) => rota.stats());
+  app.get("/scheduler/stats", requiredRole("read", getSchedulerStats), async ({ rota }) => rota.stats());
 };

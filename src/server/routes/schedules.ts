@@ -24,49 +24,56 @@ import { isObject } from "../../model/input/field-checks.ts";
 import { PREVIEW_COUNT } from "../../model/schedule.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
-import { may } from "./may.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Schedules: make them, look at them and at what became of them, change them, run them. */
 export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.post("/schedules", may("operate", createSchedule), async ({ rota, headers, body }, reply) => {
+  app.post("/schedules", requiredRole("operate", createSchedule), async ({ rota, headers, body }, reply) => {
     refuseKey(headers["idempotency-key"], "schedules have none; leave it out");
     reply.code(201);
     return rota.schedules.create(body as NewScheduleInput);
   });
 
-  app.post("/schedules/preview", may("known", previewSchedule, dueTimesAsked), async ({ rota, body }) =>
-    rota.schedules.preview(body as SchedulePreviewInput),
+  app.post(
+    "/schedules/preview",
+    requiredRole("known", previewSchedule, dueTimesAsked),
+    async ({ rota, body }) => rota.schedules.preview(body as SchedulePreviewInput),
   );
 
-  app.get("/schedules", may("readOwn", listSchedules), async ({ rota, query }) =>
+  app.get("/schedules", requiredRole("readOwn", listSchedules), async ({ rota, query }) =>
     rota.schedules.list(withNumbers(query, "limit") as ScheduleFilter),
   );
 
-  app.get("/schedules/status", may("read", getSchedulesStatus), async ({ rota }) => rota.schedules.status());
+  app.get("/schedules/status", requiredRole("read", getSchedulesStatus), async ({ rota }) =>
+    rota.schedules.status(),
+  );
 
-  app.get("/schedules/upcoming", may("read", listUpcoming), async ({ rota, query }) =>
+  app.get("/schedules/upcoming", requiredRole("read", listUpcoming), async ({ rota, query }) =>
     rota.schedules.upcoming(withNumbers(query, "from", "to", "limit", "per_schedule") as UpcomingFilter),
   );
 
-  app.get("/schedules/:id", may("readOwn", getSchedule), async ({ rota, params }) => ({
+  app.get("/schedules/:id", requiredRole("readOwn", getSchedule), async ({ rota, params }) => ({
     scheduled_task: await rota.schedules.get(toSerialId(params.id)),
   }));
 
-  app.patch("/schedules/:id", may("operate", updateSchedule), async ({ rota, params, body }) => ({
+  app.patch("/schedules/:id", requiredRole("operate", updateSchedule), async ({ rota, params, body }) => ({
     scheduled_task: await rota.schedules.update(toSerialId(params.id), body as ScheduleChanges),
   }));
 
-  app.delete("/schedules/:id", may("operate", deleteSchedule), async ({ rota, params }) =>
+  app.delete("/schedules/:id", requiredRole("operate", deleteSchedule), async ({ rota, params }) =>
     rota.schedules.delete(toSerialId(params.id)),
   );
 
-  app.post("/schedules/:id/run", may("operate", runSchedule), async ({ rota, params, body }) =>
+  app.post("/schedules/:id/run", requiredRole("operate", runSchedule), async ({ rota, params, body }) =>
     rota.schedules.run(toSerialId(params.id), body as { mode?: RunMode }),
   );
 
-  app.get("/schedules/:id/runs", may("readOwn", listRunsOfSchedule), async ({ rota, params, query }) =>
-    rota.schedules.runs(toSerialId(params.id), withNumbers(query, "since", "limit") as RunFilter),
+  app.get(
+    "/schedules/:id/runs",
+    requiredRole("readOwn", listRunsOfSchedule),
+    async ({ rota, params, query }) =>
+      rota.schedules.runs(toSerialId(params.id), withNumbers(query, "since", "limit") as RunFilter),
   );
 };
 

@@ -16,8 +16,8 @@ import { prefersStream } from "../accepts.ts";
 import { auditWrite } from "../middleware/audit.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
-import { may } from "./may.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** How long an answer may wait for a run, in seconds. */
 const TIMEOUT = { min: 1, max: 600, unit: "seconds" } as const;
@@ -25,7 +25,7 @@ const TIMEOUT_DEFAULT = 120;
 
 /** Conversations: say something, stop it, look at them and set how they go. */
 export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { runs, installation }) => {
-  app.post("/sessions/:key/messages", may("submit", sendMessage), async (request, reply) => {
+  app.post("/sessions/:key/messages", requiredRole("submit", sendMessage), async (request, reply) => {
     refuseKey(
       request.headers["idempotency-key"],
       "messages have none; leave it out, or submit a task with `message`, `sessionKey` and `idempotencyKey`",
@@ -59,31 +59,31 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ru
     return reply.code(sent.taskId === undefined ? 200 : 202).send(sent);
   });
 
-  app.get("/sessions", may("readOwn", listSessions), async ({ rota, query }) =>
+  app.get("/sessions", requiredRole("readOwn", listSessions), async ({ rota, query }) =>
     rota.sessions.list(withNumbers(query, "limit") as SessionPageInput),
   );
 
-  app.get("/sessions/:key", may("readOwn", getSession), async ({ rota, params }) =>
+  app.get("/sessions/:key", requiredRole("readOwn", getSession), async ({ rota, params }) =>
     rota.sessions.get(params.key),
   );
 
-  app.patch("/sessions/:key", may("operate", updateSession), async ({ rota, params, body }) =>
+  app.patch("/sessions/:key", requiredRole("operate", updateSession), async ({ rota, params, body }) =>
     rota.sessions.update(params.key, body as SessionChanges),
   );
 
-  app.delete("/sessions/:key", may("operate", deleteSession), async ({ rota, params }) =>
+  app.delete("/sessions/:key", requiredRole("operate", deleteSession), async ({ rota, params }) =>
     rota.sessions.delete(params.key),
   );
 
-  app.post("/sessions/:key/stop", may("operate", stopSession), async ({ rota, params }) =>
+  app.post("/sessions/:key/stop", requiredRole("operate", stopSession), async ({ rota, params }) =>
     rota.sessions.stop(params.key),
   );
 
-  app.post("/sessions/:key/stopall", may("operate", stopAllOfSession), async ({ rota, params }) =>
+  app.post("/sessions/:key/stopall", requiredRole("operate", stopAllOfSession), async ({ rota, params }) =>
     rota.sessions.stopAll(params.key),
   );
 
-  app.post("/sessions/:key/reset", may("operate", resetSession), async ({ rota, params }) =>
+  app.post("/sessions/:key/reset", requiredRole("operate", resetSession), async ({ rota, params }) =>
     rota.sessions.reset(params.key),
   );
 };

@@ -3,16 +3,20 @@ import { getStatsSeries } from "../../api/stats.ts";
 import { parseSeriesQuery } from "../../model/input/stats-series-input.ts";
 import { SERIES_KEYS_MAX, type StatsSeries, type StatsSeriesQuery } from "../../model/stats-series.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
 import { withNumbers } from "./query-values.ts";
+import { requiredRole } from "./required-role.ts";
 
 export const statsRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { clock }) => {
   const declares = (_body: unknown, query: unknown) => ({ rows: rowsAsked(query as Query, clock.now()) });
-  app.get("/stats/series", may("read", getStatsSeries, declares), async ({ rota, query, charge }) => {
-    const series = await rota.statsSeries(toSeriesQuery(query) as StatsSeriesQuery);
-    charge?.settle({ rows: rowsIn(series) });
-    return series;
-  });
+  app.get(
+    "/stats/series",
+    requiredRole("read", getStatsSeries, declares),
+    async ({ rota, query, charge }) => {
+      const series = await rota.statsSeries(toSeriesQuery(query) as StatsSeriesQuery);
+      charge?.settle({ rows: rowsIn(series) });
+      return series;
+    },
+  );
 };
 
 type Query = Readonly<Partial<Record<keyof StatsSeriesQuery, string>>>;

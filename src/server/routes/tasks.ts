@@ -23,8 +23,8 @@ import { DEPENDS_ON_MAX } from "../../model/input/task-input.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
-import { may } from "./may.ts";
 import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** How much of each task a list shows: the library has a method for each. */
 function checkView(view: unknown): "full" | "row" {
@@ -33,7 +33,7 @@ function checkView(view: unknown): "full" | "row" {
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
-  app.post("/tasks", may("submit", submitTask), async (request, reply) => {
+  app.post("/tasks", requiredRole("submit", submitTask), async (request, reply) => {
     reply.code(202);
     const key = request.headers["idempotency-key"];
     return request.rota.tasks.submit(
@@ -41,7 +41,7 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     );
   });
 
-  app.post("/tasks/batch", may("submit", submitBatch, tasksGiven), async (request, reply) => {
+  app.post("/tasks/batch", requiredRole("submit", submitBatch, tasksGiven), async (request, reply) => {
     reply.code(202);
     refuseKey(request.headers["idempotency-key"], "give each task of a batch its own `idempotencyKey`");
     const submitted = await request.rota.tasks.submitBatch(request.body as unknown as BatchInput);
@@ -51,53 +51,57 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     return submitted;
   });
 
-  app.get("/tasks/batches/:id", may("readOwn", getBatch), async ({ rota, params }) =>
+  app.get("/tasks/batches/:id", requiredRole("readOwn", getBatch), async ({ rota, params }) =>
     rota.tasks.getBatch(params.id),
   );
 
-  app.post("/tasks/batches/:id/cancel", may("operate", cancelBatch), async ({ rota, params }) =>
+  app.post("/tasks/batches/:id/cancel", requiredRole("operate", cancelBatch), async ({ rota, params }) =>
     rota.tasks.cancelBatch(params.id),
   );
 
-  app.get("/tasks", may("readOwn", listTasks), async ({ rota, charge, query: { view, ...query } }) => {
-    const filter = withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter;
-    const options = { onLooked: (entries: number) => charge?.looked(entries) };
-    return checkView(view) === "row"
-      ? rota.tasks.listRows(filter, options)
-      : rota.tasks.list(filter, options);
-  });
+  app.get(
+    "/tasks",
+    requiredRole("readOwn", listTasks),
+    async ({ rota, charge, query: { view, ...query } }) => {
+      const filter = withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter;
+      const options = { onLooked: (entries: number) => charge?.looked(entries) };
+      return checkView(view) === "row"
+        ? rota.tasks.listRows(filter, options)
+        : rota.tasks.list(filter, options);
+    },
+  );
 
-  app.get("/tasks/stats", may("read", getTaskCounts), async ({ rota }) => rota.tasks.counts());
+  app.get("/tasks/stats", requiredRole("read", getTaskCounts), async ({ rota }) => rota.tasks.counts());
 
-  app.get("/tasks/:id", may("readOwn", getTask), async (request) => {
+  app.get("/tasks/:id", requiredRole("readOwn", getTask), async (request) => {
     const { params, query, visitor } = request;
     if (query.wait === undefined) return request.rota.tasks.get(params.id);
     return waits.wait(visitor, params.id, { seconds: toNumber(query.wait), gone: request.signal });
   });
 
-  app.get("/tasks/:id/explain", may("readOwn", explainTask), async ({ rota, params }) =>
+  app.get("/tasks/:id/explain", requiredRole("readOwn", explainTask), async ({ rota, params }) =>
     rota.tasks.explain(params.id),
   );
 
-  app.get("/tasks/:id/logs", may("readOwn", getTaskLog), async ({ rota, params, query }) =>
+  app.get("/tasks/:id/logs", requiredRole("readOwn", getTaskLog), async ({ rota, params, query }) =>
     rota.tasks.logs(params.id, withNumbers(query, "attempt", "after", "limit") as TaskLogFilter),
   );
 
-  app.post("/tasks/:id/cancel", may("operate", cancelTask), async ({ rota, params }) =>
+  app.post("/tasks/:id/cancel", requiredRole("operate", cancelTask), async ({ rota, params }) =>
     rota.tasks.cancel(params.id),
   );
 
-  app.delete("/tasks/:id", may("operate", deleteTask), async ({ rota, params }) =>
+  app.delete("/tasks/:id", requiredRole("operate", deleteTask), async ({ rota, params }) =>
     rota.tasks.cancel(params.id),
   );
 
-  app.post("/tasks/:id/retry", may("operate", retryTask), async ({ rota, params, query }, reply) => {
+  app.post("/tasks/:id/retry", requiredRole("operate", retryTask), async ({ rota, params, query }, reply) => {
     reply.code(202);
     const options = query.dependants === undefined ? {} : { dependants: toBoolean(query.dependants) };
     return rota.tasks.retry(params.id, options as TaskRetryOptions);
   });
 
-  app.post("/tasks/:id/submit-again", may("submit", submitTaskAgain), async (request, reply) => {
+  app.post("/tasks/:id/submit-again", requiredRole("submit", submitTaskAgain), async (request, reply) => {
     reply.code(202);
     const { rota, params, body, headers } = request;
     refuseKey(headers["idempotency-key"], "write `idempotencyKey` into the task that you send");

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getWaiting } from "../../api/waiting.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 /** Counts of waiting tasks by reason. */
 export const waitingRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.get("/waiting", may("read", getWaiting), async ({ rota }) => rota.waiting());
+  app.get("/waiting", requiredRole("read", getWaiting), async ({ rota }) => rota.waiting());
 };

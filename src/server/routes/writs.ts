@@ -7,13 +7,13 @@ import { isObject } from "../../model/input/field-checks.ts";
 import { DEFAULT_AGENT } from "../../model/task.ts";
 import { prefersText } from "../accepts.ts";
 import type { RouteParts } from "../routes.ts";
-import { may } from "./may.ts";
+import { requiredRole } from "./required-role.ts";
 
 const TEXT = "text/plain; charset=utf-8";
 
 /** What agents ask for with `/schedule …`. */
 export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.post("/writs", may("submit", carryOutWrits), async (request, reply) => {
+  app.post("/writs", requiredRole("submit", carryOutWrits), async (request, reply) => {
     const carryOut = () => {
       request.subject = agentOf(request);
       return request.rota.writs.carryOut(request.body as WritInput);

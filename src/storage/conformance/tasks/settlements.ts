@@ -127,7 +127,7 @@ export function describeSettlements(open: OpenWorld): void {
       ]);
     });
 
-    test("applies a handful of different ends in one step", async () => {
+    test("applies several different ends in one step", async () => {
       const { storage, submit, claim, clock } = await open();
       await submit({ agent: "a" }, { agent: "b" }, { agent: "c" }, { agent: "d" }, { agent: "e" });
       const settlements = [

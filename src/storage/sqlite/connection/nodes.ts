@@ -3,7 +3,7 @@ import { preemptAfterChange } from "../tenants/lanes.ts";
 import { abilitiesChanged, rememberAgents, writeAbilities } from "./abilities.ts";
 import type { SqliteDatabase } from "./database.ts";
 
-/** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
+/** Memberships of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
     async register({ node, version = null, slots = {}, perTenant = {}, abilities = null }) {

@@ -7,7 +7,7 @@ import { LANE, NODE, newTask, ROOMY, ROOMY_SHARES, TENANT } from "../../conforma
 import type { ListTasksParams, ScheduleRecord, Storage } from "../../storage.ts";
 import { openSqlite } from "./open.ts";
 
-/** Tables of a handful of rows, whatever the backlog: reading one whole is the cheapest way. */
+/** Tables of a few rows, whatever the backlog: reading one whole is the cheapest way. */
 const SMALL_TABLES = ["lane", "CONSTANT ROW"];
 
 const prepare = Sqlite.prototype.prepare;

@@ -5,7 +5,7 @@ import type { DeclaredWork } from "../middleware/charge-requests.ts";
  * The options of a route: the permission that it needs, and its schema. `declares`: how much work the body or
  * the query of a request asks for, where that can be much.
  */
-export function may<Schema>(
+export function requiredRole<Schema>(
   access: Permission,
   schema: Schema,
   declares?: (body: unknown, query: unknown) => DeclaredWork,

@@ -11,7 +11,7 @@ const REST_MS = 1_000;
  * What receivers say beyond their status, which nobody wants to know. It is read all the same, aside and within limits:
  * a connection whose answer was read to its end serves the next callback. Where that takes too much, it is dropped.
  */
-export class AnswerRests {
+export class ResponseDrain {
   readonly #clock: Pick<Clock, "setTimer">;
   readonly #open = new Set<AbortController>();
 

@@ -9,7 +9,7 @@ const PILED_UP_MS = 5_000;
 /** Written at once, so that a slow reader of something large is seen to take it. */
 const SLICE_BYTES = 65_536;
 
-export interface OutletOptions {
+export interface ResponseStreamOptions {
   readonly clock: Clock;
   /** Told when a reader is dropped. */
   readonly onDropped: () => void;
@@ -21,16 +21,16 @@ export interface OutletOptions {
  * One long answer, at the pace at which it is read. Nothing is written before there is room for it, and a reader that takes
  * nothing any more is dropped.
  */
-export class Outlet {
+export class ResponseStream {
   readonly #response: ServerResponse;
-  readonly #options: OutletOptions;
+  readonly #options: ResponseStreamOptions;
   readonly #ending = new AbortController();
   #stalled: Timer | null = null;
   /** Whether it stalls while more waits than is kept. */
   #piledUp = false;
   #gone = false;
 
-  constructor(response: ServerResponse, options: OutletOptions) {
+  constructor(response: ServerResponse, options: ResponseStreamOptions) {
     this.#response = response;
     this.#options = options;
     whenClosed(response, () => {
