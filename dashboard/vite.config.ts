@@ -25,11 +25,11 @@ export default {
           groups: [
             {
               name: "pages",
-              test: /src\/(?:pages|(?:frame|live|parts|keys)\/(?!icon|theme))|views\/(?:registry|\w+\/view\.ts)|node_modules\/(?!react|scheduler)/,
+              test: /src\/(?:pages|(?:frame|live|parts|keys)\/(?!icon|loadable|theme))|views\/(?:registry|\w+\/view\.ts)|node_modules\/(?!react|scheduler)/,
             },
             // Parts of the client that views alone use belong to them, too: in a file of their own, rolldown 1.2 exports
             // names there that do not exist.
-            { name: "views", test: /src\/views\/|src\/model\/input-of-task/ },
+            { name: "views", test: /src\/views\/|src\/model\/input\/input-of-task/ },
           ],
         },
       },

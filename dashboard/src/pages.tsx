@@ -1,10 +1,11 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useSession } from "./api/session.tsx";
 import { Frame } from "./frame/frame.tsx";
 import { Page } from "./frame/page.tsx";
 import { PageBoundary } from "./frame/page-boundary.tsx";
 import { LiveProvider } from "./live/live.tsx";
+import { loadable } from "./parts/loadable.tsx";
 import { Empty } from "./parts/notices.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
 import { navOf, viewsFor } from "./views/registry.ts";
@@ -25,7 +26,7 @@ function Pages() {
     const pages = views.flatMap((view) => view.routes);
     return {
       nav: navOf(views),
-      routes: pages.map(({ path, load }) => ({ path, Component: lazy(load) })),
+      routes: pages.map(({ path, load }) => ({ path, Component: loadable(load, <Page title="" />) })),
     };
   });
   const first = nav[0]?.items[0]?.path ?? "/tasks";
@@ -34,25 +35,23 @@ function Pages() {
       <ToastProvider>
         <Frame nav={nav}>
           <PageBoundary>
-            <Suspense fallback={<Page title="" />}>
-              <Switch>
-                {routes.map(({ path, Component }) => (
-                  <Route key={path} path={path}>
-                    {(params) => <Component params={params as Record<string, string>} />}
-                  </Route>
-                ))}
-                <Route path="/">
-                  <Redirect to={first} replace />
+            <Switch>
+              {routes.map(({ path, Component }) => (
+                <Route key={path} path={path}>
+                  {(params) => <Component params={params as Record<string, string>} />}
                 </Route>
-                <Route>
-                  <Page title="Not found">
-                    <Empty title="There is no such page">
-                      The address may be mistyped, or of another version.
-                    </Empty>
-                  </Page>
-                </Route>
-              </Switch>
-            </Suspense>
+              ))}
+              <Route path="/">
+                <Redirect to={first} replace />
+              </Route>
+              <Route>
+                <Page title="Not found">
+                  <Empty title="There is no such page">
+                    The address may be mistyped, or of another version.
+                  </Empty>
+                </Page>
+              </Route>
+            </Switch>
           </PageBoundary>
         </Frame>
       </ToastProvider>

@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import Sqlite from "better-sqlite3";
 import type { Clock } from "../../../model/clock.ts";
 import { RotaError } from "../../../model/errors.ts";
@@ -360,14 +360,15 @@ function cannotOpen(path: string, error: unknown): unknown {
 }
 
 /** `missing`: what was not found, which a link may have led to. */
-function reasonFor(code: string, path: string, missing = dirname(path)): string | undefined {
+function reasonFor(code: string, path: string, missing?: string): string | undefined {
+  const folder = dirname(path);
   switch (code) {
     case "ENOENT":
-      return `there is no folder ${missing}`;
+      return `there is no folder ${missing === undefined || missing === resolve(folder) ? folder : missing}`;
     case "EACCES":
     case "EROFS":
     case "SQLITE_CANTOPEN":
-      return `files in ${dirname(path)} cannot be written, or it is not a file`;
+      return `files in ${folder} cannot be written, or it is not a file`;
     case "SQLITE_READONLY":
       return "it cannot be written";
     case "SQLITE_NOTADB":
