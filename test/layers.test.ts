@@ -2,6 +2,8 @@ import { globSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join, posix } from "node:path";
 import { expect, test } from "vitest";
+import { replaceSection } from "./docs/markdown.ts";
+import { importPicture, type SourceFile } from "./layers/import-picture.ts";
 import { scanSource } from "./layers/scan-source.ts";
 
 /**
@@ -165,21 +167,34 @@ const ENVIRONMENT_READERS = ["src/config/"];
 /** Files with an `import()` that cannot be checked by reading, such as one of a user's own module. */
 const OPAQUE_IMPORTERS: readonly string[] = [];
 
+const ROOT = join(import.meta.dirname, "..");
+
+function readSources(): SourceFile[] {
+  const files = globSync("src/**/*.ts", { cwd: ROOT }).map((file) => file.replaceAll("\\", "/"));
+  return files.sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
+}
+
 test("every import in src keeps to the table", () => {
-  const root = join(import.meta.dirname, "..");
-  const files = globSync("src/**/*.ts", { cwd: root }).map((file) => file.replaceAll("\\", "/"));
-  expect(files).not.toEqual([]);
-  const sources = files.sort().map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+  const sources = readSources();
+  expect(sources).not.toEqual([]);
   expect(sources.flatMap(findFaults)).toEqual([]);
 });
 
+/** `npx vitest run test/layers.test.ts -u` draws the picture anew. */
+test("docs/architecture.md shows the imports between folders", async () => {
+  const isShipped = ({ path }: SourceFile) => !/\.test\.ts$|\/(?:conformance|oracle|testing)\//.test(path);
+  const file = join(ROOT, "docs", "architecture.md");
+  const picture = importPicture(readSources().filter(isShipped));
+  const page = replaceSection(readFileSync(file, "utf8"), "imports", `\n${picture}\n`);
+  await expect(page).toMatchFileSnapshot(file);
+});
+
 test("the dashboard knows of Rota what any HTTP caller has: the client", () => {
-  const root = join(import.meta.dirname, "..");
-  const files = globSync("dashboard/src/**/*.{ts,tsx}", { cwd: root, exclude: ["**/*.test.ts"] });
+  const files = globSync("dashboard/src/**/*.{ts,tsx}", { cwd: ROOT, exclude: ["**/*.test.ts"] });
   expect(files).not.toEqual([]);
   const ours = files.flatMap((file) => {
     const path = file.replaceAll("\\", "/");
-    return scanSource(readFileSync(join(root, path), "utf8"))
+    return scanSource(readFileSync(join(ROOT, path), "utf8"))
       .imports.filter(({ specifier }) => specifier.startsWith("."))
       .map(({ specifier }) => posix.join(posix.dirname(path), specifier));
   });
