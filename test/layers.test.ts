@@ -219,11 +219,6 @@ test("the table has no circle", () => {
   for (const part of Object.keys(PARTS)) walk(part, []);
 });
 
-interface SourceFile {
-  path: string;
-  text: string;
-}
-
 /** Everything in one file that the rules do not allow, one sentence each. */
 function findFaults({ path, text }: SourceFile): string[] {
   const { imports, opaqueImports, code } = scanSource(text);

@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from "node:util";
+import stringWidth from "string-width";
 
 /** What would move the cursor, change colours or turn the direction of writing. */
 const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
@@ -21,32 +21,23 @@ export function safeJson(json: string): string {
   return json.replaceAll(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
-const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
-
 /** How many columns a text takes in a terminal, styles aside. */
 export function displayWidth(text: string): number {
-  let width = 0;
-  for (const char of stripVTControlCharacters(text)) width += widthOf(char);
-  return width;
+  return stringWidth(text);
 }
 
-function widthOf(char: string): number {
-  if (char >= " " && char <= "~") return 1;
-  if (NO_WIDTH.test(char)) return 0;
-  return WIDE.test(char) ? 2 : 1;
-}
+/** What is one character to a reader: an emoji may be several code points. */
+const CHARACTERS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 /** The text in at most so many columns, with … where it was cut. It must have no styles. */
 export function cut(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   let width = 0;
   let kept = "";
-  for (const char of text) {
-    width += widthOf(char);
+  for (const { segment } of CHARACTERS.segment(text)) {
+    width += displayWidth(segment);
     if (width > columns - 1) break;
-    kept += char;
+    kept += segment;
   }
   return columns < 1 ? "" : `${kept}…`;
 }

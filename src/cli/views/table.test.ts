@@ -48,6 +48,9 @@ test.each([
   ["日本語", 6],
   ["e\u0301", 1],
   ["🤖!", 3],
+  ["👩‍💻", 2],
+  ["🇩🇪", 2],
+  ["❤️", 2],
   ["\x1b[31mred\x1b[39m", 3],
 ])("%j takes %i columns", (text, width) => {
   expect(displayWidth(text)).toBe(width);
@@ -57,6 +60,7 @@ test.each([
   ["abcdef", 6, "abcdef"],
   ["abcdef", 4, "abc…"],
   ["日本語", 4, "日…"],
+  ["👩‍💻 team", 4, "👩‍💻 …"],
   ["abc", 0, ""],
 ])("%j in %i columns is %j", (text, columns, shown) => {
   expect(cut(text, columns)).toBe(shown);
