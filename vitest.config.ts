@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -18,5 +19,7 @@ export default defineConfig({
     // What is polled for comes in moments; on a busy machine the same.
     expect: { poll: { timeout: 15_000 } },
     restoreMocks: true,
+    // Programs that tests start keep their compiled code for each other: half of the CPU time of a start.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules", ".cache", "rota-tests") },
   },
 });
