@@ -7,7 +7,7 @@ import { preemptAt } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import type { PostgresDatabase } from "./database.ts";
 
-/** What `save_abilities` is given: the profile, its kinds and its agents; of a node that can execute everything nothing. */
+/** The arguments of `save_abilities`: profile id, kinds and agents. All are empty for a node that can execute everything. */
 export function abilityValues(abilities: Abilities | undefined): [string, string, string] {
   if (abilities === undefined) return ["", "{}", "{}"];
   const kinds = [...abilities.kinds, ...(abilities.keys ?? []).map((key) => `${KEY}${key}`)].sort();
@@ -19,12 +19,12 @@ export function abilityValues(abilities: Abilities | undefined): [string, string
   return [id, `{${kinds.join(",")}}`, JSON.stringify(Object.fromEntries(agents))];
 }
 
-/** Fails what no live node has been able to execute for `afterMs`, of agents that are not served. */
+/** Fails queued tasks of unserved agents that no live node has been able to execute for `afterMs`. */
 export async function failUnserved(
   db: PostgresDatabase,
   { afterMs, limit }: { afterMs: number; limit: number },
 ): Promise<{ failed: TaskPlace[]; nextAt: number | null }> {
-  // Mostly there is no such line, and then the write lock is left alone.
+  // Usually no agent queue is unserved. Then the write lock is not taken.
   const some = await db.read({
     name: "has_unserved",
     text: "select 1 from line where standing = 2 and waiting > 0 limit 1",
@@ -48,14 +48,14 @@ export async function failUnserved(
   };
 }
 
-/** The prefix of the id of a key among the kinds of a profile. */
+/** Marks the id of a key among the kinds of a profile. */
 const KEY = "key:";
 
 const STORED = (n: string, more = "") => `exists (
   select 1 from agent stored
    where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and stored.definition::json ->> 'executor' is not null${more})`;
 
-/** Whether profile `p` has the key of the stored agent of `n`, which is sealed. */
+/** Whether profile `p` has the key that seals the stored agent of `n`. */
 const OPENS = (n: string) =>
   STORED(
     n,
@@ -63,20 +63,20 @@ const OPENS = (n: string) =>
     select 1 from profile f where f.id = p and '${KEY}' || (stored.definition::json ->> 'sealedWith') = any (f.kinds))`,
   );
 
-/** Whether an executor of its own runs the tasks of the agent of `n`, on a live node or on one that is away. */
+/** Whether the agent of `n` has an executor of its own: on a live node, on a node that is away, or stored with the agent. */
 const SERVED = (n: string) => `(
   exists (select 1 from profile_agent named where named.agent = ${n}.agent and named.serves
              and exists (select 1 from node live where live.profile = named.profile and not live.dead))
   or exists (select 1 from agent_seen seen where seen.agent = ${n}.agent and seen.serves) or ${STORED(n)})`;
 
-/** Whether the tasks of line `n` run alone. */
+/** Whether the tasks of agent queue `n` run alone. */
 export const isAlone = (n: string) => `left(${n}.kind, ${ALONE.length}) = '${ALONE}'`;
 
-/** Whether live nodes can execute the tasks of line `n`, be it alone; also while there is none. */
+/** Whether live nodes can execute the tasks of agent queue `n`, if only alone. Also true while no node is alive. */
 export const isExecutable = (n: string) =>
   `(${n}.standing = 0 or (${isAlone(n)} and (${n}.pool <> 0 or not exists (select 1 from node where not dead))))`;
 
-/** The live profiles, of all `live`, whose nodes can execute the tasks of line `n`. */
+/** The profiles among `live` whose nodes can execute the tasks of agent queue `n`. */
 const ABLE = (n: string, live: string) => `
   case when ${n}.kind in ('', '${ALONE}') and not ${n}.served or ${STORED(n, " and stored.definition::json ->> 'sealedWith' is null")} then ${live}
        when ${n}.served then array(
@@ -90,17 +90,17 @@ const ABLE = (n: string, live: string) => `
           where p = '' or exists (select 1 from profile f where f.id = p and replace(${n}.kind, '${ALONE}', '') = any (f.kinds))
           order by p collate "C") end`;
 
-/** The kind of tasks that the line of a task holds alone, where `served` says of its agent whether it is. */
+/** The `kind` of the agent queue of a task; empty: it holds all kinds. `served`: whether the task's agent is served. */
 export function lineKind(task: string, served: string): string {
   return `case when ${task}.agent = '${DEFAULT_AGENT}' or ${task}.kind = any ((select common_kinds from ability)::text[]) or ${served}
                then '' else ${task}.kind end`;
 }
 
-/** `standing` of line `n`, given `able`. Tasks that run alone are none that an ordinary claim may start. */
+/** `standing` of agent queue `n`, given `able`. An ordinary claim never starts tasks that run alone. */
 const standingOf = (n: string, able: string) =>
   `case when ${able} <> '{}' then (${isAlone(n)})::integer when ${n}.served then 1 else 2 end`;
 
-/** `standing` and `pool` of a line that is about to be made, given its `served`. */
+/** `standing` and `pool` of a new agent queue, given its `served`. */
 export function newLabel(n: string): string {
   return `(
     select ${standingOf(n, "able")} as standing,
@@ -112,7 +112,7 @@ export function newLabel(n: string): string {
     select (${isAlone(n)})::integer, 0 where not exists (select 1 from node where not dead))`;
 }
 
-/** The kind of the line that task `t` of line `n` is in when it runs alone. */
+/** The kind of the agent queue that task `t` of agent queue `n` moves to when it has to run alone. */
 const ALONE_KIND = `'${ALONE}' || case when n.agent = '${DEFAULT_AGENT}' then '' else t.spec::json #>> '{work,kind}' end`;
 
 export const ABILITY_FUNCTIONS = `

@@ -12,23 +12,23 @@ import { migrate } from "./migrate.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
 import { untilUp } from "./until-up.ts";
 
-/** Writers take turns at the gate anyway; the rest are for reads beside them. */
+/** Writers wait for the write lock anyway. The other connections serve reads beside them. */
 const CONNECTIONS_MAX = 6;
 const CONNECT_TIMEOUT_MS = 5000;
 const TRIES_MAX = 5;
 /**
- * How long an answer is waited for. The server ends its statements before, so that this is for one that is frozen, or
- * behind a network that drops what is sent: nobody else would notice.
+ * Timeouts of queries in this process. The server cancels its statements earlier. These only apply when the server is frozen, or
+ * when a network drops packets: nothing else would detect that.
  */
 const TIMEOUTS = { readMs: 10_000, writeMs: 20_000 } as const;
-/** Connections that are cut off cannot say goodbye; they are not waited for longer than this. */
+/** How long `close` waits. A connection that was cut off cannot close cleanly. */
 const CLOSE_MS = 2_000;
 
 /**
- * Settings of every connection. Timeouts end whatever would hold the gate for ever. Plans are made once, where PostgreSQL
- * would make them anew for every call with a single task, which takes longer than the call; sequential scans are off
- * because they are made while tables are still small, and must hold when they are not. Bitmap scans are off because pages
- * of a list are short: where the statistics promise few rows, the planner would read all of a tenant's and sort them.
+ * Settings of every connection. The timeouts end a statement that would hold the write lock forever. Plans are generic:
+ * PostgreSQL would plan every call with a single task anew, which takes longer than the call. Sequential scans are off because
+ * plans are made while tables are small, and must still be good when tables are large. Bitmap scans are off because pages of a
+ * list are short: where the statistics promise few rows, the planner would read all rows of a tenant and sort them.
  */
 export const CONNECTION_SETTINGS = {
   search_path: `${FUNCTION_SCHEMA},rota`,
@@ -44,11 +44,11 @@ export const CONNECTION_SETTINGS = {
 
 export interface PostgresOptions {
   readonly url: string;
-  /** How long a database that is not up yet is waited for; left out: not at all. */
+  /** How long `open` waits for a database that is not up yet. Default: it does not wait. */
   readonly waitMs?: number;
-  /** Called once if it has to be waited for. */
+  /** Called once if the database is not up yet. */
   readonly onWait?: (reason: string) => void;
-  /** How long an answer is waited for. */
+  /** Replaces `TIMEOUTS`. */
   readonly timeouts?: { readonly readMs: number; readonly writeMs: number };
   /** For tests: replaces the database's clock. */
   readonly clock?: Clock;
@@ -64,14 +64,14 @@ export interface Statement {
 /** The connections: statements, signals, the clock. The operations are in files of their own. */
 export class PostgresDatabase {
   readonly #pool: pg.Pool;
-  /** One connection that nothing else can take: a lease must be renewed while all others wait for the gate. */
+  /** A connection reserved for `writeFirst`: a node must renew its lease while all other connections wait for the write lock. */
   readonly #lifeline: pg.Pool;
   readonly #clock: Clock | undefined;
   readonly #timeouts: NonNullable<PostgresOptions["timeouts"]>;
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
   readonly #notifications: Notifications;
   #closing: Promise<void> | null = null;
-  /** The highest number of an event that this process has seen. */
+  /** The highest event number that this process has seen. */
   #highestEvent = 0;
 
   static async open(options: PostgresOptions): Promise<PostgresDatabase> {
@@ -95,7 +95,7 @@ export class PostgresDatabase {
     const onConnect = (client: pg.ClientBase) => this.#keepNumbers(client);
     this.#pool = new pg.Pool({ ...config, onConnect, max: CONNECTIONS_MAX });
     this.#lifeline = new pg.Pool({ ...config, onConnect, max: 1 });
-    // A connection that breaks while idle is replaced by the next query; unheard, its error would end the process.
+    // The next query replaces a connection that breaks while idle. Without a listener, its error would end the process.
     for (const pool of [this.#pool, this.#lifeline]) pool.on("error", () => undefined);
     this.#notifications = new Notifications({
       config,
@@ -106,7 +106,10 @@ export class PostgresDatabase {
     });
   }
 
-  /** An event of this number was seen here: it must not be handed out again, even if the database goes back. */
+  /**
+   * This process has seen an event with this number. It must not be assigned again, even if the database is restored to an
+   * earlier state.
+   */
   sawEvent(seq: number): void {
     this.#highestEvent = Math.max(this.#highestEvent, seq);
   }
@@ -120,17 +123,17 @@ export class PostgresDatabase {
     return this.#query(this.#pool, statement, this.#timeouts.readMs);
   }
 
-  /** As `write`, for what must get through whatever else is going on. */
+  /** As `write`, on a reserved connection: it never waits for other calls of this process. */
   writeFirst<Row extends object>(statement: Statement): Promise<Row[]> {
     return this.#query(this.#lifeline, this.#atTime(statement), this.#timeouts.writeMs);
   }
 
-  /** Resolves once everything committed so far survives a crash: a commit that waits for the disk takes all others along. */
+  /** Resolves once everything committed so far survives a crash: a commit that waits for the disk flushes all earlier ones. */
   async durable(): Promise<void> {
     await this.read({ name: "flush", text: "select pg_logical_emit_message(true, 'rota', '')", values: [] });
   }
 
-  /** A server that only reads, or has no room left, still says what time it is. */
+  /** Writes, because a server that is read-only or has no disk space left still responds to reads. */
   check(): Promise<void> {
     return this.durable();
   }
@@ -144,7 +147,7 @@ export class PostgresDatabase {
     return Number(row?.now);
   }
 
-  /** Tells this process and the other nodes what a committed transaction may mean to them. */
+  /** Notifies this process and the other nodes of what a committed transaction may mean to them. */
   signal(signal: StorageSignal): void {
     this.#tell(signal);
     this.signalOthers(signal);
@@ -154,7 +157,7 @@ export class PostgresDatabase {
     this.#notifications.tellOthers(signal);
   }
 
-  /** What a heartbeat counted: while this node is alone, nobody needs to be notified. */
+  /** The heartbeat counts live nodes. While this node is alone, it sends no notifications. */
   setOthersAlive(alive: boolean): void {
     this.#notifications.othersAlive = alive;
   }
@@ -195,7 +198,7 @@ export class PostgresDatabase {
     }
   }
 
-  /** The database may have been replaced while the connection was lost. */
+  /** The database may have been replaced while the connection was lost, so event numbers are skipped first. */
   async #hear(signal: StorageSignal): Promise<void> {
     if (signal.kind === "reconnected") await this.#skipNumbers().catch(() => undefined);
     this.#tell(signal);
@@ -210,8 +213,8 @@ export class PostgresDatabase {
   }
 
   /**
-   * Before a new connection is used for anything: the database behind it may be one that was put back to an earlier state,
-   * and would hand out numbers again that were seen here.
+   * Runs before a new connection is used. The database behind it may have been restored to an earlier state. It would then assign
+   * numbers again that this process has seen.
    */
   async #keepNumbers(client: pg.ClientBase): Promise<void> {
     if (this.#highestEvent === 0) return;
@@ -228,7 +231,7 @@ export class PostgresDatabase {
 
 function connectionConfig(url: string): PoolConfig {
   const address = new URL(url);
-  // Options in the URL would replace ours: both count, and where they disagree, ours.
+  // `options` in the URL would replace ours, so both are passed. Where they disagree, ours win.
   const given = address.searchParams.get("options") ?? "";
   address.searchParams.delete("options");
   const own = Object.entries(CONNECTION_SETTINGS).map(([name, value]) => `-c ${name}=${value}`);

@@ -2,16 +2,16 @@ import { DatabaseError } from "pg";
 import { RotaError } from "../../../model/errors.ts";
 
 /**
- * Classes of SQLSTATE that say that the statement or its values were the trouble: data, constraints, limits, names and
- * our own exceptions. Anything else passes: a restart, a fail-over that still refuses to write, a lock held too long.
+ * SQLSTATE classes of errors caused by the statement or its values: data, constraints, limits, names and our own exceptions. All
+ * other errors are temporary: a restart, a fail-over that still refuses writes, a lock held too long.
  */
 const STATEMENT_FAULTS = ["22", "23", "42", "54", "P0"];
-/** Deadlock and serialization failure: the transaction did nothing and may simply be tried again. */
+/** Deadlock and serialization failure: the transaction was rolled back and can be retried. */
 const TRY_AGAIN = ["40001", "40P01"];
 const UNIQUE_VIOLATION = "23505";
-/** It is starting, stopping or recovering, or has no connection left. */
+/** The server is starting, stopping or recovering, or has no connection left. */
 const NOT_UP_STATES = ["57P01", "57P02", "57P03", "53300"];
-/** Nobody listens there yet, or the way or the name is not there yet. */
+/** Nothing listens at the address yet, or the host cannot be reached or resolved yet. */
 const NOT_UP_CODES = [
   "ECONNREFUSED",
   "ECONNRESET",
@@ -23,9 +23,9 @@ const NOT_UP_CODES = [
   "EAI_AGAIN",
   "ENOTFOUND",
 ];
-/** What the library says, without a code, of a connection that is not answered or is cut while it begins. */
+/** Messages of the `pg` library, without a code, when a connection times out or is cut while it is opened. */
 const NOT_UP_TEXTS = /timeout expired|connection timeout|Connection terminated/;
-/** Raised by our own functions when a batch has a key that was used for another request. */
+/** Our functions raise this when a batch has an idempotency key that was used for another request. */
 export const BATCH_CONFLICT = "P0409";
 
 export function isTransient(error: unknown): boolean {
@@ -37,13 +37,13 @@ export function isUniqueViolation(error: unknown): boolean {
   return cause instanceof DatabaseError && cause.code === UNIQUE_VIOLATION;
 }
 
-/** Which task of a batch was refused, and what its key had made before; null: the error is another one. */
+/** Which task of a batch was refused, and the task that its key had created before; null for any other error. */
 export function batchConflictOf(error: unknown): { taskId: string; refused: string } | null {
   if (!(error instanceof DatabaseError) || error.code !== BATCH_CONFLICT) return null;
   return JSON.parse(error.detail ?? "{}");
 }
 
-/** Whether a database could not be opened because it is not there yet, so that the same call may work in a moment. */
+/** Whether a database could not be opened because it is not up yet, so that a retry may succeed soon. */
 export function isNotUpYet(error: unknown): boolean {
   const cause = error instanceof RotaError ? error.cause : error;
   if (cause instanceof DatabaseError) return NOT_UP_STATES.includes(cause.code ?? "");
@@ -51,17 +51,17 @@ export function isNotUpYet(error: unknown): boolean {
   if (!(cause instanceof Error)) return false;
   const { code, syscall } = cause as NodeJS.ErrnoException;
   if (code === undefined) return NOT_UP_TEXTS.test(cause.message);
-  // A socket that is not there yet; other files that are missing stay so.
+  // A Unix socket that does not exist yet. Other missing files stay missing.
   return NOT_UP_CODES.includes(code) || (code === "ENOENT" && syscall === "connect");
 }
 
-/** What there is to say of it, without our own prefix. */
+/** The message of an error, without our own prefix. */
 export function reachedText(error: unknown): string {
   const cause = error instanceof RotaError ? error.cause : error;
   return cause instanceof Error ? describe(cause) : String(cause);
 }
 
-/** The same for a database that cannot be opened, with what to do about it where that is known. */
+/** As `toRotaError`, for a database that cannot be opened: adds advice where there is some. */
 export function toOpenError(error: unknown): unknown {
   const code = error instanceof DatabaseError ? (error.code ?? "") : "";
   const advice = OPEN_ADVICE[code];
@@ -77,7 +77,10 @@ const OPEN_ADVICE: Readonly<Record<string, string>> = {
   "42501": "the user needs the right to create schemas in the database",
 };
 
-/** A database that is away is something to wait for; anything else is a fault of ours and stays what it is. */
+/**
+ * An unreachable database becomes `storage_unavailable`, so that callers can wait for it. A fault of a statement is a bug and
+ * stays as it is.
+ */
 export function toRotaError(error: unknown): unknown {
   if (error instanceof RotaError || !(error instanceof Error)) return error;
   if (error instanceof DatabaseError && isStatementFault(error)) return error;

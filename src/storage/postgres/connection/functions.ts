@@ -110,15 +110,14 @@ const SOURCE = [
 ].join("\n");
 
 /**
- * Operations run as functions inside the database: one round trip each, and the gate is never held while a process is
- * busy with something else. They live in a schema named for their text, so that nodes of two versions each call their
- * own.
+ * Operations run as functions inside the database: one round trip each, and no process holds the write lock while it is busy with
+ * something else. Their schema is named for their text, so that nodes of two versions each call their own.
  */
 export const FUNCTION_SCHEMA = `rota_fn_${createHash("sha256").update(SOURCE).digest("hex").slice(0, 12)}`;
 
 /**
- * Installs the functions of this version. Those of others stay: a node may still call them, and they are small. Only a
- * migration takes them away, where they would write what no longer holds.
+ * Installs the functions of this version. Those of other versions stay: a node may still call them, and they are small. Only a
+ * migration drops them, where they would write what is no longer valid.
  */
 export async function installFunctions(client: ClientBase): Promise<void> {
   const { rowCount } = await client.query("select 1 from pg_namespace where nspname = $1", [FUNCTION_SCHEMA]);
@@ -127,7 +126,7 @@ export async function installFunctions(client: ClientBase): Promise<void> {
   try {
     await client.query(`create schema ${FUNCTION_SCHEMA}`);
     await client.query(`set local search_path = ${FUNCTION_SCHEMA}, rota`);
-    // Functions name each other in any order.
+    // Functions refer to each other in any order.
     await client.query("set local check_function_bodies = off");
     await client.query(SOURCE);
     await client.query("commit");

@@ -3,7 +3,7 @@ import pg, { type ClientConfig } from "pg";
 import type { FenceReason, StorageSignal } from "../../storage.ts";
 
 const CHANNEL = "rota";
-/** A notification carries at most 8000 bytes; a list of tokens longer than this is left to the next heartbeat. */
+/** A notification carries at most 8000 bytes. A longer list of tokens is not sent: nodes find out at their next heartbeat. */
 export const TOKENS_MAX = 300;
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 5000;
@@ -14,9 +14,9 @@ interface Message {
 }
 
 /**
- * Signals between nodes, by LISTEN on a connection of its own and NOTIFY after the commit: inside a transaction it would
- * make commits wait for each other. What gathers while one is under way goes out together, and nothing is sent while
- * nobody else is there to hear it.
+ * Signals between nodes: LISTEN on a connection of its own, and NOTIFY after the commit, because inside a transaction it would
+ * make commits wait for each other. Signals that gather while one is being sent go out together. Nothing is sent while no other
+ * node is alive.
  */
 export class Notifications {
   readonly #config: ClientConfig;
@@ -28,7 +28,7 @@ export class Notifications {
   #sending = false;
   #listening: Promise<void> = Promise.resolve();
   #client: pg.Client | null = null;
-  /** Until a heartbeat has counted the nodes, somebody may be listening. */
+  /** True until a heartbeat has counted the nodes, because another node may be listening. */
   othersAlive = true;
 
   constructor(options: {
@@ -43,7 +43,7 @@ export class Notifications {
     this.#hear = options.hear;
   }
 
-  /** Resolves once it listens for the first time; goes on listening, over every lost connection, until `stop`. */
+  /** Resolves once it listens for the first time. It reconnects after every lost connection, until `stop`. */
   async start(): Promise<void> {
     const client = await this.#connect();
     this.#listening = this.#keepListening(client);
@@ -68,7 +68,7 @@ export class Notifications {
     while (this.#outgoing.size > 0 && !this.#stopping.signal.aborted) {
       const message: Message = { from: this.#self, signals: [...this.#outgoing.values()] };
       this.#outgoing.clear();
-      // A signal that is lost is made up for by the slow poll of whoever would have heard it.
+      // A node that misses a signal catches up with its slow poll.
       await this.#send(JSON.stringify(message)).catch(() => undefined);
     }
     this.#sending = false;
@@ -85,7 +85,7 @@ export class Notifications {
       client = await this.#connect().catch(() => null);
       waitMs = client === null ? Math.min(waitMs * 2, RECONNECT_MAX_MS) : RECONNECT_MIN_MS;
       if (client === null) continue;
-      // Stopped meanwhile: `stop` has ended the connection before this one.
+      // `stop` was called meanwhile. It has ended the previous connection, not this one.
       if (signal.aborted) await client.end().catch(() => undefined);
       else this.#hear({ kind: "reconnected" });
     }
@@ -93,7 +93,7 @@ export class Notifications {
 
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client(this.#config);
-    // An error ends the connection; `ended` sees that. Without a handler it would end the process.
+    // `ended` notices an error, which ends the connection. Without a handler it would end the process.
     client.on("error", () => undefined);
     client.on("notification", ({ payload }) => this.#receive(payload ?? ""));
     await client.connect();
@@ -119,7 +119,7 @@ function merge(a: StorageSignal, b: StorageSignal): StorageSignal {
   return { ...a, tokens: [...a.tokens, ...b.tokens].slice(0, TOKENS_MAX) };
 }
 
-/** Anybody may notify on a channel, a newer Rota too: what is not known here is passed over. */
+/** Any client may notify on this channel, a newer Rota too. Unknown messages are ignored. */
 function parse(payload: string): Message | null {
   try {
     const { from, signals }: { from: unknown; signals: unknown } = JSON.parse(payload);
@@ -130,7 +130,7 @@ function parse(payload: string): Message | null {
   }
 }
 
-/** Those that say nothing but what they are. */
+/** Signals that carry nothing but their kind. */
 const PLAIN_KINDS: readonly StorageSignal["kind"][] = [
   "events",
   "work",

@@ -3,13 +3,13 @@ import { RotaError } from "../../../model/errors.ts";
 import { type Migration, newerSchemaError } from "../../migrations.ts";
 import { installFunctions } from "./functions.ts";
 
-/** Held while the schema is looked at or changed, so that nodes that start together do it one after the other. */
+/** Held while a node checks or changes the schema, so that nodes that start together do it one after the other. */
 const MIGRATION_LOCK = 7683;
 
 /** Brings the schema and the functions up to date. */
 export async function migrate(client: ClientBase, migrations: readonly Migration[]): Promise<void> {
   await checkEncoding(client);
-  // A large table takes its time, and so may a node that is at it before us.
+  // Migrating a large table takes long, and another node may be doing it before us.
   await client.query("set statement_timeout = 0; set lock_timeout = 0");
   await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
   try {
@@ -50,7 +50,7 @@ async function applyMigration(client: ClientBase, migration: Migration): Promise
   }
 }
 
-/** In any other encoding some text could be accepted and then not be stored. */
+/** In any other encoding, Rota could accept text that the database cannot store. */
 async function checkEncoding(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ server_encoding: string }>("show server_encoding");
   const encoding = rows[0]?.server_encoding;

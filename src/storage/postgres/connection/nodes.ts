@@ -12,7 +12,7 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
         text: "select register_node($1, $2, $3, $4, $5, $6, $7, $8)",
         values: [node, version, ...capacity, ...abilityValues(abilities)],
       });
-      // So that those who were alone know that they no longer are.
+      // Nodes that were alone must learn that they no longer are.
       db.signalOthers({ kind: "work" });
     },
     async setSlots({ node, slots, perTenant = {}, draining = false }) {

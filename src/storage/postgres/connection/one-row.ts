@@ -1,12 +1,12 @@
 /**
- * One row of a table by its key, beside another row that names it: `cross join lateral` this. Joined in any other way, the
- * planner may read a whole table while that is small, and keep to it when it is not.
+ * Reads one row of a table by its key, beside another row that names it. Use it after `cross join`. For any other join the
+ * planner may read the whole table while it is small, and keep that plan when it is large.
  */
 export function oneRow(columns: string, table: string, key: string): string {
   return `lateral (select ${columns} from ${table} where ${key} offset 0)`;
 }
 
-/** Where that row stands: whoever changes it goes there by this address, for the same reason. */
+/** The address (ctid) of that row. An update finds the row by it, for the same reason. */
 export function addressOf(table: string, key: string): string {
   return `(select a.ctid from ${table} a where a.${key})`;
 }

@@ -1,9 +1,9 @@
 import { EVENT_NUMBERS_PER_MS } from "../../storage.ts";
 
 /**
- * A database that was restored to an earlier state would hand out numbers again that readers have seen, and fencing tokens
- * that attempts hold, which are numbers of events. So the sequence is moved past what this process has seen (`p_seen`), and
- * past what can have been written since the newest event there is.
+ * A database that was restored to an earlier state would assign event numbers again. Readers have seen these numbers, and
+ * attempts hold them as fencing tokens. So the sequence moves past what this process has seen (`p_seen`), and past what can have
+ * been written since the newest stored event.
  */
 export const SKIP_FUNCTIONS = `
 create function skip_event_numbers(p_now bigint, p_seen bigint) returns void language plpgsql as $$
@@ -18,5 +18,5 @@ begin
 end $$;
 `;
 
-/** Whether the sequence stands below a number that was seen. */
+/** Whether the sequence is below a number that this process has seen. */
 export const IS_BEHIND = "select last_value < $1 as behind from event_seq";

@@ -1,4 +1,4 @@
-/** What PostgreSQL can keep as text: no NUL, no half of a surrogate pair. */
+/** Replaces what PostgreSQL cannot store as text: NUL and halves of surrogate pairs. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\uFFFD");
 }

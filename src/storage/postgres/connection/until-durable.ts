@@ -1,12 +1,12 @@
 import type { PostgresDatabase } from "./database.ts";
 
-/** After this long a commit is on the disk whatever the settings: three times the longest `wal_writer_delay`. */
+/** After this long a commit is on disk, whatever the settings: three times the longest `wal_writer_delay`. */
 const DURABLE_AFTER_MS = 30_000;
 
 /**
- * Resolves once starts of these moments, which somebody is about to be told of, survive a crash of the database. Claims do
- * not wait for the disk, so that a start is not delayed by it; a reader does, when what it has read is as young as that.
- * Without this a start could be untold, and the number of its event be given out again to something else.
+ * Resolves once starts at these times survive a crash of the database. A reader awaits it before it returns them. Claims do not
+ * wait for the disk, so that starts are not delayed; a reader waits if a start is that recent. Otherwise a crash could undo a
+ * start that a reader has seen, and the number of its event would be assigned again.
  */
 export async function untilDurable(
   db: PostgresDatabase,

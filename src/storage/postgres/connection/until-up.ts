@@ -4,9 +4,9 @@ import { isNotUpYet, reachedText } from "./errors.ts";
 const PAUSE_MS = { first: 250, max: 2_000 } as const;
 
 export interface WaitParams {
-  /** How long a database that is not up yet is waited for; 0: not at all. */
+  /** How long to wait for a database that is not up yet; 0: not at all. */
   readonly waitMs: number;
-  /** Called once, when the first try has failed and others follow. */
+  /** Called once, after the first attempt has failed and others follow. */
   readonly onWait: (reason: string) => void;
 }
 
@@ -23,7 +23,7 @@ export async function untilUp<Opened>(
       const leftMs = giveUpAt - performance.now();
       if (!isNotUpYet(error) || leftMs <= 0) throw error;
       if (tries === 1) onWait(reachedText(error));
-      // It keeps the process alive, which has nothing else to do yet.
+      // This timer keeps the process alive. Nothing else does yet.
       await delay(Math.min(pauseMs, leftMs));
       pauseMs = Math.min(pauseMs * 2, PAUSE_MS.max);
     }

@@ -1,23 +1,22 @@
 import { tenantRoom } from "../tenants/share-out.ts";
 
 /**
- * Functions that keep the counters of lines, lanes and tenants. Everything runs under the gate, one writer at a time:
- * that makes limits exact on any number of nodes and event numbers follow the order of commit.
+ * How many more tasks agent queue `n` may start, not counting the limits of its tenant and its lane. Negative if it runs too
+ * many.
  */
-/** How many more tasks line `n` may start, its tenant and its lane's total aside; below nothing where it runs too many. */
 export function roomOf(n: string, perAgent: string): string {
   return `least(${n}.ready, ${agentRoomOf(n, perAgent)})`;
 }
 
 /**
- * How many more tasks line `n` may start by the limits of its agent, however many are ready; none where no live node can execute
- * them; null: any number.
+ * How many more tasks agent queue `n` may start by the limits of its agent, however many are ready. 0: no live node can execute
+ * them; null: no limit.
  */
 export function agentRoomOf(n: string, perAgent: string): string {
   return `case when ${n}.standing <> 0 then 0 else ${agentLimitOf(n, perAgent)} end`;
 }
 
-/** The same whether or not a node can execute them. */
+/** As `agentRoomOf`, whether or not a node can execute the tasks. */
 export function agentLimitOf(n: string, perAgent: string): string {
   return `least(${perAgent} - case when ${n}.shared then
     (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent and s.lane = ${n}.lane)
@@ -25,12 +24,16 @@ export function agentLimitOf(n: string, perAgent: string): string {
     ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end)`;
 }
 
-/** Whether the head of line `n` goes ahead of fairness. */
+/** Whether the first task of agent queue `n` goes ahead of fairness. */
 const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo')";
 
 /** Whether tenant `t` can start something in a lane. */
 const CAN_START = `not t.disabled and ${tenantRoom("t")} > 0`;
 
+/**
+ * Functions that maintain the counters of agent queues, lanes and tenants. They run under the write lock, one writer at a time.
+ * So limits are exact on any number of nodes, and event numbers follow the order of commits.
+ */
 export const COUNTER_FUNCTIONS = `
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start, and then
 -- inflight is the number of starts. added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked

@@ -5,16 +5,16 @@ import { maxOf } from "../sessions/settle-sessions.ts";
 import { type FaultRow, toFault } from "./recount.ts";
 import { recountStored } from "./stored-bytes.ts";
 
-/** Rows of one statement: each has a snapshot of its own, and one that lasts keeps vacuum from cleaning up. */
+/** Rows per statement. Each statement has its own snapshot, and a long one keeps vacuum from cleaning up. */
 const SLICE_ROWS = 10_000;
-/** Counters that one statement compares, or counts anew. */
+/** Counters that one statement compares or recounts. */
 const SLICE_COUNTERS = 500;
-/** Tallies of more tasks than this are not counted in one statement. */
+/** With more tasks than this, tallies are not counted in one statement. */
 const EXACT_TALLY_MAX = 2_000_000;
 
 /**
- * Counts everything in slices and changes nothing. Tasks come and go between the slices; so a counter that differs is only
- * suspected, and counted again by itself, with its rows, in one statement, which sees one moment.
+ * Counts everything in slices and changes nothing. Tasks change between the slices, so a counter that differs is only suspected.
+ * One statement then recounts it with its rows, in one snapshot.
  */
 export function recountAll(db: PostgresDatabase, params: RecountParams = {}): Promise<CounterFault[]> {
   return new Recount(db, params).run();
@@ -90,7 +90,7 @@ class Recount {
       this.#found(await this.#query<FaultRow>(RECOUNT_TALLIES, [JSON.stringify(rows)]));
       return;
     }
-    // Too many to be counted at one moment: what is off by more than has changed meanwhile is wrong.
+    // Too many tasks to count in one snapshot. A tally is wrong if it is off by more than can have changed meanwhile.
     const slack = Math.max(after.lastEvent - before.lastEvent, 0) * 2;
     const earlier = new Map(before.tally.map((row) => [tallyKey(row), row.tasks]));
     for (const row of suspects) {
@@ -158,7 +158,7 @@ class Recount {
     );
   }
 
-  /** Rows that say something about each other, a range at a time. */
+  /** Checks rows that must agree with each other, a range at a time. */
   async #checkRows({ name, text, first }: RowCheck): Promise<void> {
     let stored = 0;
     let counted = 0;
@@ -173,7 +173,7 @@ class Recount {
     this.#compare(name, stored, counted);
   }
 
-  /** Counters that are compared with few rows each, a page at a time. */
+  /** Checks counters that cover few rows each, a page at a time. */
   async #checkPages({ ids, faults }: PageCheck): Promise<void> {
     for (let after = "0", more = true; more; ) {
       const page = await this.#query<{ id: string }>(ids, [after, this.#counters]);
@@ -268,7 +268,7 @@ interface BatchRow {
 
 interface RowCheck {
   readonly name: string;
-  /** Given the last key and how many rows: how many there were, how many are right, and the key of the last. */
+  /** Given the last key and a number of rows: how many it read, how many are right, and the key of the last. */
   readonly text: string;
   readonly first: readonly string[];
 }
@@ -281,9 +281,9 @@ interface RowsChecked {
 }
 
 interface PageCheck {
-  /** Given the last id and how many: the ids after it. */
+  /** Given the last id and a limit: the ids after it. */
   readonly ids: string;
-  /** Given ids: what is wrong with them, at one moment. */
+  /** Given ids: their faults, in one snapshot. */
   readonly faults: string;
 }
 
@@ -299,7 +299,7 @@ select t.line, t.tenant, t.resting_state as state, t.completed_at is not null as
   ${PARKED_TURN}
  group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
-/** A queued task is in one place: ready, parked, or held by an attempt. */
+/** A queued task is exactly one of these: ready, parked, or held by an attempt. */
 const COUNT_PLACES = `
 select count(*) as queued,
        coalesce(sum((t.parked is not null)::integer + (u.place is not null)::integer + (l.task_seq is not null)::integer
@@ -322,7 +322,7 @@ const COUNT_HELD = `
 select l.line, count(*) as tasks, count(t.origin) as exempt
   from lease l join task t on t.seq = l.task_seq group by l.line`;
 
-/** What is worked out from the row itself, and from what is ready first, is suspected here. */
+/** An agent queue is suspect if a column contradicts its other columns or its first ready task. */
 const READ_LINES = `
 select n.id, n.waiting, n.exempt, n.parked, n.ready, n.inflight, c.wrong > 0 as suspect
   from (select * from line where id > $1 order by id limit $2) n
@@ -353,7 +353,7 @@ select 'batch ' || b.id || ' ' || c.name as counter, c.stored, c.counted
    ('over and untold', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0)) c(name, stored, counted)
  where b.id = any ($1) and c.stored <> c.counted`;
 
-/** Whether a turn of a session `u` is the one that its task `t` should have. */
+/** Whether `u` is the turn that task `t` should have in its session. */
 const IS_RIGHT_TURN = `
   coalesce(u.is_message = coalesce(t.origin = 'message', false) and case u.stage
              when 'early' then t.resting_state in ('waiting_dependency', 'delayed')
@@ -469,7 +469,7 @@ select 'schedule ' || s.id || ' open_runs' as counter, s.open_runs as stored, r.
   },
 ];
 
-/** These look at agent queues, or at what is in flight, and not at tasks that wait or have ended. */
+/** These checks read agent queues or tasks in flight, never tasks that wait or have ended. */
 const WHOLE_CHECKS: readonly string[] = [
   `
 select 'attempts that have their concurrency key' as counter, count(*) filter (where ${HAS_KEY}) as stored, count(*) as counted
@@ -495,7 +495,7 @@ select 'tenants without lines, and lines without tenants' as counter, wrong as s
              + (select count(*) from line n
                  where not exists (select 1 from tenant_line t where t.tenant = n.tenant and t.lane = n.lane)) as wrong) w
  where wrong > 0`,
-  // A run goes as long as its task does.
+  // A run is open as long as its task is.
   `
 select 'runs whose tasks go' as counter, sum(c.right_ones) as stored, sum(c.runs) as counted
   from schedule s
@@ -509,7 +509,7 @@ select 'sessions of leases' as counter, count(*) filter (where l.session is not 
        count(*) as counted
   from lease l join task t on t.seq = l.task_seq
 having count(*) filter (where l.session is not distinct from t.session) <> count(*)`,
-  // Which attempts may be taken stands on their leases.
+  // A lease records whether its attempt may be pre-empted.
   `
 select 'leases that may be taken' as counter, stored, counted
   from (select count(l.priority) as stored, count(*) filter (where t.priority > 0 and t.preemptions_left > 0) as counted,

@@ -3,7 +3,7 @@ import type { PostgresDatabase } from "../connection/database.ts";
 import { tenantRoom } from "../tenants/share-out.ts";
 import { roomOf } from "./counters.ts";
 
-/** Counting more than this would hold up everybody else for what is a precaution. */
+/** Counting more tasks than this would block other writers too long for a precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
 
 export interface FaultRow {
@@ -12,7 +12,7 @@ export interface FaultRow {
   readonly counted: string | null;
 }
 
-/** Recounts one line, and mends it and its lane if it is off. */
+/** Recounts one agent queue. If a counter is wrong, it repairs the queue and its lane. */
 export async function recountOne(db: PostgresDatabase, params: { random: number }): Promise<CounterFault[]> {
   const rows = await db.write<FaultRow>({
     name: "recount_one",
@@ -30,7 +30,7 @@ function toNumber(value: string | null): number | null {
   return value === null ? null : Number(value);
 }
 
-/** What its batch, its session or its key holds back. */
+/** Tasks that their batch, session or concurrency key holds back. */
 const PARKED = `
   select line, seq from task where parked is not null
   union all select t.line, t.seq from turn u join task t on t.seq = u.task_seq where u.stage = 'parked'`;

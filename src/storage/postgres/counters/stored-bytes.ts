@@ -2,10 +2,10 @@ import type { CounterFault } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { type FaultRow, toFault } from "./recount.ts";
 
-/** The triggers of migration 015 that count what tasks take. */
+/** The triggers of migration 017 that count the stored bytes of tasks. */
 const TRIGGERS = ["count_stored_tasks", "count_changed_tasks", "count_deleted_tasks"];
 
-/** Counts all anew beside what is kept, while tasks come and go: what differs at the end is wrong. */
+/** Counts the stored bytes anew, beside the counters, while tasks change. Counters that differ at the end are wrong. */
 export async function recountStored(
   db: PostgresDatabase,
   params: { readonly limit: number; readonly onSlice: (tasks: number) => Promise<void> },

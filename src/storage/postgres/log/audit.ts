@@ -2,7 +2,7 @@ import type { AuditChainPoint, AuditEntry, AuditStorage, ListAuditParams } from 
 import type { PostgresDatabase } from "../connection/database.ts";
 import { cleanText } from "../connection/text.ts";
 
-/** Nothing here is counted or told in the log of events, so that nothing passes the gate. */
+/** Audit entries are not counted and publish no events, so that no write takes the write lock. */
 export function postgresAudit(db: PostgresDatabase): AuditStorage {
   return {
     async append({ entries }) {
@@ -92,7 +92,7 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
   };
 }
 
-/** Rows are compared and ordered by all columns of an index, so that no other index will do. */
+/** Compares and orders rows by all columns of an index, so that the planner cannot use another. */
 export function listOfAudit({ tenant, since = 0, keyId, limit, cursor }: ListAuditParams): {
   name: string;
   text: string;

@@ -20,14 +20,14 @@ export async function claimDeliveries(
     claimed: claimed.flatMap((row) => {
       const delivery = toDeliveryRecord(row);
       const task = tasks.get(delivery.taskSeq);
-      // Pruned in between, and its deliveries with it.
+      // The task was pruned in between, and its deliveries with it.
       return task === undefined ? [] : [{ delivery, task }];
     }),
     nextAt: nextAt === null ? null : Number(nextAt),
   };
 }
 
-/** There is always one, so that it says when to come again: without a delivery where there is none. */
+/** There is always one row, because it has `next_at`. Its `seq` is null if no delivery was claimed. */
 type ClaimedRow = { readonly next_at: string | null } & (DeliveryRow | { readonly seq: null });
 
 function isDelivery(row: ClaimedRow): row is ClaimedRow & DeliveryRow {
@@ -44,7 +44,7 @@ async function tasksOf(db: PostgresDatabase, claimed: readonly DeliveryRow[]) {
   return new Map((await toTaskRecords(db, rows)).map((task) => [task.seq, task]));
 }
 
-/** See `DeliveryCount`, which says the same. */
+/** The rules of `DeliveryCount`, in SQL. */
 const FREE = "p_shares.slots - cardinality(p_held)";
 const UNPROVEN_FREE = `p_shares."unprovenSlots" - (select count(*) from unnest(p_held) h where not h.proven)`;
 

@@ -5,7 +5,7 @@ import { cleanText } from "../connection/text.ts";
 import { claimDeliveries } from "./claim-deliveries.ts";
 import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
 
-/** Callbacks to be made; ending a task writes them. */
+/** Webhook deliveries. The end of a task or a batch writes them. */
 export function postgresDeliveries(db: PostgresDatabase): DeliveryStorage {
   return {
     claim: (params) => claimDeliveries(db, params),
@@ -57,8 +57,8 @@ async function listDeliveries(
 }
 
 /**
- * Rows are compared and ordered by all columns of an index, so that no other index will do. Of one task there are few, whatever
- * their status.
+ * Compares and orders rows by all columns of an index, so that the planner cannot use another. One task has few deliveries,
+ * whatever their status.
  */
 export function listOfDeliveries(params: ListDeliveriesParams): { text: string; values: unknown[] } {
   const { tenant, taskId, status, cursor = Number.MAX_SAFE_INTEGER } = params;

@@ -8,9 +8,9 @@ export interface DeliveryRow {
   readonly task_id: string;
   readonly url: string;
   readonly host: string;
-  /** Null: nothing is known of the host. */
+  /** Null: the host is not known. */
   readonly host_proven: boolean | null;
-  /** These four are null when it tells of a batch, and those about the batch when it tells of a task. */
+  /** Null in a delivery about a batch, as are the next three. In one about a task, the columns of the batch are null. */
   readonly task_state: TaskEnd["state"] | null;
   readonly task_error: string | null;
   readonly task_retries: number | null;
@@ -32,7 +32,7 @@ export const DELIVERY_COLUMNS = `d.seq, d.tenant, d.task_seq, t.id as task_id, d
   d.task_attempts, b.id as batch, b.created_at as batch_created_at, b.parallelism, d.batch_counts, d.created_at, d.status,
   d.tries, d.due_at, d.last_try_at, d.response_status, d.error`;
 
-/** A batch is there as long as one of its tasks is, and so is a delivery that tells of it. */
+/** A batch exists as long as one of its tasks does, and so does a delivery about it. */
 export const DELIVERY_TABLES = `delivery d join task t on t.seq = d.task_seq
   left join batch b on b.id = t.batch and d.batch_counts is not null
   left join receiver r on r.tenant = d.tenant and r.host = d.host`;

@@ -3,12 +3,15 @@ import type { LogMark, NotificationPage, NotificationStorage, StoredNotification
 import type { PostgresDatabase } from "../connection/database.ts";
 import { oneRow } from "../connection/one-row.ts";
 
-/** What is told of schedules. As with events, numbers are taken under the gate: whoever sees one sees all before it. */
+/**
+ * Notifications about schedules. As with events, numbers are assigned under the write lock: a reader that sees one sees all
+ * before it.
+ */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
   return {
     async read({ after, limit, tenant }) {
       if (tenant !== undefined) return readOfTenant(db, { after, limit, tenant });
-      // The entry that the caller saw last comes along, so that it can tell whether it is still the same.
+      // Also reads the entry that the caller saw last, so that the caller can check that it is still the same.
       const rows = await db.read<NotificationRow>({
         name: "read_notifications",
         text: "select * from notification where seq >= $1 order by seq limit $2",
@@ -51,7 +54,10 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
   };
 }
 
-/** Behind a tenant's last there may be any number of others': all that this statement sees has been looked at. */
+/**
+ * After a tenant's last notification there may be any number of others. If there are no more, `upTo` is the newest that this
+ * statement sees.
+ */
 async function readOfTenant(
   db: PostgresDatabase,
   { after, limit, tenant }: { after: number; limit: number; tenant: string },

@@ -18,12 +18,12 @@ interface Sought {
   readonly taskSeq: number | null;
 }
 
-/** A row of the log that may have what is sought; null: none has. */
+/** A row of the log that may contain matching events. Null in `last_seq`: no row does. */
 interface FoundRow {
   readonly last_seq: string | null;
   readonly count: number;
   readonly task_seqs: readonly string[];
-  /** How many rows were read, and the range of their numbers. */
+  /** How many rows were read, and how far. */
   readonly rows: string;
   readonly up_to: string | null;
 }
@@ -89,7 +89,7 @@ function whereRowsEnd(
   return (isForward ? end + 1 >= before : end - 1 <= after) ? null : isForward ? end : Math.min(end, before);
 }
 
-/** The events of a row that are sought, in the order of the page. */
+/** The matching events of a row, in the order of the page. */
 function entriesOf(
   { last_seq, count, task_seqs }: FoundRow,
   { after, before, isForward, taskSeq }: Sought,
@@ -146,7 +146,7 @@ const EVENTS_OF_TASK = `
               then first_event_since(completed_at + ${TASK_SPAN_ROOM_MS}) end as "end"
     from task where tenant = $1 and id = $2`;
 
-/** Those that may have what is sought, of so many rows; `$2` and `$3` are the range of the numbers. */
+/** Of a limited number of rows, those that may contain matching events. `$2` and `$3` are the range of event numbers. */
 function rowsOf({ looked, order, upTo }: { looked: string; order: string; upTo: string }): string {
   return `
   with looked as materialized (${looked}),
@@ -163,7 +163,7 @@ function rowsOf({ looked, order, upTo }: { looked: string; order: string; upTo: 
 
 const COLUMNS = "last_seq, count, type, task_seqs";
 
-/** Both columns are compared and sorted by: so the planner takes the index that has them. */
+/** Compares and orders by both columns, so that the planner uses the index on them. */
 const ROWS_AFTER = rowsOf({
   looked: `select ${COLUMNS} from event
             where (tenant, last_seq) > ($1, $2::bigint) and (tenant, last_seq) < ($1, 9e18::bigint)
@@ -172,7 +172,7 @@ const ROWS_AFTER = rowsOf({
   upTo: "max(last_seq)",
 });
 
-/** The row that begins before the number may end behind it. */
+/** A row that begins before the number may end after it. */
 const ROWS_BEFORE = rowsOf({
   looked: `(select ${COLUMNS} from event
              where (tenant, last_seq) >= ($1, $3::bigint) and (tenant, last_seq) < ($1, 9e18::bigint)
@@ -185,7 +185,7 @@ const ROWS_BEFORE = rowsOf({
   upTo: "min(last_seq - count + 1)",
 });
 
-// The one beyond the limit tells whether there are more. A row is read if those before it left room.
+// One event more than the limit shows whether there are more. A row is returned if those before it left bytes for it.
 const EVENTS = `
   select * from (
     select *, count(*) over () as found, sum(bytes) over (order by place) - bytes as bytes_before from (

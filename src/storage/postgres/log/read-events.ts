@@ -25,14 +25,14 @@ export interface EventRow {
   readonly schedule: string | null;
   readonly result: string | null;
   readonly bytes: string;
-  /** How many there were before those that take too much were left out. */
+  /** How many events there were before the byte limit cut some off. */
   readonly found: string;
   readonly mark: LogMark | null;
 }
 
 /**
- * Up to `limit` events after `after`, oldest first. Sequences run ahead of commits, but numbers are taken under the
- * gate and kept until the commit: whoever sees one sees all before it, so nothing is ever passed over.
+ * Up to `limit` events after `after`, oldest first. Sequences run ahead of commits, but numbers are assigned under the write
+ * lock, which is held until the commit. So a reader that sees one event sees all before it, and never skips one.
  */
 export async function readEvents(db: PostgresDatabase, params: ReadEventsParams): Promise<EventPage> {
   const { after, limit, bytesMax, filter } = params;
@@ -67,7 +67,7 @@ export async function eventMark(db: PostgresDatabase, { seq }: { seq: number }):
   return row?.mark ?? null;
 }
 
-/** There is no index on the time: the log is walked from its end, over what was written after `at`. */
+/** There is no index on the time: this walks the log backwards, over what was written after `at`. */
 export async function lastEventUntil(db: PostgresDatabase, { at }: { at: number }): Promise<number> {
   const [row] = await db.read<{ seq: string }>({
     name: "last_event_until",
@@ -77,12 +77,12 @@ export async function lastEventUntil(db: PostgresDatabase, { at }: { at: number 
   return Number(row?.seq ?? 0);
 }
 
-/** Of the event whose number is `$1`; null: there is none. */
+/** Type and time of the event with the number `$1`; null: there is none. */
 const MARK = `(
   select case when e.last_seq - e.count < $1 then json_build_object('type', e.type, 'at', e.at) end
     from event e where e.last_seq >= $1 order by e.last_seq limit 1)`;
 
-/** What the filter stands for in the statements: from `$4` on. A session that is not there has no task. */
+/** The parameters of the filter, from `$4` on. A session that does not exist becomes 0, which no task has. */
 async function filterValues(db: PostgresDatabase, filter: EventFilter): Promise<unknown[]> {
   const { tenant, agent = null, batch = null, session: key, schedule = null } = filter;
   const [session] =
@@ -96,7 +96,7 @@ async function filterValues(db: PostgresDatabase, filter: EventFilter): Promise<
   return [tenant, agent, batch, session === undefined ? 0 : session.id, schedule];
 }
 
-/** Where to go on when there was nothing to tell of. What has been committed since must not be passed over. */
+/** Where to continue if no event matched. Events that were committed since must not be skipped. */
 async function passOver(
   db: PostgresDatabase,
   after: number,
@@ -105,18 +105,18 @@ async function passOver(
   const [row] = await db.read<{ up_to: string | null; more: boolean; mark: LogMark | null }>({
     name: filter === null ? "pass_over_events" : "pass_over_events_of_tenant",
     text: filter === null ? PASS_OVER : PASS_OVER_OF_TENANT,
-    // The two that only reading takes are left out by the statements, and must still be there.
+    // The statement has no use for `$2` and `$3`, but both need a value.
     values: filter === null ? [after] : [after, 0, 0, ...filter],
   });
   return { events: [], more: row?.more ?? false, upTo: Number(row?.up_to ?? after), mark: row?.mark ?? null };
 }
 
 interface Asked {
-  /** Which rows of the log are looked at. */
+  /** Condition on the rows of the log to read. */
   readonly rows: string;
-  /** In the order of the index that has them: no other will do. */
+  /** The order of the index on these rows, so that the planner cannot use another. */
   readonly order: string;
-  /** Which tasks `t` of theirs. */
+  /** Condition on their tasks `t`. */
   readonly fits: string;
 }
 
@@ -129,8 +129,8 @@ const OF_TENANT: Asked = {
 };
 
 /**
- * The events that one call looks at. How many is not said in plain numbers: of a tenant the planner expects fewer than that, and
- * would sort all that it has instead of walking its index.
+ * The events that one call reads. The limit is a subquery: given a plain number, the planner expects fewer events of a tenant
+ * than that, and would sort all of them instead of walking the index.
  */
 function lookedAt({ rows, order }: Asked): string {
   return `
@@ -140,7 +140,7 @@ function lookedAt({ rows, order }: Asked): string {
    order by ${order}, u.place limit (select ${LOOKED_MAX})`;
 }
 
-/** Behind a tenant's last event there may be any number of others': those up to the newest there is now are looked at, too. */
+/** After a tenant's last event there may be any number of others: these are skipped, up to the newest event there is now. */
 function passingOver(asked: Asked, newest: string): string {
   return `
   with looked as materialized (${lookedAt(asked)}),
@@ -157,7 +157,7 @@ const PASS_OVER = passingOver(ALL, "f.up_to");
 const PASS_OVER_OF_TENANT = `${passingOver(OF_TENANT, "(select max(last_seq) from event)")}
    where $2::integer is not null and $3::integer is not null`;
 
-// The one beyond the limit tells whether there are more. A row is read if those before it left room.
+// One event more than the limit shows whether there are more. A row is returned if those before it left bytes for it.
 function eventsAfter(asked: Asked): string {
   return `
   select *, ${MARK} as mark from (

@@ -1,9 +1,9 @@
 import { IDLE_HOSTS_MAX } from "../../../model/delivery-shares.ts";
 
-/** Turns are counted in microseconds: so those that are served in one millisecond are served in turn, too. */
+/** Turns are counted in microseconds, so that receivers served within one millisecond have an order, too. */
 export const TURNS_PER_MS = 1_000;
 
-/** When what is due may be served. A clock that was set back must not make it wait until it was served last. */
+/** When a receiver has its turn. After the clock was set back, it must not wait until the time when it was last served. */
 function turnAfter(due: string, served: string): string {
   return `greatest(${due}, least(${served}, p_now * ${TURNS_PER_MS} + ${TURNS_PER_MS - 1}))`;
 }

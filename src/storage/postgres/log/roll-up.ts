@@ -59,8 +59,8 @@ const ONE_EVENT = [
 ].join(", ");
 
 /**
- * Counting takes no write lock: tasks go their way meanwhile. The row of high_water stays locked until the commit, so that
- * one node counts at a time; other nodes do not wait for it. A transaction that needs both takes the write lock first.
+ * Counting takes no write lock, so that tasks are not delayed. The row of high_water stays locked until the commit, so that one
+ * node counts at a time; other nodes do not wait for it. A transaction that needs both takes the write lock first.
  */
 export const ROLL_UP_FUNCTIONS = `
 -- Counts the next events of the log. A row of the log is counted whole: the last one may go beyond the limit. What is

@@ -1,13 +1,13 @@
 import { FAILED_IN_A_ROW } from "../../../model/schedule.ts";
 import { addressOf, oneRow } from "../connection/one-row.ts";
 
-/** Whether the end of `c.runs` of its runs leaves a row `s` of `schedule`, which was due once, with nothing to do. */
+/** Whether a one-time schedule `s` has nothing left to do once `c.runs` of its runs end. */
 const IS_OVER = `
   s.kind = 'once' and s.next_fire_at is null and s.open_runs = c.runs
   -- One that is paused before its only moment still has that to come.
   and (s.status <> 'paused' or coalesce(s.last_due_at >= (s.rule::json ->> 'atMs')::bigint, false))`;
 
-/** A run of `s` goes: one that is due once is not over before that ends. */
+/** What to set when runs of `s` start. A one-time schedule is active again until its run has ended. */
 export function takenUp(s: string, runs: string, now: string): string {
   return `open_runs = ${s}.open_runs + ${runs},
           status = case when ${isTakenUp(s, runs)} then 'active' else ${s}.status end,
@@ -18,7 +18,7 @@ function isTakenUp(s: string, runs: string): string {
   return `${runs} > 0 and ${s}.kind = 'once' and ${s}.status in ('completed', 'failed')`;
 }
 
-/** The end of a task is the end of the run that it was made for; a task that is retried takes its run up again. */
+/** The end of a task ends the run that it was created for. A retry of the task reopens the run. */
 export const RUN_FUNCTIONS = `
 -- Ends the runs of those of these tasks that have ended, in this order. Some may be no runs, or their schedule is deleted.
 create function end_runs(p_now bigint, p_seqs bigint[], p_summaries text[]) returns void language plpgsql as $$

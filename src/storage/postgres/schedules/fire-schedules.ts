@@ -10,7 +10,7 @@ import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import { toTaskRow } from "../tasks/task-forms.ts";
 import { mayShareRow } from "./write-runs.ts";
 
-/** Writes down what became of moments, and makes the tasks of those that fire. */
+/** Records the outcome of due times, and creates the tasks of those that fire. */
 export async function fireSchedules(db: PostgresDatabase, fires: readonly Fire[]): Promise<FiredSchedule[]> {
   if (fires.length === 0) return [];
   const rows = await db.write<FiredRow>({
@@ -84,8 +84,8 @@ function toRunRow(run: NewRun): object {
 }
 
 /**
- * Nearly always, what becomes of one schedule has nothing to do with another, nor one run with the next: then all are
- * written down at once. Where order matters, it is done in order.
+ * Nearly always, the outcome of one schedule does not depend on another, nor one run on the next: then all are written at once.
+ * Where order matters, they are written in order.
  */
 export const FIRE_FUNCTIONS = `
 -- n: order within the call.

@@ -28,7 +28,7 @@ export async function dueRows(
   }));
 }
 
-/** Takes back what was written of due times that lie ahead of the database's clock. */
+/** Undoes what was written for due times that are later than the database's clock. */
 export async function rewindSchedule(db: PostgresDatabase, params: RewindParams): Promise<boolean> {
   const { tenant, id, revision, nextFireAt, reopens } = params;
   const rows = params.rows.map(({ runId, firstDueAt, dueAt, moments }) => ({

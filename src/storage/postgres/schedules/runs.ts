@@ -23,7 +23,7 @@ interface RunRow {
   readonly input_tokens: string;
   readonly output_tokens: string;
   readonly attempt: number;
-  /** While it goes: how often its task was tried, and since when the try under way. */
+  /** The attempts of the task and the start of the current one; null unless the run is open. */
   readonly tried: number | null;
   readonly held_since: string | null;
 }
@@ -32,7 +32,7 @@ const RUN_COLUMNS = `r.id, r.tenant, r.schedule, r.agent, r.task_id, r.due_at, r
   r.reason, r.started_at, r.completed_at, r.request_id, r.result_summary, r.error, r.input_tokens, r.output_tokens, r.attempt,
   h.tried, h.held_since`;
 
-/** While it goes, its task knows how often it was tried. */
+/** While a run is open, its task has the number of attempts. */
 const RUN_TABLES = `run r left join lateral (
   select coalesce(l.attempt, t.executions) as tried, l.started_at as held_since
     from task t left join lease l on l.task_seq = t.seq where r.status = 'running' and t.id = r.task_id) h on true`;
@@ -58,16 +58,16 @@ export async function listRuns(
   const { text, values } = listOfRuns(params);
   const answers = await db.read<RunRow & { readonly reached: string | null }>({ text, values });
   const reached = answers[0]?.reached ?? null;
-  // Where none fits, how far it was looked stands alone.
+  // If no run matches, one row without a run has `reached`.
   const rows = answers.filter(({ id }) => id !== null);
   const runs = await toRunRecords(db, rows.slice(0, params.limit));
   if (rows.length > params.limit) return { runs, nextCursor: runs.at(-1)?.id ?? null };
   return { runs, nextCursor: reached === null ? null : Number(reached) };
 }
 
-/** Where no more than this were heard of since a moment, those are put in order; else the newest are looked at in order. */
+/** If at most this many runs were reported since `since`, these are sorted; else the newest runs are read in order. */
 const RECENT_MAX = 1_000;
-/** How many of the newest one call then looks at. */
+/** How many of the newest runs one call then reads. */
 const RUNS_LOOKED_MAX = 500;
 
 export function listOfRuns(params: ListRunsParams): { text: string; values: unknown[] } {
@@ -77,7 +77,7 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
   const others = cursor === undefined ? [] : [`r.id + 0 < ${parameter(cursor)}`];
   const ofTenant = "(r.tenant = $1) is true";
   const ofSchedule = schedule === undefined ? undefined : parameter(schedule);
-  // Not as a parameter: some statuses are rare, others nearly all there is, and no plan is good for both.
+  // A literal rather than a parameter: some statuses are rare, others are of nearly all runs, and no plan suits both.
   const inStatus = status === undefined ? undefined : `'${status}'`;
   const page = (...conditions: string[]) => `
     (select ${RUN_COLUMNS} from ${RUN_TABLES} where ${[...conditions, ...others].join(" and ")}
@@ -146,7 +146,7 @@ function toRunRecord(row: RunRow): RunRecord {
   };
 }
 
-/** Deletes a slice of the runs and notifications that are past their time. */
+/** Deletes a slice of expired runs and notifications. */
 export async function pruneRuns(
   db: PostgresDatabase,
   { retentionMs, limit }: { retentionMs: number; limit: number },

@@ -4,7 +4,7 @@ import { scheduleWorkText } from "../../schedule-work-text.ts";
 import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../../storage.ts";
 import { cleanText } from "../connection/text.ts";
 
-/** A row of `schedule`. The driver hands 64-bit numbers over as text. */
+/** A row of `schedule`. The driver returns 64-bit numbers as text. */
 export interface ScheduleRow {
   readonly id: string;
   readonly tenant: string;
@@ -90,7 +90,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
   };
 }
 
-/** The columns that a definition, or a change, says something of; what it leaves out is undefined. */
+/** The columns that a definition or a change sets; undefined: it leaves them out. */
 export function toColumns(given: Partial<ScheduleDefinition> & UpdateScheduleParams["changes"]) {
   return {
     name: cleaned(given.name),
@@ -120,7 +120,7 @@ export function toColumns(given: Partial<ScheduleDefinition> & UpdateSchedulePar
   };
 }
 
-/** As JSON: what an agent is handed may hold what text here cannot. */
+/** As JSON: the input of an agent may contain characters that PostgreSQL cannot store as text. */
 function workColumns(work: ScheduleWork | undefined) {
   if (work === undefined) return {};
   return work.kind === "message"

@@ -65,7 +65,7 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
   };
 }
 
-/** Whether a row that is looked up by its id is of this tenant; as no index has it, the planner keeps to the id. */
+/** Whether a row that is looked up by its id belongs to this tenant. No index has this expression, so the planner uses the id. */
 function isOf(row: string, tenant: string): string {
   return `(${row}.tenant = ${tenant}) is true`;
 }
@@ -92,7 +92,7 @@ async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promis
   return toScheduleRecord(row);
 }
 
-/** Each filter has its index, in the order of the list without `below`. */
+/** Without `below`, each filter has an index in the order of the list. */
 async function listSchedules(db: PostgresDatabase, params: ListSchedulesParams): Promise<ScheduleRecord[]> {
   const { text, values } = listOfSchedules(params);
   const rows = await db.read<ScheduleRow>({ text, values });
@@ -192,7 +192,7 @@ async function countSchedules(db: PostgresDatabase, tenant: string): Promise<Sch
   };
 }
 
-/** What an owner says of a schedule, by column, and the type of each. */
+/** The columns that the owner of a schedule sets, with their types. */
 const DEFINITION = {
   name: "text",
   agent: "text",

@@ -2,18 +2,18 @@ import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/sch
 import { addressOf, oneRow } from "../connection/one-row.ts";
 import { takenUp } from "./end-run.ts";
 
-/** The tasks of the runs of a schedule that go, with those. */
+/** The tasks of the open runs of a schedule, with these runs. */
 export function openTasksOf(schedule: string): string {
   return `select (select t.seq from task t where t.id = r.task_id) as seq, r.schedule, r.id as run
             from run r where r.schedule + 0 = ${schedule} and r.status = 'running'`;
 }
 
-/** Whether a run does not fire, and so may share the row of those like it right before it. */
+/** Whether a run does not fire, and so may share the row of equal ones right before it. */
 export function mayShareRow(run: string): string {
   return `${run}.status in ('missed', 'skipped')`;
 }
 
-/** Whether enough others were skipped for the same reason right before `run`. */
+/** Whether enough due times right before `run` were skipped for the same reason. */
 function isSkippedAgain(run: string): string {
   return `(${run}.reason = '${TOO_MANY_WAITING}' or (
             select count(*) from (select a.status, a.reason, a.forced from run a where a.schedule = ${run}.schedule
@@ -24,12 +24,12 @@ function isSkippedAgain(run: string): string {
 /** Runs are bounded by their schedule, not by the queue. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** Whether a run may have to be skipped because others wait: with a bound, one that fires and takes no place of theirs. */
+/** Whether a run may be skipped because too many wait: there is a limit, and the run fires and replaces none of them. */
 function mayBeCrowdedOut(run: string): string {
   return `(${run}.status = 'running' and ${run}.waiting_max is not null and ${run}.replaces is not true)`;
 }
 
-/** How runs are written: what has become of moments, and the tasks of those that fire. */
+/** Functions that write runs: the outcome of due times, and the tasks of those that fire. */
 export const WRITE_RUN_FUNCTIONS = `
 -- n: order within the call. task: as JSON, without a number of its own. waiting_max: how many of its schedule may wait; null:
 -- any number.

@@ -29,7 +29,7 @@ export async function readTurns(db: PostgresDatabase, params: ReadTurnsParams): 
   };
 }
 
-/** A reset between the two statements has fenced the attempt, whatever this answers. */
+/** If a reset comes between the two statements, the attempt is fenced, whatever this returns. */
 async function turnsBefore(db: PostgresDatabase, held: HeldSession, limit: number): Promise<StoredTurn[]> {
   return db.read<StoredTurn>({
     name: "turns",
@@ -39,8 +39,8 @@ async function turnsBefore(db: PostgresDatabase, held: HeldSession, limit: numbe
 }
 
 /**
- * Which ones is found out without their texts, which may be long and lie on pages of their own. How many are looked at is a
- * parameter: planned by the number itself, all tasks of the session would be read and sorted instead.
+ * Selects turns without their texts, which may be long and are stored on pages of their own. The limit is a parameter: given a
+ * plain number, the planner would read and sort all tasks of the session.
  */
 export const TURNS_BEFORE = `
   with recent as materialized (

@@ -11,7 +11,7 @@ import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import { toTaskRow } from "../tasks/task-forms.ts";
 import { isUnsettled } from "./settle-sessions.ts";
 
-/** Takes a message in. */
+/** Inserts a message. */
 export async function sendMessage(db: PostgresDatabase, params: SendParams): Promise<SentMessage> {
   const { task, mode, maxConcurrent, maxSessions = null, defaults } = params;
   if (task.session === null) throw new Error("A message goes to a session.");
@@ -44,7 +44,7 @@ export async function sendMessage(db: PostgresDatabase, params: SendParams): Pro
 interface SentRow extends InsertedRow {
   readonly merged: boolean;
   readonly cancelled: CancelledJson[];
-  /** These two are null unless it was refused. */
+  /** Null unless the message was refused, as is the next one. */
   readonly refused_waiting: number | null;
   readonly refused_cap: number | null;
 }
@@ -54,8 +54,8 @@ function messageOf({ work }: TaskSpec): string | null {
 }
 
 /**
- * What is done as JSON text, with the message at its very end: so the database can add to it without looking into it, which
- * would refuse characters that its own JSON refuses.
+ * The spec as JSON text, with the message at its very end. So the database can append to the message without parsing the text.
+ * Parsing would refuse characters that its own JSON refuses.
  */
 function specText({ work, ...rest }: TaskSpec): string {
   if (work.kind !== "message") return JSON.stringify({ work, ...rest });
@@ -69,7 +69,7 @@ const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 /** What follows the message in `specText`. */
 const AFTER_MESSAGE = '"}}';
 
-/** A message as it stands between the quotes of JSON text. */
+/** A message as it is between the quotes of JSON text. */
 function inner(message: string): string {
   return JSON.stringify(message).slice(1, -1);
 }

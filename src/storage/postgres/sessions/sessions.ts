@@ -103,12 +103,12 @@ interface SessionRow {
   readonly running: number;
 }
 
-/** What runs is counted: that are only so many. A claim so needs not write to the session. */
+/** Running tasks are counted by their leases, which are few. So a claim need not write to the session. */
 const SESSION_COLUMNS = `
   s.id, s.tenant, s.key, s.agent, s.lane, s.mode, s.cap, s.drop_policy, s.debounce_ms, s.max_concurrent, s.default_max,
   s.tokens, s.context_window, s.generation, s.open, (select count(*) from lease l where l.session = s.id)::integer as running`;
 
-/** Ordered by both, so that only the index will do that has them: a walk through all sessions would not. */
+/** Ordered by both columns, so that the planner uses the index on them instead of walking all sessions. */
 export const LIST_OF_SESSIONS = `
   select ${SESSION_COLUMNS} from session s
    where (s.tenant || '', s.id) < ($1, $2) and (s.tenant || '', s.id) > ($1, 0)
@@ -135,12 +135,12 @@ function toSessionRecord(row: SessionRow): SessionRecord {
   };
 }
 
-/** The changes, as JSON, of a column of `session`. */
+/** Sets a column of `session` if the changes, which are JSON, contain it. */
 function changed(column: string, name: string, type: "text" | "integer" | "bigint"): string {
   return `${column} = case when p_changes ? '${name}' then (p_changes ->> '${name}')::${type} else s.${column} end`;
 }
 
-/** Turns of one stage that have a place up to the cutoff and that no attempt holds, the first ones. */
+/** The first turns of one stage that have a place up to the cutoff and that no attempt holds. */
 function waitingUpTo(stage: "early" | "parked" | "in"): string {
   return `
     (select u.place, u.task_seq from turn u

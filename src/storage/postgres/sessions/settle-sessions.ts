@@ -1,35 +1,37 @@
 import { SESSION_ENDS, THROTTLE_SHARE } from "../../../model/session.ts";
 import { parkedBy } from "../tasks/batches.ts";
 
-/** `effectiveMaxConcurrent` of a row `s` of `session`. As a float: so it is in TypeScript. */
+/** `effectiveMaxConcurrent` of a row `s` of `session`. As a float, as in TypeScript. */
 export function maxOf(s: string): string {
   return `case when ${s}.tokens >= ${THROTTLE_SHARE}::float8 * ${s}.context_window then 1
                else coalesce(${s}.max_concurrent, ${s}.default_max) end`;
 }
 
-/** Whether a session has too many let in, room for more, or something stale: only then is there anything to settle. */
+/**
+ * Whether a session has admitted too many tasks, has room for more, or holds a stale one: only then there is something to settle.
+ */
 export function isUnsettled(s: string): string {
   return `(${s}.active > ${maxOf(s)}
            or (${s}.parked > 0 and (${s}.active < ${maxOf(s)} or ${s}.first_parked <= ${s}.cutoff)))`;
 }
 
 /**
- * Where the turn of a row `t` of `task` stands. A subquery of one value, whose row is then reached by its address: for a join
- * the planner may read all turns of a stage, while there are few.
+ * The address (ctid) of the turn of a row `t` of `task`. A subquery of one value: for a join the planner may read all turns of a
+ * stage while there are few.
  */
 export function turnOf(t: string, ...stages: readonly ("early" | "parked" | "in")[]): string {
   const names = stages.map((stage) => `'${stage}'`).join(", ");
   return `(select u.ctid from turn u where u.session = ${t}.session and u.stage in (${names}) and u.place = ${t}.place)`;
 }
 
-/** The turn `u` of a task that its session has let in and that waits for a slot. */
+/** Whether the session has admitted the task of turn `u`, and the task waits for a slot. */
 const UNSTARTED = `
   u.stage = 'in' and not exists (select 1 from lease l where l.task_seq = u.task_seq)
   and exists (select 1 from task q where q.seq = u.task_seq and q.resting_state = 'queued')`;
 
 /**
- * Letting in is a lookup in the index of turns, from the first that can be parked on, however many wait. Where only one
- * may run, nothing else is looked at; where several may, those that are let in.
+ * Admitting a task is a lookup in the index of turns, from the first place that can be parked on, however many wait. If one task
+ * may run at once, nothing else is read. If several may, the admitted ones are read, too.
  */
 export const SETTLE_SESSION_FUNCTIONS = `
 -- What one task moved in its session.

@@ -1,6 +1,6 @@
 import { isUnsettled, turnOf } from "./settle-sessions.ts";
 
-/** How tasks come to stand in their sessions: when they are taken in, and when they become ready later on. */
+/** How tasks get their turns in sessions: when they are inserted, and when they become ready later. */
 export const TURN_FUNCTIONS = `
 -- The sessions that new tasks are the first of, in the order of those.
 create function make_sessions(p_forms json) returns void language plpgsql as $$

@@ -26,7 +26,7 @@ export async function getBatch(
   };
 }
 
-/** Without specs and results: those of a whole batch together can take more than a process has. */
+/** Without specs and results: those of a whole batch may need more memory than a process has. */
 export async function batchTasks(
   db: PostgresDatabase,
   { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
@@ -47,9 +47,9 @@ export async function batchTasks(
 }
 
 /**
- * What holds a task `t` back that enters the queue: its batch, where that has a bound, else its concurrency key. Whether there
- * is room, or the key is free, is decided once all that the operation moves has moved. A subquery of one value: for `exists`
- * the planner may read all batches.
+ * What parks a task `t` that enters the queue: its batch, if that limits parallelism, else its concurrency key. Whether the batch
+ * has room, or the key is free, is decided once the operation has moved all its tasks. A subquery of one value: for `exists` the
+ * planner may read all batches.
  */
 export function parkedBy(t: string): string {
   return `case when ${t}.batch is not null and (select b.parallelism from batch b where b.id = ${t}.batch) is not null

@@ -123,7 +123,7 @@ async function step(db: PostgresDatabase, params: BulkStep): Promise<SteppedBulk
   });
   if (rows.length === 0) return null;
   const bulk = await readBulk(db, params);
-  // Its tenant was deleted since.
+  // Its tenant has been deleted since.
   if (bulk === null) return null;
   const cancelled = rows.flatMap(({ id: task, token, agent, lane }) =>
     task === null

@@ -1,7 +1,7 @@
 import type { EndedTask } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 
-/** What `cancel_these` answers, as JSON. */
+/** What `cancel_these` returns, as JSON. */
 export interface CancelledJson {
   readonly id: string;
   readonly token: number | null;
@@ -13,7 +13,7 @@ export function toEndedTask({ id, token, agent, lane }: CancelledJson): EndedTas
   return { id, found: true, was: null, token, agent, lane };
 }
 
-/** Tells of tasks that were cancelled. */
+/** Notifies the nodes of cancelled tasks. */
 export function signalCancelled(db: PostgresDatabase, cancelled: readonly CancelledJson[]): void {
   if (cancelled.length === 0) return;
   const tokens = cancelled.flatMap(({ token }) => token ?? []);

@@ -3,7 +3,7 @@ import { oneRow } from "../connection/one-row.ts";
 import { roomWhenFreed, tenantRoom } from "../tenants/share-out.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
 
-/** The first line, by `order`, of each pool in v_pools and of those that all nodes can execute, of the tenant v_own. */
+/** Of tenant v_own, the first agent queue by `order`: of those that all nodes can execute, and of each pool in v_pools. */
 function ofPools(columns: string, condition: string, order: string): string {
   const lines = (pool: string) => `
             (select ${columns} from line n
@@ -15,8 +15,8 @@ function ofPools(columns: string, condition: string, order: string): string {
 }
 
 /**
- * The first tasks `r` of the lines `c` of the tenant p_tenant that hold the smallest (rank, seq) and can start something:
- * among them are its first p_count in the lane p_lane.
+ * The first tasks `r` of those agent queues `c` of tenant p_tenant that can start something and have the smallest (rank, seq).
+ * They include the tenant's first p_count tasks in lane p_lane.
  */
 function tasksAhead(criticalOnly: string): string {
   return `(select n.id, n.head_rank, n.head_seq, n.room
@@ -29,8 +29,8 @@ function tasksAhead(criticalOnly: string): string {
 }
 
 /**
- * Hands out up to `limit` tasks of a lane, in the order in which one claim after the other would have handed them out.
- * What it reads grows with `limit`, not with what waits. sqlite/claim-tasks.ts says the same in TypeScript.
+ * Claims up to `limit` tasks of a lane, in the order in which as many claims of one task would take them. What it reads grows
+ * with `limit`, not with the backlog. sqlite/claim-tasks.ts does the same in TypeScript.
  */
 export const CLAIM_FUNCTIONS = `
 -- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait.

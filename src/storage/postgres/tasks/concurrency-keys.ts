@@ -4,15 +4,15 @@ import { agentRoomOf } from "../counters/counters.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
 import { isNoted } from "./deferred-work.ts";
 
-/** Whether there is no place left in the batch of a row `t` of `task`. */
+/** Whether the batch of a row `t` of `task` has no room. */
 function isBatchFull(t: string): string {
   return `(${t}.batch is not null and coalesce((select b.active >= b.parallelism from batch b where b.id = ${t}.batch), false))`;
 }
 
 /**
- * Who has a key is in `key_hold`, and ready or in flight. Whoever asks for one is parked as 'asking', holds its place in its
- * batch and is noted, and so is whoever lets go of one: `settle_keys` decides before anything is handed out.
- * sqlite/concurrency-keys.ts says the same in TypeScript.
+ * `key_hold` has the holder of each key, a task that is ready or in flight. A task that asks for its key is parked as 'asking'
+ * and keeps its place in its batch. Tasks that ask for a key or release one are deferred work: `settle_keys` decides before any
+ * task is claimed. sqlite/concurrency-keys.ts does the same in TypeScript.
  */
 export const CONCURRENCY_KEY_FUNCTIONS = `
 -- Gives new tasks, which are about to be stored with numbers from p_first on, the keys that nobody has. Answers what each is

@@ -1,21 +1,22 @@
 /**
- * What an operation has to come back to before it commits: noted where it comes up, deep inside, and dealt with at the
- * end. Notes are settings of the transaction. Looking for one runs no statement, which a table would take, and whoever
- * notes nothing pays nothing; handing them up through everything that moves tasks would burden each of them.
+ * Deferred work: what an operation still has to do before it commits. Functions deep inside the operation add it, and the
+ * operation does it at its end. It is kept in settings of the transaction. Checking a setting runs no statement, as checking a
+ * table would, and an operation that defers nothing pays nothing. Returning it instead would burden every function that moves
+ * tasks.
  */
 export type Note =
-  /** Critical tasks that became ready, by seq: they may need a slot that somebody else has. */
+  /** Critical tasks that became ready, by seq. They may need a slot that another task holds. */
   | "arrivals"
-  /** Sessions that have room or too many let in, or something stale, by id. */
+  /** Sessions that have room, have admitted too many tasks or hold a stale one, by id. */
   | "sessions"
-  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  /** Lanes to recheck: a waiting critical task there may have lost the slot it waits for, or its agent may have room now. */
   | "lanes"
-  /** Batches that have room, or of which nothing is left to end, by id. */
+  /** Batches that have room, or whose last task has ended, by id. */
   | "batches"
-  /** Tasks that ask for their concurrency key or let go of it, by seq. */
+  /** Tasks that ask for their concurrency key or release it, by seq. */
   | "keys";
 
-/** Whether there is such a note. */
+/** Whether there is deferred work of this kind. */
 export function isNoted(note: Note): string {
   return `coalesce(current_setting('rota.${note}', true), '') <> ''`;
 }

@@ -7,7 +7,7 @@ export async function dependencyResults(
 ): Promise<StoredDependency[]> {
   const rows = await db.read<{ id: string; bytes: number; result: string | null }>({
     name: "dependency_results",
-    // PostgreSQL knows the length of a text without reading what is stored of it out of line.
+    // PostgreSQL knows the length of a text without reading the part that is stored out of line.
     text: `select z.id, z.bytes, case when z.total <= $3 then p.result end as result
              from (select p.seq, p.id, octet_length(p.result) as bytes, i.place,
                           sum(octet_length(p.result)) over (order by i.place) as total

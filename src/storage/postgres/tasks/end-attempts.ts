@@ -1,7 +1,7 @@
 import { FRONT_RANK } from "../../../model/priority.ts";
 import { RANK_IN_ITS_LANE } from "./rank.ts";
 
-/** What `endAttempts` needs to be declared. */
+/** Variables that a function with `endAttempts` has to declare. */
 export const ENDING_VARIABLES = `
   v_deltas line_delta[];
   v_freed bigint[];
@@ -23,10 +23,10 @@ export const ENDING_VARIABLES = `
   v_first bigint;`;
 
 /**
- * Ends the attempts that `ended`, which defines a query of that name, takes away: with their task (done, failed, cancelled),
- * or alone (queued, delayed). Their columns are those of ended_attempt. What that moves in lines is the caller's to write
- * down: v_freed has the line of each that ended with its task, v_deltas tells of the others. Text rather than a function:
- * rows that pass from one statement to the next as an array cost more than ending them.
+ * Ends attempts: with their task (done, failed, cancelled) or alone (queued, delayed). `ended` defines a query of that name,
+ * which takes these attempts away and has the columns of ended_attempt. The caller records what this moves in agent queues:
+ * v_freed has the agent queue of each attempt that ended with its task, v_deltas the moves of the others. This is text rather
+ * than a function, because passing rows from one statement to the next as an array costs more than ending the attempts.
  */
 export function endAttempts(ended: string): string {
   return `
@@ -97,7 +97,7 @@ export function endAttempts(ended: string): string {
   end if;`;
 }
 
-/** Functions that end attempts and tasks. Finishing, cancelling, rescuing and expiring all come through here. */
+/** Functions that end attempts and tasks. Finish, cancel, rescue and expire all use them. */
 export const ENDING_FUNCTIONS = `
 -- An attempt whose lease was taken away, and what becomes of its task. n: order within the call.
 create type ended_attempt as (

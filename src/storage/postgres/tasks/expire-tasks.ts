@@ -15,7 +15,7 @@ export async function expireTasks(
   });
   if (expired.length > 0) {
     db.signal({ kind: "events" });
-    // A place in a batch may have become free.
+    // A batch may have room now.
     db.signal({ kind: "work" });
   }
   return { expired };

@@ -20,7 +20,7 @@ import { signalReleased } from "./release-dependants.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
 
-/** One transaction and one round trip for what a busy node does all the time: end attempts, start others. */
+/** What a busy node does all the time, in one transaction and one round trip: ends attempts and starts others. */
 export async function finishAndClaim(
   db: PostgresDatabase,
   params: FinishAndClaimParams,
@@ -51,13 +51,13 @@ export async function finishAndClaim(
   const claimed = await toClaimed(db, rows, params.node);
   if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
-  // The slots that an end freed may be what another node's tasks wait for.
+  // Tasks of another node may wait for the slots that these ends freed.
   if (finished.length > 0) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
   return { finished, claimed, expired: toExpired(rows) };
 }
 
-/** For a node that runs nothing else. */
+/** Claims a task that runs alone, for a node that runs nothing else. */
 export async function claimAlone(
   db: PostgresDatabase,
   params: { node: string; lanes: readonly string[] },
@@ -86,7 +86,7 @@ export async function isAloneWaiting(
   return rows.length > 0;
 }
 
-/** Whether line `n` holds ready tasks that run alone and that this node, which lives, can execute. */
+/** Whether agent queue `n` has ready tasks that run alone and that this node, if it is alive, can execute. */
 function aloneFor(node: string): string {
   return `${isAlone("n")} and n.ready > 0 and n.pool in (
     select p.id from pool p join node o on o.profile = any (p.profiles) where o.id = ${node} and not o.dead)`;
@@ -116,7 +116,7 @@ function toExpired(rows: readonly StepRow[]): TaskPlace[] {
     .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
 }
 
-/** What is the same for every task that just started. */
+/** The columns that are the same for every task that has just started. */
 const JUST_STARTED = {
   resting_state: "queued",
   last_started_at: null,
@@ -134,7 +134,7 @@ interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node">
   readonly number: string;
 }
 
-/** Of several ends of one attempt, the first counts. */
+/** If an attempt is ended several times, the first end counts. */
 function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAttempt[] {
   const tokens = new Set(finishes.map(({ token }) => token));
   if (tokens.size === finishes.length) return finishes;
@@ -145,7 +145,7 @@ function resultOf({ settlement }: FinishedAttempt): string | null {
   return settlement.to === "done" ? (jsonText(settlement.result) ?? "null") : null;
 }
 
-/** Whatever there is to say of an end besides that it is done and the result; null: nothing. */
+/** What there is to write about an end besides `done` and the result; null: nothing. */
 function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number): object | null {
   if (settlement.to === "done" && usage === undefined && summary === undefined) return null;
   return {
@@ -161,7 +161,7 @@ function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number)
   };
 }
 
-/** Null where there is nothing: then nothing is taken apart. */
+/** Null if there are no rows, so that the database has nothing to parse. */
 function toJson(rows: readonly (object | null)[]): string | null {
   const given = rows.filter((row) => row !== null);
   return given.length === 0 ? null : JSON.stringify(given);
@@ -171,11 +171,11 @@ function toProgressRow(
   { seq, token, progress }: FinishAndClaimParams["progress"][number],
   n: number,
 ): object {
-  // As text: the database neither looks into it nor refuses the characters that its own JSON refuses.
+  // As text: the database does not parse it, and so does not refuse characters that its own JSON refuses.
   return { n, seq, token, progress: JSON.stringify(progress) ?? "null" };
 }
 
-/** What of a task is not the same for every one that just started. */
+/** The columns that differ between tasks that have just started. */
 const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
   run_at bigint, deadline bigint, retry_count integer, batch text, session text, schedule bigint, concurrency_key text,
@@ -183,7 +183,7 @@ const STARTED_COLUMNS = `
   started_at bigint, spec text, input_tokens bigint, output_tokens bigint, context_window bigint,
   held_attempt integer, held_since bigint`;
 
-/** Those of a task `t` that just started. */
+/** These columns of a task `t` that has just started. */
 function startedTask(lane: string, now: string): string {
   return `t.seq, t.id, t.tenant, t.agent, ${lane}, t.priority, t.position, t.created_at,
     t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,

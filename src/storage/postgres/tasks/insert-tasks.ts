@@ -15,7 +15,7 @@ import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { integers, sortByForm, specsOf } from "./task-forms.ts";
 
-/** Takes new tasks in, each admitted or rejected by itself. */
+/** Inserts new tasks. Each is admitted or rejected by itself. */
 export async function insertTasks(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   if (params.tasks.length === 0) return [];
   const inserted = await insertOnce(db, params);
@@ -32,7 +32,7 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
   } catch (error) {
     const conflict = batchConflictOf(error);
     if (conflict !== null) throw batchConflict(conflict);
-    // Looking every id up first would cost each submit a search for what almost never happens.
+    // Looking up every id first would cost each submit a search for what almost never happens.
     if (!isUniqueViolation(error)) throw error;
     const known = await alreadyInserted(db, params.tasks);
     const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
@@ -90,7 +90,7 @@ export async function keptKeys(
   return keys.filter((key) => kept.has(key));
 }
 
-/** All that is known of a call of which every task was accepted and depends on nothing: of each form, what became of it. */
+/** The result of a call. If every task was accepted and none has dependencies, the result of each form says it all. */
 interface TakenInRow {
   readonly first_seq: string;
   readonly created_at: string;
@@ -100,7 +100,7 @@ interface TakenInRow {
     readonly deadline: number | null;
     readonly unserved: boolean;
   }[];
-  /** The answers themselves, where it takes more; else null. */
+  /** The results of the tasks one by one, if forms do not suffice; else null. */
   readonly each: readonly InsertedRow[] | null;
 }
 
@@ -157,7 +157,7 @@ export function toInserted(row: InsertedRow): InsertedTask {
   };
 }
 
-/** The answers to tasks that an earlier insert, whose answer got lost, has already stored. */
+/** The results of tasks that an earlier insert has already stored. The response to that insert was lost. */
 async function alreadyInserted(
   db: PostgresDatabase,
   tasks: readonly NewTask[],
@@ -170,7 +170,7 @@ async function alreadyInserted(
   return new Map(rows.map((row) => [row.id, toInserted(row)]));
 }
 
-/** What follows once all are taken in. */
+/** What follows once all tasks are inserted. */
 const FOLLOW_UP = `
   if json_array_length(p_batches) > 0 then perform keep_batches(p_batches); end if;
   if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} or ${isNoted("keys")} then

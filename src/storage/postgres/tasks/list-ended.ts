@@ -2,7 +2,7 @@ import { isTerminal, TERMINAL_STATES } from "../../../model/task-state.ts";
 import type { ListTasksParams } from "../../storage.ts";
 import { asksForMore, ENDED_LOOKED_MAX } from "../../task-listing.ts";
 
-/** Of the ends of one type: those that fit, as `[at, event, task]`, and the last that was looked at. */
+/** Of the ends of one type: those that match, as `[at, event, task]`, and the last one that was read. */
 export interface FoundEnds {
   readonly found: readonly (readonly [string, string, string])[] | null;
   readonly reached: readonly [string, string] | null;
@@ -19,8 +19,9 @@ const TYPE_OF_END = {
 } as const;
 
 /**
- * Tasks in the order of their ends, the last one first. The log is the index: an end writes one row of it for all tasks that
- * end together, where an index on the tasks would be written for each, and keep the end from staying on its page.
+ * Tasks in the order of their ends, the last one first. The log serves as the index: an end writes one row of it for all tasks
+ * that end together. An index on tasks would be written for each task, and would keep the update of the task from staying on its
+ * page.
  */
 export function endedQuery(
   params: ListTasksParams,
@@ -30,7 +31,7 @@ export function endedQuery(
   const states = [...new Set(params.states ?? TERMINAL_STATES)].filter(isTerminal);
   if (states.length === 0) return null;
   const looked = Math.max(Math.floor((params.lookedMax ?? ENDED_LOOKED_MAX) / states.length), 1);
-  // Without a filter nearly all fit: all but those that were retried since.
+  // Without a filter nearly all ends match: all but those of tasks that were retried since.
   const ends = asksForMore(params, ["states", "from", "to"])
     ? looked
     : Math.min(looked, Math.max(2 * (limit + 1), ENDS_LOOKED_MIN));
@@ -55,7 +56,7 @@ export function endedQuery(
              (select array[r.at, r.last_seq - r.count + 1] from rows_${state} r where r.upto >= ${ends}
                order by r.at, r.last_seq limit 1) as reached`;
   });
-  // A row is taken whole, so that a page may look at more than asked for by one row of each type.
+  // Rows are read whole, so that a page may read one row of each type more than asked for.
   const rows = states.map((state) => {
     const type = TYPE_OF_END[state];
     return `rows_${state} as materialized (
@@ -103,7 +104,7 @@ export function mergeEnds(
     .flatMap((page) => page.found)
     .filter((end) => stop === undefined || latestFirst(end, stop) <= 0)
     .sort(latestFirst);
-  // One that was retried and has ended again within the same millisecond is there twice: its last end counts.
+  // A task that was retried and ended again within the same millisecond is there twice: its last end counts.
   const found = [...new Map(all.toReversed().map((end) => [end.seq, end])).values()].sort(latestFirst);
   const page = found.slice(0, limit).map(({ seq, event }) => ({ seq, cursor: event }));
   return { found: page, nextCursor: (found.length > limit ? page.at(-1)?.cursor : stop?.event) ?? null };

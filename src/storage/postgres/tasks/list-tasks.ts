@@ -42,7 +42,7 @@ export async function listTasks(db: PostgresDatabase, params: ListTasksParams): 
   const last = rows.at(-1);
   const bytes = Number(last?.up_to ?? 0);
   const tasks = stillIn(await toTaskRecords(db, rows), params.states);
-  // Those behind the last take too much, or have been deleted meanwhile.
+  // Tasks after the last row exceed the byte limit, or have been deleted meanwhile.
   const place = found.findIndex(({ seq }) => String(seq) === last?.seq);
   const cut = place === -1 || place === found.length - 1 ? undefined : found[place];
   return { tasks, bytes, nextCursor: cut?.cursor ?? nextCursor };
@@ -66,7 +66,7 @@ export async function listTaskRows(
   return { rows: stillIn(rows.map(toRowRecord), params.states), nextCursor };
 }
 
-/** A task may have moved on between being found and being read: it is then in another list. */
+/** A task may change its state between being found and being read. It then belongs in another list. */
 function stillIn<Row extends { readonly state: TaskState }>(
   rows: Row[],
   states: readonly TaskState[] | undefined,
@@ -116,7 +116,7 @@ function toRowRecord(row: RowOfTask): TaskRowRecord {
   };
 }
 
-/** A task of a page, and what the page after it would begin behind. */
+/** A task of a page, and the cursor of the page after it. */
 interface FoundTask {
   readonly seq: number;
   readonly cursor: number;
@@ -160,32 +160,32 @@ function endsLookedAt(pages: readonly FoundEnds[], max: number): number {
 
 interface FoundWalk {
   readonly found: readonly string[] | null;
-  /** How many tasks were looked at. */
+  /** How many tasks were read. */
   readonly looked: string;
   readonly reached: string | null;
 }
 
-/** What decides which index leads. */
+/** What decides which index is used. */
 export interface LookedAround {
-  /** Null: there is none of this key. */
+  /** Null: there is no session with this key. */
   readonly session: string | null;
-  /** How many tasks rest in the states asked for. */
+  /** How many tasks have one of the requested states as their resting state. */
   readonly resting: number;
   /** How many of them are queued and not held. */
   readonly ready: number;
-  /** Agents with tasks in the lane asked for, a few more than are merged at most. */
+  /** Agents with tasks in the requested lane: a few more than are merged at most. */
   readonly agents: readonly string[];
-  /** How many ids begin with what is searched for, a few more than are read at most. */
+  /** How many ids begin with the search text: a few more than are read at most. */
   readonly ids: number;
   readonly above: number;
   readonly below: number;
 }
 
-/** Up to so many are looked at whatever else is asked for. */
+/** Up to this many tasks are all read, whatever the other filters. */
 const FEW = 1_000;
-/** Up to so many agents are read one by one and merged. */
+/** Up to this many agents are read one by one and merged. */
 const AGENTS_MERGED_MAX = 16;
-/** Up to so many of the newest tasks, whose times are written down nowhere yet, are looked through. */
+/** Up to this many of the newest tasks, whose times are not recorded yet, are scanned. */
 const UNSPANNED_MAX = 5_000;
 
 async function lookAround(db: PostgresDatabase, params: ListTasksParams): Promise<LookedAround> {
@@ -239,8 +239,8 @@ async function lookAround(db: PostgresDatabase, params: ListTasksParams): Promis
 }
 
 /**
- * The first and the last number that a task created in a span of time may have. A clock may be set back: numbers and times need
- * not be in the same order, so each thousand tasks has its first and its last time, and the newest are looked through.
+ * The first and the last seq that a task created in a span of time may have. A clock may be set back, so seqs and times need not
+ * be in the same order. The first and the last time of each thousand tasks is recorded, and the newest tasks are scanned.
  */
 const SEQS_OF_SPAN = `
   with tail as materialized (
@@ -252,17 +252,17 @@ const SEQS_OF_SPAN = `
     -- Behind as many as are looked through, any may be of that time.
     union all select max(seq), 9e15::bigint from tail having count(*) = ${UNSPANNED_MAX}) f`;
 
-/** One way into the tasks, in order of acceptance. */
+/** An index that has tasks in order of acceptance. */
 interface Source {
-  /** What an index on `task t` has before the number, and the values it is to have. */
+  /** The columns of the index on `task t` before the seq, and their values. */
   readonly columns: readonly (readonly [column: string, value: string])[];
-  /** What else holds: the predicate of the index. */
+  /** The predicate of the index. */
   readonly condition?: string;
-  /** What all its tasks fit. Null: there are so few that all may be looked at. */
+  /** The filters that all its tasks match. Null: there are so few tasks that all may be read. */
   readonly answers: readonly ListFilter[] | null;
 }
 
-/** A statement that returns a row for each source: those that fit, and how far it went. Null: there is nothing to look at. */
+/** A statement that returns a row for each source: the tasks that match, and how far it read. Null: there is nothing to read. */
 export function listQuery(
   params: ListTasksParams,
   look: LookedAround,
@@ -284,8 +284,8 @@ export function listQuery(
     const row = last === undefined ? ["t.seq"] : [last[0], "t.seq"];
     const rowAt = (seq: string) => `(${last === undefined ? seq : `${last[1]}, ${seq}`})`;
     const equal = columns.slice(0, -1).map(([column, value]) => `${column} = ${value}`);
-    // The last column and the number are compared and ordered together, so that only the index that has them in this order will
-    // do. Where most tasks are of one tenant, the planner would as soon walk all tasks: of a tenant without any, to the end.
+    // The last column and the seq are compared and ordered together, so that the planner can only use the index that has them in
+    // this order. Where most tasks are of one tenant, it would otherwise walk all tasks: for a tenant without any, to the end.
     const between = [
       ...equal,
       `(${row.join(", ")}) > ${rowAt("$2")} and (${row.join(", ")}) < ${rowAt("$3")}`,
@@ -295,7 +295,7 @@ export function listQuery(
     const lead = row.length > 1 ? row[0] : "null";
     const isBounded = answers !== null && asksForMore(params, answers);
     const inRange = `from task t where ${between} order by ${inOrder}`;
-    // Stops at the last task that the page needs. Only if too few fit is it counted how many were looked at.
+    // Stops at the last task that the page needs. Only if too few match does it count how many were read.
     const pageFull = `f.count > ${limit}`;
     return `
       select f.found, ${isBounded ? `case when ${pageFull} then f.looked else s.count end` : "f.looked"} as looked,
@@ -317,8 +317,8 @@ export function listQuery(
 }
 
 /**
- * What every task of a list fits, besides what the index answers for: the planner would take that for another reason to expect
- * few, and read all there are to put them in order. None of it is written as an index has it.
+ * The conditions of a list, without those that the index ensures. With these, the planner would expect fewer rows, and read and
+ * sort all there are. No condition is written the way an index has it.
  */
 function conditionsFor(
   params: ListTasksParams,
@@ -403,7 +403,7 @@ function sourcesFor(params: ListTasksParams, look: LookedAround, bind: (value: u
     ];
   if (byState !== null) return byState;
   if (params.lane !== undefined && look.agents.length <= AGENTS_MERGED_MAX) {
-    // An agent may have tasks in other lanes, too. No agent: nothing is there.
+    // An agent may have tasks in other lanes, too. Without agents there is nothing to read.
     return look.agents.map((each) => ({
       columns: [OF_TENANT, ["t.agent", bind(each)]],
       answers: ["agent"],
@@ -418,7 +418,7 @@ function ofBatch(batch: string): Source {
   return { columns: [["t.batch", batch]], condition: "t.batch is not null", answers: null };
 }
 
-/** Each state through its own index. Null: one of them has none. */
+/** Reads each state through its own index. Null: one of them has none. */
 function sourcesOfStates(states: readonly TaskState[] | undefined, look: LookedAround): Source[] | null {
   if (states === undefined || states.includes("done")) return null;
   if (states.includes("queued") && look.ready > FEW) return null;
@@ -473,12 +473,15 @@ function sourcesOfSearch(search: string, look: LookedAround, bind: (value: unkno
   ];
 }
 
-/** Writes down when the tasks of the next thousands were created. They are complete: numbers are taken in order of commit. */
+/**
+ * Records when the tasks of the next thousands were created. A thousand is complete, because seqs are assigned in order of
+ * commit.
+ */
 export async function noteSpans(db: PostgresDatabase): Promise<void> {
   await db.read({ name: "note_spans", text: NOTE_SPANS, values: [] });
 }
 
-/** Thousands of one call. */
+/** Thousands per call. */
 const SPANS_MAX = 50;
 
 const NOTE_SPANS = `

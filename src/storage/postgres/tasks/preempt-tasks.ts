@@ -5,14 +5,14 @@ import { leftFor } from "../tenants/tenant-shares.ts";
 import { isNoted } from "./deferred-work.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
-/** The last step of an operation: nothing is looked at unless something in it may have left a critical task without slot. */
+/** The last step of an operation. It does nothing unless the operation may have left a critical task without a slot. */
 export function preemptAt(now: "v_now" | "p_now"): string {
   return `if ${isNoted("arrivals")} or ${isNoted("lanes")} then perform preempt(${now}); end if;`;
 }
 
 export const PREEMPT = preemptAt("v_now");
 
-/** Takes the lease of the least urgent of some tasks, of those the one that started last. */
+/** Takes the lease of the least urgent of these tasks; of equals, the one that started last. */
 function takeLease(of: string): string {
   return `
     delete from lease where task_seq = (
@@ -21,7 +21,7 @@ function takeLease(of: string): string {
     returning * into v_lease`;
 }
 
-/** What it reads grows with what is in flight, free slots and agents' limits, not with what waits. */
+/** What pre-emption reads grows with tasks in flight, free slots and agents' limits, not with the backlog. */
 export const PREEMPT_FUNCTIONS = `
 -- For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready, and
 -- where one that waits may have lost the slot it waited for.

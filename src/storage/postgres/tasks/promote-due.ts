@@ -5,7 +5,7 @@ import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release-dependants.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
-/** Moves delayed tasks whose moment has come into the queue. */
+/** Moves delayed tasks that are due into the queue. */
 export async function promoteDue(
   db: PostgresDatabase,
   params: { limit: number },
@@ -21,7 +21,7 @@ export async function promoteDue(
   return { promoted };
 }
 
-/** The earliest moment at which something delayed may start or something waiting is overdue. */
+/** The earliest time at which a delayed task may start or a waiting one is overdue. */
 export async function nextDueAt(db: PostgresDatabase): Promise<number | null> {
   const [row] = await db.read<{ due: string | null }>({
     name: "next_due_at",

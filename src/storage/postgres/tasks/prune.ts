@@ -2,8 +2,8 @@ import type { PostgresDatabase } from "../connection/database.ts";
 import { noteSpans } from "./list-tasks.ts";
 
 /**
- * Deletes a slice of what is past its time. The log is the list of what to delete: walking it from its start finds the
- * tasks that ended before the cutoff without an index on their end, which every finish would have to keep.
+ * Deletes a slice of what has expired. The log is the list of what to delete: walking it from its start finds the tasks that
+ * ended before the cutoff. So there is no index on the end of tasks, which every finish would have to maintain.
  */
 export async function prune(
   db: PostgresDatabase,
@@ -18,11 +18,11 @@ export async function prune(
   return row ?? { tasks: 0, more: false };
 }
 
-/** Whether somebody who has not ended depends on task `t`. */
+/** Whether a task that has not ended depends on task `t`. */
 const IS_WAITED_FOR = `exists (select 1 from dependency d join task c on c.seq = d.child_seq
                                 where d.parent_seq = t.seq and c.completed_at is null)`;
 
-/** Whether the batch of task `t` has not ended, or its end is not past its time. */
+/** Whether the batch of task `t` has not ended, or its end has not expired. */
 const IS_KEPT_BY_BATCH = `(select b.completed_at is null or b.completed_at between p_cutoff and p_latest
                              from batch b where b.id = t.batch) is true`;
 

@@ -6,7 +6,7 @@ import type { PostgresDatabase } from "../connection/database.ts";
 import { maxOf } from "../sessions/settle-sessions.ts";
 import { getTask } from "./read-tasks.ts";
 
-/** What stands in the way of a task. */
+/** What keeps a task from starting. */
 export async function readSituation(
   db: PostgresDatabase,
   params: { tenant: string; id: string },
@@ -62,10 +62,10 @@ interface SituationRow {
   readonly agent_max: number | null;
   readonly ahead: string[];
   readonly ahead_count: string;
-  /** Null unless its batch holds it. */
+  /** Null unless its batch parks it. */
   readonly parallelism: number | null;
   readonly active: string[];
-  /** Null unless its session holds it. */
+  /** Null unless its session parks it. */
   readonly session_max: number | null;
   readonly let_in: string[];
   /** Null when a live node can execute it. */

@@ -6,8 +6,8 @@ import { untilDurable } from "../connection/until-durable.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
 
 /**
- * Whether a row of `task` that is looked up by its id is of this tenant. An expression: while there are few tasks, the planner
- * would as soon walk all those of the tenant.
+ * Whether a row of `task` that is looked up by its id belongs to this tenant. An expression, because the planner might otherwise
+ * read all tasks of the tenant while there are few.
  */
 export function isOf(t: string, tenant: string): string {
   return `${t}.tenant || '' = ${tenant}`;

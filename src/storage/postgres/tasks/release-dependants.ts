@@ -3,7 +3,7 @@ import { parkedBy } from "./batches.ts";
 import { parentOf } from "./parent-of.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 
-/** Tells those that are left; see `RELEASED_MAX` in settle-moves.ts. */
+/** Notifies the dependants that are left; see `RELEASED_MAX` in settle-moves.ts. */
 export async function release(db: PostgresDatabase, params: { limit: number }): Promise<{ more: boolean }> {
   const [row] = await db.write<{ told: boolean; more: boolean }>({
     name: "release",
@@ -16,7 +16,7 @@ export async function release(db: PostgresDatabase, params: { limit: number }): 
   return { more: row.more };
 }
 
-/** Some that waited may be able to start, wait for a moment now, or have ended. */
+/** Some dependants may be ready, delayed or ended now. */
 export function signalReleased(db: PostgresDatabase): void {
   db.signal({ kind: "work" });
   db.signal({ kind: "due" });

@@ -1,7 +1,7 @@
 import { parkedBy } from "./batches.ts";
 import { RANK_IN_ITS_LANE } from "./rank.ts";
 
-/** Whether task `task` could only fail again, because the deadline that was asked for has passed. */
+/** Whether task `task` could only fail again, because the requested deadline has passed. */
 export function isOverdue(task: string, now: string): string {
   return `(${task}.deadline_after_ms is null and ${task}.deadline <= ${now}) is true`;
 }

@@ -4,7 +4,7 @@ import type { PostgresDatabase } from "../connection/database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
-/** Takes back attempts of a node that is dead: to the queue while the task has retries left, else it fails. */
+/** Ends attempts of a dead node. Their tasks return to the queue while they have retries left, else they fail. */
 export async function rescueTasks(
   db: PostgresDatabase,
   params: { node: string; limit: number; maxLost?: number },

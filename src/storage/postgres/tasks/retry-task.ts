@@ -34,7 +34,7 @@ export async function retryTask(db: PostgresDatabase, params: RetryTaskParams): 
   if (row.was !== null) return { found: true, was: row.was };
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });
-  // Those that come back with it may have deadlines.
+  // Dependants that come back with it may have deadlines.
   if (row.deadline !== null || row.state === "delayed" || dependants) db.signal({ kind: "due" });
   return {
     found: true,

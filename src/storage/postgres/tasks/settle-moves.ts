@@ -1,9 +1,9 @@
 import { isNoted } from "./deferred-work.ts";
 
-/** How many dependants one transaction tells; the rest waits for `release`. */
+/** How many dependants one transaction notifies; `release` notifies the rest. */
 export const RELEASED_MAX = 100;
 
-/** Every operation that ends or moves tasks comes through here before it hands any out. */
+/** Every operation that ends or moves tasks calls these functions before it claims any. */
 export const SETTLE_FUNCTIONS = `
 -- What follows from the moves of an operation: dependants hear of ends, p_limit of them at most, and sessions, batches and
 -- keys let others in. Answers whether anything followed.

@@ -4,15 +4,15 @@ import { parkedBy } from "./batches.ts";
 import { parentOf } from "./parent-of.ts";
 import { rankOf } from "./rank.ts";
 
-/** Reads forms as the client writes them, numbered from 1. */
+/** Parses the forms that the client sends, numbered from 1. */
 const FORMS = `rows from (json_to_recordset(p_forms) as (
         tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
         max_retries_if_lost integer, max_queued bigint, preemptible boolean, batch text, session text, session_max integer,
         origin text, schedule bigint, concurrency_key text, callback_url text, depends_on json)) with ordinality`;
 
 /**
- * What is to be known of forms: the line and the session of those that have them, and who is there before them. None of this
- * call is done: of those that they depend on, only those that were there before can be.
+ * What is to be known of forms: their agent queue and session, if these exist, and the tasks that wait there already. No task of
+ * this call is done, so only older tasks can be dependencies that are met.
  */
 const FORMED = `
       select k.*, o.*, coalesce(k.max_queued, p_max_agent) as agent_max,
@@ -44,27 +44,27 @@ const FORMED = `
 
 /** The tasks of a call, each with its form. */
 const EACH = each("form, place, id", "p_form_of, p_places, p_ids");
-/** The same with what is to be done, which is much: only where it is stored. */
+/** The same with the specs, which are large: only where they are stored. */
 const EACH_WHOLE = each("form, place, id, spec", "p_form_of, p_places, p_ids, p_specs");
 
 function each(columns: string, arrays: string): string {
   return `(select u.*, v_forms[u.form] as f from unnest(${arrays}) with ordinality u(${columns}, n) offset 0)`;
 }
 
-/** What becomes of a task of `EACH`. */
+/** The outcome of a task of `EACH`. */
 const REFUSED = "v_fulls[n] is not null";
 const STATE = `case when ${REFUSED} then 'rejected' else (f).state end`;
 const POSITION = `case when ${REFUSED} or (f).state <> 'queued' then 0 else (f).waiting + v_places[n] end`;
-/** One that is refused does not wait for what it depends on. */
+/** A rejected task does not wait for its dependencies. */
 const DEADLINE = `case when ${REFUSED} then coalesce((f).deadline, greatest(p_now, (f).run_at) + (f).deadline_after_ms)
               else (f).deadline end`;
-/** Whether nothing but its concurrency key, if it has one, is in its way. */
+/** Whether nothing but its concurrency key, if it has one, keeps it from being ready. */
 const ASKS = "v_fulls[n] is null and ((f).ready or coalesce(v_let_in[n], false))";
-/** Whether it can start. */
+/** Whether it is ready. */
 const READY = `${ASKS} and v_held[n] is null`;
 const ERROR = "'rejected: ' || v_fulls[n] || ' queue full'";
 
-/** How tasks are taken in, whoever hands them in. */
+/** Functions that insert tasks, for all operations that do. */
 export const TAKE_IN_FUNCTIONS = `
 -- What tasks of a call have in common, and what follows from it for those that are accepted. ready: once stored, they can
 -- start; those of a session must be let in by that. waiting: of the agent, all; *_counted: without those that admission does

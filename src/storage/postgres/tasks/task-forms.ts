@@ -2,9 +2,9 @@ import { jsonText } from "../../../model/text/json-text.ts";
 import type { NewTask } from "../../storage.ts";
 
 /**
- * Most tasks of a call differ from others in nothing but their id and what is to be done. All else is their form, which the
- * database looks at once: as JSON, each form once, and of each task the number of its form, from 1. `places`: which of its
- * agent's tasks in this call it is, from 1.
+ * Most tasks of a call differ in nothing but their id and their spec. All else is their form, which the database reads once.
+ * `forms`: each form once, as JSON. `formOf`: the number of the form of each task, from 1. `places`: the position of each task
+ * among those of its agent in this call, from 1.
  */
 export function sortByForm(tasks: readonly NewTask[]): {
   forms: string[];
@@ -20,7 +20,7 @@ export function sortByForm(tasks: readonly NewTask[]): {
     const form = forms.get(text) ?? forms.size + 1;
     if (form > forms.size) forms.set(text, form);
     formOf.push(form);
-    // No name has this character.
+    // No name contains this character.
     const agent = `${task.tenant}\0${task.agent}`;
     const place = (agents.get(agent) ?? 0) + 1;
     agents.set(agent, place);
@@ -29,7 +29,7 @@ export function sortByForm(tasks: readonly NewTask[]): {
   return { forms: [...forms.keys()], formOf, places };
 }
 
-/** What is null is left out: there is much of it. */
+/** Nulls are left out: there are many. */
 function toForm(task: NewTask): object {
   const { session, origin, dependsOn } = task;
   return {
@@ -56,8 +56,8 @@ function toForm(task: NewTask): object {
 }
 
 /**
- * As text: the database neither looks into it nor refuses the characters that its own JSON refuses. One for each line: JSON
- * has none inside, so nothing needs to be quoted.
+ * As text: the database does not parse it, and so does not refuse characters that its own JSON refuses. One spec per line: JSON
+ * text has no line breaks, so nothing needs to be quoted.
  */
 export function specsOf(tasks: readonly NewTask[]): string {
   return tasks.map(({ spec }) => jsonText(spec)).join("\n");
@@ -67,7 +67,7 @@ export function integers(values: readonly number[]): string {
   return `{${values.join(",")}}`;
 }
 
-/** A new task by itself, as JSON has it: its form and all that is its own. */
+/** One new task as JSON: its form and what only this task has. */
 export function toTaskRow(task: NewTask): object {
   const { id, idempotency, spec } = task;
   return { ...toForm(task), id, key: idempotency?.key, hash: idempotency?.hash, spec: jsonText(spec) };

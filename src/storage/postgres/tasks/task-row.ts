@@ -3,7 +3,7 @@ import type { AttemptRecord, TaskRecord } from "../../../model/task-record.ts";
 import type { HeldState, TaskState } from "../../../model/task-state.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 
-/** A row of `task` with what the lease and the line add to it. The driver hands 64-bit numbers over as text. */
+/** A row of `task` with the columns of its lease and its agent queue. The driver returns 64-bit numbers as text. */
 export interface TaskRow {
   readonly seq: string;
   readonly id: string;
@@ -31,11 +31,11 @@ export interface TaskRow {
   readonly spec: string;
   readonly result: string | null;
   readonly error: string | null;
-  /** These three are null until an attempt told of its cost. */
+  /** Null until an attempt has reported its usage, as are the next two. */
   readonly input_tokens: string | null;
   readonly output_tokens: string | null;
   readonly context_window: string | null;
-  /** These four are null when no attempt holds the task. */
+  /** Null if no attempt holds the task, as are the next three. */
   readonly held_state: HeldState | null;
   readonly held_attempt: number | null;
   readonly held_node: string | null;
@@ -56,7 +56,7 @@ export const TASK_TABLES = "task t join line n on n.id = t.line left join lease 
 
 export async function toTaskRecords(db: PostgresDatabase, rows: readonly TaskRow[]): Promise<TaskRecord[]> {
   const earlier = await earlierAttempts(db, rows.filter(hasEarlierAttempts));
-  // An attempt that has ended since the row was read is still in progress there.
+  // An attempt that has ended since the row was read is still in progress in the row.
   const upTo = ({ seq, executions }: TaskRow) =>
     (earlier.get(seq) ?? []).filter(({ number }) => number <= executions);
   return rows.map((row) => toTaskRecord(row, upTo(row)));
@@ -100,7 +100,7 @@ function toUsage({ input_tokens, output_tokens, context_window }: TaskRow): Task
   };
 }
 
-/** The attempt that ended the task stands on the task. */
+/** The attempt that ended the task is stored on the task. */
 function endingAttempt(row: TaskRow): AttemptRecord[] {
   if (row.last_started_at === null || row.last_node === null) return [];
   return [
@@ -115,7 +115,7 @@ function endingAttempt(row: TaskRow): AttemptRecord[] {
   ];
 }
 
-/** The attempt in progress stands on the lease. */
+/** The attempt in progress is stored on the lease. */
 function heldAttempt(row: TaskRow): AttemptRecord[] {
   if (row.held_attempt === null || row.held_since === null || row.held_node === null) return [];
   const { held_attempt: number, held_node: node } = row;

@@ -7,7 +7,7 @@ import {
 import type { PostgresDatabase } from "../connection/database.ts";
 import { preemptAt } from "../tasks/preempt-tasks.ts";
 
-/** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
+/** Limits of agents, and their catalogue. A row without a definition only has a limit. */
 export function postgresAgents(db: PostgresDatabase): AgentStorage {
   return {
     async configure({ tenant, agent, maxInflight }) {
@@ -76,10 +76,10 @@ function toRecord({ tenant, agent, max_inflight: maxInflight, definition }: List
   return { tenant, agent, maxInflight, definition: JSON.parse(definition) };
 }
 
-/** A row that tells of no agent tells of the last change alone. */
+/** A row without an agent only has `last`. */
 type ChangeRow = Partial<ListedRow> & { readonly seq: string | null; readonly last: string };
 
-/** Null: what happened since is not known any more. */
+/** Null: the changes since then are no longer known. */
 async function readChanges(
   db: PostgresDatabase,
   since: number,

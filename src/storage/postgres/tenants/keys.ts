@@ -1,7 +1,7 @@
 import type { KeyRecord, KeyStorage } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 
-/** Nothing here is counted or told in the log, so that nothing passes the gate. */
+/** API keys are not counted and publish no events, so that no write takes the write lock. */
 export function postgresKeys(db: PostgresDatabase): KeyStorage {
   return {
     async create(key) {
@@ -53,7 +53,7 @@ export function postgresKeys(db: PostgresDatabase): KeyStorage {
     },
     async touch({ uses }) {
       if (uses.length === 0) return;
-      // In one order: two nodes that write down uses of the same keys must not wait for each other.
+      // In a fixed order: two nodes that record uses of the same keys must not wait for each other.
       await db.read({
         name: "touch_keys",
         text: `with used as (

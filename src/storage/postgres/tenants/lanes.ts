@@ -89,12 +89,12 @@ export function postgresLanes(db: PostgresDatabase): LaneStorage {
 }
 
 /**
- * How many entries of the ready set are looked at for the oldest: one for each line and rank, where among equals the first is
- * the oldest. With ageing nearly every task has a rank of its own, and then of a line only the first so many count.
+ * How many entries of the ready set are read to find the oldest: one for each agent queue and rank, because the first of equal
+ * rank is the oldest. With ageing nearly every task has a rank of its own. Then only the first entries of an agent queue count.
  */
 const LOOKED = { lines: 10_000, entries: 10_000, perLineMin: 4 } as const;
 
-/** A changed limit changes which lines can start something, and changed ageing their order. */
+/** A changed limit changes which agent queues can start something. Changed ageing changes their order. */
 export const LANE_FUNCTIONS = `
 create function configure_lanes(p_now bigint, p_lanes json) returns void language plpgsql as $$
 #variable_conflict use_column

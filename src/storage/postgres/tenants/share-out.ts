@@ -1,20 +1,22 @@
 import { leftFor } from "./tenant-shares.ts";
 
-/** How many more tasks of a tenant may start in a lane, the lane's total aside: of a row of `tenant_line` that is startable. */
+/** How many more tasks of a tenant may start in a lane, not counting the lane's total. `t`: a startable row of `tenant_line`. */
 export function tenantRoom(t: string, supply = `${t}.supply`, freed = "0"): string {
   return `least(${supply}, ${t}.lane_max + ${freed} - ${t}.inflight, case when ${t}.max_inflight is not null then
     ${t}.max_inflight + ${freed} - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant) end)`;
 }
 
-/** What a line that was freed could start once that is written down: it has no bound of its own; see can_wait. */
+/** What an agent queue with freed slots could start once that is recorded. It has no limit of its own; see can_wait. */
 export function roomWhenFreed(n: string, slots: string): string {
   return `greatest(least(${n}.ready, (p_lane).per_agent - ${n}.inflight + ${slots}), 0)`;
 }
 
-/** In a lane of more tenants than this, those that can start something are found by the index. */
+/** In a lane of more tenants than this, those that can start something are found by an index. */
 export const TENANTS_MAX = 32;
 
-/** The ids and some columns of tenants that may hold the next starts of a lane: the first so many, or all of a few. */
+/**
+ * Tenants that may get the next starts of a lane: the first `count` if there are many tenants, else all that can start something.
+ */
 function candidates(columns: string, count: string): string {
   return `
     (select ${columns} from tenant_line t where (p_lane).crowded and t.lane = (p_lane).name and t.turn_unowed is not null
@@ -23,7 +25,7 @@ function candidates(columns: string, count: string): string {
     select ${columns} from tenant_line t where not (p_lane).crowded and t.lane = (p_lane).name and t.startable`;
 }
 
-/** sqlite/share-out.ts says the same in TypeScript. */
+/** sqlite/share-out.ts does the same in TypeScript. */
 export const SHARE_FUNCTIONS = `
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.

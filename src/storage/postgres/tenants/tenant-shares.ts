@@ -1,13 +1,13 @@
 import type { TenantSlots } from "../../storage.ts";
 
-/** What one tenant may still take of some slots of a lane, as the functions below are handed it: p_each and p_left. */
+/** How many slots of a lane each tenant may still take: p_each and p_left of the functions below. */
 export function slotValues(perTenant: TenantSlots | undefined): { each: number | null; left: string | null } {
   if (perTenant === undefined) return { each: null, left: null };
   const { max, left } = perTenant;
   return { each: max, left: left.size === 0 ? null : JSON.stringify(Object.fromEntries(left)) };
 }
 
-/** The same of tenant `t`, a row of `tenant_line`; null: no bound. */
+/** How many of them tenant `t`, a row of `tenant_line`, may take; null: no limit. */
 export function leftFor(t: string): string {
   return `coalesce((p_left ->> ${t}.tenant)::integer, p_each)`;
 }

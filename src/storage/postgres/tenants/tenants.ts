@@ -85,7 +85,7 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
   };
 }
 
-/** What was done, or why nothing was. */
+/** The changed tenant, or why nothing changed. */
 function answered<Taken extends string, Answer>(
   db: PostgresDatabase,
   row: (TenantRow & { taken: Taken | null }) | undefined,
@@ -141,12 +141,12 @@ function toRecord(row: TenantRow): TenantRecord {
   };
 }
 
-/** A bound as it was given in p_limits; as it was where it was not. */
+/** A limit as given in p_limits; if not given, as it was. */
 function given(limit: keyof TenantLimits, column: string): string {
   return `case when p_limits::jsonb ? '${limit}' then (p_limits ->> '${limit}')::bigint else t.${column} end`;
 }
 
-/** What is stored by the tenant that was `saved`; null: it is not counted. */
+/** The stored bytes of the tenant in `saved`; null: they are not counted. */
 const STORED_BYTES = `(select s.bytes from stored_bytes s where s.tenant = (saved).id and not s.is_recount) as stored_bytes`;
 
 const SELECT_TENANTS = `
