@@ -1,7 +1,6 @@
 /**
- * The storage contract in plain TypeScript: arrays, loops and no cleverness. The drivers are proved against it, so
- * whatever a rule means is what it says here. Operations run to their end without yielding, which is all the
- * transaction it needs.
+ * The storage contract in plain TypeScript: arrays, loops and no cleverness. Tests compare the drivers with it, so this code
+ * defines what each rule means. Operations never yield before they end; they need no other transaction.
  */
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -256,7 +255,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       claim: on(claimBulk),
       step: on(stepBulk),
     },
-    // Everything is counted anew whenever it is asked for, so that no counter can be wrong.
+    // Counts are computed on every read, so that no counter can be wrong.
     counters: { recountOne: on(() => []), recountAll: on(recountAll) },
 
     now: on<void, number>(() => clock.now()),
@@ -272,7 +271,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
   };
 }
 
-/** It keeps no counters that could be off. */
+/** There are no counters that could be wrong. */
 async function recountAll({ tasks }: OracleState, params: RecountParams = {}): Promise<CounterFault[]> {
   const { limit = Number.POSITIVE_INFINITY, onSlice } = params;
   const rowsTotal = tasks.length;

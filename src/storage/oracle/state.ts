@@ -53,24 +53,24 @@ export interface OracleState {
   readonly clock: Clock;
   /** In the order of `seq`. */
   tasks: OracleTask[];
-  /** In the order they were created: the last tie between lines is decided by it. */
+  /** In the order of creation, which decides the last tie between agent queues. */
   lines: OracleLine[];
-  /** In the order they were created, as well. */
+  /** In the order of creation, as well. */
   tenantLines: OracleTenantLine[];
   /** In the order of `seq`. */
   events: OracleEvent[];
   readonly lanes: Map<string, OracleLane>;
   /** Only agents that were configured, by `agentKey`. */
   readonly agentLimits: Map<string, number | null>;
-  /** Ends and retries that dependants have yet to follow, oldest first. `comesBack`: they come back with the parent. */
+  /** Ends and retries that dependants still have to follow, oldest first. `comesBack`: they come back with the parent. */
   releases: { parentSeq: number; error: string | null; comesBack: ComeBack | null; afterSeq: number }[];
   keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
-  /** Of the catalogue, by `agentKey`, oldest first. */
+  /** Changes of the catalogue, by `agentKey`, oldest first. */
   agentChanges: { readonly seq: number; readonly key: string }[];
   lastAgentChange: number;
-  /** Those that were created. */
+  /** Without those that were never created. */
   readonly tenants: Map<string, Mutable<TenantRecord>>;
   /** By tenant, the newest first. */
   readonly webhookSecrets: Map<string, readonly WebhookSecretRecord[]>;
@@ -81,9 +81,9 @@ export interface OracleState {
   readonly auditAnchors: Map<string, AuditChainPoint>;
   bulks: OracleBulk[];
   deliveries: Mutable<OracleDelivery>[];
-  /** What is known of the hosts that deliveries go to, by tenant and host. */
+  /** The state of each host that deliveries go to, by tenant and host. */
   receivers: OracleReceiver[];
-  /** The same of all hosts of one kind that a tenant has. */
+  /** The same for all hosts of a tenant that are proven, and for all that are not. */
   deliveryTurns: OracleDeliveryTurn[];
   /** Includes those of deleted tasks, which are never returned. */
   logs: LogPiece[];
@@ -103,16 +103,16 @@ export interface OracleState {
   readonly laneSettings: Map<string, LaneSetting>;
   /** Critical tasks that became ready in the operation under way. */
   arrivals: OracleTask[];
-  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  /** Lanes to recheck: a waiting critical task there may have lost the slot it waits for, or its agent may have room now. */
   readonly shaken: Set<string>;
-  /** `abilities`: null, it can execute everything. */
+  /** `abilities`: null, the node can execute everything. */
   readonly nodes: Map<string, OracleNode>;
-  /** Agents that nodes named which are gone, and when the last of those was there. */
+  /** Agents that nodes named which are gone, and when the last of these nodes was alive. */
   readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
   /** The kinds that every live node can execute for agents that are not served. */
   commonKinds: ReadonlySet<TaskKind>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
-  /** Numbers are never given out twice, whatever is deleted. */
+  /** Numbers are never assigned twice, whatever is deleted. */
   lastSessionSeq: number;
   lastScheduleId: number;
   lastRunId: number;
@@ -124,39 +124,39 @@ export interface OracleState {
 
 export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   attempts: Mutable<AttemptRecord>[];
-  /** Set when the deadline is the default one, which a manual retry grants anew. */
+  /** Set if the deadline is the default one, which a manual retry sets anew. */
   readonly defaultDeadlineMs: number | null;
   readonly maxRetriesIfLost: number;
-  /** Its place in line, the lowest first. */
+  /** Its rank in its agent queue, the lowest first. */
   rank: number;
   /**
-   * Queued, but its session or its batch runs as many at once as it may, or another task has its concurrency key.
-   * `asking`: only its key is missing, and whether it gets that is decided once all that the operation moves has moved.
+   * Queued, but its session or its batch already runs its maximum, or another task holds its concurrency key. `asking`: it only
+   * needs its key, and whether it gets the key is decided once the operation has moved all its tasks.
    */
   parked: "session" | "batch" | "asking" | "key" | null;
   readonly origin: TaskOrigin;
   /** Its turn in its session. */
   place: number;
-  /** Whether its session has let it in; so it stays until it ends. */
+  /** Whether its session has admitted it. It stays so until it ends or is parked again. */
   inSession: boolean;
-  /** How often it may still be made to give way. */
+  /** How often it may still be pre-empted. */
   preemptionsLeft: number;
-  /** What its run shows of its result. */
+  /** The summary of its result that its run shows. */
   summary: string | null;
-  /** Those that are not known to be done, and those that are and still there. */
+  /** Without dependencies that were deleted after they were done. */
   dependsOn: readonly string[];
   readonly rejection: { full: FullQueue; queued: number } | null;
-  /** The kind that its line holds alone; null: that holds all kinds. */
+  /** The only kind that its agent queue holds; null: the queue holds all kinds. */
   lineKind: TaskKind | AloneKind | null;
-  /** How often its process died with it. */
+  /** How often its process died while it ran. */
   losses: number;
-  /** Since when it is known that no live node can execute it, where its agent is not served. */
+  /** Since when no live node is known to be able to execute it, if its agent is not served. */
   unservedAt: number | null;
-  /** The lease; null when nobody runs it. */
+  /** The lease; null when no node runs it. */
   held: { readonly node: string; readonly token: number } | null;
 }
 
-/** With what it was made for; see `NewSchedule`. */
+/** With its `source`; see `NewSchedule`. */
 export type OracleSchedule = Mutable<ScheduleRecord> & { readonly source: string | null };
 
 export type OracleRun = Mutable<RunRecord>;
@@ -170,14 +170,14 @@ export interface OracleBulk extends Mutable<BulkRecord> {
 }
 
 export interface OracleSession extends Mutable<Omit<SessionRecord, "running" | "queued">> {
-  /** Whether somebody set something that is to be kept. */
+  /** Whether a caller changed a setting that is to be kept. */
   pinned: boolean;
   lastPlace: number;
-  /** The last place when it was last reset: tasks with later ones are of its generation. */
+  /** The last place at its last reset: tasks with later places are of the current generation. */
   generationPlace: number;
-  /** Whatever has this place or one before it and turns up is stale. */
+  /** A task with this place or an earlier one is stale when it enters the queue. */
   cutoff: number;
-  /** The message that others may still be added to. */
+  /** The message that others may still be appended to. */
   debounce: { readonly taskSeq: number; readonly since: number; readonly mode: SessionMode } | null;
 }
 
@@ -185,26 +185,26 @@ export interface OracleLine {
   readonly lane: string;
   readonly tenant: string;
   readonly agent: string;
-  /** The kind of tasks that it holds alone; null: all kinds. */
+  /** The only kind of tasks that it holds; null: all kinds. */
   readonly kind: TaskKind | AloneKind | null;
   /**
-   * Whether a live node can execute its tasks; else whether its agent is served by one that is away. `alone`: it can, but
-   * only when it runs nothing else.
+   * Whether a live node can execute its tasks; if not, whether a node that is away serves its agent. `alone`: a node can, but
+   * only while it runs nothing else.
    */
   standing: "executable" | "alone" | "away" | "unserved";
   /** Token of its last start; 0: never. */
   lastServed: number;
 }
 
-/** A tenant in a lane: there as long as the tenant has any line at all. */
+/** A tenant in a lane. It exists as long as the tenant has any agent queue. */
 export interface OracleTenantLine {
   readonly lane: string;
   readonly tenant: string;
   /** Token of its last start. */
   lastServed: number;
-  /** Slots that its running tasks gave up for others of it, and that it has not been given back. */
+  /** Pre-emption credit: slots that its running tasks gave up for others of its tasks, and that it has not got back yet. */
   owed: number;
-  /** How many critical tasks of it in a row went ahead of fairness. */
+  /** How many of its critical tasks in a row went ahead of fairness. */
   aheadStreak: number;
 }
 
@@ -305,7 +305,7 @@ export function isSameAgent(
   return a.tenant === b.tenant && a.agent === b.agent;
 }
 
-/** Whether a task is one of a line's. */
+/** Whether a task is in an agent queue. */
 export function isOfLine(task: OracleTask, line: OracleLine): boolean {
   return task.lane === line.lane && task.lineKind === line.kind && isSameAgent(task, line);
 }
@@ -329,7 +329,7 @@ export function lineOf(state: OracleState, task: OracleTask): OracleLine {
   return line;
 }
 
-/** Everything the agent has waiting, in all lanes. */
+/** How many tasks of the agent wait, in all lanes. */
 export function countWaiting(state: OracleState, agent: { tenant: string; agent: string }): number {
   return state.tasks.filter((task) => isWaiting(task) && isSameAgent(task, agent)).length;
 }
@@ -338,22 +338,22 @@ export function findTask(state: OracleState, params: { tenant: string; id: strin
   return state.tasks.find((task) => task.tenant === params.tenant && task.id === params.id);
 }
 
-/** Whether it could start right now, but for limits. */
+/** Whether only limits keep it from starting now. */
 export function isReady(task: OracleTask): boolean {
   return task.state === "queued" && task.parked === null;
 }
 
-/** By place in line; of equals the one accepted first. */
+/** By rank; of equals the one accepted first. */
 export function byRank(a: OracleTask, b: OracleTask): number {
   return a.rank - b.rank || a.seq - b.seq;
 }
 
-/** Whether it counts in its batch. */
+/** Whether it takes up room in its batch. */
 export function isActive(task: OracleTask): boolean {
   return isReady(task) || task.parked === "asking" || task.held !== null;
 }
 
-/** Nothing but limits and its concurrency key is in its way any more. */
+/** From now on only limits and its concurrency key can keep it from starting. */
 export function askForKey(state: OracleState, task: OracleTask): void {
   if (task.concurrencyKey === null) {
     becomeReady(state, task);
@@ -363,7 +363,7 @@ export function askForKey(state: OracleState, task: OracleTask): void {
   task.parked = "asking";
 }
 
-/** Nothing but limits is in its way any more. */
+/** From now on only limits can keep it from starting. */
 export function becomeReady(state: OracleState, task: OracleTask): void {
   task.state = "queued";
   task.parked = null;
@@ -381,10 +381,10 @@ export function scheduleOf(state: OracleState, { tenant, id }: ScheduleName): Or
   return state.schedules.find((schedule) => schedule.tenant === tenant && schedule.id === id);
 }
 
-/** Nothing but limits, its session, its batch and its concurrency key is in its way any more. */
+/** From now on only limits, its session, its batch and its concurrency key can keep it from starting. */
 export function enterQueue(state: OracleState, task: OracleTask): void {
   const session = sessionOf(state, task);
-  // One that was let in before has kept its place.
+  // A task that its session had admitted before has kept its place.
   if (session === undefined || task.inSession) {
     enterBatch(state, task);
     return;
@@ -402,26 +402,26 @@ export function enterQueue(state: OracleState, task: OracleTask): void {
   task.parked = "session";
 }
 
-/** The message that others could be added to takes its place: something came after it. */
+/** Ends the debounce window: its message enters the queue, because something came after it. */
 export function endDebounce(state: OracleState, session: OracleSession): void {
   const task = state.tasks.find(({ seq }) => seq === session.debounce?.taskSeq);
   session.debounce = null;
   if (task?.state === "delayed") enterQueue(state, task);
 }
 
-/** Nothing but limits, its batch and its concurrency key is in its way any more. */
+/** From now on only limits, its batch and its concurrency key can keep it from starting. */
 export function enterBatch(state: OracleState, task: OracleTask): void {
   const batch = state.batches.find(({ id }) => id === task.batch);
   if (batch === undefined || batch.parallelism === null) {
     askForKey(state, task);
     return;
   }
-  // Whether there is room in its batch is decided once all that this operation moves has moved.
+  // Whether its batch has room is decided once the operation has moved all its tasks.
   task.state = "queued";
   task.parked = "batch";
 }
 
-/** Writes an event; its number doubles as the token when it tells of a start. */
+/** Writes an event. The number of a start doubles as its fencing token. */
 export function addEvent(
   state: OracleState,
   type: EventType,
@@ -448,7 +448,7 @@ export function addEvent(
 
 export type OracleDelivery = Omit<DeliveryRecord, "hostProven">;
 
-/** In microseconds: when it was handed a delivery, and when it may be handed the next. Null: nothing is pending. */
+/** In microseconds: when it last got a delivery, and when it may get the next. Null: nothing is pending. */
 interface Served {
   served: number;
   turn: number | null;
@@ -457,7 +457,7 @@ interface Served {
 export interface OracleReceiver extends Served {
   readonly tenant: string;
   readonly host: string;
-  /** In a row. */
+  /** Failures in a row. */
   failures: number;
 }
 
@@ -466,13 +466,13 @@ export interface OracleDeliveryTurn extends Served {
   readonly proven: boolean;
 }
 
-/** The end of a task that has a callback leaves a delivery. */
+/** Adds a delivery at the end of a task that has a callback. */
 function addDelivery(state: OracleState, task: OracleTask): void {
   if (task.callbackUrl === null || task.completedAt === null) return;
   deliver(state, task, { url: task.callbackUrl, batch: null });
 }
 
-/** Leaves a delivery, due at once and numbered as the event that was just written. */
+/** Adds a delivery. It is due at once and has the number of the event that was just written. */
 export function deliver(
   state: OracleState,
   task: OracleTask,
@@ -512,7 +512,7 @@ export function deliver(
   refreshReceiver(state, { tenant, host });
 }
 
-/** Moves a task to its end, and leaves word for those that depend on it: `reason`, or that it is done. */
+/** Ends a task, and queues the notification of its dependants: `reason`, or that it is done. */
 export function endTask(
   state: OracleState,
   task: OracleTask,
@@ -546,13 +546,12 @@ export function unmetOf(state: OracleState, task: OracleTask): number {
   return task.dependsOn.filter((id) => findTask(state, { tenant: task.tenant, id })?.state !== "done").length;
 }
 
-/** The end of a task that failed, whoever found out. */
 export function failTask(state: OracleState, task: OracleTask, error: string): void {
   endTask(state, task, "failed", error);
   addEvent(state, "task.failed", task, { error });
 }
 
-/** A bound of its own spans lanes: what it frees in one may be what a task in another waits for. */
+/** An agent's own limit spans lanes: a slot freed in one lane may be what a task in another waits for. */
 function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
   if ((state.agentLimits.get(agentKey(agent)) ?? null) === null) return;
   for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
@@ -573,7 +572,7 @@ export function endAttempt(
   Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }
 
-/** What a database gives back of what it was given: a copy, with whatever JSON cannot say left out. */
+/** What a database returns of a value: a copy, without what JSON cannot express. */
 export function copyJson<T>(value: T): T {
   return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 }

@@ -17,10 +17,10 @@ import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
 
 type AgentName = Pick<OracleLine, "tenant" | "agent">;
-/** A line by name. */
+/** Identifies an agent queue. */
 export type LineName = Pick<OracleLine, "lane" | "tenant" | "agent" | "kind">;
 
-/** Whether an executor of its own runs the agent's tasks, on a live node or on one that is away. */
+/** Whether the agent has an executor of its own: on a live node, on a node that is away, or stored with the agent. */
 export function isServed(state: OracleState, agent: AgentName): boolean {
   return isStoredWithExecutor(state, agent) || namings(state, agent.agent).includes(true);
 }
@@ -39,16 +39,16 @@ export function knownNames(
   return [...names].sort().slice(0, limit);
 }
 
-/** Whether a node with these abilities can execute the tasks of a line. */
+/** Whether a node with these abilities can execute the tasks of an agent queue. */
 export function canExecute(state: OracleState, abilities: Abilities | null, line: LineName): boolean {
   if (abilities === null || canOpen(state, abilities, line)) return true;
   if (isServed(state, line)) return abilities.agents.get(line.agent) ?? false;
-  // A line of all kinds of an agent that is not served holds only those that every node can execute.
+  // If an agent is not served, its agent queue for all kinds only holds kinds that every node can execute.
   const kind = heldKind(line.kind ?? "");
   return kind === "" || abilities.kinds.includes(kind);
 }
 
-/** The live nodes that can execute the tasks of a line. */
+/** The live nodes that can execute the tasks of an agent queue. */
 export function ableNodes(state: OracleState, line: LineName): string[] {
   const nodes = liveNodes(state).filter(({ abilities }) => canExecute(state, abilities, line));
   return nodes.map(({ node }) => node);
@@ -59,15 +59,15 @@ export function liveNodes(state: OracleState) {
 }
 
 /**
- * The kind of tasks that a line holds alone; null: it holds all. An agent that is not served has a line by itself for each
- * kind that not every live node can execute, so that such tasks do not stand in the way of others.
+ * The only kind of tasks that an agent queue holds; null: it holds all. An agent that is not served has an agent queue of its own
+ * for each kind that not every live node can execute, so that such tasks do not block others.
  */
 function lineKindOf(state: OracleState, task: AgentName & Pick<OracleTask, "spec">): TaskKind | null {
   const { kind } = task.spec.work;
   return task.agent === DEFAULT_AGENT || state.commonKinds.has(kind) || isServed(state, task) ? null : kind;
 }
 
-/** The line of a task that is about to come, made when it is the first. */
+/** The agent queue of a new task. Creates it for the first one. */
 export function lineFor(
   state: OracleState,
   task: Omit<LineName, "kind"> & Pick<OracleTask, "spec">,
@@ -75,17 +75,17 @@ export function lineFor(
   return ensureLine(state, { ...task, kind: lineKindOf(state, task) });
 }
 
-/** What was common to all nodes, or served, when a task came may not be any more. */
+/** Moves a task to another agent queue, if its kind was common to all nodes, or its agent served, and no longer is. */
 export function findLineAnew(state: OracleState, task: OracleTask): void {
   if (task.lineKind === null) task.lineKind = lineFor(state, task).kind;
 }
 
-/** From now on it runs alone. */
+/** Moves a task to an agent queue whose tasks run alone. */
 export function moveToAlone(state: OracleState, task: OracleTask): void {
   task.lineKind = ensureLine(state, { ...task, kind: aloneKindOf(task.agent, task.spec.work.kind) }).kind;
 }
 
-/** Every task refers to its line, a rejected one as well, so that the line is as old as the first of them. */
+/** Every task refers to its agent queue, a rejected one too. So the queue is as old as the first of them. */
 function ensureLine(state: OracleState, name: LineName): OracleLine {
   const known = state.lines.find(
     (line) => line.lane === name.lane && line.kind === name.kind && agentKey(line) === agentKey(name),
@@ -99,7 +99,7 @@ export function standingOf(state: OracleState, line: LineName): OracleLine["stan
   return isServed(state, line) ? "away" : "unserved";
 }
 
-/** Follows what nodes can execute: whenever a node comes, goes or changes, and when a stored agent does. */
+/** Updates agent queues after a node has joined, left or changed, or a stored agent has changed. */
 export function abilitiesChanged(state: OracleState): void {
   const nodes = liveNodes(state);
   if (nodes.length === 0) return;
@@ -118,7 +118,7 @@ export function abilitiesChanged(state: OracleState): void {
   tell(state, { kind: "work" });
 }
 
-/** What a node named is remembered when it is gone. */
+/** Remembers the agents that a node named, for when it is gone. */
 export function rememberAgents(state: OracleState, abilities: Abilities | null): void {
   const at = state.clock.now();
   for (const [agent, serves] of abilities?.agents ?? []) {
@@ -126,7 +126,7 @@ export function rememberAgents(state: OracleState, abilities: Abilities | null):
   }
 }
 
-/** A node that names an agent and has no executor for it says that it needs none: that ends what is remembered. */
+/** A node that names an agent without an executor for it needs none: what other nodes had is forgotten. */
 export function endMemory(state: OracleState, abilities: Abilities | null): void {
   for (const [agent, serves] of abilities?.agents ?? []) {
     const seen = state.agentsSeen.get(agent);
@@ -134,7 +134,7 @@ export function endMemory(state: OracleState, abilities: Abilities | null): void
   }
 }
 
-/** Forgets what no node has named for long. */
+/** Forgets agents that no node has named for `AGENT_MEMORY_MS`. */
 export function forgetAgents(state: OracleState): void {
   const before = state.clock.now() - AGENT_MEMORY_MS;
   const old = [...state.agentsSeen].filter(([, { at }]) => at <= before);
@@ -142,7 +142,7 @@ export function forgetAgents(state: OracleState): void {
   if (old.length > 0) abilitiesChanged(state);
 }
 
-/** Whether it fails unless a node with an executor for its kind comes. */
+/** Whether it will fail unless a node with an executor for its kind joins. */
 export function isUnserved(state: OracleState, task: OracleTask): boolean {
   return state.lines.some((line) => line.standing === "unserved" && isOfLine(task, line));
 }
@@ -170,14 +170,14 @@ export function failUnserved(
   };
 }
 
-/** Those whose time counts, the first first. */
+/** Tasks that are known to be unserved, the longest first. */
 function marked(tasks: readonly OracleTask[]): OracleTask[] {
   return tasks
     .filter(({ unservedAt }) => unservedAt !== null)
     .sort((a, b) => (a.unservedAt ?? 0) - (b.unservedAt ?? 0) || a.seq - b.seq);
 }
 
-/** Whether an agent is stored with an executor that a node with these abilities can open. */
+/** Whether an agent is stored with an executor that a node with these abilities can unseal. */
 function canOpen(state: OracleState, { keys = [] }: Abilities, agent: AgentName): boolean {
   const key = state.catalogue.get(agentKey(agent))?.definition["sealedWith"];
   return isStoredWithExecutor(state, agent) && (key === undefined || keys.includes(key as string));
@@ -187,7 +187,7 @@ function isStoredWithExecutor(state: OracleState, agent: AgentName): boolean {
   return state.catalogue.get(agentKey(agent))?.definition["executor"] !== undefined;
 }
 
-/** Whether live nodes, and those that are gone, serve an agent, of those that name it. */
+/** For each live node that names an agent, and for those that are gone: whether it serves the agent. */
 function namings(state: OracleState, agent: string): boolean[] {
   const live = liveNodes(state).flatMap(({ abilities }) => abilities?.agents.get(agent) ?? []);
   const seen = state.agentsSeen.get(agent);

@@ -91,7 +91,7 @@ export function nodeDetails(state: OracleState): NodeDetails[] {
   });
 }
 
-/** A node that has renewed since it was looked at is alive, whatever the looker thought. */
+/** A node that has renewed its lease since the caller read `beat` is alive, whatever the caller concluded. */
 export function markNodeDead(state: OracleState, { node, beat }: { node: string; beat: number }): boolean {
   const record = state.nodes.get(node);
   if (record === undefined || record.dead || record.beat !== beat) return false;

@@ -25,7 +25,7 @@ export function listAudit(
   { tenant, since, keyId, limit, cursor }: ListAuditParams,
 ): { entries: AuditEntry[]; nextCursor: number | null } {
   const all = [...state.audit].sort((a, b) => b.at - a.at || b.seq - a.seq);
-  // What is older than what is gone is gone, too.
+  // If the entry of the cursor is deleted, all older ones are, too.
   const start = cursor === undefined ? 0 : all.findIndex(({ seq }) => seq === cursor) + 1 || all.length;
   const found = all
     .slice(start)

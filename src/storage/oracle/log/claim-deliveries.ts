@@ -27,12 +27,12 @@ export function claimDeliveries(
 }
 
 interface Chance {
-  /** Of the tenant. */
+  /** The turn of the tenant. */
   readonly turn: number;
   readonly host: { readonly turn: number; readonly receiver: OracleReceiver };
 }
 
-/** Which hosts may have another one, in the order of their turns. */
+/** The hosts that may get another delivery, in the order of their turns. */
 function chances(state: OracleState, count: DeliveryCount): Chance[] {
   return state.deliveryTurns
     .filter(({ tenant, proven }) => !count.isOver({ proven }) && !count.fullTenants({ proven }).has(tenant))
@@ -73,7 +73,7 @@ function nextAt(state: OracleState, count: DeliveryCount, last: number): number 
     .filter(({ tenant, proven }) => !count.isOver({ proven }) && !count.fullTenants({ proven }).has(tenant))
     .flatMap(({ tenant, proven, turn }) => {
       if (turn === null || turn > last) return turn ?? [];
-      // All its hosts that are due have their share.
+      // All its hosts that are due have used up their share.
       const full = count.fullHosts({ tenant, proven });
       return state.receivers
         .filter((each) => each.tenant === tenant && isProven(each) === proven && !full.has(each.host))

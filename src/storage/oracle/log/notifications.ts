@@ -43,7 +43,7 @@ export function notifyOfSchedule(
   add(state, { tenant, kind, scheduleId, agent, run: null, reason });
 }
 
-/** Tells of a run as it is now. */
+/** Writes a notification of a run as it is now. */
 export function notifyOfRun(state: OracleState, kind: NotificationKind, run: OracleRun): void {
   const { tenant, scheduleId, agent, id, status, dueAt, moments, reason } = run;
   const { startedAt, completedAt, resultSummary, error } = run;

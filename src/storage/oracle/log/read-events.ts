@@ -75,7 +75,7 @@ export function eventRange(state: OracleState): { oldest: number; newest: number
   return { oldest: state.events[0]?.seq ?? newest + 1, newest };
 }
 
-/** Undefined when the task is gone: then there is nobody left to tell about. */
+/** Undefined if the task is deleted: its events are never returned. */
 function toStored(state: OracleState, event: OracleEvent): StoredEvent | undefined {
   const task = state.tasks.find((candidate) => candidate.seq === event.taskSeq);
   if (task === undefined) return undefined;

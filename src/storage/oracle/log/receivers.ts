@@ -28,7 +28,7 @@ export function deliveryTurnOf(
   return turn;
 }
 
-/** Brings a host up to date of which a delivery was added, changed or deleted, and its tenant with it. */
+/** Updates a host after one of its deliveries was added, changed or deleted, and its tenant with it. */
 export function refreshReceiver(state: OracleState, { tenant, host }: Receiver): void {
   const due = state.deliveries
     .filter((delivery) => delivery.tenant === tenant && delivery.host === host)
@@ -46,7 +46,7 @@ export function refreshReceiver(state: OracleState, { tenant, host }: Receiver):
   refreshTurns(state, tenant);
 }
 
-/** Brings a tenant up to date of which a host was changed, or which was disabled or enabled. */
+/** Updates a tenant after one of its hosts has changed, or the tenant was disabled or enabled. */
 export function refreshTurns(state: OracleState, tenant: string): void {
   const isDisabled = state.tenants.get(tenant)?.disabled === true;
   for (const proven of [true, false]) {
@@ -59,12 +59,12 @@ export function refreshTurns(state: OracleState, tenant: string): void {
   }
 }
 
-/** A clock that was set back does not make it wait until it was served last. */
+/** After the clock was set back, a receiver does not wait until the time when it was last served. */
 function turnAfter({ clock }: OracleState, due: number, served: number): number {
   return Math.max(due, Math.min(served, clock.now() * TURNS_PER_MS + TURNS_PER_MS - 1));
 }
 
-/** Those that nothing is pending for, unless they are proven and among the last that were served. */
+/** Deletes hosts without pending deliveries, except proven ones that were among the last to be served. */
 function forgetIdleReceivers(state: OracleState): void {
   const idle = state.receivers.filter(({ turn }) => turn === null);
   const kept = [...Map.groupBy(idle.filter(isProven), ({ tenant }) => tenant).values()].flatMap((ofTenant) =>

@@ -78,7 +78,7 @@ function count(state: OracleState, event: OracleEvent): void {
   }
 }
 
-/** The rows of an event: one by lane and one by agent, for each step in which it is not past its time already. */
+/** The rows of an event: one by lane and one by agent, for each step in which it has not expired. */
 function rowsOf(
   state: OracleState,
   { tenant, at }: OracleEvent,
@@ -121,7 +121,7 @@ function observe(durations: OracleRollup[RollupTime], ms: number): void {
   durations.max = Math.max(durations.max, ms);
 }
 
-/** Null after a retry has moved `runAt` already: when the task could first start is known no more. */
+/** Null after a retry has changed `runAt`: then it is no longer known when the task could first start. */
 function waitBefore({ createdAt, runAt }: OracleTask, { type, at, data }: OracleEvent): number | null {
   if (type !== "task.started" || data?.attempt !== 1 || (runAt ?? 0) > at) return null;
   return Math.max(at - Math.max(createdAt, runAt ?? 0), 0);
@@ -131,7 +131,7 @@ function isEnd({ type }: OracleEvent): boolean {
   return type === "task.completed" || type === "task.failed" || type === "task.cancelled";
 }
 
-/** The attempt that ended with the task. Null: it ended while it waited. */
+/** The attempt that ended with the task. Null: the task ended while it waited. */
 function runUntil(task: OracleTask, event: OracleEvent): number | null {
   const attempt = isEnd(event) ? task.attempts.findLast(({ endedAt }) => endedAt === event.at) : undefined;
   return attempt === undefined ? null : Math.max(event.at - attempt.startedAt, 0);
@@ -193,7 +193,7 @@ export function rollupsLateMs(state: OracleState): number {
   return next === undefined ? 0 : Math.max(state.clock.now() - next.at, 0);
 }
 
-/** Rows of a distant future were written while the clock was wrong. */
+/** Rows far in the future were written while the clock was wrong. */
 function isKept({ step, at }: { step: RollupStep; at: number }, now: number): boolean {
   return at >= now - ROLLUP_RETENTION_MS[step] && at <= now + ROLLUP_RETENTION_MS[step];
 }

@@ -40,7 +40,7 @@ function fireSchedule(state: OracleState, fire: Fire): FiredSchedule {
     return { tenant, id, fired: false, runs: [], cancelled: [] };
   }
   const cancelled: EndedTask[] = [];
-  // Before its runs end: what ends below may be what it was waiting for.
+  // Set before runs end below: an end checks it to see whether the schedule is over.
   schedule.nextFireAt = fire.nextFireAt;
   const runs = fire.runs.flatMap((run) => {
     if (!isCrowdedOut(state, schedule, run, fire)) return writeRun(state, schedule, run, cancelled) ?? [];
@@ -69,7 +69,7 @@ function isOutdated(state: OracleState, { tenant, whileDisabled = false }: Fire)
   return whileDisabled && !state.tenants.get(tenant)?.disabled;
 }
 
-/** Whether a run is to fire while as many wait as may. */
+/** Whether a run would fire while the maximum of runs wait. */
 function isCrowdedOut(
   state: OracleState,
   schedule: OracleSchedule,
@@ -80,7 +80,7 @@ function isCrowdedOut(
   return openTasksOfRuns(state, schedule).filter(({ held }) => held === null).length >= waitingMax;
 }
 
-/** Null: its moment has its row. */
+/** Null: the due time has a row already. */
 function writeRun(
   state: OracleState,
   schedule: OracleSchedule,
@@ -121,7 +121,7 @@ function rowOf(state: OracleState, { id }: OracleSchedule, { dueAt }: NewRun): O
   return state.runs.find((run) => run.scheduleId === id && run.dueAt === dueAt && !run.forced);
 }
 
-/** Whether enough due times were skipped for this reason right before. */
+/** Whether enough due times right before were skipped for this reason. */
 function isSkippedAgain(state: OracleState, scheduleId: number, reason: string): boolean {
   const count = reason === TOO_MANY_WAITING ? 1 : SKIPPED_ROWS_MAX;
   const newest = state.runs.filter((run) => run.scheduleId === scheduleId).slice(-count);
@@ -131,7 +131,9 @@ function isSkippedAgain(state: OracleState, scheduleId: number, reason: string):
   );
 }
 
-/** Moments that were missed, or skipped for a reason that many were, right after others share their row. */
+/**
+ * Missed due times share the row of missed ones right before them. So do skipped ones, once many were skipped for this reason.
+ */
 function join(
   state: OracleState,
   { id }: OracleSchedule,
@@ -189,7 +191,7 @@ function pause(
   schedule.held = whileDisabled;
 }
 
-/** Has it fired as often as it may? One that is due once is over when its run is. */
+/** Whether the schedule has used up its runs. A one-time schedule only completes when its run ends. */
 function completeIfSpent(state: OracleState, schedule: OracleSchedule): boolean {
   const { maxRuns, runCount, rule } = schedule;
   if (maxRuns === null || runCount < maxRuns) return false;
@@ -212,7 +214,7 @@ function complete(state: OracleState, schedule: OracleSchedule): void {
   schedule.updatedAt = state.clock.now();
 }
 
-/** One that was due once, and missed that, has failed. */
+/** A one-time schedule that missed its due time has failed. */
 function failIfMissed(state: OracleState, schedule: OracleSchedule, last: NewRun | undefined): void {
   if (last?.status !== "missed" || schedule.rule.kind !== "once") return;
   schedule.lastStatus = "missed";

@@ -43,7 +43,7 @@ export function pruneRuns(
     .sort((a, b) => (a.completedAt ?? 0) - (b.completedAt ?? 0) || a.id - b.id)
     .slice(0, limit);
   state.runs = state.runs.filter((run) => !old.includes(run));
-  // What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+  // Entries far in the future were written while the clock was wrong. They must not keep everything after them.
   const firstKept = state.notifications.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
   const told = state.notifications.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
   state.notifications = state.notifications.slice(told.length);
@@ -57,7 +57,7 @@ export function openTasksOfRuns(state: OracleState, { id }: { id: number }): Ora
     .flatMap((run) => state.tasks.find((task) => task.id === run.taskId && !isTerminal(task.state)) ?? []);
 }
 
-/** The end of a task is the end of the run that it was made for. */
+/** The end of a task ends the run that it was created for. */
 export function endRun(state: OracleState, task: OracleTask): void {
   const run = state.runs.find((each) => each.taskId === task.id && each.status === "running");
   if (run === undefined) return;
@@ -95,7 +95,7 @@ function settleSchedule(state: OracleState, schedule: OracleSchedule, run: Oracl
   schedule.updatedAt = state.clock.now();
 }
 
-/** Only what recurs: one that is due once ends with its run. */
+/** Only recurring schedules: a one-time schedule ends with its run. */
 function pauseIfFailing(state: OracleState, schedule: OracleSchedule): boolean {
   const { rule, status, consecutiveFailures, pauseAfterFailures } = schedule;
   if (rule.kind === "once" || status !== "active" || !pauseAfterFailures) return false;
@@ -104,7 +104,7 @@ function pauseIfFailing(state: OracleState, schedule: OracleSchedule): boolean {
   return true;
 }
 
-/** Tells of it, too. */
+/** Also writes a notification. */
 export function pauseSchedule(state: OracleState, schedule: OracleSchedule, reason: string): void {
   schedule.status = "paused";
   schedule.held = false;
@@ -114,19 +114,19 @@ export function pauseSchedule(state: OracleState, schedule: OracleSchedule, reas
   notifyOfSchedule(state, "schedule.paused", schedule, reason);
 }
 
-/** With all that is known of its runs. */
+/** Deletes a schedule with all its runs. */
 export function removeSchedule(state: OracleState, { id }: { id: number }): void {
   state.schedules = state.schedules.filter((schedule) => schedule.id !== id);
   state.runs = state.runs.filter((run) => run.scheduleId !== id);
 }
 
-/** One that is paused before its only moment still has that to come. */
+/** Whether a one-time schedule has nothing left to do. If it was paused before its due time, that is still to come. */
 function isOver({ rule, nextFireAt, openRuns, status, lastDueAt }: OracleSchedule): boolean {
   if (rule.kind !== "once" || nextFireAt !== null || openRuns > 0) return false;
   return status !== "paused" || (lastDueAt !== null && lastDueAt >= rule.atMs);
 }
 
-/** A task that is retried takes its run up again. */
+/** A retry of a task reopens its run. */
 export function reopenRun(state: OracleState, task: OracleTask): void {
   const run = state.runs.find((each) => each.taskId === task.id);
   const schedule = run && scheduleOf(state, { tenant: run.tenant, id: run.scheduleId });
@@ -137,7 +137,7 @@ export function reopenRun(state: OracleState, task: OracleTask): void {
   notifyOfRun(state, "run.started", run);
 }
 
-/** A run of it goes: one that is due once is not over before that ends. */
+/** A run has started. A one-time schedule is active again until its run has ended. */
 export function takeUp(state: OracleState, schedule: OracleSchedule): void {
   schedule.openRuns += 1;
   if (schedule.rule.kind !== "once") return;

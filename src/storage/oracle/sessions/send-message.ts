@@ -53,7 +53,7 @@ export function sendMessage(state: OracleState, params: SendParams): SentMessage
   return { refused: null, task: answer, merged: merged !== null, cancelled };
 }
 
-/** The message before this one, with this one's text added to it; null when it cannot be. */
+/** Appends this message to the previous one, if that is still in its debounce window; else null. */
 function addToDebounced(
   state: OracleState,
   session: OracleSession,
@@ -73,7 +73,7 @@ function addToDebounced(
   return task;
 }
 
-/** Ends what has to go; or says that this message has to. */
+/** Cancels tasks to make room for this message. If the message is refused instead, returns how many wait. */
 function makeRoom(
   state: OracleState,
   session: OracleSession,

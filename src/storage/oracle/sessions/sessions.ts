@@ -118,7 +118,7 @@ export function stopSession(state: OracleState, params: StopSessionParams): Stop
   return { ...byToken(ended), more: all.length > limit, cutoff };
 }
 
-/** What waits in the session, by place: for its retry, for a slot, or in the debounce window. */
+/** The tasks that wait in the session, by place: for a retry, for a slot, or in the debounce window. */
 function stoppable(state: OracleState, session: OracleSession): OracleTask[] {
   return openTasks(state, session)
     .filter(
@@ -127,7 +127,7 @@ function stoppable(state: OracleState, session: OracleSession): OracleTask[] {
     .sort((a, b) => a.place - b.place);
 }
 
-/** Those that ran, and those that waited. */
+/** Tasks that were running, and tasks that were waiting. */
 function byToken(ended: readonly EndedTask[]): Pick<StoppedSession, "stopped" | "cancelled"> {
   return {
     stopped: ended.filter(({ token }) => token !== null),
@@ -180,7 +180,10 @@ function newSession({
   };
 }
 
-/** Lets in what sessions have room for; where there are too many, those that have not started step back, the last first. */
+/**
+ * Each session admits tasks while it has room. If it has admitted too many, those that have not started are parked, the last
+ * first.
+ */
 export function settleSessions(state: OracleState): void {
   for (const session of state.sessions) {
     const max = maxOf(session);
@@ -217,14 +220,14 @@ function letIn(state: OracleState, session: OracleSession, max: number): void {
   }
 }
 
-/** Order beats priority: whoever is let in does not start before those of its session that were let in earlier. */
+/** Order beats priority: an admitted task does not start before those that its session has admitted earlier. */
 function goAfter(task: OracleTask, others: readonly OracleTask[]): void {
   const last = [...others].sort(byRank).at(-1);
   if (last === undefined || byRank(last, task) < 0) return;
   task.rank = last.seq < task.seq ? last.rank : last.rank + 1;
 }
 
-/** A session that nobody has set anything of, or has reset, goes with the last of its tasks. */
+/** A session without settings that was never reset is deleted with the last of its tasks. */
 export function forgetEmptySessions(state: OracleState, gone: readonly OracleTask[]): void {
   const touched = new Set(gone.map((task) => sessionOf(state, task)));
   state.sessions = state.sessions.filter((session) => {

@@ -35,7 +35,7 @@ export function batchTasks(
     }));
 }
 
-/** Lets in what batches have room for. */
+/** Each batch admits tasks while it has room. */
 export function fillBatches(state: OracleState): void {
   for (const batch of state.batches) letIn(state, batch);
 }
@@ -47,7 +47,7 @@ export function hasPlace(state: OracleState, id: string | null): boolean {
   return tasksOf(state, batch).filter(isActive).length < batch.parallelism;
 }
 
-/** Tells of batches of which the last task has ended. */
+/** Completes batches whose last task has ended: writes the event and adds the delivery. */
 export function completeBatches(state: OracleState): void {
   const completed = state.batches
     .filter(
@@ -57,7 +57,7 @@ export function completeBatches(state: OracleState): void {
   for (const batch of completed) complete(state, batch);
 }
 
-/** A batch goes with the last of its tasks. */
+/** A batch is deleted with the last of its tasks. */
 export function forgetEmptyBatches(state: OracleState): void {
   state.batches = state.batches.filter((batch) => tasksOf(state, batch).length > 0);
 }
@@ -87,7 +87,7 @@ function tasksOf(state: OracleState, { id }: OracleBatch) {
   return state.tasks.filter(({ batch }) => batch === id);
 }
 
-/** The last that was accepted: the event and the delivery go with it. */
+/** The task that was accepted last. The event and the delivery of the batch refer to it. */
 function lastOf(state: OracleState, batch: OracleBatch) {
   const last = tasksOf(state, batch).at(-1);
   if (last === undefined) throw new Error("A batch has tasks.");

@@ -41,7 +41,7 @@ export function claimBulk(
   const lastTurn = (tenant: string) =>
     Math.max(...running.filter((each) => each.tenant === tenant).map(({ served }) => served));
   const [bulk] = running
-    // A lease that ends later than any can was given before the clock was set back.
+    // A lease that ends later than any new one could was taken before the clock was set back.
     .filter(({ leaseUntil }) => leaseUntil === null || leaseUntil <= now || leaseUntil > now + leaseMs)
     .sort((a, b) => lastTurn(a.tenant) - lastTurn(b.tenant) || a.served - b.served || byRequest(a, b));
   if (bulk === undefined) {
@@ -75,7 +75,7 @@ function cancelFound(state: OracleState, tenant: string, ids: readonly string[])
   return answers.filter((answer) => answer.found && answer.was === null) as EndedTask[];
 }
 
-/** Retries or deletes a task; whether that could be done. */
+/** Retries or deletes a task. Returns whether that was possible. */
 function isActedOn(state: OracleState, { tenant, action, requestedAt }: OracleBulk, id: string): boolean {
   const task = findTask(state, { tenant, id });
   if (task === undefined || !isTerminal(task.state) || (task.completedAt ?? 0) > requestedAt) return false;

@@ -23,7 +23,7 @@ export function cancelTasks(
   return answers;
 }
 
-/** Ends tasks that have not ended, with all that follows. */
+/** Ends tasks that have not ended, with all consequences. */
 export function cancelThese(state: OracleState, tasks: readonly OracleTask[], error: string): EndedTask[] {
   const cancelled = tasks.map((task) => endNow(state, task, error));
   settleMoves(state);

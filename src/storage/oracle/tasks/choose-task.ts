@@ -27,8 +27,8 @@ export interface Chosen extends Candidate {
 }
 
 /**
- * The one task that a node starts next in this lane, its tenant marked; undefined when nothing there may start. `leftFor`:
- * how many slots there a tenant may still take.
+ * The next task to start in this lane, with its tenant, which uses up one pre-emption credit if it has any. Undefined if no task
+ * may start. `leftFor`: how many slots of the lane a tenant may still take.
  */
 export function chooseTask(
   state: OracleState,
@@ -49,7 +49,7 @@ export function chooseTask(
   return { ...chosen, tenantLine };
 }
 
-/** The task that a node starts next which runs nothing else, of those that run alone. */
+/** The next task to start on a node that runs nothing else, of those that run alone. */
 export function chooseAlone(
   state: OracleState,
   lanes: readonly OracleLane[],
@@ -86,7 +86,7 @@ function chooseOfTenant(
   return mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
 }
 
-/** A line may start its head while neither its limit in this lane nor its agent's over all lanes is reached. */
+/** An agent queue may start its first task unless its limit in this lane, or its agent's over all lanes, is reached. */
 function startable(state: OracleState, lane: OracleLane, line: OracleLine): Candidate | undefined {
   const ofLine = state.tasks.filter((task) => isOfLine(task, line));
   const head = first(ofLine.filter(isReady), byRank);
@@ -102,7 +102,7 @@ function byFairness(a: Candidate, b: Candidate): number {
   return a.inflight - b.inflight || a.line.lastServed - b.line.lastServed;
 }
 
-/** The smallest; of equals the one that stands first, which among lines is the oldest. */
+/** The smallest; of equals the first, which among agent queues is the oldest. */
 function first<T>(items: readonly T[], compare: (a: T, b: T) => number): T | undefined {
   return [...items].sort(compare)[0];
 }

@@ -17,20 +17,20 @@ interface KeyName {
   readonly concurrencyKey: string | null;
 }
 
-/** The one task that has this key: ready, or claimed. */
+/** The task that holds this key: ready or claimed. */
 export function holderOf(state: OracleState, key: KeyName): OracleTask | undefined {
   return state.tasks.find((task) => isOfKey(task, key) && (isReady(task) || task.held !== null));
 }
 
-/** Gives away the places of batches and the keys that are free. */
+/** Assigns free places of batches and free keys. */
 export function settlePlaces(state: OracleState): void {
   settleKeys(state);
-  // Whoever does not get its key gives its place in its batch to another, which may want a key as well.
+  // A task that does not get its key gives up its place in its batch. The task that gets the place may want a key, too.
   do fillBatches(state);
   while (settleKeys(state));
 }
 
-/** Gives each key to whom it belongs; answers whether somebody asked for one, and so may have left its batch. */
+/** Assigns each key. Returns whether a task asked for one, because that task may have given up its place in its batch. */
 function settleKeys(state: OracleState): boolean {
   const keys = keysOf(state.tasks.filter(({ parked }) => parked === "asking" || parked === "key"));
   const asked = keys.map((key) => settleKey(state, key));
@@ -49,7 +49,7 @@ function settleKey(state: OracleState, key: KeyName): boolean {
   return asking.length > 0;
 }
 
-/** The first that wants it gets it. Whoever gave its place in its batch up while it waited needs it back for that. */
+/** The first task that wants the key gets it. A task that gave up its place in its batch while it waited needs a place again. */
 function giveAway(state: OracleState, key: KeyName): void {
   const wanting = state.tasks
     .filter((task) => isOfKey(task, key) && (task.parked === "asking" || task.parked === "key"))
@@ -65,9 +65,9 @@ function giveAway(state: OracleState, key: KeyName): void {
 }
 
 /**
- * Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
- * whether it gave any. There may be more keys than are looked at: the rest has its turn the next time. `leftFor`: how many
- * slots of the lane a tenant may still take on the node that claims.
+ * Takes keys from tasks that are ready but cannot start, and gives them to others that could start in this lane. Returns whether
+ * it gave any. Drivers check a limited number of keys; the next call continues with the others. `leftFor`: how many slots of the
+ * lane a tenant may still take on the claiming node.
  */
 export function passKeysOn(
   state: OracleState,
@@ -85,7 +85,7 @@ export function passKeysOn(
   return passed.includes(true);
 }
 
-/** Whether tasks wait for a key of which the holder has not started. */
+/** Whether a task waits for a key whose holder has not started. */
 export function isAnyKeyWanted(state: OracleState): boolean {
   return state.tasks.some((task) => task.parked === "key" && holderOf(state, task)?.held === null);
 }
@@ -106,7 +106,7 @@ function passOn(state: OracleState, lane: OracleLane, holder: OracleTask): boole
   return true;
 }
 
-/** Whether limits let a task start that is ready, while there is room in the lane that is claimed from. */
+/** Whether limits let a ready task start, while the lane that is claimed from has room. */
 function canStart(state: OracleState, claimed: OracleLane, task: OracleTask): boolean {
   const lane = state.lanes.get(task.lane);
   if (lane === undefined || agentRoom(state, lane, task) === 0) return false;

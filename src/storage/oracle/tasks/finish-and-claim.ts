@@ -34,7 +34,7 @@ import { preempt } from "./preempt-tasks.ts";
 import { hasRoom, leftOnNode } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-/** How many overdue tasks one step fails on its way, so that a heap of them cannot hold it up. */
+/** How many overdue tasks one step fails, so that a backlog of them cannot delay it. */
 const EXPIRED_MAX = 1000;
 
 export function finishAndClaim(state: OracleState, params: FinishAndClaimParams): FinishedAndClaimed {
@@ -65,7 +65,8 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     claimed.push(...claimFromLane(state, asked));
   }
   preempt(state);
-  // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+  // A start may keep the holder of a key from starting. Then another task could get the key, in a lane that was already claimed
+  // from.
   if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });
@@ -130,7 +131,7 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
     case "done":
       endAttempt(state, task, "done", null);
       endTask(state, task, "done", null);
-      // Whoever is done has a result: null when nothing was said.
+      // A task that is done has a result: null if the executor returned none.
       task.result = copyJson(settlement.result ?? null);
       addEvent(state, "task.completed", task, null);
       return;
@@ -172,7 +173,7 @@ function claimFromLane(
   const claimed: ClaimedTask[] = [];
   const leftFor = (tenant: string) =>
     leftOnNode(state, perTenant, tenant) - claimed.filter(({ task }) => task.tenant === tenant).length;
-  // Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
+  // If every slot is always busy, no claim finds one left. So keys are also passed on whenever an attempt has ended.
   if (hasEnded && limit > 0) passKeysOn(state, lane, leftFor);
   while (claimed.length < limit && hasRoom(state, lane)) {
     const choose = () => chooseTask(state, lane, abilities, leftFor);

@@ -44,7 +44,7 @@ export function insertTasks(
     return made ?? toInserted(state, findById(state, task.id) ?? insertTask(state, task, limits));
   });
   refuseConflicts(state, before, tasks, answers, batches);
-  // One that only names tasks which were there before is none.
+  // A batch is not created if all its tasks existed before.
   forgetEmptyBatches(state);
   settleMoves(state);
   preempt(state);
@@ -52,7 +52,7 @@ export function insertTasks(
   return answers.map((answer) => asItIsNow(state, answer));
 }
 
-/** What became of a task that was taken in just now: what it depends on may have doomed it. */
+/** The result of an insert. A dependency may have cancelled the task since it was inserted. */
 function asItIsNow(state: OracleState, answer: InsertedTask): InsertedTask {
   const task = state.tasks.find(({ seq }) => seq === answer.seq);
   return task?.state === "cancelled" && answer.state === "waiting_dependency"
@@ -127,7 +127,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
   return task;
 }
 
-/** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
+/** A batch is inserted whole: if one of its tasks reuses an idempotency key for another request, the whole call is refused. */
 function refuseConflicts(
   state: OracleState,
   before: Partial<OracleState>,
@@ -143,7 +143,7 @@ function refuseConflicts(
   throw batchConflict({ taskId: answers[place]?.id ?? "", refused: tasks[place]?.id ?? "" });
 }
 
-/** All that an insert may change. */
+/** Everything that an insert may change. */
 function copyOf(state: OracleState): Partial<OracleState> {
   const { tasks, lines, tenantLines, events, releases, keys, batches, sessions } = state;
   const { deliveries, receivers, deliveryTurns } = state;
@@ -164,7 +164,7 @@ function copyOf(state: OracleState): Partial<OracleState> {
   return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
-/** The idempotency keys among these that have a task. */
+/** Those of these idempotency keys that have a task. */
 export function keptKeys(
   state: OracleState,
   { tenant, keys }: { tenant: string; keys: readonly string[] },
@@ -172,7 +172,7 @@ export function keptKeys(
   return keys.filter((key) => keptKey(state, tenant, key) !== null);
 }
 
-/** A key that was used within a day, and the task that was made with it. */
+/** A key that was used within a day, and the task that was created with it. */
 function keptKey(state: OracleState, tenant: string, key: string) {
   const since = state.clock.now() - IDEMPOTENCY_MS;
   const kept = state.keys.find(
@@ -182,7 +182,7 @@ function keptKey(state: OracleState, tenant: string, key: string) {
   return kept === undefined || task === undefined ? null : { kept, task };
 }
 
-/** The task that was made with the same key. */
+/** The task that was created with the same key. */
 function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
   const found = idempotency === null ? null : keptKey(state, tenant, idempotency.key);
   if (found === null) return null;
@@ -202,7 +202,7 @@ function countUnmet(state: OracleState, { tenant, dependsOn }: NewTask): number 
   return dependsOn.filter((id) => findTask(state, { tenant, id })?.state !== "done").length;
 }
 
-/** What has ended otherwise than done before the task came is told to it alone. */
+/** Queues a notification for this task alone, for each dependency that has ended without being done before the task came. */
 function tellOfFailedParents(state: OracleState, task: OracleTask): void {
   for (const id of task.dependsOn) {
     const parent = findTask(state, { tenant: task.tenant, id });
@@ -212,7 +212,7 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
   }
 }
 
-/** The queue of all tenants is looked at before the tenant's own, and that before the agent's. */
+/** Checks the queue of all tenants first, then the tenant's own, then the agent's. */
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
   if (input.origin !== "task") return null;
   const isDisabled = (tenant: string) => state.tenants.get(tenant)?.disabled ?? false;
@@ -237,7 +237,7 @@ function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): Ora
   return null;
 }
 
-/** A place in its session, and the session if this is the first that there is of it. */
+/** Assigns a place in the session, and creates the session for its first task. */
 function acceptPlace(state: OracleState, { tenant, agent, session: given }: NewTask): number {
   if (given === null) return 0;
   const session = ensureSession(state, { tenant, key: given.key, defaultMax: given.maxConcurrent, agent });
@@ -245,12 +245,12 @@ function acceptPlace(state: OracleState, { tenant, agent, session: given }: NewT
   return session.lastPlace;
 }
 
-/** Ids are made by Rota itself and are nobody else's, whichever tenant asks. */
+/** Rota generates ids, so they are unique across tenants. */
 function findById(state: OracleState, id: string): OracleTask | undefined {
   return state.tasks.find((task) => task.id === id);
 }
 
-/** How an insert answers, also when it is repeated: from what is stored. */
+/** The result of an insert, from what is stored. So a repeated insert returns the same. */
 export function toInserted(state: OracleState, task: OracleTask): InsertedTask {
   const { seq, id, position, createdAt, runAt, deadline, rejection } = task;
   const waits = task.state === "waiting_dependency" ? "waiting_dependency" : "delayed";

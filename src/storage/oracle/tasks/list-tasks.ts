@@ -60,7 +60,7 @@ function toRow(task: OracleTask): TaskRowRecord {
   };
 }
 
-/** A task of a list, and its place in the order of the list. */
+/** A task of a list, and its position in the order of the list. */
 interface ListedTask {
   readonly task: OracleTask;
   readonly place: number;
@@ -77,7 +77,7 @@ function findPage(
   return { page, nextCursor: listed.length > page.length ? (page.at(-1)?.place ?? null) : null };
 }
 
-/** Those behind the cursor. */
+/** The tasks after the cursor, in order. */
 function inOrder(state: OracleState, { order = "newest", cursor }: ListTasksParams): ListedTask[] {
   if (order === "completed") {
     const ended = state.tasks
@@ -95,7 +95,7 @@ function inOrder(state: OracleState, { order = "newest", cursor }: ListTasksPara
   return all.filter(({ place }) => place < (cursor ?? Number.POSITIVE_INFINITY)).reverse();
 }
 
-/** The event that tells of a task's end; null: it has not ended, or the log no longer has it. */
+/** The event of a task's end; null: it has not ended, or the log no longer has the event. */
 function endOf(state: OracleState, task: OracleTask): ListedTask | null {
   if (task.completedAt === null) return null;
   const event = state.events.findLast(

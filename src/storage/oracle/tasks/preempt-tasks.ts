@@ -19,8 +19,8 @@ import { agentRoom, freeForTenant, serving, shareRoom, shareRoomOnNodes, tenantR
 import { settleMoves } from "./settle-moves.ts";
 
 /**
- * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready, and
- * where one that waits may have lost the slot it waited for.
+ * Pre-empts a running task for each critical task that finds no free slot: in the lanes where a critical task became ready, and
+ * in the lanes to recheck.
  */
 export function preempt(state: OracleState): void {
   const arrivals = state.arrivals.filter(isReady);
@@ -36,12 +36,12 @@ export function preempt(state: OracleState): void {
     ),
   );
   if (tokens.length > 0) {
-    // Of a session that may run fewer by now it steps back at once, and its key may go to another.
+    // A pre-empted task is parked at once if its session may run fewer by now, and its key may go to another task.
     settleMoves(state);
     tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" });
     tell(state, { kind: "work" }, { kind: "due" });
   }
-  // What was put back has not arrived, and whose slot was taken has shaken nobody.
+  // The tasks that were put back are not new critical tasks, and the slots that were taken need no recheck.
   state.arrivals = [];
   state.shaken.clear();
 }
@@ -50,7 +50,7 @@ function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly Orac
   const criticals = readyCriticals(state, lane);
   const byLine = [...Map.groupBy(criticals, (task) => lineOf(state, task)).values()];
   const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
-  // Whoever is beyond the room of its agent needs a slot of that agent.
+  // A task beyond the limit of its agent needs a slot of that agent.
   const heldByAgent = arrivals.filter((arrival) => criticals.includes(arrival) && !usable.includes(arrival));
   const nodes = serving(state, lane);
   const unseated = [...Map.groupBy(usable, (task) => ableOf(state, task))].flatMap(([able, tasks]) =>
@@ -71,7 +71,7 @@ function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly Orac
 
 const EVERY_NODE = "every";
 
-/** Which nodes can execute a task. */
+/** The nodes that can execute a task. */
 function ableOf(state: OracleState, task: OracleTask): string {
   const able = ableNodes(state, lineOf(state, task));
   return able.length === liveNodes(state).length ? EVERY_NODE : JSON.stringify(able);
@@ -83,7 +83,10 @@ function only(nodes: ReadonlyMap<string, number>, able: string): ReadonlyMap<str
   return new Map([...nodes].filter(([node]) => names.includes(node)));
 }
 
-/** Of tasks that only these nodes can execute: the first ones get what is free there, of each tenant as many as it may have. */
+/**
+ * Tasks without a free slot, of those that only these nodes can execute. The first ones get the free slots there, each tenant up
+ * to its limits.
+ */
 function withoutSlot(
   state: OracleState,
   lane: OracleLane,
@@ -104,7 +107,7 @@ function withoutSlot(
   return usable.filter((task) => !seated.includes(task));
 }
 
-/** The last ones of each tenant are beyond its share of what is free. */
+/** The last tasks of each tenant, which are beyond its share of the free slots. */
 function beyondShares(
   state: OracleState,
   lane: OracleLane,
@@ -118,7 +121,7 @@ function beyondShares(
   );
 }
 
-/** The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness. */
+/** Adds pre-emption credit: the freed slot is the tenant's. It is for a critical task, so one more may go ahead of fairness. */
 function owe(state: OracleState, lane: OracleLane, tenant: string): void {
   const line = state.tenantLines.find((each) => each.lane === lane.name && each.tenant === tenant);
   if (line === undefined) return;
@@ -126,7 +129,7 @@ function owe(state: OracleState, lane: OracleLane, tenant: string): void {
   if (lane.strategy === "fair-fifo") line.aheadStreak -= 1;
 }
 
-/** Of tenants that are disabled nothing takes a slot, nor of lines that no node can execute. */
+/** Without tasks of disabled tenants, and without agent queues that no node can execute. */
 function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
   return state.tasks
     .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.rank))
@@ -139,7 +142,7 @@ function roomOf(state: OracleState, lane: OracleLane, task: OracleTask | undefin
   return task === undefined ? 0 : agentRoom(state, lane, task);
 }
 
-/** Slots of a lane over all nodes that nobody has taken. */
+/** Free slots of a lane, over these nodes. */
 function freeSlots(state: OracleState, lane: OracleLane, nodes: ReadonlyMap<string, number>): number {
   const free = [...nodes.values()].reduce((sum, left) => sum + left, 0);
   const inflight = state.tasks.filter((task) => task.lane === lane.name && task.held !== null).length;
@@ -147,8 +150,8 @@ function freeSlots(state: OracleState, lane: OracleLane, nodes: ReadonlyMap<stri
 }
 
 /**
- * Those that may be made to give way to a task: the least urgent first, then the one that started last. Where the tenant
- * holds more than its share, it could not use the slot that becomes free.
+ * The tasks that may be pre-empted for a task: the least urgent first, then the one that started last. None if the tenant holds
+ * more than its share, because it could not use the freed slot.
  */
 function victims(
   state: OracleState,

@@ -7,7 +7,7 @@ export function promoteDue(state: OracleState, { limit }: { limit: number }): { 
     .filter((task) => task.state === "delayed" && runAtOf(task) <= state.clock.now())
     .sort((a, b) => runAtOf(a) - runAtOf(b) || a.seq - b.seq)
     .slice(0, limit);
-  // One that others could be added to may have gone ahead of the one that came after it.
+  // A message in its debounce window may already have entered the queue ahead of the task after it.
   for (const task of due) if (task.state === "delayed") enterQueue(state, task);
   settleMoves(state);
   preempt(state);
@@ -23,7 +23,7 @@ export function nextDueAt(state: OracleState): number | null {
   return moments.length === 0 ? null : Math.min(...moments);
 }
 
-/** A delayed task has a moment; only the type cannot say so. */
+/** A delayed task always has `runAt`; only its type does not say so. */
 function runAtOf(task: OracleTask): number {
   if (task.runAt === null) throw new Error("A delayed task says until when.");
   return task.runAt;

@@ -6,8 +6,8 @@ import { dependantsOf, findTask, type OracleState, type OracleTask } from "../st
 import { forgetEmptyBatches } from "./batches.ts";
 
 /**
- * The log leads: walking its oldest entries finds what has ended long enough ago without looking at anything else.
- * Events of a task that is gone lie about unread until their own turn comes.
+ * The log decides: its oldest entries name what ended long enough ago, and nothing else is read. Events of a deleted task stay,
+ * unread, until they expire themselves.
  */
 export function prune(
   state: OracleState,
@@ -15,8 +15,8 @@ export function prune(
 ): { tasks: number; more: boolean } {
   const now = state.clock.now();
   const cutoff = now - retentionMs;
-  // What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
-  // Of the near future is what was written just before the clock was set right, and that is new.
+  // Entries far in the future were written while the clock was wrong. They must not keep everything after them. Entries in the
+  // near future were written just before the clock was corrected: they are new.
   const isPast = (at: number) => at < cutoff || at > now + retentionMs;
   const isCounted = countBeforePrune(state, isPast);
   const firstKept = state.events.findIndex((event) => !isPast(event.at));
@@ -34,24 +34,27 @@ export function prune(
   };
 }
 
-/** Whether somebody who has not ended depends on a task. */
+/** Whether a task that has not ended depends on this task. */
 function isWaitedFor(state: OracleState, task: OracleTask): boolean {
   return dependantsOf(state, task).some((dependant) => !isTerminal(dependant.state));
 }
 
-/** All tasks of the batch that one is of. */
+/** All tasks in the batch of this task. */
 function siblings(state: OracleState, seq: number): number[] {
   const batch = state.tasks.find((task) => task.seq === seq)?.batch ?? null;
   return batch === null ? [] : state.tasks.filter((task) => task.batch === batch).map((task) => task.seq);
 }
 
-/** The tasks of a batch stay until its end has been told for long enough. */
+/** The tasks of a batch stay until the end of the batch has expired. */
 function isKeptByBatch(state: OracleState, task: OracleTask, isPast: (at: number) => boolean): boolean {
   const batch = state.batches.find(({ id }) => id === task.batch);
   return batch !== undefined && (batch.completedAt === null || !isPast(batch.completedAt));
 }
 
-/** A task that others still depend on stays: they want its result. With a task go those that were only kept for its sake. */
+/**
+ * A task that others still depend on stays, because they need its result. Dependencies that were only kept for a task are deleted
+ * with it.
+ */
 function removeEnded(state: OracleState, seq: number, isPast: (at: number) => boolean): number {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
   if (task === undefined || !hasEnded(task, isPast) || isWaitedFor(state, task)) return 0;
@@ -77,26 +80,27 @@ function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[
   );
 }
 
-/** A rejected task stays while its batch has not ended, or a callback goes with it that is yet to be made. */
+/** A rejected task stays while its batch has not ended, or while it has a pending delivery. */
 function isKept(state: OracleState, task: OracleTask): boolean {
   return isKeptByBatch(state, task, () => true) || hasPendingDelivery(state, task);
 }
 
-/** Whether a callback of it is yet to be made. */
 function hasPendingDelivery(state: OracleState, task: OracleTask): boolean {
   return state.deliveries.some(({ taskSeq, status }) => taskSeq === task.seq && status === "pending");
 }
 
-/** Whether a task that has ended is still needed by a dependant, a batch that had not ended by then, or a callback. */
+/**
+ * Whether a task that has ended is still needed: by a dependant, by a batch that had not ended by then, or by a pending delivery.
+ */
 export function isNeeded(state: OracleState, task: OracleTask, endedBy: number): boolean {
   const isPast = (at: number) => at <= endedBy;
   return isWaitedFor(state, task) || isKeptByBatch(state, task, isPast) || hasPendingDelivery(state, task);
 }
 
-/** Deletes ended tasks with all that is theirs. */
+/** Deletes ended tasks with all that belongs to them. */
 export function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const gone = new Set(tasks);
-  // Should they be retried, those that depended on what was done need not wait for it.
+  // If dependants are retried, they need not wait for a deleted task that was done.
   for (const task of tasks) {
     for (const dependant of task.state === "done" ? dependantsOf(state, task) : []) {
       dependant.dependsOn = dependant.dependsOn.filter((id) => id !== task.id);
@@ -111,12 +115,12 @@ export function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   for (const delivery of undone) refreshReceiver(state, delivery);
   forgetEmptyBatches(state);
   forgetEmptySessions(state, tasks);
-  // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
+  // An agent without tasks loses its agent queues, so that agents that come and go do not pile up.
   for (const { tenant, agent } of gone) {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);
     if (!isLeft) state.lines = state.lines.filter((line) => line.tenant !== tenant || line.agent !== agent);
   }
-  // And so is a tenant.
+  // The same for tenants.
   state.tenantLines = state.tenantLines.filter(({ tenant }) =>
     state.lines.some((line) => line.tenant === tenant),
   );

@@ -95,7 +95,7 @@ function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noEx
   };
 }
 
-/** Whether a live node can execute it, be it alone. */
+/** Whether a live node can execute it, if only alone. */
 export function isExecutable(state: OracleState, task: OracleTask): boolean {
   const line = lineOf(state, task);
   const standing = isAloneKind(line.kind) ? standingOf(state, line) : line.standing;

@@ -15,7 +15,7 @@ import { preempt } from "./preempt-tasks.ts";
 import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-/** How many dependants whoever ends a task tells; the rest waits for `release`. */
+/** How many dependants the operation that ends a task notifies; `release` notifies the rest. */
 export const RELEASED_MAX = 100;
 
 export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
@@ -40,7 +40,7 @@ export function dependencyResults(
   });
 }
 
-/** Tells up to `limit` dependants of ends that they have not heard of, and answers how many. */
+/** Notifies up to `limit` dependants of ends and retries that they have not followed yet. Returns how many. */
 export function releaseDependants(state: OracleState, limit: number): number {
   let told = 0;
   for (let next = state.releases[0]; next !== undefined && told < limit; next = state.releases[0]) {
@@ -60,7 +60,7 @@ export function releaseDependants(state: OracleState, limit: number): number {
   return told;
 }
 
-/** Brings a dependant back that was cancelled because of its parent, unless it could only end in the same way again. */
+/** Requeues a dependant that was cancelled because of its parent, unless it could only end in the same way again. */
 function bringBack(state: OracleState, task: OracleTask, parent: string, comeBack: ComeBack): void {
   if (task.state !== "cancelled" || !isNamedBy(task.error, parent, comeBack)) return;
   if (isOverdue(state, task) || findBlocking(state, task) !== undefined) return;

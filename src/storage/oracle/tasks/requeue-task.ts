@@ -14,7 +14,7 @@ import {
   unmetOf,
 } from "../state.ts";
 
-/** Puts a failed or cancelled task back to where it waits, with its retries and its default deadline anew. */
+/** Puts a failed or cancelled task back to where it waits. Its retries and its default deadline start anew. */
 export function requeueTask(state: OracleState, task: OracleTask): void {
   const now = state.clock.now();
   const error = task.error;
@@ -23,12 +23,12 @@ export function requeueTask(state: OracleState, task: OracleTask): void {
   findLineAnew(state, task);
   task.unservedAt = null;
   const waits = unmetOf(state, task) > 0;
-  // What was asked for holds; the wait of an earlier retry does not.
+  // A requested `runAt` still holds; the delay of an earlier retry does not.
   const isDelayed = !waits && task.attempts.length === 0 && task.runAt !== null && task.runAt > now;
   task.position = waits || isDelayed ? 0 : countWaiting(state, task) + 1;
   const session = sessionOf(state, task);
   if (session !== undefined) {
-    // Accepted anew.
+    // The task is accepted anew, so it gets a new place.
     session.lastPlace += 1;
     task.place = session.lastPlace;
   }
@@ -51,7 +51,7 @@ export function requeueTask(state: OracleState, task: OracleTask): void {
   reopenRun(state, task);
 }
 
-/** Whether it could only fail again, because the deadline that was asked for has passed. */
+/** Whether it could only fail again, because the requested deadline has passed. */
 export function isOverdue(state: OracleState, task: OracleTask): boolean {
   return task.defaultDeadlineMs === null && task.deadline !== null && task.deadline <= state.clock.now();
 }

@@ -30,7 +30,7 @@ export function rescueTasks(
   return { requeued: places(true), failed: places(false) };
 }
 
-/** Whether it got another try: a lost one counts as a retry. */
+/** Returns whether the task got another attempt. A lost attempt counts as a retry. */
 function rescueTask(state: OracleState, task: OracleTask, maxLost: number | undefined): boolean {
   const attempt = task.attempts.length;
   if (maxLost !== undefined && task.state === "running") task.losses += 1;

@@ -1,7 +1,7 @@
 import type { TenantSlots } from "../../storage.ts";
 import { agentKey, isSameAgent, type OracleLane, type OracleState } from "../state.ts";
 
-/** How many more tasks of an agent its limits allow in a lane: the lane's for each agent, and its own over all lanes. */
+/** How many more tasks of an agent may run in a lane, by the lane's limit for each agent and the agent's own over all lanes. */
 export function agentRoom(
   state: OracleState,
   lane: OracleLane,
@@ -14,7 +14,7 @@ export function agentRoom(
   return Math.max(Math.min(perAgent - inLane.length, agentMax - running.length), 0);
 }
 
-/** How many more tasks of a tenant may run, over all lanes: none of one that is disabled. */
+/** How many more tasks of a tenant may run, over all lanes: none if it is disabled. */
 export function tenantRoom(state: OracleState, id: string): number {
   const tenant = state.tenants.get(id);
   if (tenant?.disabled) return 0;
@@ -27,24 +27,24 @@ export function inflightOfTenant(state: OracleState, id: string, lane?: OracleLa
   return inflight.filter((task) => lane === undefined || task.lane === lane.name).length;
 }
 
-/** Whether tenants are held to their shares of lanes. */
+/** Whether tenants are limited to their shares of lanes. */
 export function hasSecondEnabledTenant(state: OracleState): boolean {
   return [...state.tenants.values()].filter(({ disabled }) => !disabled).length > 1;
 }
 
-/** How many more slots of a lane its share leaves a tenant, over all nodes; below zero where it holds more. */
+/** How many more slots of a lane its share leaves a tenant, over all nodes; negative if it holds more. */
 export function shareRoom(state: OracleState, lane: OracleLane, tenant: string): number {
   if (lane.perTenant === null || !hasSecondEnabledTenant(state)) return Number.POSITIVE_INFINITY;
   return lane.perTenant - inflightOfTenant(state, tenant, lane);
 }
 
-/** The same on a node that claims and says what it holds. */
+/** The same on the claiming node, by what the node passes in. */
 export function leftOnNode(state: OracleState, perTenant: TenantSlots | undefined, tenant: string): number {
   if (perTenant === undefined || !hasSecondEnabledTenant(state)) return Number.POSITIVE_INFINITY;
   return perTenant.left.get(tenant) ?? perTenant.max;
 }
 
-/** The same on each node that serves a lane, by what the storage knows of it. */
+/** The same on each node that serves a lane, by what the storage knows of the node. */
 export function shareRoomOnNodes(
   state: OracleState,
   lane: OracleLane,
@@ -85,8 +85,8 @@ function inflightOfLane(state: OracleState, { name }: OracleLane): number {
 }
 
 /**
- * How many slots of a lane are free on each node that would fill one that becomes free. One that has taken its slots
- * back, or more than it has left, would not.
+ * The free slots of a lane on each node that would use a slot that becomes free. A node that has withdrawn its slots, or runs
+ * more tasks than it has slots, would not.
  */
 export function serving(state: OracleState, lane: OracleLane): ReadonlyMap<string, number> {
   const nodes = [...state.nodes.values()].filter(({ dead }) => !dead);
@@ -98,8 +98,8 @@ export function serving(state: OracleState, lane: OracleLane): ReadonlyMap<strin
 }
 
 /**
- * Whether a lane is at a limit for a tenant: its total, or the slots of every node that has said how many it has, or what the
- * tenant may hold of them.
+ * Whether a lane is full for a tenant: by its total, by the tenant's share, or by the slots of all nodes that have registered
+ * slots for it.
  */
 export function isFull(state: OracleState, lane: OracleLane, tenant: string): boolean {
   if (!hasRoom(state, lane) || shareRoom(state, lane, tenant) <= 0) return true;

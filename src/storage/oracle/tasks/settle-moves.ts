@@ -4,12 +4,12 @@ import { completeBatches } from "./batches.ts";
 import { settlePlaces } from "./concurrency-keys.ts";
 import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 
-/** What follows from the moves of an operation: dependants hear of ends, sessions, batches and keys let others in. */
+/** What follows from the moves of an operation: dependants follow ends; sessions, batches and keys admit other tasks. */
 export function settleMoves(state: OracleState, limit = RELEASED_MAX): void {
   let left = limit;
   do {
     left -= releaseDependants(state, left);
-    // Others may depend on what a session ends as stale.
+    // Other tasks may depend on those that a session ends as stale.
     settleSessions(state);
   } while (state.releases.length > 0 && left > 0);
   settlePlaces(state);

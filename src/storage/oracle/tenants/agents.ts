@@ -16,7 +16,7 @@ export function configureAgent(state: OracleState, params: AgentName & { maxInfl
   makeRoom(state, params);
 }
 
-/** Other bounds hold: what the agent's tasks waited for may be there now, or gone. */
+/** The limits have changed: the agent's tasks may have got or lost the room that they waited for. */
 function makeRoom(state: OracleState, agent: AgentName): void {
   for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
   preempt(state);
@@ -56,7 +56,7 @@ export function listAgents(state: OracleState): AgentRecord[] {
   return byName.map(([, record]) => copyJson(record));
 }
 
-/** Each agent once, by its last change. */
+/** Keeps one change for each agent, the last. */
 export function noteChange(state: OracleState, key: string): void {
   state.lastAgentChange += 1;
   const { lastAgentChange: seq } = state;
@@ -109,7 +109,7 @@ function save(state: OracleState, record: AgentRecord): true {
   return true;
 }
 
-/** A deleted tenant leaves one change behind, of an agent without a name. */
+/** A deleted tenant leaves one change, of an agent without a name. */
 function isNamed({ agent }: AgentName): boolean {
   return agent !== "";
 }

@@ -19,7 +19,7 @@ export function configureLanes(
   tell(state, { kind: "work" });
 }
 
-/** Those that wait are put in the order of the new ageing; who had to give way stays in front. */
+/** Ranks tasks by the new ageing. Pre-empted tasks stay in front. */
 function putInOrder(state: OracleState, lane: string, agingMs: number): void {
   for (const task of state.tasks) {
     if (task.lane === lane && task.rank !== FRONT_RANK) task.rank = rankOf(task, agingMs);

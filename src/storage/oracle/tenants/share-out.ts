@@ -8,19 +8,19 @@ import {
 } from "../state.ts";
 import { agentRoom, shareRoom, tenantRoom } from "../tasks/room.ts";
 
-/** A tenant, as far as the slots of a lane are shared out. */
+/** A tenant that takes part when the slots of a lane are shared out. */
 export interface Sharer {
   readonly line: OracleTenantLine;
   inflight: number;
   lastServed: number;
   owed: number;
-  /** How many of its tasks could start, were there no others. */
+  /** How many of its tasks could start if there were no other tenants. */
   left: number;
 }
 
 /**
- * Everybody who has tasks in a lane, the oldest first. `counts`: the lines that count; `leftFor`: how many of the slots that
- * are shared out a tenant may take.
+ * All tenants of a lane, the oldest first. `counts`: which agent queues count; `leftFor`: how many of the slots a tenant may
+ * take.
  */
 export function sharersOf(
   state: OracleState,
@@ -46,8 +46,8 @@ export function sharersOf(
 }
 
 /**
- * Whose turn it is: who gave up a slot for a task of its own that has yet to get it, else who has the fewest in flight;
- * ties to the one served longest ago.
+ * The tenant whose turn it is: one with pre-emption credit, else the one with the fewest tasks in flight, and of these the one
+ * served longest ago.
  */
 export function nextSharer(sharers: readonly Sharer[]): Sharer | undefined {
   return sharers

@@ -95,7 +95,7 @@ export function deleteTenant(
   return { found: true, was: null, more };
 }
 
-/** Whether there is something left. */
+/** Deletes a slice of a tenant's data. Returns whether some is left. */
 function deleteSlice(state: OracleState, id: string, limit: number): boolean {
   const isOwn = ({ tenant }: { tenant: string }) => tenant === id;
   const tasks = state.tasks.filter(isOwn).slice(0, limit);
@@ -134,7 +134,7 @@ function forget(state: OracleState, id: string): void {
   state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
   state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
   state.webhookSecrets.delete(id);
-  // The number, the type and the time of its events stay.
+  // The number, the type and the time of its events are kept.
   state.events = state.events.map((event) =>
     event.tenant === id ? { ...event, tenant: "", data: null } : event,
   );
@@ -146,13 +146,13 @@ function isNameTaken(state: OracleState, { id, name }: { id: string; name: strin
   return [...state.tenants.values()].some((other) => other.id !== id && other.name === name);
 }
 
-/** Where tenants are held to their shares from now on, or no longer, that concerns every lane. */
+/** If limits by share begin or end to apply, every lane has to be rechecked. */
 function sharesMayChange(state: OracleState, wereShared: boolean): void {
   if (hasSecondEnabledTenant(state) === wereShared) return;
   for (const lane of state.lanes.keys()) state.shaken.add(lane);
 }
 
-/** Other bounds hold: what its tasks waited for may be there now, or gone. */
+/** The limits have changed: the tenant's tasks may have got or lost the room that they waited for. */
 function changed(state: OracleState, id: string): void {
   for (const line of state.tenantLines) if (line.tenant === id) state.shaken.add(line.lane);
   preempt(state);
@@ -180,7 +180,7 @@ function storedBytes(state: OracleState, tenant: string): number {
   );
 }
 
-/** Nothing is counted before it is asked for. */
+/** Bytes are counted on every read, so there is nothing to prepare. */
 export function countStored(): { readonly more: boolean } {
   return { more: false };
 }
