@@ -6,14 +6,14 @@ import { DROP_POLICIES, type DropPolicy, SESSION_MODES, type SessionMode } from 
 import { TASK_KINDS, type TaskKind } from "../../model/task.ts";
 
 /**
- * What the property tests do to a storage. Commands are plain data, so that a failing sequence can be read and shrunk.
- * `pick` names something by its place in a list of what there is when the command runs, modulo the list's length.
+ * The commands of the property tests. They are plain data, so that a failing sequence can be read and shrunk. `pick` is an index
+ * into what exists when the command runs, modulo its length.
  */
 export type Command =
   | {
       do: "submit";
       tasks: SubmittedTask[];
-      /** Those tasks that say so are a batch; null: they are not. */
+      /** Those tasks that are `inBatch` are a batch; null: no batch. */
       batch: { parallelism: number | null; callbackUrl: string | null } | null;
       maxQueueSize: number;
       maxQueueSizeTotal: number;
@@ -80,7 +80,7 @@ export type Command =
   | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
   | { do: "retry"; pick: number; dependants: boolean }
-  /** One slice that is all of it; the request was made `agoMs` before. */
+  /** One slice for the whole bulk action, which was requested `agoMs` before. */
   | { do: "bulk"; tenant: string; action: BulkAction; picks: number[]; agoMs: number }
   | { do: "expire"; limit: number }
   | { do: "promote"; limit: number }
@@ -88,12 +88,12 @@ export type Command =
   | { do: "wait"; ms: number }
   | { do: "crash"; node: number }
   | { do: "rescue"; pick: number; limit: number; maxLost: number | null }
-  /** Claims and dies with what it runs, twice, so that it runs alone from then on. */
+  /** The node claims tasks and dies with them, twice, so that they run alone from then on. */
   | { do: "loseTwice"; node: number; limit: number }
   | { do: "claimAlone"; node: number; lanes: string[] }
   | { do: "heartbeat"; node: number }
   | { do: "setSlots"; node: number; tasks: number; perTenant: number | null }
-  /** `agents`: those it has executors for; `names`: those it only names. */
+  /** `agents`: those the node has executors for; `names`: those it only names. */
   | { do: "setAbilities"; node: number; agents: string[]; names: string[]; kinds: readonly TaskKind[] }
   | { do: "failUnserved"; afterMs: number; limit: number }
   | {
@@ -121,14 +121,14 @@ export type Command =
   | { do: "rollUp"; limit: number }
   | { do: "recount"; random: number };
 
-/** `left` by the tenant. */
+/** `left`: by tenant. */
 export interface PerTenant {
   max: number;
   left: [tenant: string, left: number][];
 }
 
 export interface SubmittedTask {
-  /** An id that was used before; null: a new one. */
+  /** Picks an id that was used before; null: a new one. */
   repeats: number | null;
   tenant: string;
   agent: string;
@@ -143,7 +143,7 @@ export interface SubmittedTask {
   session: string | null;
   preemptible: boolean;
   callbackUrl: string | null;
-  /** Tasks that came before, or are unknown. */
+  /** Picks of earlier tasks; negative: an unknown task. */
   dependsOn: number[];
   key: string | null;
   concurrencyKey: string | null;
@@ -161,7 +161,7 @@ export interface FiredSchedule {
 
 export interface FiredRun {
   status: "running" | "failed" | "skipped" | "missed";
-  /** From the moment it is fired at: a few, so that the same come again. */
+  /** Relative to the time of firing. Few values, so that due times repeat. */
   dueMs: number;
   moments: number;
   forced: boolean;
@@ -170,7 +170,7 @@ export interface FiredRun {
   concurrencyKey: string | null;
 }
 
-/** `held`: only among attempts that may still hold their lease; else among all there ever were. */
+/** `held`: picks among attempts that may still hold their lease; else among all there ever were. */
 export interface Pick {
   pick: number;
   held: boolean;
@@ -185,7 +185,7 @@ export interface Finish extends Pick {
 export const TENANTS = ["acme", "zeta", "tiny"];
 const AGENTS = ["a", "b", "c"];
 export const LANES = ["tasks", "main"];
-/** How many processes there are. One that crashed comes back under a new name. */
+/** How many nodes there are. A node that crashed comes back under a new name. */
 export const NODES = 2;
 
 const pick = fc.nat({ max: 50 });
@@ -480,7 +480,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       node,
       agents: fc.subarray(AGENTS),
       names: fc.subarray(AGENTS),
-      // Mostly many, so that most tasks can be executed.
+      // Usually all kinds, so that most tasks can be executed.
       kinds: mostly(fc.constant([...TASK_KINDS]), fc.subarray([...TASK_KINDS])),
     }),
   },

@@ -58,7 +58,7 @@ import { describeTenants } from "./tenants/tenants.ts";
 import { describeWebhookSecrets } from "./tenants/webhook-secrets.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
-/** Every promise of the storage contract, kept by one driver. */
+/** Tests every promise of the storage contract against one driver. */
 export function describeStorage(name: string, harness: StorageHarness): void {
   describe(name, () => {
     const open = worldOpener(harness);

@@ -21,7 +21,7 @@ import { runCommand } from "./run-command.ts";
 import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";
 
-/** A slow machine tries fewer sequences, and shrinks a failing one less, rather than holding up the whole run. */
+/** A slow machine tries fewer sequences, and shrinks a failing one less, so that the whole run is not delayed. */
 const TIME_LIMIT_MS = 3_000;
 const TEST_TIMEOUT_MS = 120_000;
 
@@ -72,7 +72,7 @@ export function describeProperties(harness: StorageHarness): void {
   });
 }
 
-/** Often there is more than one tenant from the beginning: much holds only then. */
+/** Often creates tenants first, because many rules only apply with more than one. */
 function sequencesOf({ minLength }: { minLength: number }): fc.Arbitrary<Command[]> {
   const tenants = fc.array(createTenant, { maxLength: 2 });
   const commands = fc.array(anyCommand, { minLength, maxLength: 60, size: "max" });
@@ -80,8 +80,8 @@ function sequencesOf({ minLength }: { minLength: number }): fc.Arbitrary<Command
 }
 
 /**
- * Does nothing any more once the time is up. fast-check can interrupt by itself, but would leave the sequence in progress
- * to run on behind the tests that follow.
+ * Skips all sequences once the time is up. fast-check can interrupt by itself, but the sequence in progress would then keep
+ * running beside the following tests.
  */
 export function withinTimeLimit<Params extends unknown[]>(compare: (...params: Params) => Promise<void>) {
   const end = Date.now() + TIME_LIMIT_MS;
@@ -90,7 +90,7 @@ export function withinTimeLimit<Params extends unknown[]>(compare: (...params: P
   };
 }
 
-/** What they cancel together they tell of in any order. */
+/** Commands that cancel several tasks at once. The order of their events is not defined. */
 const CANCELS: readonly Command["do"][] = [
   "bulk",
   "cancel",
@@ -120,7 +120,7 @@ async function compareWithOracle(harness: StorageHarness, commands: readonly Com
   }
 }
 
-/** Recounts again and again until no command is left, one of which comes after each slice. */
+/** Recounts until no command is left. One command runs after each slice. */
 async function recountMeanwhile(
   harness: StorageHarness,
   commands: readonly Command[],
@@ -142,7 +142,7 @@ async function recountMeanwhile(
   }
 }
 
-/** What happens to the tasks of a tenant that is deleted is counted nowhere. */
+/** Skips `deleteTenant`, because rollups do not count what happens to the tasks of a deleted tenant. */
 async function compareWithLog(harness: StorageHarness, commands: readonly Command[]): Promise<void> {
   const clock = new SteppedClock();
   const { storage, dispose } = await harness.open(clock);
@@ -174,7 +174,7 @@ async function compareWithLog(harness: StorageHarness, commands: readonly Comman
   }
 }
 
-/** Two storages are led to the same place; then one is asked for k tasks and the other k times for one. */
+/** Brings two storages into the same state. Then claims k tasks from one, and k times one task from the other. */
 async function compareClaims(
   harness: StorageHarness,
   commands: readonly Command[],
@@ -205,7 +205,7 @@ interface Claimed {
   readonly tenant: string;
 }
 
-/** What tenants may still take when each gets `max` in all, and these were claimed. */
+/** What tenants may still take, if each gets `max` in all and these tasks were claimed. */
 function slotsAfter(claimed: readonly Claimed[], max: number | null): PerTenant | null {
   if (max === null) return null;
   const byTenant = Map.groupBy(claimed, ({ tenant }) => tenant);
@@ -229,7 +229,7 @@ async function claim(
   return (answer as { claimed: Claimed[] }).claimed;
 }
 
-/** `expect` explains well and compares slowly: it is only asked where there may be something to explain. */
+/** `expect` explains well but compares slowly, so it only runs where there may be a difference. */
 function expectSame(actual: unknown, expected: unknown, what: string): void {
   if (!isDeepStrictEqual(actual, expected)) expect(actual, what).toEqual(expected);
 }

@@ -28,7 +28,7 @@ import { customSpec, newTask, ROOMY_SHARES } from "./world.ts";
 
 const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
 
-/** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
+/** Runs a command and returns the result in comparable form. The caller, which owns the clock, does the waiting. */
 export async function runCommand(side: Side, command: Command): Promise<unknown> {
   const { tasks, nodes, lanes, agents, sessions, deliveries, tenants, counters } = side.storage;
   switch (command.do) {
@@ -144,7 +144,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return crowd(side, command.lane);
     case "createTenant": {
       const { tenant: id, maxQueued, maxInflight } = command;
-      // So much that nothing is refused: what is stored is counted all the same.
+      // So high that nothing is refused: stored bytes are counted all the same.
       const limits = {
         maxQueued,
         maxInflight,
@@ -167,7 +167,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "deleteTenant":
       return deleteTenant(side, command);
     case "deliver": {
-      // All that are due: of several that ended at once, which one goes first is nobody's promise.
+      // Claims all that are due: of several that ended at once, the order is not defined.
       const { holdMs } = command;
       const { claimed, nextAt } = await deliveries.claim({ shares: ROOMY_SHARES, held: [], holdMs });
       const handedOut = claimed.map(({ delivery }) => delivery).sort(byEnd);
@@ -210,11 +210,11 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
   if (batch !== null) side.batches += 1;
   const repeated = new Set<string>();
   const inputs = tasks.map((task) => {
-    // One with a key may have become another task: its id is then nobody's.
+    // A task with an idempotency key may not exist, because its key returned another task. Its id then belongs to no task.
     const known = side.tasks.filter(({ keyed }) => !keyed);
     const earlier = task.repeats === null ? undefined : choose(known, task.repeats);
     const made = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
-    // A batch is one tenant's.
+    // All tasks of a batch are of one tenant.
     const input: NewTask =
       batch !== null && task.inBatch ? { ...made, tenant: BATCH_TENANT, batch: batchId(side.batches) } : made;
     if (earlier === undefined)
@@ -226,7 +226,7 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
   const answers = await insertOrRefusal(side, { tasks: inputs, batches, limits });
   if (typeof answers === "string") return answers;
   return answers.map(({ seq: _seq, rejection, ...answer }) => {
-    // How full the queue was is told once and not kept.
+    // How full the queue was is returned once and not stored.
     const told = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
     return { ...answer, rejection: told };
   });
@@ -328,7 +328,7 @@ async function updateSchedule(side: Side, command: Extract<Command, { do: "updat
   return typeof updated === "string" ? updated : updated && side.comparableSchedule(updated);
 }
 
-/** What is refused because a tenant has too many schedules is an answer like any other. */
+/** The refusal, if a tenant has too many schedules, is a result like any other. */
 async function orConflict<Answer>(answer: Promise<Answer>): Promise<Answer | string> {
   try {
     return await answer;
@@ -369,7 +369,7 @@ async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
   };
 }
 
-/** Some rows that lie ahead stand for less than before; the last of them goes if it started nothing. */
+/** Some rows with later due times keep fewer due times. A row that keeps none and started nothing is deleted. */
 async function rewind(side: Side, command: Extract<Command, { do: "rewind" }>) {
   const { pick, keeps, afterMs, reopens, stale } = command;
   const name = side.chooseSchedule(pick);
@@ -379,7 +379,7 @@ async function rewind(side: Side, command: Extract<Command, { do: "rewind" }>) {
   const rewound = await side.storage.schedules.rewind({
     ...name,
     revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
-    // Long ago, and each time another.
+    // Long ago, and different each time.
     missed: keeps > 1 ? [{ firstDueAt: at, dueAt: at, moments: 1, reason: "was before" }] : [],
     rows: rows.map(({ started, ...row }, index) => {
       const moments = started ? 1 : Number(index < keeps);
@@ -421,7 +421,7 @@ function comparableEnd(side: Side, ended: EndedTask) {
   return { ...ended, token: ended.token === null ? null : side.claimOf(ended.token) };
 }
 
-/** A batch one of whose keys was used for something else is refused as a whole. */
+/** A batch is refused as a whole if one of its keys was used for another request. */
 async function insertOrRefusal(side: Side, params: InsertTasksParams): Promise<InsertedTask[] | string> {
   try {
     return await side.storage.tasks.insert(params);
@@ -450,7 +450,7 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
   );
   return newTask({
     ...task,
-    // An insert that is repeated may be answered by its id or by its key: both name the task.
+    // A repeated insert could be found by its id or by its key: both name the task.
     idempotency: key === null || repeats !== null ? null : { key, hash: task.agent },
     ...(session === null ? {} : { tenant: SESSION_TENANT, session: { key: session, maxConcurrent: 1 } }),
     dependsOn: [...new Set(parents)].filter((parent) => parent !== id),
@@ -471,7 +471,7 @@ function noted(side: Side, { finished, claimed, expired }: FinishedAndClaimed) {
   return { ended, claimed: claimed.map(({ task }) => side.comparableTask(task)), expired };
 }
 
-/** Any attempt, whoever holds it: a node that names another's is refused on both sides alike. */
+/** Any attempt, whichever node holds it: both sides must refuse a node that names the attempt of another. */
 function toProgress(side: Side, pick: Pick): FinishAndClaimParams["progress"] {
   const claim = side.chooseClaim(pick);
   return claim === undefined ? [] : [{ ...claim, progress: "half way" }];
@@ -527,7 +527,7 @@ async function crash(side: Side, node: number): Promise<boolean> {
   return died;
 }
 
-/** Removing comes right after, as the engine does it; while the node still holds something it changes nothing. */
+/** Then removes the node, as the engine does. That does nothing while the node still holds tasks. */
 async function rescue(
   side: Side,
   node: string,
@@ -550,7 +550,7 @@ async function loseTwice(side: Side, { node, limit }: Extract<Command, { do: "lo
   return answers;
 }
 
-/** So many tenants that drivers may look for them in another way; once in a while is enough. */
+/** Adds so many tenants that drivers may search them in another way. Once in a sequence is enough. */
 async function crowd(side: Side, lane: string) {
   if (side.crowded) return undefined;
   side.crowded = true;
@@ -562,7 +562,7 @@ async function crowd(side: Side, lane: string) {
   return answers.map(({ state }) => state);
 }
 
-/** Slice by slice to the end: what goes first is nobody's promise. */
+/** Deletes all slices, because the order of deletion is not defined. */
 async function deleteTenant(side: Side, { tenant: id, limit }: Extract<Command, { do: "deleteTenant" }>) {
   for (let slices = 0; slices < 10_000; slices += 1) {
     const answer = await side.storage.tenants.delete({ id, limit });
@@ -571,7 +571,7 @@ async function deleteTenant(side: Side, { tenant: id, limit }: Extract<Command, 
   throw new Error("Deleting comes to no end.");
 }
 
-/** Slice by slice to the end: which of several tenants' surplus goes first is nobody's promise. */
+/** Prunes all slices, because the order between tenants is not defined. */
 async function prune(side: Side, command: Extract<Command, { do: "prune" }>): Promise<number> {
   const { retentionMs, rejectedMax, limit } = command;
   let deleted = 0;

@@ -15,7 +15,7 @@ import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
 import type { SteppedClock } from "./connection/clock.ts";
 import { lookAtRollups } from "./log/rollups.ts";
 
-/** So few that critical tasks often find none free. */
+/** So few slots that critical tasks often find none free. */
 const SLOTS = { tasks: 2, main: 1 };
 
 interface Claim {
@@ -24,28 +24,28 @@ interface Claim {
 }
 
 /**
- * One of the two storages a property test compares, with what it has told so far. Numbers may have holes on one side
- * and not on the other, so answers are made comparable: tokens become places in the list of claims, and tasks are
- * known by their ids, whose order `list` and the events show.
+ * One of the two storages that a property test compares, with what it has returned so far. Numbers may have gaps on one side and
+ * not on the other, so results are made comparable: tokens become indexes into the list of claims, and tasks are known by their
+ * ids, whose order `list` and the events show.
  */
 export class Side {
   readonly storage: Storage;
   readonly clock: SteppedClock;
-  /** The names of the processes as they are now. */
+  /** The current names of the nodes. */
   readonly nodes: string[] = [];
   readonly crashed: string[] = [];
   readonly tasks: { tenant: string; id: string; keyed: boolean }[] = [];
   readonly claims: Claim[] = [];
-  /** Deliveries that were handed out. */
+  /** Deliveries that were claimed. */
   readonly tries: { readonly seq: number; readonly tries: number; readonly heldUntil: number }[] = [];
-  /** Every schedule and every run there ever was, by the order in which they were made. */
+  /** Every schedule and every run there ever was, in the order of creation. */
   readonly schedules: ScheduleName[] = [];
   readonly runs: number[] = [];
-  /** How many tasks of runs there were. */
+  /** How many tasks runs have created. */
   made = 0;
   /** Whether there are many tenants. */
   crowded = false;
-  /** How many batches there were. */
+  /** How many batches were submitted. */
   batches = 0;
   readonly #eventsSeen: number[] = [];
   readonly #read: number[] = [];
@@ -59,7 +59,7 @@ export class Side {
     this.#nodesDiffer = nodesDiffer;
   }
 
-  /** Makes the lanes and registers the nodes that commands speak of. */
+  /** Creates the lanes and registers the nodes that commands refer to. */
   static async start(
     storage: Storage,
     clock: SteppedClock,
@@ -89,7 +89,7 @@ export class Side {
     });
   }
 
-  /** Where nodes may not differ, all change. */
+  /** If nodes may not differ, all of them change. */
   async setAbilities(changed: number, abilities: Abilities): Promise<void> {
     for (const [place, node] of this.nodes.entries()) {
       if (this.#nodesDiffer && place !== changed) continue;
@@ -98,7 +98,7 @@ export class Side {
     }
   }
 
-  /** The attempt with this token, by its place among all that were handed out. */
+  /** The index of the attempt with this token, among all that were claimed. */
   claimOf(token: number): number {
     return this.claims.findIndex((claim) => claim.token === token);
   }
@@ -132,14 +132,14 @@ export class Side {
     return { ...task, schedule: this.#placeOf(schedule) };
   }
 
-  /** The last few claims are the ones most likely to be held. */
+  /** Attempts of the last few claims are the most likely to be held. */
   chooseClaim({ pick, held }: Pick): Claim | undefined {
     return choose(held ? this.claims.slice(-8) : this.claims, pick);
   }
 
   /**
-   * Everything that can be seen from outside, and every counter that is wrong. The log is in the order of what happened;
-   * `after` says whether what just happened had one: tasks that are cancelled together are told of in any order.
+   * Everything that can be seen from outside, and every counter that is wrong. `after`: whether the events of the last command
+   * have a defined order. Those of tasks that are cancelled together have none.
    */
   async look(after: { inOrder: boolean } = { inOrder: true }) {
     const { tasks, nodes, lanes, agents, counters, events, schedules } = this.storage;
@@ -195,7 +195,7 @@ export class Side {
       ),
       catalogue,
       bounded,
-      // The default tenant is as old as the storage, which the two are not alike.
+      // The default tenant is as old as its storage, and the two storages differ in age.
       records: records.filter(({ id }) => id !== DEFAULT_TENANT),
       nodes: nodeList.sort((a, b) => (a.node < b.node ? -1 : 1)),
       lanes: laneList.sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -259,7 +259,7 @@ export class Side {
     return situations.map((situation) => situation && { ...situation, task: null });
   }
 
-  /** A start is told under the number that is its token. */
+  /** The number of a start is its token. */
   #comparableEvent({ seq, bytes: _bytes, schedule, ...event }: StoredEvent) {
     return {
       ...event,
@@ -281,7 +281,7 @@ export function comparableDelivery({ seq: _seq, taskSeq: _taskSeq, ...delivery }
   return delivery;
 }
 
-/** Tasks that ended together did so in any order; the ends of one task follow each other. */
+/** Tasks that ended together have no defined order. The ends of one task follow each other. */
 export function byEnd(a: DeliveryRecord, b: DeliveryRecord): number {
   return a.taskId === b.taskId ? a.seq - b.seq : a.taskId < b.taskId ? -1 : 1;
 }
@@ -290,7 +290,7 @@ function byTask(a: StoredEvent, b: StoredEvent): number {
   return a.taskId === b.taskId ? a.seq - b.seq : a.taskId < b.taskId ? -1 : 1;
 }
 
-/** Of what ended together, which run is told of first is nobody's promise. */
+/** Runs that ended together have no defined order. */
 function byRun(a: StoredNotification, b: StoredNotification): number {
   return (a.run?.id ?? 0) - (b.run?.id ?? 0) || a.seq - b.seq;
 }

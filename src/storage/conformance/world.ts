@@ -19,28 +19,28 @@ import { SteppedClock } from "./connection/clock.ts";
 
 /** How a driver is opened for the suite. */
 export interface StorageHarness {
-  /** What it is to say of itself. */
+  /** The capabilities that the driver must report. */
   readonly capabilities: StorageCapabilities;
-  /** Opens a storage that nobody has used yet. `dispose` lets go of everything, the storage included. */
+  /** Opens an unused storage. `dispose` releases everything, the storage included. */
   open(clock: Clock): Promise<{ storage: Storage; dispose(): Promise<void> }>;
   /** Whether live nodes may differ in what they can execute; a storage for one process has one node at a time. */
   readonly nodesDiffer: boolean;
-  /** How many command sequences the property tests try: what the driver can do in some twenty seconds. */
+  /** How many command sequences the property tests try: as many as the driver can run in some twenty seconds. */
   readonly propertyRuns: number;
 }
 
-/** A fresh storage with two nodes, two lanes without bounds, and short words for what tests do all the time. */
+/** A fresh storage with two nodes, two lanes without limits, and short names for what tests do all the time. */
 export interface World {
   readonly storage: Storage;
   readonly clock: SteppedClock;
   submit(...tasks: Partial<NewTask>[]): Promise<InsertedTask[]>;
   claim(params?: { node?: string; lane?: string; limit?: number }): Promise<ClaimedTask[]>;
   finish(claimed: ClaimedTask, settlement: Settlement, node?: string): Promise<FinishedAndClaimed>;
-  /** The task, which must be there. */
+  /** The task, which must exist. */
   task(id: string, tenant?: string): Promise<TaskRecord>;
   events(after?: number): Promise<StoredEvent[]>;
   configureLane(name: string, lane: Partial<Omit<Lane, "concurrency" | "name">>): Promise<void>;
-  /** Declares a node dead, as its neighbours would. */
+  /** Declares a node dead, as other nodes would. */
   crash(node: string): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ const UNBOUNDED = {
   agingMs: 0,
 } as const;
 
-/** Opens a world for each test that asks for one and closes it with the test. */
+/** Opens a world for each test that asks for one, and closes it after the test. */
 export function worldOpener(harness: StorageHarness): OpenWorld {
   return async () => {
     const clock = new SteppedClock();
@@ -126,7 +126,7 @@ function makeWorld(storage: Storage, clock: SteppedClock): World {
 
 let lastId = 0;
 
-/** A task that asks for nothing in particular. Ids are unique unless a test says otherwise. */
+/** A task with defaults. Ids are unique unless a test sets one. */
 export function newTask(overrides: Partial<NewTask> = {}): NewTask {
   lastId += 1;
   return {

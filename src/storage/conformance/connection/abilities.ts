@@ -4,7 +4,7 @@ import { noExecutorError } from "../../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type NewTask } from "../../storage.ts";
 import { idsOf, LANE, NODE, newTask, type OpenWorld, OTHER_NODE, TENANT, type World } from "../world.ts";
 
-/** What a node can execute: these agents by themselves, these kinds for all others. */
+/** What a node can execute: these agents with executors of their own, and these kinds for all other agents. */
 function able(agents: readonly string[], kinds: readonly TaskKind[] = []): Abilities {
   return { agents: new Map(agents.map((agent) => [agent, true])), kinds };
 }
@@ -26,7 +26,7 @@ function ofKind(kind: TaskKind, more: Partial<NewTask>): Partial<NewTask> {
   return { ...more, spec: { ...newTask({}).spec, work: work(kind) } };
 }
 
-/** Both nodes alike: a storage for one process knows no other case. */
+/** Both nodes get the same abilities: a storage for one process knows no other case. */
 async function allAble(world: World, abilities: Abilities): Promise<void> {
   for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
 }

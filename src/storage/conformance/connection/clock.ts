@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../../model/clock.ts";
 
-/** A clock that stands still until a test moves it, forward or back. */
+/** A clock that only moves when a test moves it, forward or back. */
 export class SteppedClock implements Clock {
   #now: number;
 
@@ -16,12 +16,12 @@ export class SteppedClock implements Clock {
     return this.#now;
   }
 
-  /** Nothing in the storage may wait for a timer: whoever asks for one learns of it. */
+  /** A storage must not use timers: one that tries gets an error. */
   setTimer(): Timer {
     throw new Error("The storage sets no timers.");
   }
 
-  /** Moves the clock by `ms`, which is negative when it is set back. */
+  /** Moves the clock by `ms`; negative: sets it back. */
   step(ms: number): void {
     this.#now += ms;
   }

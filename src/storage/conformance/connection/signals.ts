@@ -4,7 +4,7 @@ import { LANE, type OpenWorld, only, TENANT, type World } from "../world.ts";
 
 export function describeSignals(open: OpenWorld): void {
   describe("signals", () => {
-    /** Resolves with the next signal of this kind; the test's own time limit is what fails when none comes. */
+    /** Resolves with the next signal of this kind. If none comes, the test fails by its timeout. */
     function next<Kind extends StorageSignal["kind"]>(world: World, kind: Kind) {
       return new Promise<Extract<StorageSignal, { kind: Kind }>>((resolve) => {
         const unsubscribe = world.storage.subscribe((signal) => {

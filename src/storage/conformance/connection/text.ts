@@ -72,8 +72,7 @@ export function describeText(open: OpenWorld): void {
       expect((await events()).slice(-2).map(({ data }) => data)).toEqual([{ error }, { error }]);
     });
 
-    // What an agent says of its failure is not ours to choose. If one such text broke the step it comes with, every
-    // other end in the same step would be lost with it.
+    // Agents write the texts of their errors. If one such text broke a step, all other ends in the same step would be lost.
     test("of an error may hold what a database cannot, and spoils nothing for the ends beside it", async () => {
       const { storage, submit, claim, clock, task } = await open();
       const error = "before \u0000 \ud83d \udc69 after";

@@ -3,7 +3,7 @@ import type { NewAuditEntry } from "../../storage.ts";
 import type { OpenWorld, World } from "../world.ts";
 
 export function describeAudit(open: OpenWorld): void {
-  /** By chain; of each test anew. */
+  /** The last number of each chain; empty at the start of each test. */
   const numbers = new Map<string, number>();
 
   function entry(at: number, more: Partial<NewAuditEntry> = {}): NewAuditEntry {
@@ -106,7 +106,7 @@ export function describeAudit(open: OpenWorld): void {
       expect([await numbers("node-a"), await numbers("node-b")]).toEqual([[2, 3], []]);
       const pointOf = (each: NewAuditEntry | undefined) => ({ number: each?.number, hash: each?.hash });
       expect(await audit.prunedOf({ chain: "node-a" })).toEqual(pointOf(ours[0]));
-      // The node is there, and will go on after the last one.
+      // The node is registered, and will continue its chain after the last entry.
       expect(await audit.prunedOf({ chain: "node-b" })).toEqual(pointOf(theirs[1]));
       expect(await audit.endOf({ chain: "node-b" })).toEqual(pointOf(theirs[1]));
       clock.step(100);

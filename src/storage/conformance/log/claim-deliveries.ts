@@ -17,7 +17,7 @@ import { newTask, type OpenWorld, ROOMY, ROOMY_SHARES, type StorageHarness, type
 const HOLD_MS = 30_000;
 export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld): void {
   describe("claims of deliveries", () => {
-    /** Ends tasks that call these hosts back, one after the other, written `tenant/host`. */
+    /** Ends tasks one after the other, each with a callback to one of these hosts, written `tenant/host`. */
     async function end({ storage }: Pick<World, "storage">, ...receivers: string[]): Promise<void> {
       for (const receiver of receivers) {
         const [tenant = "", host = ""] = receiver.split("/");
@@ -27,7 +27,7 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
       }
     }
 
-    /** The same, of one tenant and all at once. */
+    /** The same for one tenant, all at once. */
     async function endTogether({ storage }: World, tenant: string, hosts: readonly string[]): Promise<void> {
       const tasks = hosts.map((host) => newTask({ tenant, callbackUrl: `https://${host}/hook` }));
       await storage.tasks.insert({ tasks, limits: ROOMY });
@@ -64,7 +64,7 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
       });
     }
 
-    /** Delivers one to each of these, so that they are proven. */
+    /** Delivers once to each of these hosts, so that they are proven. */
     async function prove(world: World, ...receivers: string[]): Promise<void> {
       await end(world, ...receivers);
       const { claimed } = await claim(world);
@@ -352,7 +352,7 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
   });
 }
 
-/** Some of them were stored before hosts had to be plain. */
+/** Some URLs were stored before hosts had to be plain. */
 const URLS = [
   "https://Hooks.Example.:8443/a:b?c#d",
   "http://hooks.example?a/b",

@@ -7,7 +7,7 @@ const HOLD = { shares: ROOMY_SHARES, held: [], holdMs: 30_000 };
 
 export function describeDeliveries(open: OpenWorld): void {
   describe("deliveries", () => {
-    /** Ends a task of this id as cancelled, which leaves a delivery. */
+    /** Cancels a task with this id, which adds a delivery. */
     async function end(world: World, id: string, task: Partial<NewTask> = {}): Promise<void> {
       await world.submit({ id, callbackUrl: URL, ...task });
       await world.storage.tasks.cancel({ tenant: task.tenant ?? TENANT, ids: [id], error: "stop" });
@@ -224,7 +224,7 @@ export function describeDeliveries(open: OpenWorld): void {
       await deliveries.putBack({ claims });
       world.clock.step(1);
       const second = only(await claim(world, { slots: 1, holdMs: 10 })).delivery;
-      // The answer to the first time got lost.
+      // The caller retries, because the first response was lost.
       await deliveries.putBack({ claims });
       expect(await list(world)).toEqual([second]);
     });

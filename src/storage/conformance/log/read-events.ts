@@ -191,7 +191,7 @@ export function describeEvents(open: OpenWorld): void {
         return (await world.events()).filter(({ tenant }) => tenant === TENANT);
       }
 
-      /** All pages one after the other. */
+      /** Reads all pages, one after the other. */
       async function readAll({ storage }: World, params: Omit<PageEventsParams, "tenant">) {
         const all: StoredEvent[] = [];
         for (let [pages, at] = [0, params]; pages < 1_000; pages += 1) {
@@ -275,7 +275,7 @@ export function describeEvents(open: OpenWorld): void {
         const world = await open();
         const { storage, submit } = world;
         await submit({ id: "first" });
-        // A row of the log for each: what is said of them differs.
+        // The data of each event differs, so each gets a row of its own in the log.
         const runAt = world.clock.now() + 1_000_000;
         for (let slice = 0; slice < 11; slice += 1) {
           const tasks = Array.from({ length: 500 }, (_, index) =>
@@ -326,7 +326,7 @@ export function describeEvents(open: OpenWorld): void {
       await storage.tasks.cancel({ tenant: TENANT, ids, error: null });
       await submit({ id: "stays" });
       clock.step(5000);
-      // The first slice takes the events that created them, and with those the tasks; the rest lie about.
+      // The first slice deletes the events of their creation, and with these the tasks. The other events stay.
       await storage.tasks.prune({ retentionMs: 1000, rejectedMax: 10, limit: 20 });
       const page = await storage.events.read({ after: 0, limit: 3, bytesMax: 1e9 });
       expect(page).toMatchObject({ events: await events(), more: false });
@@ -354,7 +354,7 @@ export function describeEvents(open: OpenWorld): void {
           more = page.upTo > after;
           after = page.upTo;
         }
-        // Nothing is left behind that somebody would look through again.
+        // No event is left that a reader would have to read again.
         expect(after).toBe((await world.storage.events.range()).newest);
         return ids.join(" ");
       };

@@ -32,7 +32,7 @@ interface Asked {
   readonly step?: RollupStep;
 }
 
-/** Counts all that happened, a slice at a time. */
+/** Counts all events, a slice at a time. */
 export async function countAll({ rollups }: Pick<Storage, "rollups">, limit = 1_000): Promise<number> {
   let counted = 0;
   for (let slices = 0; slices < 10_000; slices += 1) {
@@ -51,7 +51,7 @@ export async function allRollups(
   return rows;
 }
 
-/** What is not nothing in a row. */
+/** The values of a row that are not zero. */
 function shown({ at: _at, wait, run, ...row }: RollupRow) {
   const counts = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== 0));
   return {
@@ -375,7 +375,7 @@ export function describeRollups(open: OpenWorld): void {
   });
 }
 
-/** Everything that rollups say of a tenant, in comparable form. */
+/** All rollups of a tenant, in comparable form. */
 export async function lookAtRollups(storage: Storage, tenant: string) {
   const kinds = ["lane", "agent"] as const;
   return Promise.all(
@@ -383,7 +383,7 @@ export async function lookAtRollups(storage: Storage, tenant: string) {
   );
 }
 
-/** The sums over all keys and moments: alike for every kind and step. */
+/** The sums over all keys and times, which are equal for every kind and step. */
 export function totals(rows: readonly RollupRow[]) {
   return Object.fromEntries(
     ROLLUP_COUNTS.map((count) => [count, rows.reduce((sum, row) => sum + row[count], 0)]),

@@ -87,12 +87,12 @@ export function describeDueSchedules(open: OpenWorld): void {
   });
 }
 
-/** Some lie ahead. */
+/** Some are in the future. */
 function times(): fc.Arbitrary<number[]> {
   return fc.array(fc.integer({ min: 90, max: 103 }), { maxLength: 7 });
 }
 
-/** By tenant: when each of its schedules is due, in milliseconds; the clock stands at 100. */
+/** By tenant, the due times of its schedules in milliseconds. The clock is at 100. */
 type DueTimes = Readonly<Record<string, readonly number[]>>;
 
 interface Situation extends Required<DueParams> {

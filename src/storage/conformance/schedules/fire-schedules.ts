@@ -15,7 +15,7 @@ import {
   unfired,
 } from "./schedule-world.ts";
 
-/** What becomes of moments. */
+/** The outcome of due times. */
 export function describeFireSchedules(open: OpenWorld): void {
   describe("a fire", () => {
     test("writes the run, makes the task and moves the schedule on, all at once", async () => {

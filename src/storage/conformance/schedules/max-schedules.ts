@@ -37,7 +37,7 @@ export function describeMaxSchedules(open: OpenWorld): void {
       for (const status of ["active", "paused"] as const)
         await expect(change(world, first, { status })).rejects.toMatchObject(FULL);
       expect(await read(world, first)).toMatchObject({ status: "completed", revision: 2 });
-      // What counts already may change, and one that is over may be changed in what does not bring it back.
+      // Schedules that count already may change. A schedule that is over may change, unless the change reactivates it.
       await change(world, first, { name: "renamed" });
       await change(world, second, { status: "paused" });
       await change(world, second, { status: "active" });

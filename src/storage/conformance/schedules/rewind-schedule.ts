@@ -3,7 +3,7 @@ import type { StorageSignal } from "../../storage.ts";
 import { type OpenWorld, TENANT } from "../world.ts";
 import { create, createOnce, fire, HOUR, read, running, runsOf, unfired } from "./schedule-world.ts";
 
-/** What becomes of due times that lie ahead once the clock was set back. */
+/** What happens to due times in the future after the clock was set back. */
 export function describeRewindSchedule(open: OpenWorld): void {
   describe("the rows of due times", () => {
     test("are read in the order of those, without runs out of turn and others' rows", async () => {

@@ -15,7 +15,7 @@ import {
   unfired,
 } from "./schedule-world.ts";
 
-/** What becomes of runs. */
+/** The outcome of runs. */
 export function describeRuns(open: OpenWorld): void {
   describe("a run", () => {
     test("ends with its task, and tells how", async () => {

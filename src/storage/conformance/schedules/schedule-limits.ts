@@ -16,7 +16,7 @@ import {
   unfired,
 } from "./schedule-world.ts";
 
-/** What the owner of a schedule says of its runs, and when it has had enough. */
+/** What the owner of a schedule sets for its runs, and the limits at which it ends or pauses. */
 export function describeScheduleLimits(open: OpenWorld): void {
   describe("a schedule that says what its runs are", () => {
     test("is kept as it was given, and can be changed and taken back", async () => {
@@ -94,7 +94,7 @@ export function describeScheduleLimits(open: OpenWorld): void {
         error: "no agent",
       } as const;
       await fire(world, schedule, { runs: [failed], nextFireAt: null, pauses: "no agent" });
-      // It has had its runs: there is nothing left that could be resumed.
+      // It has used up its runs: nothing is left to resume.
       const spent = { status: "completed", runCount: 2, pausedReason: null, consecutiveFailures: 1 };
       expect(await read(world, schedule)).toMatchObject(spent);
       expect((await told(world)).map(({ kind }) => kind)).not.toContain("schedule.paused");

@@ -16,7 +16,7 @@ import { AGENT, NODE, newTask, only, TENANT, type World } from "../world.ts";
 
 export const HOUR = 60 * 60 * 1_000;
 
-/** Every hour, for nothing in particular. */
+/** A definition that fires every hour. */
 export function newDefinition(overrides: Partial<ScheduleDefinition> = {}): ScheduleDefinition {
   return {
     name: null,
@@ -61,7 +61,7 @@ export function create(
   });
 }
 
-/** One that is due once, now. */
+/** Creates a one-time schedule that is due now. */
 export function createOnce(
   world: World,
   definition: Partial<ScheduleDefinition> = {},
@@ -105,7 +105,7 @@ export function unfired(status: "skipped" | "missed", dueAt: number, moments = 1
   return { status, reason: `was ${status}`, dueAt, firstDueAt, moments, forced: false };
 }
 
-/** Fires on what the schedule is by now. */
+/** Fires a schedule at its current revision. */
 export async function fire(
   world: World,
   { id, tenant }: ScheduleRecord,

@@ -18,7 +18,7 @@ import {
   unfired,
 } from "./schedule-world.ts";
 
-/** What is kept of schedules, and how they live. */
+/** What is stored of schedules, and how their status changes. */
 export function describeSchedules(open: OpenWorld): void {
   describe("a schedule", () => {
     test("is kept with all that was said of it", async () => {

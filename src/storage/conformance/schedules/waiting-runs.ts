@@ -94,7 +94,7 @@ export function describeWaitingRuns(open: OpenWorld): void {
         "skipped 1 tenant disabled",
         "skipped 6 still going",
       ]);
-      // A due time that lies before one with a row cannot share that.
+      // A due time cannot share the row of a later one.
       await skip(SKIPPED_ROWS_MAX - 2, "still going");
       const late = {
         ...unfired("skipped", world.clock.now() - 1),
@@ -165,7 +165,7 @@ export function describeWaitingRuns(open: OpenWorld): void {
   });
 }
 
-/** Fires the next due time, an hour on, where two may wait. */
+/** Fires the next due time, an hour later. Two runs may wait. */
 function fireNext(world: World, schedule: ScheduleRecord) {
   world.clock.step(HOUR);
   const nextFireAt = world.clock.now() + HOUR;

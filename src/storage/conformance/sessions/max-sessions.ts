@@ -5,7 +5,7 @@ import { newTask, type OpenWorld, TENANT, type World } from "../world.ts";
 const FULL = { code: "conflict", details: { maxSessions: 2 } };
 const DEFAULTS = { mode: "queue", cap: 10, drop: "old", debounceMs: 0 } as const;
 
-/** How many sessions with settings a tenant may have, and how they go. */
+/** How many sessions with settings a tenant may have, and when they are deleted. */
 export function describeMaxSessions(open: OpenWorld): void {
   describe("a tenant with as many sessions with settings as it may have", () => {
     test("gives settings to no other, by a change or a message; what has some is changed as ever", async () => {
@@ -93,7 +93,7 @@ export function describeMaxSessions(open: OpenWorld): void {
       await send(world, "a");
       const [claimed] = await world.claim();
       if (claimed === undefined) throw new Error("Nothing was claimed.");
-      // What was said before is not remembered.
+      // The messages before are forgotten.
       const { seq } = claimed.task;
       expect(await world.storage.sessions.readTurns({ seq, token: claimed.token, limit: 9 })).toMatchObject({
         generation: 0,

@@ -335,7 +335,7 @@ export function describeSessions(open: OpenWorld): void {
       const full = { defaults: { cap: 2 } };
       await say(world, "2", { task: { id: "2" }, ...full });
       await say(world, "3", { task: { id: "3" }, ...full });
-      // What merely carries the session's key is neither counted nor dropped.
+      // Tasks that only have the session's key are neither counted nor dropped.
       await world.submit({ id: "task", session: SESSION });
       const { cancelled } = accepted(await say(world, "4", { task: { id: "4" }, ...full }));
       expect(cancelled.map(({ id }) => id)).toEqual(["2"]);
@@ -383,7 +383,7 @@ export function describeSessions(open: OpenWorld): void {
       await world.storage.tasks.promoteDue({ limit: 9 });
       const claimed = only(await world.claim({ limit: 9 }));
       expect(claimed.task.spec.work).toEqual({ kind: "message", message: "one\ntwo" });
-      // What comes now is another run.
+      // The next message is a task of its own.
       expect(accepted(await say(world, "three", { defaults: WINDOW })).merged).toBe(false);
     });
 
@@ -485,7 +485,7 @@ export function describeSessions(open: OpenWorld): void {
         "waiting_dependency",
       ]);
       expect(await storage.counters.recountAll()).toEqual([]);
-      // What is said next is a message of its own.
+      // The next message is not appended.
       expect(accepted(await say(world, "again", { defaults: WINDOW })).merged).toBe(false);
     });
 
@@ -534,7 +534,7 @@ export function describeSessions(open: OpenWorld): void {
         { id: "new-later", session: SESSION, runAt: world.clock.now() + 10 },
       );
       await world.claim({ limit: 9 });
-      // Whoever stopped it got no further than the first.
+      // The caller stopped after the first slice.
       await stop(world, "all", 1);
       expect(await endsOf(world, "parked")).toEqual([["parked", "cancelled", "stale"]]);
       world.clock.step(10);

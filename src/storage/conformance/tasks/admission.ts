@@ -51,7 +51,7 @@ export function describeAdmission(open: OpenWorld): void {
       const world = await open();
       await world.submit(zeta, zeta, {});
       const inserted = await submitWithin(world, { maxQueueSizeTotal: 4 }, {}, {}, zeta, { tenant: "eta" });
-      // How many others have waiting is none of the tenant's business.
+      // A tenant must not learn how many tasks of others wait.
       expect(inserted.map(({ rejection }) => rejection)).toEqual([
         null,
         { full: "server", queued: 2 },
@@ -100,7 +100,7 @@ export function describeAdmission(open: OpenWorld): void {
         "server",
       ]);
       expect(fullOf(await within(zeta, {}))).toEqual(["server", "server"]);
-      // Alone again, a tenant has all of the queue: nothing of it is beyond its half.
+      // A tenant that is alone again has the whole queue: no task of it is beyond its half.
       await world.storage.tenants.setDisabled({ id: "zeta", disabled: true });
       expect(fullOf(await within({ tenant: "eta" }))).toEqual(["server"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);

@@ -6,7 +6,7 @@ const MAX_LOST = 5;
 const LANES = [LANE, OTHER_LANE];
 
 export function describeAloneTasks(open: OpenWorld): void {
-  /** Claims what it can in `lane`, and dies with it. */
+  /** A node claims what it can in `lane`, and dies with it. */
   async function lose(
     { storage, claim, crash }: World,
     { lane = LANE, maxLost = MAX_LOST }: { lane?: string; maxLost?: number | null } = {},
@@ -86,7 +86,7 @@ export function describeAloneTasks(open: OpenWorld): void {
   });
 
   describe("a task that was lost twice", () => {
-    /** In `lane`, with these ids. */
+    /** Loses tasks with these ids twice, in `lane`. */
     async function lostTwice(world: World, tasks: Parameters<World["submit"]>, lane = LANE): Promise<void> {
       await world.submit(...tasks.map((task) => ({ maxRetriesIfLost: 100, lane, ...task })));
       await lose(world, { lane });

@@ -18,7 +18,7 @@ import {
 
 const BATCH: NewBatch = { id: "batch", tenant: TENANT, parallelism: null, callbackUrl: null };
 
-/** Hands tasks in as one batch. */
+/** Submits tasks as one batch. */
 function submitBatch(
   world: World,
   batch: Partial<NewBatch>,

@@ -161,7 +161,7 @@ export function describeBulks(open: OpenWorld): void {
       expect(await storage.tasks.get({ tenant: TENANT, id: "plain" })).toBeNull();
       expect(await states(world, "parent", "called", "member", "late")).toEqual(Array(4).fill("done"));
 
-      // Once the dependant has ended, its parent may go; what that one had depended on was not named, and stays.
+      // Once its dependant has ended, the parent may be deleted. The grandparent was not named, and stays.
       await storage.tasks.cancel({ tenant: TENANT, ids: ["waits"], error: null });
       await add(world, { id: "second", action: "delete" });
       expect(await step(world, { id: "second", ids: ["parent"] })).toMatchObject({ bulk: { done: 1 } });
@@ -234,7 +234,7 @@ export function describeBulks(open: OpenWorld): void {
       expect((await bulks.claim({ leaseMs: 100 })).bulk?.id).toBe("bulk");
       await step(world, { next: 7 });
       expect((await bulks.claim({ leaseMs: 100 })).bulk).toMatchObject({ id: "bulk", cursor: 7 });
-      // A lease given before the clock was set back does not hold for as long as it seems to.
+      // A lease from before the clock was set back does not hold until its end.
       clock.step(-1_000);
       expect((await bulks.claim({ leaseMs: 100 })).bulk?.id).toBe("bulk");
     });

@@ -57,7 +57,7 @@ export function describeClaimFairness(open: OpenWorld): void {
       const [a, b, c] = await world.claim({ limit: 3 });
       if (!a || !b || !c) throw new Error("All three start.");
       expect(idsOf([a, b, c])).toEqual(["a1", "b1", "c1"]);
-      // Ending in another order changes nothing: what counts is when each was last started.
+      // The order of ends changes nothing: only the last start of each counts.
       for (const one of [c, a, b]) await world.finish(one, { to: "done", result: null });
       await submitMany(world, "d", 1);
       expect(idsOf(await world.claim({ limit: 4 }))).toEqual(["d1", "a2", "b2", "c2"]);

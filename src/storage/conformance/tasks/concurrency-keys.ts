@@ -18,12 +18,12 @@ import {
 
 const DONE = { to: "done", result: null } as const;
 
-/** Hands in tasks that have the same key. */
+/** Submits tasks that have the same key. */
 function submitKeyed(world: World, ...tasks: Partial<NewTask>[]) {
   return world.submit(...tasks.map((task) => ({ concurrencyKey: "k", ...task })));
 }
 
-/** Claims from both lanes, one task after the other, and ends each before the next: the order in which they run. */
+/** Claims from both lanes, one task at a time, and ends each before the next. Returns the order in which they ran. */
 async function runAll(world: World): Promise<string[]> {
   const order: string[] = [];
   for (let left = 50; left > 0; left -= 1) {
@@ -39,7 +39,7 @@ async function situationKey(world: World, id: string) {
   return (await world.storage.tasks.situation({ tenant: TENANT, id }))?.key;
 }
 
-/** The agent has as many running as it may: one, which has no key. */
+/** Starts a task without a key, so that the agent runs its maximum of one. */
 async function fillAgent(world: World, agent: string): Promise<ClaimedTask> {
   await world.storage.agents.configure({ tenant: TENANT, agent, maxInflight: 1 });
   await world.submit({ agent, id: `busy-${agent}` });
@@ -220,7 +220,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
         { id: "last" },
       );
       const cancel = (...ids: string[]) => world.storage.tasks.cancel({ tenant: TENANT, ids, error: null });
-      // The one with the better priority has the key already.
+      // The task with the better priority already holds the key.
       await cancel("waiting");
       world.clock.step(10);
       await world.storage.tasks.expire({ limit: 9 });
@@ -369,7 +369,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       const world = await open();
       await fillAgent(world, "full");
       const keys = Array.from({ length: KEYS_LOOKED_AT.keys + 20 }, (_, n) => `k${n}`);
-      // Of none of these can anything start.
+      // None of these can start.
       await world.submit(...keys.map((key) => ({ agent: "full", concurrencyKey: key })));
       await world.submit(...keys.map((key) => ({ agent: "full", lane: OTHER_LANE, concurrencyKey: key })));
       await world.submit(
@@ -414,7 +414,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       await submitKeyed(world, { id: "victim", priority: 3, preemptible: true });
       await world.claim();
       await submitKeyed(world, { id: "high", priority: 1 }, { id: "held", priority: 0 });
-      // The one that is critical has the same key: there is nothing to be won for it.
+      // The critical task has the same key, so pre-emption would not help it.
       expect((await world.task("victim")).state).toBe("running");
       await world.storage.tasks.cancel({ tenant: TENANT, ids: ["held"], error: null });
       await world.submit({ id: "urgent", priority: 0, agent: "b" });
@@ -456,7 +456,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       expect(await situationKey(world, "1")).toEqual({ name: "k", holder: "outside" });
       const second = only(await world.claim({ limit: 9 }));
       expect(second.task.id).toBe("2");
-      // The key is free, and the batch is full: it waits for the batch, and its key is not taken.
+      // The key is free, but the batch is full: the task waits for the batch and does not take the key.
       await world.finish(outside, DONE);
       expect(await world.storage.tasks.situation({ tenant: TENANT, id: "1" })).toMatchObject({
         key: null,

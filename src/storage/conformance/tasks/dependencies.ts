@@ -8,7 +8,7 @@ export function describeDependencies(open: OpenWorld): void {
       return error === null ? found : `${found}: ${error}`;
     }
 
-    /** Runs what is ready, in order, to its end. */
+    /** Runs all ready tasks to their end, in order. */
     async function run(world: World, to: "done" | "failed" = "done"): Promise<string[]> {
       const claimed = await world.claim({ limit: 1_000 });
       for (const one of claimed) {
@@ -67,7 +67,7 @@ export function describeDependencies(open: OpenWorld): void {
         ["a", 8, 8],
         ["c", 4, null],
       ]);
-      // From the first that does not fit on, whatever would still fit behind it.
+      // From the first result that does not fit, all are left out, even if a later one would fit.
       expect(await read(51)).toEqual([
         ["d", 12, 12],
         ["b", 40, null],
@@ -204,7 +204,7 @@ export function describeDependencies(open: OpenWorld): void {
       await world.submit({ id: "a" }, { id: "z", runAt: world.clock.now() + 10 });
       await world.submit(...Array.from({ length: 150 }, () => ({ dependsOn: ["a"] })));
       await world.finish(only(await world.claim()), { to: "done", result: null });
-      // The end of "a" has yet to reach some of those that depend on it, and these come after it.
+      // Some dependants of "a" have not been notified of its end yet, and this one comes after them.
       await world.submit({ id: "late", dependsOn: ["a", "z"] });
       await tasks.release({ limit: 1_000 });
       expect(await state(world, "late")).toBe("waiting_dependency");

@@ -12,7 +12,7 @@ import type { StorageHarness } from "../world.ts";
 
 const START = new SteppedClock().now();
 
-/** What a list may ask for, in any combination. The schedule is named by its place in the list of those that were made. */
+/** Any combination of filters. The schedule is named by its index among those that were created. */
 type Asked = Omit<ListTasksParams, "limit" | "cursor" | "lookedMax"> & { readonly scheduleAt?: number };
 
 const asked: fc.Arbitrary<Asked> = fc
@@ -34,7 +34,7 @@ const asked: fc.Arbitrary<Asked> = fc
     { requiredKeys: [] },
   )
   .chain((filters) =>
-    // Few at a time, so that something fits.
+    // Few filters at a time, so that some tasks match.
     fc
       .tuple(fc.constantFrom(...TENANTS), fc.subarray(Object.keys(filters), { maxLength: 3 }))
       .map(([tenant, keys]) => ({
@@ -89,7 +89,7 @@ async function compareLists(
       const expected = await listAll(model, filters, { limit: 10_000 });
       const found = await listAll(real, filters, page);
       const what = `${JSON.stringify(filters)} by ${JSON.stringify(page)}`;
-      // Which of those that ended together is first nobody promises.
+      // Tasks that ended together have no defined order.
       const isSet = filters.order === "completed";
       expect(isSet ? found.ids.toSorted() : found.ids, what).toEqual(
         isSet ? expected.ids.toSorted() : expected.ids,

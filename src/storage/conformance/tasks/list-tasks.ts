@@ -221,7 +221,7 @@ export function describeListTasks(open: OpenWorld): void {
       );
       expect(await looked({ states: ["failed", "done"], priorityMax: 1 })).toBeGreaterThanOrEqual(10);
       expect(await looked({})).toBeGreaterThanOrEqual(5);
-      // It came to the end of the tasks before its limit.
+      // It reached the end of the tasks before its limit.
       expect(await looked({ lookedMax: 100, priorityMax: 1 })).toBeGreaterThanOrEqual(30);
     });
 

@@ -17,7 +17,7 @@ import {
 
 const CRITICAL = { priority: 0 };
 
-/** A world whose nodes have so many slots in all, each filled with one of these tasks. */
+/** A world whose node has one slot for each of these tasks and runs them all. */
 async function busyWorld(open: OpenWorld, tasks: readonly Partial<NewTask>[]): Promise<World> {
   const world = await open();
   await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: tasks.length } });
@@ -129,7 +129,7 @@ export function describePreemption(open: OpenWorld): void {
       // The third slot is free.
       await world.submit({ id: "1", ...CRITICAL });
       expect(await preempted(world)).toEqual([]);
-      // And is taken by whoever waited first.
+      // The task that waited first takes it.
       await world.submit({ id: "2", ...CRITICAL });
       expect(await preempted(world)).toEqual(["b"]);
       await world.configureLane(LANE, { total: 1 });
@@ -155,7 +155,7 @@ export function describePreemption(open: OpenWorld): void {
       await world.storage.nodes.setSlots({ node: OTHER_NODE, slots: { [LANE]: 1 } });
       await world.submit({ id: "a", preemptible: true }, { id: "b", preemptible: true });
       await world.claim({ limit: 2 });
-      // It drains: what runs there ends there.
+      // The node drains: its running tasks end there.
       await world.storage.nodes.setSlots({ node: NODE, slots: {} });
       await world.submit({ id: "1", ...CRITICAL }, { id: "2", ...CRITICAL });
       expect(await preempted(world)).toEqual([]);
@@ -220,7 +220,7 @@ export function describePreemption(open: OpenWorld): void {
         await world.finish(only(await world.claim()), { to: "done", result: null });
       }
       await world.submit({ id: "yielding", preemptible: true });
-      // The eighth start: fair.
+      // The eighth start is by fairness.
       await world.claim();
       await world.submit({ id: "other", agent: "b" });
       for (let n = 0; n < 7; n += 1) await world.submit({ id: `u${n}`, ...CRITICAL });

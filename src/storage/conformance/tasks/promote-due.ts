@@ -56,7 +56,7 @@ export function describePromoteDue(open: OpenWorld): void {
       expect(await storage.tasks.nextDueAt()).toBe(now + 300);
       await submit({ id: "soon", priority: 0, deadline: now + 100 }, { deadline: now + 200 });
       expect(await storage.tasks.nextDueAt()).toBe(now + 100);
-      // A deadline ends waiting; how long an attempt may take is the runner's business.
+      // A deadline ends waiting. How long an attempt may take is up to the runner.
       expect(idsOf(await claim())).toEqual(["soon"]);
       expect(await storage.tasks.nextDueAt()).toBe(now + 200);
     });

@@ -5,7 +5,7 @@ export function describePrune(open: OpenWorld): void {
   describe("prune", () => {
     const params = { retentionMs: 1000, rejectedMax: 100, limit: 100 };
 
-    /** Submits a task and sees it through. */
+    /** Submits a task and runs it to its end. */
     async function runOne(world: World, id: string): Promise<void> {
       await world.submit({ id });
       await world.finish(only(await world.claim()), { to: "done", result: id });

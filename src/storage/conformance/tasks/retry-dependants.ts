@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { newTask, type OpenWorld, only, ROOMY, TENANT, type World } from "../world.ts";
 
-/** What a retry makes of dependencies that were not done, and of the tasks that were cancelled because of the retried one. */
+/** What a retry does to dependencies that were not done, and to tasks that were cancelled because of the retried one. */
 export function describeRetryDependants(open: OpenWorld): void {
   describe("retry and dependencies", () => {
     async function states(world: World, ...ids: string[]): Promise<string[]> {
@@ -72,11 +72,11 @@ export function describeRetryDependants(open: OpenWorld): void {
         { id: "a" },
         { id: "b", dependsOn: ["a"], deadlineAfterMs: 50 },
         { id: "c", dependsOn: ["b"] },
-        // Found before "c" is back.
+        // Notified before "c" is back.
         { id: "d", dependsOn: ["a", "c"] },
       );
       await end(world, "a", "failed");
-      // These come later: their errors name what they depend on.
+      // Submitted later: their errors name what they depend on.
       await world.submit({ id: "e", dependsOn: ["c"] }, { id: "f", dependsOn: ["e"] });
       await world.submit({ id: "g", dependsOn: ["f"] });
       expect(await states(world, "d", "e", "f", "g")).toEqual([

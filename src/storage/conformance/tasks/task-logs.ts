@@ -65,7 +65,7 @@ export function describeTaskLogs(open: OpenWorld): void {
       for (let attempt = 1; attempt <= attempts; attempt += 1) {
         await logs.append({ pieces: piecesOf({ taskSeq, attempt }, { to: 1 }) });
       }
-      // Written late, by a node that was slow.
+      // Written late, by a slow node.
       await logs.append({ pieces: piecesOf({ taskSeq, attempt: 1 }, { from: 2, to: 2 }) });
       const kept: number[] = [];
       for (let attempt = 1; attempt <= attempts; attempt += 1) {

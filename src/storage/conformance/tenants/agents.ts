@@ -92,7 +92,7 @@ export function describeAgents(open: OpenWorld): void {
       await agents.configure({ tenant: TENANT, agent: "bound", maxInflight: 2 });
       await agents.update(record({ maxInflight: 4 }));
       expect((await agents.changes({ since: last, limit: 100 })).agents).toEqual([]);
-      // As after a restore: the number is from the time that was taken back.
+      // As after a restore: the number was assigned in the time that the restore undid.
       expect(await agents.changes({ since: last + 1, limit: 100 })).toEqual({
         whole: true,
         agents: [record({ maxInflight: 4 })],

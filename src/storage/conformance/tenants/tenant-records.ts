@@ -8,7 +8,7 @@ import { UNBOUNDED } from "./tenant-fairness.ts";
 export function describeTenantRecords(open: OpenWorld): void {
   const acme: NewTenant = { id: "ten_1", name: "Acme", limits: { ...UNBOUNDED, maxQueued: 5 } };
 
-  /** What is told while `work` goes on. */
+  /** The signals that are published during `work`. */
   async function signalsOf({ storage }: World, work: () => Promise<unknown>): Promise<StorageSignal[]> {
     const signals: StorageSignal[] = [];
     const unsubscribe = storage.subscribe((signal) => signals.push(signal));
@@ -254,7 +254,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       };
     }
 
-    /** One schedule with a run that goes and one that is over, and one with a moment to come. */
+    /** One schedule with an open run, one with an ended run, and one with a due time to come. */
     async function fireSchedules({ storage, clock }: World, tenant: string): Promise<void> {
       const now = clock.now();
       const create = (nextFireAt: number) =>
@@ -373,7 +373,7 @@ export function describeTenantRecords(open: OpenWorld): void {
           schedules: [],
           runs: [],
           told: [],
-          // The names that callers chose are gone, ids and routes stay.
+          // The names that callers chose are deleted, ids and routes stay.
           audit: [
             [null, null],
             ["tsk_1", null],
@@ -381,7 +381,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         });
         expect(await see(world, "stays")).toEqual(before);
         expect((await storage.schedules.due({ limit: 10 })).map(({ tenant }) => tenant)).toEqual(["stays"]);
-        // Whoever listens goes on from there.
+        // Readers of notifications continue from there.
         expect((await storage.notifications.range()).newest).toBeGreaterThan(newest);
         expect(await storage.tenants.get({ id: "gone" })).toBeNull();
         expect((await world.events()).every(({ tenant }) => tenant === "stays")).toBe(true);

@@ -167,7 +167,7 @@ export function describeTenantShares(open: OpenWorld): void {
         { id: "waits", tenant: "a", agent: "z", concurrencyKey: "k", lane: OTHER_LANE },
       );
       expect(await world.claim()).toEqual([]);
-      // Its holder is at the tenant's share of its lane: the key goes to one that can start.
+      // The holder is at the tenant's share of its lane: the key goes to a task that can start.
       expect(idsOf(await world.claim({ lane: OTHER_LANE }))).toEqual(["waits"]);
       await expectCounted(world);
     });
@@ -250,7 +250,7 @@ export function describeTenantShares(open: OpenWorld): void {
   });
 
   describe("what holds a task of a tenant at its share", () => {
-    /** The reasons by `explain` and by `waiting`. */
+    /** The reasons that `explain` and `waiting` give. */
     async function shareOf({ storage }: World, id: string) {
       const share = (await storage.tasks.situation({ tenant: "a", id }))?.laneShare;
       const { queues } = await storage.tasks.waiting({ tenant: "a" });
