@@ -70,7 +70,7 @@ export interface OracleState {
   /** Changes of the catalogue, by `agentKey`, oldest first. */
   agentChanges: { readonly seq: number; readonly key: string }[];
   lastAgentChange: number;
-  /** Without those that were never created. */
+  /** Only tenants that were created. Tasks may name others. */
   readonly tenants: Map<string, Mutable<TenantRecord>>;
   /** By tenant, the newest first. */
   readonly webhookSecrets: Map<string, readonly WebhookSecretRecord[]>;
@@ -192,7 +192,7 @@ export interface OracleLine {
    * only while it runs nothing else.
    */
   standing: "executable" | "alone" | "away" | "unserved";
-  /** Token of its last start; 0: never. */
+  /** Token of its last start; before that, see `NEWCOMER_LEAD`. */
   lastServed: number;
 }
 
@@ -200,7 +200,7 @@ export interface OracleLine {
 export interface OracleTenantLine {
   readonly lane: string;
   readonly tenant: string;
-  /** Token of its last start. */
+  /** As in `OracleLine`, for the tenant in this lane. */
   lastServed: number;
   /** Pre-emption credit: slots that its running tasks gave up for others of its tasks, and that it has not got back yet. */
   owed: number;

@@ -126,7 +126,7 @@ export function rememberAgents(state: OracleState, abilities: Abilities | null):
   }
 }
 
-/** A node that names an agent without an executor for it needs none: what other nodes had is forgotten. */
+/** A node that names an agent but has no executor for it needs none: nodes that are gone then no longer count as serving it. */
 export function endMemory(state: OracleState, abilities: Abilities | null): void {
   for (const [agent, serves] of abilities?.agents ?? []) {
     const seen = state.agentsSeen.get(agent);

@@ -131,9 +131,7 @@ function isSkippedAgain(state: OracleState, scheduleId: number, reason: string):
   );
 }
 
-/**
- * Missed due times share the row of missed ones right before them. So do skipped ones, once many were skipped for this reason.
- */
+/** Missed due times share one row. So do skipped ones, once many in a row were skipped for the same reason. */
 function join(
   state: OracleState,
   { id }: OracleSchedule,
@@ -191,7 +189,7 @@ function pause(
   schedule.held = whileDisabled;
 }
 
-/** Whether the schedule has used up its runs. A one-time schedule only completes when its run ends. */
+/** Completes a schedule that has used up its runs. Returns whether it did: a one-time schedule completes when its run ends. */
 function completeIfSpent(state: OracleState, schedule: OracleSchedule): boolean {
   const { maxRuns, runCount, rule } = schedule;
   if (maxRuns === null || runCount < maxRuns) return false;

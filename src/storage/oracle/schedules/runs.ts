@@ -137,7 +137,7 @@ export function reopenRun(state: OracleState, task: OracleTask): void {
   notifyOfRun(state, "run.started", run);
 }
 
-/** A run has started. A one-time schedule is active again until its run has ended. */
+/** Records that a run has started. A one-time schedule is active again until its run has ended. */
 export function takeUp(state: OracleState, schedule: OracleSchedule): void {
   schedule.openRuns += 1;
   if (schedule.rule.kind !== "once") return;

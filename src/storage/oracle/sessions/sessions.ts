@@ -181,8 +181,7 @@ function newSession({
 }
 
 /**
- * Each session admits tasks while it has room. If it has admitted too many, those that have not started are parked, the last
- * first.
+ * Each session admits tasks while it has room. If it has admitted too many, it parks those that have not started, the last first.
  */
 export function settleSessions(state: OracleState): void {
   for (const session of state.sessions) {

@@ -65,8 +65,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     claimed.push(...claimFromLane(state, asked));
   }
   preempt(state);
-  // A start may keep the holder of a key from starting. Then another task could get the key, in a lane that was already claimed
-  // from.
+  // A start may keep the holder of a key from starting. Another task could then get the key, in a lane claimed from earlier.
   if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });

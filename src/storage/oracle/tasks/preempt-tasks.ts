@@ -83,10 +83,7 @@ function only(nodes: ReadonlyMap<string, number>, able: string): ReadonlyMap<str
   return new Map([...nodes].filter(([node]) => names.includes(node)));
 }
 
-/**
- * Tasks without a free slot, of those that only these nodes can execute. The first ones get the free slots there, each tenant up
- * to its limits.
- */
+/** The tasks for these nodes that get no free slot there. The first tasks get the free slots, each tenant up to its limits. */
 function withoutSlot(
   state: OracleState,
   lane: OracleLane,

@@ -51,10 +51,7 @@ function isKeptByBatch(state: OracleState, task: OracleTask, isPast: (at: number
   return batch !== undefined && (batch.completedAt === null || !isPast(batch.completedAt));
 }
 
-/**
- * A task that others still depend on stays, because they need its result. Dependencies that were only kept for a task are deleted
- * with it.
- */
+/** A task that others still depend on stays: they need its result. Dependencies kept only for a task are deleted with it. */
 function removeEnded(state: OracleState, seq: number, isPast: (at: number) => boolean): number {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
   if (task === undefined || !hasEnded(task, isPast) || isWaitedFor(state, task)) return 0;
@@ -89,9 +86,7 @@ function hasPendingDelivery(state: OracleState, task: OracleTask): boolean {
   return state.deliveries.some(({ taskSeq, status }) => taskSeq === task.seq && status === "pending");
 }
 
-/**
- * Whether a task that has ended is still needed: by a dependant, by a batch that had not ended by then, or by a pending delivery.
- */
+/** Whether an ended task is still needed: by a dependant, by a batch that had not ended by then, or by a pending delivery. */
 export function isNeeded(state: OracleState, task: OracleTask, endedBy: number): boolean {
   const isPast = (at: number) => at <= endedBy;
   return isWaitedFor(state, task) || isKeptByBatch(state, task, isPast) || hasPendingDelivery(state, task);

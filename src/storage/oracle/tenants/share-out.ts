@@ -18,10 +18,7 @@ export interface Sharer {
   left: number;
 }
 
-/**
- * All tenants of a lane, the oldest first. `counts`: which agent queues count; `leftFor`: how many of the slots a tenant may
- * take.
- */
+/** All tenants of a lane, the oldest first. `counts`: which agent queues count; `leftFor`: how many slots a tenant may take. */
 export function sharersOf(
   state: OracleState,
   lane: OracleLane,

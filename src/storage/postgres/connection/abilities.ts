@@ -72,7 +72,10 @@ const SERVED = (n: string) => `(
 /** Whether the tasks of agent queue `n` run alone. */
 export const isAlone = (n: string) => `left(${n}.kind, ${ALONE.length}) = '${ALONE}'`;
 
-/** Whether live nodes can execute the tasks of agent queue `n`, if only alone. Also true while no node is alive. */
+/**
+ * Whether live nodes can execute the tasks of agent queue `n`, if only alone. While no node is alive, `standing` keeps its last
+ * value.
+ */
 export const isExecutable = (n: string) =>
   `(${n}.standing = 0 or (${isAlone(n)} and (${n}.pool <> 0 or not exists (select 1 from node where not dead))))`;
 

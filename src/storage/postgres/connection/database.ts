@@ -106,10 +106,7 @@ export class PostgresDatabase {
     });
   }
 
-  /**
-   * This process has seen an event with this number. It must not be assigned again, even if the database is restored to an
-   * earlier state.
-   */
+  /** This process has seen an event with this number. It must not be assigned again, even after a restore of the database. */
   sawEvent(seq: number): void {
     this.#highestEvent = Math.max(this.#highestEvent, seq);
   }

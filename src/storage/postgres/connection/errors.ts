@@ -78,8 +78,7 @@ const OPEN_ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * An unreachable database becomes `storage_unavailable`, so that callers can wait for it. A fault of a statement is a bug and
- * stays as it is.
+ * An unreachable database becomes `storage_unavailable`, which callers can wait for. A fault of a statement is a bug and stays.
  */
 export function toRotaError(error: unknown): unknown {
   if (error instanceof RotaError || !(error instanceof Error)) return error;

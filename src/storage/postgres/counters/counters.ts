@@ -1,9 +1,6 @@
 import { tenantRoom } from "../tenants/share-out.ts";
 
-/**
- * How many more tasks agent queue `n` may start, not counting the limits of its tenant and its lane. Negative if it runs too
- * many.
- */
+/** How many more tasks agent queue `n` may start, without limits of its tenant and lane. Negative if it runs too many. */
 export function roomOf(n: string, perAgent: string): string {
   return `least(${n}.ready, ${agentRoomOf(n, perAgent)})`;
 }

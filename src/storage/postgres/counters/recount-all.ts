@@ -276,7 +276,7 @@ interface RowCheck {
 interface RowsChecked {
   readonly rows: string;
   readonly right_ones: string;
-  /** PostgreSQL nests it where it is chosen from several. */
+  /** Nested where it comes from `array_agg` of arrays. */
   readonly last_key: readonly (string | readonly string[])[] | null;
 }
 

@@ -3,10 +3,7 @@ import type { LogMark, NotificationPage, NotificationStorage, StoredNotification
 import type { PostgresDatabase } from "../connection/database.ts";
 import { oneRow } from "../connection/one-row.ts";
 
-/**
- * Notifications about schedules. As with events, numbers are assigned under the write lock: a reader that sees one sees all
- * before it.
- */
+/** Notifications about schedules. Numbers are assigned under the write lock: a reader that sees one sees all before it. */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
   return {
     async read({ after, limit, tenant }) {
@@ -54,10 +51,7 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
   };
 }
 
-/**
- * After a tenant's last notification there may be any number of others. If there are no more, `upTo` is the newest that this
- * statement sees.
- */
+/** Others' notifications may follow a tenant's last. If the tenant has no more, `upTo` is the newest that this statement sees. */
 async function readOfTenant(
   db: PostgresDatabase,
   { after, limit, tenant }: { after: number; limit: number; tenant: string },

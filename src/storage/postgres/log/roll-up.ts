@@ -26,7 +26,7 @@ function bucketOf(ms: string): string {
   return `width_bucket(${ms}, '{${BUCKET_STARTS.join(",")}}'::bigint[]) + 1`;
 }
 
-/** All numbers of several rows that become one. */
+/** The values of rows that are merged into one. */
 const SUMS = [
   ...ROLLUP_COUNTS.map((count) => `sum(${count})::bigint`),
   ...ROLLUP_TIMES.map((time) => buckets((n) => `sum(${time}[${n}])::bigint`)),

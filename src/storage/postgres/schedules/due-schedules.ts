@@ -16,7 +16,7 @@ export async function dueSchedules(
   return inTurns(rows, after).map(toScheduleRecord);
 }
 
-/** The first tenant above another that has a schedule with a due time. */
+/** The first tenant after `above` that has a schedule with a due time. */
 function nextTenant(above: string): string {
   return oneRow(
     "n.tenant",

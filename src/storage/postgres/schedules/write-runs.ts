@@ -21,7 +21,7 @@ function isSkippedAgain(run: string): string {
              where a.status = 'skipped' and a.reason = ${run}.reason and not a.forced) = ${SKIPPED_ROWS_MAX})`;
 }
 
-/** Runs are bounded by their schedule, not by the queue. */
+/** Admission does not limit runs: their schedule does. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** Whether a run may be skipped because too many wait: there is a limit, and the run fires and replaces none of them. */

@@ -54,8 +54,8 @@ function messageOf({ work }: TaskSpec): string | null {
 }
 
 /**
- * The spec as JSON text, with the message at its very end. So the database can append to the message without parsing the text.
- * Parsing would refuse characters that its own JSON refuses.
+ * The spec as JSON text, with the message at its very end. So the database can append to the message without parsing the text:
+ * its JSON parser refuses some characters.
  */
 function specText({ work, ...rest }: TaskSpec): string {
   if (work.kind !== "message") return JSON.stringify({ work, ...rest });
@@ -63,7 +63,7 @@ function specText({ work, ...rest }: TaskSpec): string {
   return JSON.stringify({ ...rest, work: { ...kind, message } });
 }
 
-/** Messages are bounded by their session, not by the queue. */
+/** Admission does not limit messages: their session does. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** What follows the message in `specText`. */

@@ -7,9 +7,7 @@ export function maxOf(s: string): string {
                else coalesce(${s}.max_concurrent, ${s}.default_max) end`;
 }
 
-/**
- * Whether a session has admitted too many tasks, has room for more, or holds a stale one: only then there is something to settle.
- */
+/** Whether a session has anything to settle: it has admitted too many tasks, has room for more, or holds a stale one. */
 export function isUnsettled(s: string): string {
   return `(${s}.active > ${maxOf(s)}
            or (${s}.parked > 0 and (${s}.active < ${maxOf(s)} or ${s}.first_parked <= ${s}.cutoff)))`;

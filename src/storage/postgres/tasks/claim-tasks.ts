@@ -30,7 +30,7 @@ function tasksAhead(criticalOnly: string): string {
 
 /**
  * Claims up to `limit` tasks of a lane, in the order in which as many claims of one task would take them. What it reads grows
- * with `limit`, not with the backlog. sqlite/claim-tasks.ts does the same in TypeScript.
+ * with `limit`, not with the backlog. sqlite/tasks/claim-tasks.ts does the same in TypeScript.
  */
 export const CLAIM_FUNCTIONS = `
 -- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait.

@@ -1,8 +1,7 @@
 /**
  * Deferred work: what an operation still has to do before it commits. Functions deep inside the operation add it, and the
- * operation does it at its end. It is kept in settings of the transaction. Checking a setting runs no statement, as checking a
- * table would, and an operation that defers nothing pays nothing. Returning it instead would burden every function that moves
- * tasks.
+ * operation does it at its end. It is kept in settings of the transaction. Checking a setting runs no statement, unlike checking
+ * a table, and an operation that defers nothing pays nothing. Returning it instead would burden every function that moves tasks.
  */
 export type Note =
   /** Critical tasks that became ready, by seq. They may need a slot that another task holds. */

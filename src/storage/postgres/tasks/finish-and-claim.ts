@@ -171,7 +171,7 @@ function toProgressRow(
   { seq, token, progress }: FinishAndClaimParams["progress"][number],
   n: number,
 ): object {
-  // As text: the database does not parse it, and so does not refuse characters that its own JSON refuses.
+  // As text: the database does not parse it, because its JSON parser refuses some characters.
   return { n, seq, token, progress: JSON.stringify(progress) ?? "null" };
 }
 

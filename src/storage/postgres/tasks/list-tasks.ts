@@ -317,8 +317,8 @@ export function listQuery(
 }
 
 /**
- * The conditions of a list, without those that the index ensures. With these, the planner would expect fewer rows, and read and
- * sort all there are. No condition is written the way an index has it.
+ * The conditions of a list, without those that the index ensures. Repeating these would make the planner expect fewer rows, and
+ * read and sort all there are. No condition is written the way an index has it.
  */
 function conditionsFor(
   params: ListTasksParams,
@@ -473,10 +473,7 @@ function sourcesOfSearch(search: string, look: LookedAround, bind: (value: unkno
   ];
 }
 
-/**
- * Records when the tasks of the next thousands were created. A thousand is complete, because seqs are assigned in order of
- * commit.
- */
+/** Records when the tasks of the next thousands were created. They are complete: seqs are assigned in order of commit. */
 export async function noteSpans(db: PostgresDatabase): Promise<void> {
   await db.read({ name: "note_spans", text: NOTE_SPANS, values: [] });
 }

@@ -15,7 +15,7 @@ export function roomWhenFreed(n: string, slots: string): string {
 export const TENANTS_MAX = 32;
 
 /**
- * Tenants that may get the next starts of a lane: the first `count` if there are many tenants, else all that can start something.
+ * Tenants that may get the next starts of a lane: the first `count` of many tenants, or of a few all that can start something.
  */
 function candidates(columns: string, count: string): string {
   return `
@@ -25,7 +25,7 @@ function candidates(columns: string, count: string): string {
     select ${columns} from tenant_line t where not (p_lane).crowded and t.lane = (p_lane).name and t.startable`;
 }
 
-/** sqlite/share-out.ts does the same in TypeScript. */
+/** sqlite/tenants/share-out.ts does the same in TypeScript. */
 export const SHARE_FUNCTIONS = `
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
