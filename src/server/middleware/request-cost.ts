@@ -42,7 +42,7 @@ export function unitsOf(usage: Partial<RequestUsage>): number {
   );
 }
 
-/** Bytes do not count here: a body has been read, and an answer is bounded elsewhere, before either could pile up. */
+/** Bytes do not count: the body has been read already, and unread responses are bounded elsewhere. */
 export function isExpensive({ rows, dueTimes }: RequestUsage): boolean {
   return rows / PER_UNIT.rows + dueTimes / PER_UNIT.dueTimes >= EXPENSIVE_UNITS;
 }
