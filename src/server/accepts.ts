@@ -15,7 +15,7 @@ export function prefersHtml(accept: string | undefined): boolean {
   return prefers("text/html", accept);
 }
 
-/** `wished` must be named: a wildcard, which browsers send, does not count. It wins over JSON by quality, or by order if equal. */
+/** `wished` must be named: a wildcard, which browsers send, does not count. It wins over JSON by quality, or by order. */
 function prefers(wished: string, accept: string | undefined): boolean {
   const named = (accept ?? "").split(",").map(parseRange);
   const wanted = named.filter(({ quality }) => quality > 0);
