@@ -56,8 +56,7 @@ const FIXED = ["server", "ui"] as const;
 
 /**
  * Applies the configuration to the scheduler, which knows nothing of the HTTP server. After SIGHUP it always logs the outcome,
- * even
- * if nothing changed.
+ * even if nothing changed.
  */
 class ServedConfig implements Reloadable<LoadedConfig> {
   readonly #params: WatchConfigParams;

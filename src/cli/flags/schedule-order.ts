@@ -6,8 +6,7 @@ export type ScheduleOrder = Pick<CreateWrit, "phrase" | "message">;
 
 /**
  * Separates phrase and message, as in a writ: `every monday at 09:00: summarise the week`, with or without quotes around the
- * whole.
- * Two arguments are also accepted. Throws a UsageError.
+ * whole. Two arguments are also accepted. Throws a UsageError.
  */
 export function scheduleOrder(words: readonly string[]): ScheduleOrder {
   const [first = "", second = ""] = words;

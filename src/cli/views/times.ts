@@ -58,8 +58,7 @@ export function shownMoment(moment: Moment, now: number): string {
 
 /**
  * A due time by the clock of its zone: `in 2 h, Mon 09:00`. The date is added where the weekday alone could mean another week.
- * `moment`
- * contains the offset of the zone.
+ * `moment` contains the offset of the zone.
  */
 export function shownDue(moment: string, now: number): string {
   const [date = "", time = ""] = moment.split("T");

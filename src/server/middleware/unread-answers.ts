@@ -20,8 +20,7 @@ export interface UnreadAnswersOptions {
 
 /**
  * Keeps unread responses from filling the memory. Their bytes are bounded, per key and in all, and the connection of a caller
- * that
- * does not read is closed. Streams are written only as they are read, so they are not counted.
+ * that does not read is closed. Streams are written only as they are read, so they are not counted.
  */
 export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersOptions): void {
   const { unreadMs, clock, unreadBytes = UNREAD_BYTES } = options;
