@@ -39,8 +39,7 @@ export interface ServerOptions {
   /** The path prefix behind a proxy, such as `/rota`. The server responds both there and at `/`. Default: only at `/`. */
   readonly basePath?: string;
   /**
-   * Which `X-Forwarded-For` to trust: the number of proxies in front of the server, or their addresses; false, or left out:
-   * none.
+   * Which `X-Forwarded-For` to trust: the number of proxies in front of the server, or their addresses. False, the default: none.
    */
   readonly trustProxy?: false | number | readonly string[];
   /** For tests: how long a request may take to arrive, and a response to be read. */

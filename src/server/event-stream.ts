@@ -27,9 +27,9 @@ export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
-  // Proxies of the nginx kind would collect events instead of passing them on.
+  // Proxies like nginx would buffer events instead of passing them on.
   "x-accel-buffering": "no",
-  // A stream is the last thing on its connection: when it ends, nothing is left to keep the server from closing.
+  // A stream is the last response on its connection, so that an idle connection does not delay the close of the server.
   connection: "close",
 } as const;
 

@@ -24,8 +24,8 @@ export interface ListenOptions extends Omit<ServerOptions, "isLocal"> {
 }
 
 /**
- * Throws what `listen` would throw at an address that cannot be listened on. Called before a storage is opened, so that a
- * server that cannot start does not create a database.
+ * Throws the error of `listen` for an address that cannot be used. Called before the storage is opened, so that a server that
+ * cannot start does not create a database.
  */
 export async function checkAddress({ host, port }: Pick<ListenOptions, "host" | "port">): Promise<void> {
   const probe = createSocketServer();

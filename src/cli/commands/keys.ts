@@ -89,7 +89,7 @@ function withKeyOptions(command: Command): Command {
   );
 }
 
-/** The keys of the server, or with `--storage` those of a storage that has no server yet. */
+/** The keys of the server, or with `--storage` those of a storage on which no server runs. */
 function withKeys<T>(flags: KeyFlags, use: (keys: Keys) => Promise<T>): Promise<T> {
   const { storage, config } = flags;
   if (storage === undefined) return use(openClient(flags).keys);

@@ -15,7 +15,7 @@ import type { RateLimit } from "./rate-limit.ts";
 
 export interface AdmissionOptions {
   readonly rota: Rota;
-  /** Whether no other machine can reach the server: then it works without keys, as long as there are none. */
+  /** Whether no other machine can reach the server. A local server needs no API key until one exists. */
   readonly isLocal: boolean;
   /** Whether browsers that open `/` are redirected to the dashboard, with or without a key. */
   readonly hasDashboard: boolean;

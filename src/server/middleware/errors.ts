@@ -51,7 +51,7 @@ function isUnfinished({ complete, headers }: IncomingMessage): boolean {
   );
 }
 
-/** The library's `message` repeats the path. */
+/** Finds the fault in `message`, which contains the path. */
 function pathFault(message: string): string {
   return /%(?![\da-f]{2})/i.test(message)
     ? "a `%` must be followed by two hexadecimal digits"

@@ -54,8 +54,8 @@ export class RateLimit {
   }
 
   /**
-   * Charges what a request turned out to cost beyond what was taken; below zero: gives the difference back. The bucket may
-   * go into debt, so that answers larger than announced delay the next requests; by one burst at most.
+   * Charges the difference between the real cost and what was taken. If `units` is negative, it is given back. The bucket may go
+   * into debt, by one burst at most, so that a response larger than announced delays the next requests.
    */
   settle(keyId: string, units: number): void {
     const { burst } = this.#options;
@@ -64,8 +64,8 @@ export class RateLimit {
   }
 
   /**
-   * Resolves once the key's bucket is half full, or after a second, for work that is not urgent and is charged when it is done:
-   * the other half is left for requests, which would be refused. Rejects when `gone` fires.
+   * For work that is not urgent and is charged afterwards. Resolves once the key's bucket is half full, or after a second: the
+   * other half is for requests, which would be refused otherwise. Rejects when `gone` fires.
    */
   async whenSpare(keyId: string, gone: AbortSignal): Promise<void> {
     const { perSecond, burst } = this.#options;
@@ -91,7 +91,7 @@ export class RateLimit {
     });
   }
 
-  /** Throws `rate_limited` when too many are in flight; else returns what to call when this one is over. */
+  /** Returns the function to call when the request is over. Throws `rate_limited` when too many are in flight. */
   enter(keyId: string): () => void {
     const { maxExpensive: max } = this.#options;
     const inFlight = this.#expensive.get(keyId) ?? 0;

@@ -11,8 +11,8 @@ export interface RequestUsage {
 }
 
 /**
- * How much of each makes one unit of cost. A unit stands for about half a millisecond of the event loop, of bodies up to five:
- * one of 1 MiB with a hundred thousand small fields takes 100 to 300 ms to read and check.
+ * How much of each makes one unit of cost. A unit is about half a millisecond of the event loop, or up to five for bodies: one of
+ * 1 MiB with a hundred thousand small fields takes 100 to 300 ms to read and check.
  */
 const PER_UNIT: RequestUsage = { bytesIn: 16_384, bytesOut: 65_536, rows: 50, looked: 500, dueTimes: 20 };
 

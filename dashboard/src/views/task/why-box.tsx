@@ -141,7 +141,7 @@ interface HoldersProps {
   readonly value: string;
 }
 
-/** The tasks that have held their slots longest. */
+/** The oldest running tasks of the lane or agent, which hold its slots. */
 function Holders({ title, name, value }: HoldersProps) {
   const { client } = useSession();
   const filter: TaskFilter = { state: "running", [name]: value, order: "oldest" };
