@@ -6,7 +6,7 @@ import "./styles/tokens.css";
 import "./styles/components.css";
 import "./styles/app.css";
 
-// What is behind the sign-in is loaded while the server is asked who this is.
+// The pages load while the server is asked who the user is.
 const loading = import("./pages.tsx");
 const SignedIn = loadable(() => loading);
 

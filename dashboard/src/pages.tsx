@@ -10,7 +10,7 @@ import { Empty } from "./parts/notices.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
 import { navOf, viewsFor } from "./views/registry.ts";
 
-/** Everything behind the sign-in. */
+/** Everything that needs a signed-in user. */
 export default function SignedIn() {
   return (
     <LiveProvider>

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EXECUTOR_TYPES, type ExecutorType, USER_EXECUTOR_TYPES } from "../model/executor-config.ts";
 import { errorAnswersWith } from "./error.ts";
 
-/** Who does the work, with the fields of its type; the library checks those. */
+/** The executor of an agent, with the fields of its type. The library checks those. */
 function executorOf(types: readonly ExecutorType[]) {
   return z.looseObject({ type: z.enum(types as [ExecutorType, ...ExecutorType[]]) });
 }

@@ -3,7 +3,7 @@ import { ERROR_STATUS, type ErrorCode, RotaError } from "../model/errors.ts";
 
 const CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]];
 
-/** A sentence for each code, as somebody may come to read it. */
+/** An example message for each code. */
 const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   invalid_json: "send the body as JSON, with the header `content-type: application/json`",
   invalid_field: "unknown field `instructoin`: did you mean `instruction`?",
@@ -30,7 +30,7 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   storage_unavailable: "the storage does not answer",
 };
 
-/** What every request that fails is answered with. */
+/** The body of every failed request. */
 export const errorAnswer = z
   .strictObject({
     code: z.enum(CODES).describe("What went wrong, for programs; docs/errors.md explains each."),
@@ -44,7 +44,7 @@ export const errorAnswer = z
     examples: [exampleOf("invalid_field")],
   });
 
-/** Any request can fail so, whatever it asks for. */
+/** Every request can fail with these. */
 const ALWAYS = [
   "invalid_json",
   "invalid_field",
@@ -58,10 +58,10 @@ const ALWAYS = [
 type Always = (typeof ALWAYS)[number];
 type ErrorAnswers<Code extends ErrorCode> = Readonly<Record<(typeof ERROR_STATUS)[Code], typeof errorAnswer>>;
 
-/** How an operation answers what fails, by status: with what any request can fail with, and with these. */
+/** The error responses of an operation, by status: those of every request, and the given ones. */
 export const errorAnswers = errorAnswersWith({});
 
-/** The same for a resource whose errors have sentences of their own. */
+/** The same for a resource whose errors have messages of their own. */
 export function errorAnswersWith(sentences: Partial<Record<ErrorCode, string>>) {
   const example = (code: ErrorCode) => exampleOf(code, sentences[code]);
   return <Code extends ErrorCode>(...codes: readonly Code[]): ErrorAnswers<Code | Always> => {

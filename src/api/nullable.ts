@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * The fields of a request, where each that may be left out may also be null: in a create that counts as left out, in a
- * change it takes the value back. The types stay as they are: whoever writes a program leaves out what it does not have.
+ * The fields of a request, where each optional field may also be null. In a create, null counts as absent; in a change, it
+ * removes the value. The TypeScript types stay as they are: a program omits what it does not have.
  */
 export function orNull<Shape extends z.core.$ZodLooseShape>(shape: Shape): Shape {
   const fields = Object.entries(shape).map(([name, field]) => [name, fieldOrNull(field as z.ZodType)]);

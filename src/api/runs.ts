@@ -88,7 +88,7 @@ export const runPage = z
 const tags = ["schedules"];
 const errorAnswers = errorAnswersWith({ not_found: "run not found" });
 
-/** Which runs somebody wants to see, of all schedules or of one. */
+/** The filter of runs, of all schedules or of one. */
 export const runQuery = z.strictObject({
   since: z
     .string()

@@ -135,7 +135,7 @@ const retry = z.strictObject({
   max_delay_ms: z.int().describe("The longest wait; left out: 30000."),
 });
 
-/** What an agent is handed: exactly one of these. */
+/** The work for the agent: exactly one of these. */
 const work = {
   message: z
     .string()
@@ -150,7 +150,7 @@ const work = {
   payload: z.unknown().optional().describe("Any JSON, as in a task; in place of `message`."),
 };
 
-/** What can be said of a schedule, at first and later. The library checks it, and says what is wrong. */
+/** The settings of a schedule, in a create and in a change. The library checks them, and refuses wrong ones. */
 const settings = orNull({
   agent: z.string().exactOptional().describe("Who is told: an agent that is listed, `index` unless named."),
   name: z.string().nullable().exactOptional().describe("What people call it, 200 characters at most."),
@@ -391,7 +391,7 @@ export const deletedSchedule = z.strictObject({ deleted: z.literal(true) }).meta
   examples: [{ deleted: true }],
 });
 
-/** Nothing at all means `force`. */
+/** An empty body means `force`. */
 const runRequest = z
   .strictObject(
     orNull({

@@ -32,7 +32,7 @@ const SESSION_EXAMPLE = {
 const SENT_EXAMPLE = { taskId: "tsk_019a8f6e", state: "delayed", position: 0, merged: false };
 const STOPPED_EXAMPLE = { stopped: ["tsk_019a8f6e"], cancelled: ["tsk_019a8f70", "tsk_019a8f71"] };
 
-/** The library checks it, and says what is wrong. */
+/** The library checks it, and refuses what is wrong. */
 export const sessionMessage = z
   .strictObject(
     orNull({

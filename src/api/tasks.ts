@@ -11,7 +11,7 @@ import { time } from "./time.ts";
 
 const anyObject = z.record(z.string(), z.unknown());
 const priorityName = z.enum(Object.keys(PRIORITY_NAMES) as [PriorityName, ...PriorityName[]]);
-/** A priority as it can be written. */
+/** A priority, as a number or a name. */
 export const priority = z.union([z.int(), priorityName]);
 
 export const TASK_EXAMPLE = {
@@ -52,7 +52,7 @@ const retryPolicy = z.strictObject({
   jitter: z.number(),
 });
 
-/** What a task can be asked for with. The library checks it, ranges and combinations included, and says what is wrong. */
+/** The work of a task. The library checks it, including ranges and combinations, and refuses what is wrong. */
 const work = {
   action: z.string().exactOptional().describe("What to do in a browser tab."),
   tabId: z.string().exactOptional().describe("With `action`: the tab."),

@@ -2,7 +2,7 @@ import { RotaError } from "../model/errors.ts";
 import { createProgram } from "./program.ts";
 import { reportError } from "./terminal/report-error.ts";
 
-// Whoever reads the answers has seen enough, as `| head` has: that is no error.
+// The reader of stdout has closed it, as `| head` does. That is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   throw error;

@@ -2,11 +2,11 @@ import type { Command } from "commander";
 
 export interface CommandEntry {
   readonly name: string;
-  /** What follows the name, as the help shows it. */
+  /** The arguments after the name, as the help shows them. */
   readonly usage: string;
   readonly description: string;
   readonly group: string;
-  /** The command with its options. Only the one that is called is loaded: the server alone would take a second. */
+  /** Loads the command with its options. Only the called command is loaded: the server alone would take a second. */
   readonly load: () => Promise<Command>;
 }
 
@@ -16,7 +16,7 @@ const SCHEDULE = "Schedules:";
 const LOOK = "Monitoring:";
 const ADMIN = "Tenants and keys:";
 
-/** Every command there is, in the order of the help. */
+/** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "serve",

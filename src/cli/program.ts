@@ -3,13 +3,13 @@ import { VERSION } from "../version.ts";
 import { COMMANDS } from "./commands.ts";
 import { EXIT_CODES } from "./terminal/exit-code.ts";
 
-/** The command line for these arguments. Of the commands only the one they name is loaded with its options. */
+/** The command line for these arguments. Only the command that they name is loaded with its options. */
 export async function createProgram(args: readonly string[]): Promise<Command> {
   const named = args[0] === "help" ? args[1] : args[0];
   const program = new Command("rota")
     .description("The scheduler for AI agents: decides which agent works on what, and when.")
     .version(VERSION)
-    // Flags behind the name of a command are that command's: `rota tasks` and `rota tasks cancel` have some of the same name.
+    // Flags after the name of a command belong to that command: `rota tasks` and `rota tasks cancel` share some names.
     .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${usageOf(command.name())}`.trim() })
     .commandsGroup("More:")
@@ -22,7 +22,7 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** Errors of usage come back to the caller instead of ending the process, and name the help that fits. */
+/** Usage errors are thrown to the caller instead of ending the process, and name the help of the command. */
 function prepare(command: Command, path: string): void {
   command.exitOverride().showHelpAfterError(`Run "${path} --help" to see what there is.`);
   for (const child of command.commands) prepare(child, `${path} ${child.name()}`);

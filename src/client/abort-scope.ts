@@ -1,8 +1,8 @@
 import type { Clock, Timer } from "../model/clock.ts";
 
 /**
- * The signal of one request: it fires with its caller's, when a time limit is passed, or when the client itself has
- * seen enough. `end()` lets go of the caller's signal, which may live much longer than the request.
+ * The signal of one request. It fires with the caller's signal, after a time limit, or when the client itself aborts. `end()`
+ * removes the listener from the caller's signal, which may live much longer than the request.
  */
 export class AbortScope {
   readonly #controller = new AbortController();
@@ -22,12 +22,12 @@ export class AbortScope {
     return this.#controller.signal;
   }
 
-  /** Whether it was a time limit that fired. */
+  /** Whether a time limit fired. */
   get timedOut(): boolean {
     return this.#timedOut;
   }
 
-  /** Fires after so long, unless the limit is lifted or set anew before. */
+  /** Fires after `ms`, unless the limit is lifted or set again before. */
   limit(ms: number, reason?: () => unknown): void {
     this.lift();
     this.#limit = this.#clock.setTimer(ms, () => {

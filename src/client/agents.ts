@@ -36,7 +36,7 @@ export class HttpAgents implements Agents {
       path: agentPath(id),
       body: changes ?? null,
       signal,
-      // The same changes once more change nothing more.
+      // Idempotent: sending the same changes again changes nothing.
       repeatable: true,
     });
   }
@@ -52,7 +52,7 @@ export class HttpAgents implements Agents {
   }
 }
 
-/** An empty name is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+/** An empty id would be the path of the list. In a URL `.` and `..` are relative steps, even when encoded. */
 function agentPath(id: string): string {
   if (id === "" || id === "." || id === "..") {
     throw invalidField("id", `\`id\` must name an agent, and "${id}" cannot be named in a URL`);

@@ -1,7 +1,7 @@
 import { ERROR_STATUS, type ErrorCode, RotaError } from "../model/errors.ts";
 import { isObject } from "../model/input/field-checks.ts";
 
-/** What the body of an answer says went wrong; undefined when it is not one of Rota's. */
+/** The error in the body of a response. Undefined if the body is not Rota's. */
 export function answeredError(status: number, body: unknown): RotaError | undefined {
   if (!isObject(body)) return undefined;
   const { code, error, retryable, details } = body;
@@ -11,7 +11,7 @@ export function answeredError(status: number, body: unknown): RotaError | undefi
   return new NewerError(code, error, { ...options, status, retryable: retryable === true });
 }
 
-/** An error with a code that a newer server knows and this client does not: the rest is as the server says. */
+/** An error with a code of a newer server. The rest is as the server sent it. */
 class NewerError extends RotaError {
   readonly #status: number;
   readonly #retryable: boolean;

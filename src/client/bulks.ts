@@ -4,7 +4,7 @@ import { looksLikeTaskId } from "../model/task-id.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 
-/** Actions on many tasks, over HTTP. */
+/** Bulk actions over HTTP. */
 export class HttpBulks implements Bulks {
   readonly #connection: Connection;
 
@@ -31,7 +31,7 @@ export class HttpBulks implements Bulks {
   }
 }
 
-/** A text that cannot be an id would lead to another route, so no request is sent. */
+/** A text that cannot be an id might lead to another route, so no request is sent. */
 function bulkPath(bulkId: string): string {
   if (!looksLikeTaskId(bulkId)) throw new RotaError("not_found", "bulk action not found");
   return `/v1/bulk/${bulkId}`;

@@ -1,5 +1,5 @@
-/** What every call of the client takes at its end. */
+/** The last argument of every call of the client. */
 export interface CallOptions {
-  /** Gives up: the call throws the signal's reason. What was sent may have been carried out all the same. */
+  /** Aborts the call, which throws the signal's reason. The server may still carry out a request that was sent. */
   readonly signal?: AbortSignal;
 }

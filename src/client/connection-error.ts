@@ -1,18 +1,18 @@
 /**
- * What the client throws when there is no answer of Rota's to pass on: nobody listens there, the connection broke, the
- * answer took too long, or something on the way (a proxy, another program) answered in Rota's place.
+ * Thrown when there is no response of Rota: nothing listens at the address, the connection broke, the response took too long, or
+ * something in between (a proxy, another program) responded instead.
  *
  * @example
  * catch (error) { if (error instanceof ConnectionError && !error.mayHaveHappened) await later(); }
  */
 export class ConnectionError extends Error {
-  /** Where Rota was looked for. */
+  /** The address of the server. */
   readonly url: string;
-  /** Of the answer that was not Rota's; undefined when there was none. */
+  /** The status of the response that was not Rota's. Undefined: there was none. */
   readonly status: number | undefined;
   /**
-   * Whether the request may have been carried out all the same. A submit for which this is true may have stored its
-   * task, so the client does not send it again by itself.
+   * Whether the server may have carried out the request. If so, a submit may have stored its task, so the client does not retry
+   * it by itself.
    */
   readonly mayHaveHappened: boolean;
 
@@ -33,7 +33,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** What Node says when not a single byte was sent. Browsers do not tell, so that there it counts as unknown. */
+/** Node's codes for errors before the first byte was sent. Browsers do not report that, so there it counts as unknown. */
 const NEVER_SENT: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -43,7 +43,7 @@ const NEVER_SENT: ReadonlySet<unknown> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** The error for a `fetch`, or the reading of its answer, that failed. */
+/** The error for a failed `fetch`, or a failed read of its response. */
 export function connectionFailed(url: string, cause: unknown): ConnectionError {
   const { code, message } = reasonOf(cause);
   return new ConnectionError(`cannot reach Rota at ${url}: ${message}`, {
@@ -62,7 +62,7 @@ export function answerTookTooLong(url: string, timeoutMs: number): ConnectionErr
 
 const SHOWN_MAX = 100;
 
-/** The error for an answer that Rota would not give. */
+/** The error for a response that Rota does not send. */
 export function notRotasAnswer(url: string, status: number, text: string): ConnectionError {
   const words = text.replaceAll(/\s+/g, " ").trim();
   const shown = words === "" ? "nothing" : JSON.stringify(words.slice(0, SHOWN_MAX));
@@ -73,7 +73,7 @@ export function notRotasAnswer(url: string, status: number, text: string): Conne
   });
 }
 
-/** Node wraps what happened into a "fetch failed". */
+/** Node wraps the cause into a "fetch failed". */
 function reasonOf(error: unknown): { code: unknown; message: string } {
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(inner instanceof Error)) return { code: undefined, message: String(inner) };

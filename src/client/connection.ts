@@ -9,22 +9,22 @@ import { type Failure, RetryBudget } from "./retry-budget.ts";
 import type { ClientSettings } from "./settings.ts";
 import { pause } from "./timers.ts";
 
-/** Streams begin within milliseconds; one that does not, because a proxy holds it back, must not hold up the rest. */
+/** Streams open within milliseconds. One that a proxy holds back must not delay writes for longer than this. */
 const HOLD_WRITES_MS = 5_000;
 
 type Outcome = { readonly ok: true; readonly answer: unknown } | ({ readonly ok: false } & Failure);
 
-/** The way to one server: sends requests, again where that is safe, and turns answers into values and errors. */
+/** Sends requests to one server, retries them where that is safe, and turns responses into values and errors. */
 export class Connection {
   readonly settings: ClientSettings;
-  /** Event streams that are about to begin. */
+  /** Event streams that are about to open. */
   readonly #opening = new Set<Promise<unknown>>();
 
   constructor(settings: ClientSettings) {
     this.settings = settings;
   }
 
-  /** The JSON, or the text, that a request is answered with. Throws a `RotaError` or a `ConnectionError`. */
+  /** The JSON or the text of the response. Throws a `RotaError` or a `ConnectionError`. */
   async ask<Answer>(request: Request): Promise<Answer> {
     request.signal?.throwIfAborted();
     const { retry, clock, random } = this.settings;
@@ -47,14 +47,14 @@ export class Connection {
     }
   }
 
-  /** Lets nothing be written before this has settled, or has taken too long. */
+  /** Delays writes until this promise has settled, for five seconds at most. */
   holdWrites(opening: Promise<unknown>): void {
     const forget = () => this.#opening.delete(opening);
     this.#opening.add(opening);
     opening.then(forget, forget);
   }
 
-  /** Whoever reads events and then does something expects to hear of it: the stream is let begin first. */
+  /** A program that subscribes to events and then writes expects the events of that write. So the stream opens first. */
   async #untilStreamsBegan(signal: AbortSignal | undefined): Promise<void> {
     const scope = new AbortScope(this.settings.clock, signal);
     try {
@@ -66,7 +66,7 @@ export class Connection {
     }
   }
 
-  /** An answer whose body is read as it arrives, once its head is here. It is tried once; `scope` ends it. */
+  /** A response whose body is read as it arrives. Resolves with its headers. Makes one try; `scope` ends it. */
   async open(request: Request, scope: AbortScope): Promise<Response> {
     const { timeoutMs, fetch } = this.settings;
     const { url, init } = toFetch(request, this.settings);
@@ -121,7 +121,7 @@ export class Connection {
   }
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined if it is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -5,12 +5,12 @@ import { connectionFailed } from "./connection-error.ts";
 import { EventConnection } from "./event-connection.ts";
 
 const PATH = "/v1/doctor";
-/** A million tasks take seconds; how many there are, nobody knows here. */
+/** A million tasks take seconds. The client does not know how many there are. */
 const REPORT_MS = 10 * 60_000;
-/** The server says something whenever another percent is done. */
+/** The server sends an event for each further percent. */
 const SILENCE_MAX_MS = 2 * 60_000;
 
-/** The report of an examination; with `onProgress`, it comes over a stream that says how far it is. */
+/** The report of an examination. With `onProgress` it comes over a stream that also reports progress. */
 export function askDoctor(
   connection: Connection,
   { signal, onProgress }: DoctorOptions,

@@ -8,12 +8,12 @@ export interface EventConnectionParams {
   readonly query: Readonly<Record<string, unknown>>;
   /** A connection that is silent for this long is dead. */
   readonly silenceMaxMs: number;
-  /** The last event seen. */
+  /** The number of the last event seen. */
   readonly after: number | undefined;
   readonly signal: AbortSignal;
 }
 
-/** One connection over which events come, from its first bytes to its loss. */
+/** One connection that carries events, from its first bytes to its loss. */
 export class EventConnection {
   readonly #connection: Connection;
   readonly #scope: AbortScope;
@@ -23,8 +23,8 @@ export class EventConnection {
   #unread: SseMessage[] = [];
 
   /**
-   * Connects, and waits for the first bytes: the server says with them from where it goes on. Until then nobody knows
-   * whether it would tell what happens now. Throws as any request does.
+   * Connects and waits for the first bytes, in which the server sends the position of the stream. Only then is it certain that
+   * events from now on will arrive. Throws as any request does.
    */
   static async open(connection: Connection, params: EventConnectionParams): Promise<EventConnection> {
     const { path, query, silenceMaxMs, after, signal } = params;
@@ -67,18 +67,18 @@ export class EventConnection {
     this.#silenceMaxMs = parts.silenceMaxMs;
   }
 
-  /** From where it goes on, if that is the first thing it says. */
+  /** The position of the stream, if that is the first message. */
   get place(): SseMessage | undefined {
     const [first] = this.#unread;
     return first !== undefined && isPlace(first) ? first : undefined;
   }
 
-  /** How long the server asks to wait before connecting again. */
+  /** How long the server asks the client to wait before it connects again. */
   get retryMs(): number | undefined {
     return this.#parser.retryMs;
   }
 
-  /** What comes, until the connection is lost. Leaving the loop ends it. */
+  /** The messages until the connection is lost. Leaving the loop closes it. */
   async *messages(): AsyncGenerator<SseMessage, undefined> {
     try {
       for (;;) {
@@ -115,7 +115,7 @@ export class EventConnection {
   }
 }
 
-/** Whether a message says where the stream is, and nothing else. */
+/** Whether a message contains only the position of the stream. */
 export function isPlace({ type, data }: SseMessage): boolean {
   return data === undefined || type === "open";
 }

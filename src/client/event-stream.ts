@@ -7,31 +7,31 @@ import { isPassing, pauseAfterFailures } from "./passing.ts";
 import type { SseMessage } from "./sse-parser.ts";
 import { pause } from "./timers.ts";
 
-/** Pauses before connecting again; the server may say itself how long the first is to be. */
+/** Pauses before reconnecting. The server may set the first one. */
 const RECONNECT_MS = { first: 1_000, max: 30_000 } as const;
 
-/** What there is to read. */
+/** One of the server's streams. */
 export interface EventFeed<Item> {
   readonly path: string;
   readonly query: Readonly<Record<string, unknown>>;
-  /** The server says something more often than this, if only that it lives: a connection that is silent for longer is dead. */
+  /** The server sends heartbeats more often than this. A connection that is silent for longer is dead. */
   readonly silenceMaxMs: number;
-  /** What its events are called in the log. */
+  /** The name of its events in the log. */
   readonly name: string;
-  /** What whoever reads is handed of an event; undefined for what is of no concern to them. */
+  /** The item for the reader; undefined for events that it does not need. */
   readonly toItem: (seq: number, said: Readonly<Record<string, unknown>>, type: string) => Item | undefined;
 }
 
 export interface EventStreamOptions {
-  /** The number of the last one seen; 0 for all there are; left out: from now on. */
+  /** The number of the last event seen; 0: from the oldest; absent: from now on. */
   readonly after?: number;
   readonly signal?: AbortSignal;
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
 }
 
 /**
- * One reader's way through the events of a server. A connection that is lost is made again, and reading goes on behind
- * the last event that was handed out: none is missed, none comes twice.
+ * One reader of the events of a server. It reconnects when the connection is lost, and resumes after the last event that it
+ * returned: none is missed, and none comes twice.
  */
 export class EventStream<Item> implements AsyncIterableIterator<Item, undefined> {
   readonly ready: Promise<void>;
@@ -40,10 +40,10 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
   readonly #options: EventStreamOptions;
   readonly #scope: AbortScope;
   readonly #events: AsyncGenerator<Item, undefined>;
-  /** Where to go on; undefined while the server has not said where "from now on" begins. */
+  /** Where to resume. Undefined until the server has sent the position of "from now on". */
   #after: number | undefined;
 
-  /** Connects at once, so that nothing is missed that happens before the first call of `next`. */
+  /** Connects at once, so that no event before the first call of `next` is missed. */
   constructor(connection: Connection, feed: EventFeed<Item>, options: EventStreamOptions = {}) {
     this.#after = optionalNumber({ ...options }, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
     this.#connection = connection;
@@ -53,7 +53,7 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
     const first = this.#connectFirst();
     connection.holdWrites(first);
     this.ready = first.then(() => {});
-    // Whoever iterates is told; a stream that nobody iterates yet must not end the process.
+    // The iteration throws the error. Without an iteration it must not end the process as an unhandled rejection.
     this.ready.catch(() => {});
     this.#events = this.#read(first);
   }
@@ -71,7 +71,7 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
   }
 
   return(): Promise<IteratorResult<Item, undefined>> {
-    // A call of `next` that still waits would keep the generator from ending.
+    // A pending call of `next` would keep the generator from ending.
     this.#scope.abort();
     this.#scope.end();
     return this.#events.return(undefined);
@@ -97,11 +97,11 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
     }
   }
 
-  /** The event that a message tells; undefined for one that was told before, and for other messages. */
+  /** The item of a message. Undefined for events that were already seen, and for other messages. */
   #take({ type, data, id }: SseMessage): Item | undefined {
     const seq = toSeq(id);
     if (data === undefined || isPlace({ type, data, id })) {
-      // How far the server has looked: it goes on from there, also if that is a storage with smaller numbers.
+      // The server has read up to here and resumes from here, even after a restore to smaller numbers.
       this.#after = seq ?? this.#after;
       return undefined;
     }
@@ -121,12 +121,12 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
       const said = JSON.parse(data);
       if (isObject(said)) return said;
     } catch {
-      // Said below.
+      // Thrown below.
     }
     throw notRotasAnswer(this.#connection.settings.url, 200, data);
   }
 
-  /** As often as any request is tried: an address that is wrong should be noticed. */
+  /** With the retries of an ordinary request, so that a wrong address is noticed. */
   async #connectFirst(): Promise<EventConnection> {
     const { retry, clock, random } = this.#connection.settings;
     for (let failures = 1; ; failures++) {
@@ -139,7 +139,7 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
     }
   }
 
-  /** Until it works, the caller ends it, or the server answers that it never will. */
+  /** Retries until it works, the caller aborts, or the server refuses for good. */
   async #reconnect(retryMs: number = RECONNECT_MS.first): Promise<EventConnection> {
     const { clock, random, log } = this.#connection.settings;
     const { max } = RECONNECT_MS;
@@ -161,13 +161,13 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
     const { signal } = this.#scope;
     const params = { path, query, silenceMaxMs, after: this.#after, signal };
     const stream = await EventConnection.open(this.#connection, params);
-    // It is known as soon as the stream is ready, not only when somebody reads on.
+    // Taken now, so that the position is known as soon as the stream is ready, and not only at the next read.
     if (stream.place !== undefined) this.#take(stream.place);
     return stream;
   }
 }
 
-/** The number of an event; undefined for what is none. */
+/** The number of an event. Undefined if it is none. */
 function toSeq(id: string): number | undefined {
   const seq = /^\d{1,16}$/.test(id) ? Number(id) : undefined;
   return Number.isSafeInteger(seq) ? seq : undefined;

@@ -3,7 +3,7 @@ import type { RotaEvent } from "../model/event.ts";
 import type { Notification } from "../model/notification.ts";
 import type { EventFeed } from "./event-stream.ts";
 
-/** What happens to tasks and batches. The server gives a sign of life every 15 seconds. */
+/** Events of tasks and batches. The server sends a heartbeat every 15 seconds. */
 export function eventFeed({ agentId, batchId, sessionKey, scheduleId }: EventsOptions): EventFeed<RotaEvent> {
   return {
     path: "/v1/tasks/events",
@@ -14,7 +14,7 @@ export function eventFeed({ agentId, batchId, sessionKey, scheduleId }: EventsOp
   };
 }
 
-/** What schedules and their runs do. The server gives a sign of life every 30 seconds. */
+/** Notifications of schedules and their runs. The server sends a heartbeat every 30 seconds. */
 export const notificationFeed: EventFeed<Notification> = {
   path: "/v1/notifications/stream",
   query: {},

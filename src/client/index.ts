@@ -1,4 +1,4 @@
-/** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
+/** The client, for programs that use a Rota server over HTTP, in Node or in a browser. */
 
 export type {
   AgentChanges,

@@ -35,7 +35,7 @@ export class HttpKeys implements Keys {
   }
 }
 
-/** An empty id is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+/** An empty id would be the path of the list. In a URL `.` and `..` are relative steps, even when encoded. */
 function keyPath(id: string): string {
   if (id === "" || id === "." || id === "..") {
     throw invalidField("id", `\`id\` must name a key, and "${id}" cannot be named in a URL`);

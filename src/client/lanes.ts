@@ -22,7 +22,7 @@ export class HttpLanes implements Lanes {
       path: lanePath(name),
       body: input ?? null,
       signal,
-      // The same settings once more change nothing more.
+      // Idempotent: sending the same settings again changes nothing.
       repeatable: true,
     });
   }
@@ -32,7 +32,7 @@ export class HttpLanes implements Lanes {
   }
 }
 
-/** An empty name is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+/** An empty name would be the path of the list. In a URL `.` and `..` are relative steps, even when encoded. */
 function lanePath(name: string): string {
   if (name === "" || name === "." || name === "..") {
     throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is "${name}"`);

@@ -1,13 +1,12 @@
 import type { ErrorCode, RotaError } from "../model/errors.ts";
 import { ConnectionError } from "./connection-error.ts";
 
-/** Rota refuses with these before it does anything. */
+/** Rota refuses requests with these codes before it does anything. */
 const REFUSED_AT_ONCE: ReadonlySet<ErrorCode> = new Set(["draining", "scheduler_disabled"]);
 
 /**
- * Whether a request that failed may have been carried out all the same. Nobody knows that when somebody else on the way
- * answered, or nobody did. A server in trouble does not know it either: a database that broke off may have stored what
- * it was given.
+ * Whether the server may have carried out a failed request. That is unknown if there was no response, or one of a proxy. It is
+ * also unknown after a server error: a database that broke off may have committed.
  */
 export function mayHaveHappened(error: RotaError | ConnectionError): boolean {
   if (error instanceof ConnectionError) return error.mayHaveHappened;

@@ -1,19 +1,19 @@
 import { RotaError } from "../model/errors.ts";
 import { ConnectionError } from "./connection-error.ts";
 
-/** What proxies answer while the server behind them is not there. */
+/** What proxies respond while the server behind them is down. */
 const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
-/** Whether an error is one that passes by itself: Rota says so, or is not there, as while it is started anew. */
+/** Whether an error is temporary: Rota says so, or the server is down, as during a restart. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof RotaError) return error.retryable;
   return error instanceof ConnectionError && (error.status === undefined || AWAY.has(error.status));
 }
 
-/** Pauses between tries to reach a server that is away, from the first on. */
+/** The first and the longest pause between tries to reach a server that is down. */
 const PAUSE_MS = { first: 250, max: 5_000 } as const;
 
-/** How long to wait after so many failures in a row, with chance, so that not all clients come back at once. */
+/** The backoff after `failures` failures in a row, with jitter, so that clients do not all come back at once. */
 export function pauseAfterFailures(
   failures: number,
   random: () => number,

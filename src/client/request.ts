@@ -3,23 +3,23 @@ import { invalidField } from "../model/input/field-checks.ts";
 import type { RetryOptions } from "./settings.ts";
 
 export interface Request {
-  /** GET unless told. */
+  /** Default: GET. */
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** From the root of the API, with every part of it encoded. */
+  /** From the root of the API, with every segment encoded. */
   readonly path: string;
-  /** What is undefined is left out; an array is joined by commas. */
+  /** Undefined values are omitted. An array is joined by commas. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** The answer is text; JSON unless told. */
+  /** The response is text. Default: JSON. */
   readonly text?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Sending it twice does no more than sending it once: so it is with every GET. */
+  /** Idempotent: sending it twice does no more than sending it once. Every GET is. */
   readonly repeatable?: boolean;
-  /** What to answer when a repetition is refused because the try before it, whose answer was lost, had done it. */
+  /** What to return if a retry is refused because the first try, whose response was lost, was carried out. */
   readonly whenDone?: (error: RotaError) => unknown;
-  /** In place of the client's own. */
+  /** Overrides the client's own. */
   readonly timeoutMs?: number;
   readonly retry?: Required<RetryOptions>;
 }
@@ -28,7 +28,7 @@ export function isRead({ method = "GET" }: Request): boolean {
   return method === "GET";
 }
 
-/** What `fetch` is handed, but for the signal. Throws `invalid_field` for a body that is not JSON. */
+/** The arguments of `fetch`, without the signal. Throws `invalid_field` for a body that is not JSON. */
 export function toFetch(
   { method = "GET", path, query = {}, headers, body }: Request,
   base: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
@@ -44,7 +44,7 @@ export function toFetch(
         ...headers,
       },
       ...(hasBody ? { body: toJson(body) } : {}),
-      // What a task is now is not what it was when somebody asked before.
+      // A cached task would be out of date.
       cache: "no-store",
     },
   };

@@ -4,24 +4,24 @@ import { mayHaveHappened } from "./may-have-happened.ts";
 import { isPassing } from "./passing.ts";
 import type { ClientSettings } from "./settings.ts";
 
-/** The first pause when nobody says how long to wait; each further one is twice as long. */
+/** The first pause if the server sends no `Retry-After`. Each further one is twice as long. */
 const BACKOFF_MS = 200;
-/** How much longer than it was told a client may wait, so that not all who were sent away come back at once. */
+/** The share by which a pause is extended at random, so that clients do not all come back at once. */
 const JITTER = 0.25;
 
-/** A request that failed, and what is known of why. */
+/** A failed request, and what is known of the cause. */
 export interface Failure {
   readonly error: RotaError | ConnectionError;
-  /** What the answer's `Retry-After` asks for. */
+  /** From the header `Retry-After`. */
   readonly retryAfterMs: number | undefined;
 }
 
 export interface RetryBudgetOptions extends Pick<ClientSettings, "retry" | "clock" | "random"> {
-  /** Sending it twice does no more than sending it once. */
+  /** Idempotent: sending it twice does no more than sending it once. */
   readonly repeatable: boolean;
 }
 
-/** Decides whether one request is sent again, and when. */
+/** Decides whether and when one request is retried. */
 export class RetryBudget {
   readonly #options: RetryBudgetOptions;
   readonly #began: number;
@@ -32,7 +32,7 @@ export class RetryBudget {
     this.#began = options.clock.monotonic();
   }
 
-  /** How long to wait before the next try; undefined: there is none. */
+  /** How long to wait before the next try. Undefined: no further try. */
   pauseAfter({ error, retryAfterMs }: Failure): number | undefined {
     const { retry, clock, random, repeatable } = this.#options;
     if (this.#tries >= retry.tries || !mayWorkLater(error, retryAfterMs, repeatable)) return undefined;
@@ -46,7 +46,7 @@ export class RetryBudget {
   }
 }
 
-/** Rota says itself what may work later. What may have been carried out is sent again only if it may be repeated. */
+/** Rota says which errors are retryable. A request that may have been carried out is retried only if it is idempotent. */
 function mayWorkLater(
   error: RotaError | ConnectionError,
   retryAfterMs: number | undefined,

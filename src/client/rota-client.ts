@@ -29,7 +29,7 @@ import { HttpWebhooks } from "./webhooks.ts";
 import { HttpWrits } from "./writs.ts";
 
 /**
- * A Rota that runs elsewhere, over HTTP: the same methods as in the process itself, for Node and browsers.
+ * A Rota server over HTTP, with the same methods as in the process itself, for Node and browsers.
  *
  * @example
  * const rota = new RotaClient({ url: "http://127.0.0.1:7682" });
@@ -69,14 +69,14 @@ export class RotaClient implements RotaApi {
     this.bulks = new HttpBulks(this.#connection);
   }
 
-  /** Where the server is. */
+  /** The address of the server. */
   get url(): string {
     return this.#connection.settings.url;
   }
 
   /**
-   * What happens, in order, over any number of connections. Throws when the first one cannot be made, and when the
-   * server refuses; ends with its signal, or when the loop over it is left.
+   * Events in order, over any number of connections. Throws if the first connection fails, or if the server refuses. Ends with
+   * its signal, or when the loop over it is left.
    */
   events(options: EventsOptions = {}): EventStream<RotaEvent> {
     return new EventStream(this.#connection, eventFeed(options), options);
@@ -86,12 +86,12 @@ export class RotaClient implements RotaApi {
     return this.#connection.ask({ path: "/v1/events", query: { ...filter }, signal });
   }
 
-  /** Reads on as `events` does. */
+  /** Notifications, with the same reconnects as `events`. */
   notifications(options: NotificationsOptions = {}): EventStream<Notification> {
     return new EventStream(this.#connection, notificationFeed, options);
   }
 
-  /** A handler that throws is named in the log and goes on being called; so is what ends the stream for good. */
+  /** If the handler throws, the error is logged and later events still reach it. An error that ends the stream is logged too. */
   onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void {
     const { log } = this.#connection.settings;
     const stream = this.events();
@@ -130,7 +130,7 @@ export class RotaClient implements RotaApi {
     return askDoctor(this.#connection, options);
   }
 
-  /** Who this client is to the server: role and tenant of its key, and the node that answers. */
+  /** The role and tenant of the client's key, and the node that responds. */
   me({ signal }: CallOptions = {}): Promise<Me> {
     return this.#connection.ask({ path: "/v1/me", signal });
   }

@@ -22,7 +22,7 @@ export class HttpRuns implements Runs {
   }
 }
 
-/** A text that cannot be an id would lead to another route, so no request is sent. */
+/** A text that cannot be an id might lead to another route, so no request is sent. */
 function runPath(id: number): string {
   if (!isSerialId(id)) throw new RotaError("not_found", "run not found");
   return `/v1/runs/${id}`;

@@ -60,7 +60,7 @@ export class HttpSchedules implements Schedules {
       path: schedulePath(id),
       body: changes ?? null,
       signal,
-      // The same changes once more change nothing more, but that a new schedule counts from then.
+      // Idempotent, except that a changed time counts from the last request.
       repeatable: true,
     });
     return answer.scheduled_task;
@@ -104,7 +104,7 @@ interface ShownSchedule {
   readonly scheduled_task: ScheduledTask;
 }
 
-/** A text that cannot be an id would lead to another route, so no request is sent. */
+/** A text that cannot be an id might lead to another route, so no request is sent. */
 function schedulePath(id: number): string {
   if (!isSerialId(id)) throw new RotaError("not_found", "schedule not found");
   return `/v1/schedules/${id}`;

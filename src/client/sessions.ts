@@ -17,7 +17,7 @@ import { checkSessionKey } from "../model/session-key.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 
-/** Conversations over HTTP. */
+/** Sessions over HTTP. */
 export class HttpSessions implements Sessions {
   readonly #connection: Connection;
   readonly #tasks: Pick<Tasks, "wait">;
@@ -28,7 +28,7 @@ export class HttpSessions implements Sessions {
   }
 
   async send(key: string, input: SessionMessage, { signal }: CallOptions = {}): Promise<SessionAnswer> {
-    // The server knows more fields than a message has, such as one that makes it wait.
+    // The server accepts more fields than a message has, such as one that makes it wait.
     if (isObject(input)) checkKnown(input, MESSAGE_FIELDS);
     return this.#connection.ask({
       method: "POST",
@@ -38,7 +38,7 @@ export class HttpSessions implements Sessions {
     });
   }
 
-  /** Two requests, so that a wait whose connection is lost goes on where the message is known. */
+  /** Two requests, so that a wait whose connection is lost can resume with the known task. */
   async ask(key: string, input: SessionMessage, options: WaitOptions = {}): Promise<SessionReply> {
     checkWait(options);
     const sent = await this.send(key, input, options.signal === undefined ? {} : { signal: options.signal });
@@ -71,7 +71,7 @@ export class HttpSessions implements Sessions {
       path: sessionPath(key),
       body: changes ?? null,
       signal,
-      // The same changes once more change nothing more.
+      // Idempotent: sending the same changes again changes nothing.
       repeatable: true,
     });
   }
@@ -91,7 +91,7 @@ export class HttpSessions implements Sessions {
   }
 }
 
-/** What cannot be a key might lead to another route, so it is not asked for. */
+/** A text that cannot be a key might lead to another route, so no request is sent. */
 function sessionPath(key: string): string {
   return `/v1/sessions/${encodeURIComponent(checkSessionKey(key, "key"))}`;
 }

@@ -4,32 +4,32 @@ import { asLog, type ConsoleLog, type Log, silentLog } from "../model/log.ts";
 import { realTime } from "./timers.ts";
 
 export interface RotaClientOptions {
-  /** Where the server is: `http://127.0.0.1:7682`, or behind a proxy `https://example.com/rota`. */
+  /** The address of the server: `http://127.0.0.1:7682`, or behind a proxy `https://example.com/rota`. */
   readonly url: string;
   /** An API key, sent as `Authorization: Bearer …`. */
   readonly key?: string;
-  /** How often a request that could not be served just now is sent again; false: never. */
+  /** How often to retry a request that the server could not serve just now; false: never. */
   readonly retry?: false | RetryOptions;
-  /** How long one answer may take, in milliseconds: 30 000 unless told. */
+  /** How long one response may take, in milliseconds. Default: 30 000. */
   readonly timeoutMs?: number;
-  /** Told of handlers that throw and of connections that were lost; silent when left out. A pino logger fits, and so does `console`. */
+  /** Logs handlers that throw and lost connections. Default: silent. A pino logger fits, and so does `console`. */
   readonly log?: Log | ConsoleLog;
-  /** Sends the requests, in place of the global `fetch`. */
+  /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** For tests: where time comes from. */
+  /** For tests: the clock. */
   readonly clock?: Clock;
-  /** For tests: chance, in [0, 1). */
+  /** For tests: random numbers in [0, 1). */
   readonly random?: () => number;
 }
 
 export interface RetryOptions {
-  /** Further tries after the first: 3 unless told, at most 20. */
+  /** Retries after the first try. Default: 3, at most 20. */
   readonly tries?: number;
-  /** No further try begins later than this after the first, in milliseconds: 30 000 unless told. */
+  /** No retry begins later than this after the first try, in milliseconds. Default: 30 000. */
   readonly withinMs?: number;
 }
 
-/** What the options say, checked and with every default filled in. */
+/** The checked options, with every default filled in. */
 export interface ClientSettings {
   /** Without a slash at the end. */
   readonly url: string;
@@ -48,7 +48,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 const KNOWN = ["url", "key", "retry", "timeoutMs", "log", "fetch", "clock", "random"];
 
-/** Throws `invalid_field` for what cannot be. */
+/** Throws `invalid_field`. */
 export function checkOptions(options: RotaClientOptions): ClientSettings {
   const fields = { ...options };
   checkKnown(fields, KNOWN);
@@ -58,7 +58,7 @@ export function checkOptions(options: RotaClientOptions): ClientSettings {
     retry: checkRetry(options.retry),
     timeoutMs: optionalNumber(fields, "timeoutMs", { min: 1, max: 3_600_000 }) ?? DEFAULT_TIMEOUT_MS,
     log: asLog(options.log ?? silentLog),
-    // Looked up anew for each request: in a browser it must be called by its own name, and tests replace it.
+    // Looked up for each request: in a browser it must be called by its own name, and tests replace it.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     clock: options.clock ?? realTime,
     random: options.random ?? Math.random,
@@ -70,7 +70,7 @@ function checkUrl(given: unknown): string {
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
     throw invalidField("url", '`url` must be where Rota is, like "http://127.0.0.1:7682"');
   }
-  // The value is not repeated: it holds a password.
+  // The message does not repeat the value, which contains a password.
   if (url.username !== "" || url.password !== "") {
     throw invalidField("url", "`url` must not hold a user or a password: an API key goes into `key`");
   }

@@ -2,29 +2,28 @@
 export interface SseMessage {
   /** `message` when the stream names none. */
   readonly type: string;
-  /** Undefined when there is none: such an event is there for its id alone, and others than us never see it. */
+  /** Undefined if the event has none: it only carries its id. Browsers do not dispatch such events. */
   readonly data: string | undefined;
-  /** The last id the stream gave, with this event or before it; empty when it gave none. */
+  /** The last id of the stream, with this event or before it. Empty if there was none. */
   readonly id: string;
 }
 
-/** The largest result takes a mebibyte, and up to six times that when every character of it is escaped. */
+/** The largest result is one mebibyte, and up to six times that if every character is escaped. */
 const MESSAGE_LENGTH_MAX = 16 * 1_048_576;
 
 /**
- * Reads server-sent events from bytes as they arrive, however they are cut: in the middle of a line, of a line's end or
- * of a character.
+ * Parses server-sent events from bytes as they arrive, even if a chunk ends within a line, a line break or a character.
  *
  * @example
  * for (const { type, data } of parser.push(chunk)) console.log(type, data);
  */
 export class SseParser {
-  // It takes the byte order mark off the beginning by itself, and keeps the half of a character for the next chunk.
+  // It removes the byte order mark, and keeps half a character for the next chunk.
   readonly #decoder = new TextDecoder("utf-8");
   readonly #lengthMax: number;
-  /** What has arrived of a line that has not ended. */
+  /** The part of an unfinished line that has arrived. */
   #line = "";
-  /** A carriage return ended the last chunk: a line feed that comes next belongs to it. */
+  /** The last chunk ended with a carriage return. A line feed that comes next belongs to it. */
   #endedByReturn = false;
   #type = "";
   #data: string[] = [];
@@ -37,12 +36,12 @@ export class SseParser {
     this.#lengthMax = lengthMax;
   }
 
-  /** How long the stream asks to wait before connecting again. */
+  /** How long the stream asks the client to wait before it connects again. */
   get retryMs(): number | undefined {
     return this.#retryMs;
   }
 
-  /** The events that this chunk completes. Throws when one is too long to be kept. */
+  /** The events that this chunk completes. Throws if one is too long. */
   push(chunk: Uint8Array): SseMessage[] {
     let text = this.#decoder.decode(chunk, { stream: true });
     if (text === "") return [];
@@ -94,7 +93,7 @@ export class SseParser {
     }
   }
 
-  /** An empty line ends an event. One that says nothing is passed over. */
+  /** An empty line ends an event. An event without data and id is ignored. */
   #dispatch(): SseMessage | undefined {
     const data = this.#data.length > 0 ? this.#data.join("\n") : undefined;
     const message = { type: this.#type || "message", data, id: this.#id };

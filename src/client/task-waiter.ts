@@ -9,22 +9,22 @@ import { isPassing, pauseAfterFailures } from "./passing.ts";
 import { NO_RETRY } from "./settings.ts";
 import { pause } from "./timers.ts";
 
-/** How long the server is asked to hold its answer. Proxies often cut a connection that was silent for 60. */
+/** How long the server is asked to hold its response. Proxies often close a connection that is silent for 60 seconds. */
 const HOLD_SEC = 30;
-/** Browsers have six connections to a server for everything a page does; elsewhere it is the server that has limits. */
+/** Browsers allow six connections to a server for everything a page does. Elsewhere the server has limits. */
 const HOLDS_MAX = "document" in globalThis || "importScripts" in globalThis ? 4 : 50;
-/** Who finds no connection free looks this often instead; with many such, all together make 20 requests a second. */
+/** How often a wait polls if no connection is free. With many such waits, all together make 20 requests a second. */
 const LOOK_MS = { atLeast: 1_000, perWaiter: 50 } as const;
 
 /**
- * Waits for tasks to end: the server holds its answer until the task has. A server that is started anew meanwhile is
- * waited for, too, as long as the caller's patience lasts.
+ * Waits for tasks to end: the server holds its response until then. If the server restarts meanwhile, the wait continues until
+ * its own timeout.
  */
 export class TaskWaiter {
   readonly #connection: Connection;
   readonly #holdsMax: number;
   #holds = 0;
-  /** Wakes those who look now and then, in the order they began to, when a connection is free. */
+  /** Wakes polling waits, oldest first, when a connection becomes free. */
   readonly #inLine = new Set<() => void>();
   #waiting = 0;
 
@@ -33,7 +33,7 @@ export class TaskWaiter {
     this.#holdsMax = holdsMax;
   }
 
-  /** Answers with the task at that path once it has ended. Throws as the library does. */
+  /** Returns the task at `path` once it has ended. Throws as the library does. */
   async wait(path: string, { signal, timeoutMs }: WaitOptions = {}): Promise<Task> {
     checkWait({ timeoutMs });
     signal?.throwIfAborted();
@@ -62,7 +62,7 @@ export class TaskWaiter {
     }
   }
 
-  /** The task as it is, once it has ended or after a while. */
+  /** The task once it has ended, or its current state after a while. */
   async #look(path: string, signal: AbortSignal): Promise<Task> {
     if (this.#holds >= this.#holdsMax) return this.#lookInTurn(path, signal);
     const { clock, timeoutMs } = this.#connection.settings;
@@ -76,7 +76,7 @@ export class TaskWaiter {
         timeoutMs: HOLD_SEC * 1_000 + timeoutMs,
         retry: NO_RETRY,
       });
-      // A server that does not hold its answers, or no longer does as it is stopping, must not be asked without end.
+      // A server that does not hold its responses, such as one that is stopping, must not be polled without a pause.
       if (!isTerminal(task.state) && clock.monotonic() - began < LOOK_MS.atLeast) {
         await pause(clock, LOOK_MS.atLeast, signal);
       }
@@ -98,7 +98,7 @@ export class TaskWaiter {
     return task;
   }
 
-  /** Ends when a connection is free, or when it is time to look again. */
+  /** Ends when a connection becomes free, or when it is time to poll again. */
   async #stayInLine(ms: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#connection.settings;
     const scope = new AbortScope(clock, signal);

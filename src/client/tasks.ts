@@ -124,7 +124,7 @@ export class HttpTasks implements Tasks {
   }
 }
 
-/** Moments as the server reads them; what is no moment it says itself. */
+/** Times as the server reads them. The server refuses wrong ones. */
 function withMoments({ from, to, ...filter }: TaskFilter): Record<string, unknown> {
   const text = (moment: string | Date) => (moment instanceof Date ? (moment.toJSON() ?? "") : moment);
   return {
@@ -134,15 +134,15 @@ function withMoments({ from, to, ...filter }: TaskFilter): Record<string, unknow
   };
 }
 
-/** The same key gives the same task, however often it is sent. */
+/** The same key returns the same task, however often it is sent. */
 function hasKey(input: SubmitInput | null | undefined): boolean {
   return input?.idempotencyKey !== undefined;
 }
 
-/** Routes that lie where a task's would. */
+/** Routes at the place of a task id. */
 const NOT_TASKS: readonly string[] = ["batch", "batches", "bulk", "events", "stats"];
 
-/** A text that cannot be an id would lead to another route, so no request is sent. */
+/** A text that cannot be an id might lead to another route, so no request is sent. */
 function taskPath(taskId: string): string {
   if (!looksLikeTaskId(taskId) || NOT_TASKS.includes(taskId)) {
     throw new RotaError("not_found", "task not found");

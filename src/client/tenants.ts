@@ -36,7 +36,7 @@ export class HttpTenants implements Tenants {
       path: tenantPath(id),
       body: changes ?? null,
       signal,
-      // The same changes once more change nothing more.
+      // Idempotent: sending the same changes again changes nothing.
       repeatable: true,
     });
   }
@@ -74,7 +74,7 @@ export class HttpTenants implements Tenants {
   }
 }
 
-/** An empty id is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+/** An empty id would be the path of the list. In a URL `.` and `..` are relative steps, even when encoded. */
 function tenantPath(id: string): string {
   if (id === "" || id === "." || id === "..") {
     throw invalidField("id", `\`id\` must name a tenant, and "${id}" cannot be named in a URL`);

@@ -1,11 +1,11 @@
 import type { Clock, Timer } from "../model/clock.ts";
 
-/** `setTimeout` fires at once when asked to wait longer than this; a longer wait goes in steps. */
+/** `setTimeout` fires at once for a longer delay, so a longer wait goes in steps. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 
 /**
- * The machine's own time, in browsers and in Node alike. Unlike the scheduler's its timers keep a Node process alive:
- * whoever awaits a call of the client wants to see how it ends.
+ * The real clock, in browsers and in Node. Unlike the scheduler's timers, these keep a Node process alive: a program that awaits
+ * a call of the client wants its result.
  */
 export const realTime: Clock = {
   now: () => Date.now(),
@@ -22,7 +22,7 @@ export const realTime: Clock = {
   },
 };
 
-/** Resolves after a while; rejects with the signal's reason when that fires first. Leaves nothing behind. */
+/** Resolves after `ms`, or rejects with the reason of the signal if that fires first. Leaves no timer or listener behind. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

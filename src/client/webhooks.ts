@@ -4,7 +4,7 @@ import { RotaError } from "../model/errors.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 
-/** Callbacks over HTTP. */
+/** Webhook deliveries over HTTP. */
 export class HttpWebhooks implements Webhooks {
   readonly #connection: Connection;
 
@@ -25,7 +25,7 @@ export class HttpWebhooks implements Webhooks {
   }
 }
 
-/** A text that cannot be an id would lead to another route, so no request is sent. */
+/** A text that cannot be an id might lead to another route, so no request is sent. */
 function deliveryPath(deliveryId: string): string {
   if (!/^[\w-]{1,100}$/.test(deliveryId)) throw new RotaError("not_found", "delivery not found");
   return `/v1/webhooks/deliveries/${deliveryId}`;

@@ -2,7 +2,7 @@ import type { WritAnswer, WritInput, Writs } from "../interface/writs.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 
-/** What agents ask for with `/schedule …`, over HTTP. */
+/** Writs (`/schedule …`) over HTTP. */
 export class HttpWrits implements Writs {
   readonly #connection: Connection;
 

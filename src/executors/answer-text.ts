@@ -1,18 +1,18 @@
 import { JSON_DEPTH_MAX } from "../model/input/task-input.ts";
 import { isDeeperThan } from "../model/text/json-depth.ts";
 
-/** How much of an answer is read, and how much the result may take as JSON. */
+/** How much of a response is read, and how large the result may be as JSON. */
 export const ANSWER_BYTES_MAX = 1_048_576;
-/** How much of what somebody said about a failure its error repeats. */
+/** How much of a failure's text is repeated in the error. */
 export const EXCERPT_BYTES_MAX = 1_024;
 
-/** What somebody answered, or the beginning of it. */
+/** The text of a response, or its beginning. */
 export interface AnswerText {
   readonly text: string;
   readonly truncated: boolean;
 }
 
-/** An answer as the result of a task: what its JSON says if it is to be read as that, else the text. */
+/** A response as the result of a task: its parsed JSON if `json`, else the text. */
 export function resultOfText({ text, truncated }: AnswerText, { json }: { json: boolean }): unknown {
   if (!truncated) {
     const said = json ? readJson(text) : null;
@@ -22,12 +22,12 @@ export function resultOfText({ text, truncated }: AnswerText, { json }: { json: 
   return cutToFit({ truncated: true, text });
 }
 
-/** A part of an answer that does not fit as a result. */
+/** A part of a response is too long for a result. */
 export function tooLong(): Error {
   return new Error(`a part of the answer is longer than ${ANSWER_BYTES_MAX} characters`);
 }
 
-/** What a JSON text says; null when it is none. What is nested deeper than a result may be stays the text it is. */
+/** Parses JSON; null if it is none. JSON nested deeper than a result may be counts as none, and stays text. */
 export function readJson(text: string): { readonly value: unknown } | null {
   if (isDeeperThan(JSON_DEPTH_MAX, text)) return { value: text };
   try {
@@ -37,7 +37,7 @@ export function readJson(text: string): { readonly value: unknown } | null {
   }
 }
 
-/** The beginning of a text, as an error may repeat it. */
+/** The beginning of a text, for an error. */
 export function excerpt(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= EXCERPT_BYTES_MAX) return text;
@@ -46,7 +46,7 @@ export function excerpt(text: string): string {
   return `${cut.replace(/\u{fffd}+$/u, "")}…`;
 }
 
-/** The end of a text, as an error may repeat it. */
+/** The end of a text, for an error. */
 export function excerptOfEnd(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= EXCERPT_BYTES_MAX) return text;
@@ -57,8 +57,8 @@ export function excerptOfEnd(text: string): string {
 }
 
 /**
- * An answer with its text cut until all of it fits as a result: quotes and line breaks take more room in JSON than in the
- * text. The rest of it must fit by itself.
+ * Cuts the text of an answer until the whole answer fits as a result: quotes and line breaks take more room in JSON than in the
+ * text. The other fields must fit by themselves.
  */
 export function cutToFit<Answer extends { readonly text: string }>(
   answer: Answer,
@@ -71,7 +71,7 @@ export function cutToFit<Answer extends { readonly text: string }>(
   return cut;
 }
 
-/** What an answer takes as JSON. */
+/** The size of an answer as JSON. */
 export function bytesOf(answer: unknown): number {
   return Buffer.byteLength(JSON.stringify(answer));
 }

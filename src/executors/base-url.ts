@@ -1,4 +1,4 @@
-/** A URL as paths are added to it: without a slash at its end. */
+/** A URL without a slash at its end, so that paths can be appended. */
 export function baseOf(url: string): string {
   return new URL(url).href.replace(/\/+$/, "");
 }

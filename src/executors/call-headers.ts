@@ -4,12 +4,12 @@ import type { Task } from "../model/task.ts";
 import { VERSION } from "../version.ts";
 import { mergeHeaders } from "./merge-headers.ts";
 
-/** Who calls, unless the configuration says otherwise. */
+/** The default `User-Agent`. */
 export const USER_AGENT = `rota/${VERSION}`;
 
 /**
- * The headers of a call: what the executor sends by itself, what the configuration says over it, and over both what tells
- * whose task it is. The last must not be claimed by whoever describes an agent.
+ * The headers of a call: those of the executor, overridden by the configuration, and both overridden by those that identify the
+ * task. The configuration of an agent must not be able to forge the last.
  */
 export function callHeaders(params: {
   readonly own: ExecutorHeaders;
@@ -21,25 +21,25 @@ export function callHeaders(params: {
   const { own, configured, tenantId, task, identity } = params;
   return mergeHeaders({ "user-agent": USER_AGENT, ...own }, configured, {
     "x-rota-tenant": headerText(tenantId),
-    // The id of the run that it is made for, so that both sides can log the same.
+    // The `request_id` of the schedule's run, so that both sides can log the same id.
     ...(task.requestId === undefined ? {} : { "x-request-id": task.requestId }),
     ...identity,
   });
 }
 
-/** The number of the attempt that a task is handed over for. */
+/** The number of the current attempt. */
 export function attemptOf({ attempts }: Task): number {
   return attempts.at(-1)?.number ?? 1;
 }
 
-/** A text as the value of a header: percent-encoded UTF-8 where it is not printable ASCII. */
+/** A text as a header value: percent-encoded UTF-8 unless it is printable ASCII. */
 export function headerText(text: string): string {
   return text.toWellFormed().replace(/[^\x20-\x7e]+/gu, encodeURIComponent);
 }
 
 /**
- * The W3C trace context of an attempt. All attempts of a task are one trace, each a span of its own, and both ids follow from
- * the task's, so that a trace can be found by the task.
+ * The W3C trace context of an attempt. All attempts of a task are one trace, and each is a span. Both ids are derived from the
+ * task id, so that a trace can be found by the task.
  */
 export function traceparent(task: Task): string {
   const trace = hexHash(task.taskId, 16);

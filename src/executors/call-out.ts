@@ -8,22 +8,22 @@ import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { PermanentError } from "./errors.ts";
 import type { ExecutorContext } from "./executor.ts";
 
-/** What all calls of an executor have in common. */
+/** Options that all calls of an executor share. */
 export interface CallOptions {
   readonly headers?: ExecutorHeaders;
   readonly clock: Clock;
-  /** Decides where it may call, if the configuration came from a user. */
+  /** Decides which targets are allowed, if the configuration came from a user. */
   readonly guard?: TargetGuard | undefined;
 }
 
-/** What an executor sends. */
+/** One request of an executor. */
 export interface CallRequest extends Omit<OutboundRequest, "now" | "guard" | "body"> {
   readonly body?: string;
-  /** Called with the bytes that the call holds: of the body, and of the answer as it arrives, `ANSWER_BYTES_MAX` at most. */
+  /** Called with the bytes that the call holds: of the body, and of the response as it arrives, `ANSWER_BYTES_MAX` at most. */
   readonly holds?: ExecutorContext["holds"];
 }
 
-/** One call of an executor, with a bounded answer. */
+/** One call of an executor, with a bounded response. */
 export async function callOut(
   url: string,
   { bodyBytesMax, ...request }: CallRequest & Pick<LimitedRequest, "bodyBytesMax">,
@@ -32,7 +32,7 @@ export async function callOut(
   return readAnswer(await openCall(url, request, options), bodyBytesMax);
 }
 
-/** The same, for an answer that is read while it arrives. Where it may not go now, it may not go the next time either. */
+/** The same, for a response that is read while it arrives. A target that is refused now would be refused on a retry too. */
 export async function openCall(
   url: string,
   { holds, ...request }: CallRequest,
@@ -48,7 +48,7 @@ export async function openCall(
   }
 }
 
-/** Executors keep no more of an answer than a result may take. */
+/** Executors keep no more of a response than a result may take. */
 async function* counted(
   body: AsyncIterable<Uint8Array>,
   holds: ExecutorContext["holds"],

@@ -21,8 +21,8 @@ export interface ChatExecutorOptions extends CallOptions {
 }
 
 /**
- * Tells an agent what to do: `POST {url}/chat`. A UI message stream becomes one message, and its text is progress. Of any other
- * answer the last event is the result, and each is progress.
+ * Sends the work to an agent: `POST {url}/chat`. A UI message stream becomes one message, and its text is progress. In any other
+ * response, each event is progress and the last one is the result.
  */
 export function chatExecutor(options: ChatExecutorOptions): Executor {
   const url = `${baseOf(options.url)}/chat`;
@@ -52,7 +52,7 @@ function bodyOf(task: Task, message: string, conversation: string): Readonly<Rec
   };
 }
 
-/** Which conversation a task belongs to: that of its schedule, else of its session; undefined: one of its own. */
+/** The conversation of a task: that of its schedule, else of its session. Undefined: a new one. */
 async function conversationOf(task: Task, context: ExecutorContext): Promise<string | undefined> {
   const key = task.conversationId ?? task.sessionKey;
   if (key === undefined) return undefined;
@@ -67,11 +67,11 @@ function chatFailureOf(response: LimitedResponse): Error {
 interface ReadResultParams {
   readonly context: ExecutorContext;
   readonly usage: ReportedUsage;
-  /** Whether a header has told what it cost. */
+  /** Whether a header has already reported the usage. */
   readonly isReported: boolean;
 }
 
-/** An agent that answers with one JSON instead of events has said all it has to say. */
+/** Reads events up to the end. An agent may also respond with one JSON document instead. */
 async function readResult(
   reader: SseReader,
   { context, usage, isReported }: ReadResultParams,
@@ -81,7 +81,7 @@ async function readResult(
   try {
     last = await readEvents(reader, message, context);
   } catch (error) {
-    // An answer that ends in a failure has cost what it says, too.
+    // A response that ends in a failure has a cost too.
     if (!isReported) usage.of(message.usage, context);
     throw error;
   }
@@ -115,7 +115,7 @@ async function readEvents(
   return last;
 }
 
-/** The beginning of an event that was too long to keep: mostly what a tool has returned, which the message can do without. */
+/** Handles an event that was too long to keep. Mostly it is the output of a tool, which the message does not need. */
 function addTruncated(message: UiMessage, text: string): void {
   const type = /^\s*\{\s*"type"\s*:\s*"([a-z-]+)"/.exec(text)?.[1];
   if (type === "text-delta") throw tooLong();
@@ -124,7 +124,7 @@ function addTruncated(message: UiMessage, text: string): void {
   if (type?.startsWith("tool-")) message.add({ type });
 }
 
-/** What an event says in JSON. Some servers leave out the empty line between events, so that each line may be one. */
+/** The JSON of an event. Some servers omit the empty line between events, so each line may be one. */
 function jsonIn({ data: text, truncated }: SseEvent): readonly AnswerText[] {
   if (isJson({ text, truncated })) return [{ text, truncated }];
   return text
@@ -133,7 +133,7 @@ function jsonIn({ data: text, truncated }: SseEvent): readonly AnswerText[] {
     .filter(isJson);
 }
 
-/** Of what was cut only its beginning can be looked at. */
+/** Of a truncated text, only the first character can be checked. */
 function isJson({ text, truncated }: AnswerText): boolean {
   return truncated ? /^\s*[[{"]/.test(text) : readJson(text) !== null;
 }

@@ -2,24 +2,24 @@ import { setTimeout } from "node:timers/promises";
 import type { Clock } from "../model/clock.ts";
 import { allOf, hasMembers } from "./command-members.ts";
 
-/** How long a program may take to end itself. */
+/** How long a program may take to end after SIGTERM. */
 const KILL_AFTER_MS = 5_000;
-/** How long it takes to look again whether it has: most end at once. */
+/** How often to check whether it has ended: most end at once. */
 const LOOK_MS = { first: 5, max: 100 } as const;
 
-/** All that have not ended. Programs belong to the process, whichever Rota in it started them. */
+/** All groups that have not ended. They belong to the process, whichever Rota in it started them. */
 const living = new Set<CommandGroup>();
 
 /**
- * A program and all that it starts, as long as they stay together. Whoever leaves the process by `process.exit`, or by an
- * exception, leaves none of them behind.
+ * A program and the processes that it starts, as long as they stay in its group. All of them are killed when this process ends by
+ * `process.exit` or an exception.
  */
 export class CommandGroup {
   readonly #pid: number;
   readonly #clock: Clock;
   #ending: Promise<void> | null = null;
 
-  /** `pid` is that of a program that was started as the leader of a group. */
+  /** `pid`: a program that was started as the leader of a group. */
   constructor(pid: number, clock: Clock) {
     this.#pid = pid;
     this.#clock = clock;
@@ -27,12 +27,12 @@ export class CommandGroup {
     living.add(this);
   }
 
-  /** Resolves once it has ended, if it was told to; null: it was not. */
+  /** Resolves once the group has ended. Null: `end` was not called. */
   get ending(): Promise<void> | null {
     return this.#ending;
   }
 
-  /** Ends all that is left of it: asks first, and later does not ask. */
+  /** Ends all processes of the group: with SIGTERM first, then with SIGKILL. */
   end(): Promise<void> {
     this.#ending ??= this.#end().finally(() => {
       living.delete(this);
@@ -53,7 +53,7 @@ export class CommandGroup {
       killed = true;
       this.kill();
     });
-    // Whether anybody is left is for the machine to say, so that it takes the time of the machine.
+    // A real timer, not the clock: only the operating system knows whether a process is left.
     for (let waitMs: number = LOOK_MS.first; ; waitMs = Math.min(2 * waitMs, LOOK_MS.max)) {
       await setTimeout(waitMs);
       if (killed || !hasMembers(this.#pid)) break;
@@ -65,12 +65,12 @@ export class CommandGroup {
     try {
       process.kill(allOf(this.#pid), signal);
     } catch {
-      // Nobody is left, or nobody who may be told.
+      // No process is left, or none that this user may signal.
     }
   }
 }
 
-/** Resolves once every program has ended that was told to. */
+/** Resolves once every group whose end was requested has ended. */
 export async function endingPrograms(): Promise<void> {
   await Promise.all([...living].map(({ ending }) => ending));
 }

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /**
- * Whether anybody in a group of processes still does something. One that has ended counts as one of the group until
- * somebody asks how it ended, which in many containers nobody does: on Linux the list of processes tells them apart.
+ * Whether a process of the group still runs. An ended process stays in its group until its parent reads its exit status, and in
+ * many containers no process does that. On Linux `/proc` shows which ones have ended.
  */
 export function hasMembers(group: number): boolean {
   if (!exists(group)) return false;
@@ -14,7 +14,7 @@ export function hasMembers(group: number): boolean {
   }
 }
 
-/** The number by which a signal reaches a whole group. Windows has no groups: there it is the leader alone. */
+/** The pid that addresses a whole group in a signal. Windows has no groups: there it is only the leader. */
 export function allOf(group: number): number {
   return process.platform === "win32" ? group : -group;
 }
@@ -23,18 +23,18 @@ function exists(group: number): boolean {
   try {
     return process.kill(allOf(group), 0);
   } catch (error) {
-    // Whoever may not be sent anything is there all the same.
+    // A process that this user may not signal still exists.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
-/** The second field is a name in parentheses, which may have any character in it; the fifth is the group. */
+/** The second field of `stat` is a name in parentheses, which may contain any character. The fifth is the group. */
 function isMember(process: string, group: number): boolean {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${process}/stat`, "latin1");
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return false;
   }
   const [state, _parent, itsGroup] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

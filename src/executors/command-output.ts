@@ -3,11 +3,11 @@ import type { Log } from "../model/log.ts";
 import { ANSWER_BYTES_MAX, type AnswerText, EXCERPT_BYTES_MAX, excerptOfEnd } from "./answer-text.ts";
 import type { ExecutorContext } from "./executor.ts";
 
-/** How many lines of one attempt go to the log, and how much of each. */
+/** How many lines of one attempt are logged, and how much of each. */
 const LINES_MAX = 1_000;
 const LINE_LENGTH_MAX = 2_000;
 
-/** Keeps the beginning of what a program writes. The rest is read, too, or the program would wait for a reader. */
+/** Keeps the beginning of the output. The rest is read and dropped, or else the program would block. */
 export function keepBeginning(stream: Readable, holds: ExecutorContext["holds"]): () => AnswerText {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -21,17 +21,17 @@ export function keepBeginning(stream: Readable, holds: ExecutorContext["holds"])
   return () => {
     const kept = Buffer.concat(chunks).subarray(0, ANSWER_BYTES_MAX);
     const truncated = bytes > ANSWER_BYTES_MAX;
-    // As a stream that goes on, a character that the cut went through is left out.
+    // In stream mode the decoder drops a character that the cut went through.
     return { text: new TextDecoder().decode(kept, { stream: truncated }), truncated };
   };
 }
 
-/** Writes what a program complains of to the log, line by line, and answers the end of it. */
+/** Logs stderr of a program line by line. The returned function returns its end. */
 export function logLines(stream: Readable, log: Log): () => string {
   const lines = new LineLog(log);
   let end = "";
   stream.setEncoding("utf8").on("data", (text: string) => {
-    // A character is a byte at least, and white space around it is left out.
+    // A character is at least one byte, and white space around the text is trimmed.
     end = (end + text).slice(-2 * EXCERPT_BYTES_MAX);
     lines.add(text);
   });
@@ -59,7 +59,7 @@ class LineLog {
     }
   }
 
-  /** Ends the line, if there is one. */
+  /** Ends the current line, if there is one. */
   end(): void {
     const isCut = this.#line.length > LINE_LENGTH_MAX;
     const line = isCut ? `${this.#line.slice(0, LINE_LENGTH_MAX)}…` : this.#line.trimEnd();

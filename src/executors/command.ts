@@ -14,10 +14,10 @@ import type { Executor, ExecutorContext } from "./executor.ts";
 import { ReportedUsage } from "./reported-usage.ts";
 import { inputOf } from "./task-input.ts";
 
-/** How long those that a program started may go on writing when it has ended: a `tee` has a line left, perhaps. */
+/** How long child processes may still write after the program has ended: a `tee` may have a line left. */
 const LEFTOVER_MS = 1_000;
 
-/** Why a program cannot be started, as far as that is no better the next time. */
+/** Reasons why a program cannot be started that a retry would not change. */
 const PERMANENT_REASONS: Readonly<Record<string, string>> = {
   EACCES: "it may not be executed",
   E2BIG: "its arguments and variables are too long",
@@ -32,7 +32,7 @@ export interface CommandExecutorOptions extends Omit<Extract<ExecutorConfig, { t
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs a program: what the task asks for on its stdin, its stdout is the result. All that it starts ends with it. */
+/** Runs a program: the work is its stdin, and its stdout is the result. The processes that it starts end with it. */
 export function commandExecutor(options: CommandExecutorOptions): Executor {
   const { clock, result = "auto" } = options;
   const usage = new ReportedUsage();
@@ -65,12 +65,12 @@ interface StartedProgram {
   readonly program: ChildProcessWithoutNullStreams;
   readonly pid: number;
   readonly exited: Promise<Exit>;
-  /** It has exited, and nobody can write to its pipes any more. */
+  /** Resolves once it has exited and all its pipes are closed. */
   readonly closed: Promise<unknown>;
 }
 
 interface Exit {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
@@ -86,7 +86,7 @@ async function start(
     const program = spawn(file, args, {
       cwd,
       env: { ...variablesFor(options), ...variablesOf(task, context) },
-      // The leader of a group of its own: all that it starts can be ended with it.
+      // The leader of a group of its own, so that the processes it starts can be ended with it.
       detached: true,
       windowsHide: true,
     });
@@ -94,7 +94,7 @@ async function start(
       program.once("exit", (code, signal) => resolve({ code, signal })),
     );
     const closed = new Promise((resolve) => program.once("close", resolve));
-    // A program need not read what it is handed, and what it says ends with it, whatever becomes of the pipes.
+    // A program need not read its stdin. Its exit code decides about the attempt, not errors of its pipes.
     for (const pipe of [program.stdin, program.stdout, program.stderr]) pipe.on("error", () => {});
     program.stdin.end(stdinOf(task));
     await once(program, "spawn");
@@ -123,7 +123,7 @@ function variablesOf(task: Task, { tenantId }: ExecutorContext): Record<string, 
   };
 }
 
-/** A text as it is; anything else as JSON. */
+/** Text as it is, anything else as JSON. */
 function stdinOf(task: Task): string {
   const isText = task.kind === "instruction" || task.kind === "message";
   const input = inputOf(task);
@@ -141,7 +141,7 @@ function cannotRun(error: NodeJS.ErrnoException, { command, cwd }: CommandExecut
     : new PermanentError(`${what}: ${reason}`, { cause: error });
 }
 
-/** Waits for something, but not for long. */
+/** Waits for a promise, for `ms` at most. */
 async function within(ms: number, something: Promise<unknown>, clock: Clock): Promise<void> {
   const late = Promise.withResolvers<void>();
   const timer = clock.setTimer(ms, late.resolve);

@@ -19,18 +19,18 @@ import { fixedResolver, type TabResolver } from "./tab-resolver.ts";
 
 export interface CreateExecutorOptions {
   readonly clock: Clock;
-  /** Where the configuration came from a user, who may say less in it: what may be called. */
+  /** Which targets are allowed. Present if the configuration came from a user, who may configure less. */
   readonly guard?: TargetGuard | undefined;
-  /** The environment variables of this process, secrets included. Programs get only some of them. Left out: none. */
+  /** The environment variables of this process, secrets included. Programs get only some of them. Default: none. */
   readonly environment?: Environment;
-  /** What the field that holds the configuration is called, for its faults: `executor` unless told. */
+  /** The name of the field with the configuration, for error messages. Default: `executor`. */
   readonly name?: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type ConfigOf<Type extends ExecutorType> = Extract<ExecutorConfig, { type: Type }>;
 
-/** The executor that a configuration describes; a function is one already. Throws `invalid_field`. */
+/** The executor of a configuration. A function is one already. Throws `invalid_field`. */
 export function createExecutor(given: Executor | ExecutorConfig, options: CreateExecutorOptions): Executor {
   if (typeof given === "function") return given;
   const { clock, guard, environment = {}, name = "executor" } = options;
@@ -63,7 +63,7 @@ function resolverOf({ url, resolver, cacheSec }: ConfigOf<"tab-action">, call: C
   return resolver === "pinchtab" ? new PinchTabResolver({ ...call, url, cacheSec }) : fixedResolver(url);
 }
 
-/** The sentences do not repeat the key. */
+/** The messages do not repeat the key. */
 function apiKeyOf(
   { apiKeyEnv }: ConfigOf<"openai">,
   environment: Environment,
@@ -71,7 +71,7 @@ function apiKeyOf(
 ): string | undefined {
   if (apiKeyEnv === undefined) return undefined;
   const variable = environment[apiKeyEnv];
-  // A key that was read from a file often brings the end of its line along.
+  // A key that was read from a file often ends with a line break.
   const key = typeof variable === "string" ? variable.trim() : "";
   if (key === "") {
     throw invalidField(
@@ -86,7 +86,7 @@ function apiKeyOf(
   );
 }
 
-/** Every URL that an executor calls by its configuration: whoever may not call everywhere can check them first. */
+/** Every URL that the configuration names, so that a caller can check them before it stores the configuration. */
 export function executorUrls(config: ExecutorConfig): readonly string[] {
   switch (config.type) {
     case "echo":
@@ -95,7 +95,7 @@ export function executorUrls(config: ExecutorConfig): readonly string[] {
     case "openai":
       return [config.baseUrl];
     default:
-      // The instances that a PinchTab server names are checked when they are called.
+      // The URLs of PinchTab instances are checked when they are called.
       return [config.url];
   }
 }

@@ -1,5 +1,5 @@
 import type { Executor } from "./executor.ts";
 import { inputOf } from "./task-input.ts";
 
-/** Answers its input: what a task asked for, without the rest of it. */
+/** Returns its input: the work of the task. */
 export const echo: Executor = (task) => inputOf(task);

@@ -1,8 +1,8 @@
-/** Answers of the other side that trying again would only repeat. */
+/** Statuses that a retry would only repeat. */
 const PERMANENT_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 413, 422]);
 
 /**
- * Thrown by an executor when trying again would only fail again: the task fails at once, whatever retries are left.
+ * Thrown by an executor if a retry would fail again. The task fails at once, even if it has retries left.
  *
  * @example
  * throw new PermanentError(`no such page: ${task.payload.url}`);
@@ -14,7 +14,7 @@ export class PermanentError extends Error {
   }
 }
 
-/** Thrown in place of an executor that is gone by the time the task starts: another node may have it. */
+/** Thrown if the executor is gone when the task starts. Another node may have it. */
 export class NoExecutorError extends Error {
   constructor(agent: string) {
     super(noExecutorHere(agent));
@@ -26,10 +26,10 @@ export function noExecutorHere(agent: string): string {
   return `this node has no executor for agent "${agent}" any more`;
 }
 
-/** The other side of an HTTP call answered with a failure: `HTTP {status}: {body}`. */
+/** An HTTP call got an error response: `HTTP {status}: {body}`. */
 export class HttpError extends Error {
   readonly status: number;
-  /** The wait it asked for with `Retry-After`. */
+  /** The wait that the response asked for with `Retry-After`. */
   readonly retryAfterMs: number | undefined;
 
   constructor(status: number, message: string, options: { retryAfterMs?: number | undefined } = {}) {

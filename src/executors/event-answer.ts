@@ -6,7 +6,7 @@ import { type CallOptions, openCall } from "./call-out.ts";
 import type { ExecutorContext } from "./executor.ts";
 import { isSuccess } from "./http-answer.ts";
 
-/** What an agent writes in an hour fits many times; more is a stream that has gone astray. */
+/** The output of an agent in an hour fits many times. A longer stream is out of control. */
 const STREAM_BYTES_MAX = 64 * 1_048_576;
 
 export interface EventRequest {
@@ -14,17 +14,17 @@ export interface EventRequest {
   readonly body: unknown;
   readonly signal: AbortSignal;
   readonly holds: ExecutorContext["holds"];
-  /** What a status that is no success means. */
+  /** The error for a status that is not a success. */
   readonly failureOf: (response: LimitedResponse) => Error;
 }
 
 export interface EventAnswer {
   readonly reader: SseReader;
-  /** `X-Rota-Usage`; null when there is none. */
+  /** The header `X-Rota-Usage`; null if there is none. */
   readonly usageHeader: string | null;
 }
 
-/** Posts JSON to whoever answers with events, and reads them while they arrive. */
+/** Posts JSON to a server that responds with events, and reads them as they arrive. */
 export async function postForEvents(
   url: string,
   { headers, body, signal, holds, failureOf }: EventRequest,

@@ -4,12 +4,12 @@ import type { Log } from "../model/log.ts";
 import type { Task } from "../model/task.ts";
 import type { Turn } from "../model/turn.ts";
 
-/** The most a report of progress may take, as JSON. */
+/** The largest progress report, as JSON. */
 export const PROGRESS_BYTES_MAX = 16_384;
 
 /**
- * What does the work of a task. It knows nothing of queues: it is handed a task, and what it returns (any JSON) is the
- * result. A throw fails the attempt, which is retried while retries are left; a `PermanentError` is not.
+ * Does the work of a task. It knows nothing of queues: it gets a task, and its return value (any JSON) is the result. If it
+ * throws, the attempt fails and is retried while retries are left. A `PermanentError` is not retried.
  *
  * @example
  * const executor: Executor = async (task, { signal, progress }) => {
@@ -20,55 +20,54 @@ export const PROGRESS_BYTES_MAX = 16_384;
 export type Executor = (task: Task, context: ExecutorContext) => unknown;
 
 export interface ExecutorContext {
-  /** Whose task it is: `default` unless there are others. */
+  /** The tenant of the task. Without tenants: `default`. */
   readonly tenantId: string;
-  /** Fires when the attempt is over for Rota: timed out, past its deadline, cancelled, pre-empted or interrupted. */
+  /** Fires when Rota ends the attempt: timed out, past its deadline, cancelled, pre-empted or interrupted. */
   readonly signal: AbortSignal;
-  /** Every line names the task and the attempt. */
+  /** Every entry names the task and the attempt. */
   readonly log: Log;
-  /** Tells how far it is: any JSON up to 16 KiB. Reports that come faster than they are written keep the latest. */
+  /** Reports progress: any JSON up to 16 KiB. If reports come faster than they are written, only the latest is kept. */
   readonly progress: (data: unknown) => void;
-  /** Reports what it cost. Several reports add up; of `contextTokens`, `contextWindow` and `model` the last one counts. */
+  /** Reports tokens and cost. Several reports add up; of `contextTokens`, `contextWindow` and `model` the last one counts. */
   readonly usage: (usage: Usage) => void;
   /**
-   * Counts bytes that it holds for the task beyond the task itself, until it returns: above `scheduler.maxRunningBytes` the
-   * process starts no further tasks.
+   * Counts bytes that the executor holds for the task, besides the task itself, until it returns. Above
+   * `scheduler.maxRunningBytes` the process starts no further tasks.
    */
   readonly holds: (bytes: number) => void;
-  /** How many tokens the model of the agent takes in at most, where the agent says so. */
+  /** The context window of the agent's model, if the agent sets it. */
   readonly contextWindow?: number | undefined;
   /**
-   * Reads the session of the task: its generation, and its last turns with the same agent, oldest first. Null when the task
-   * has none. Rejects when the attempt is over.
+   * Reads the session of the task: its generation, and its last turns with the same agent, oldest first. Null if the task has no
+   * session. Rejects when the attempt is over.
    */
   readonly session: (params?: ReadSessionParams) => Promise<TaskSession | null>;
   /**
-   * The `webhook-signature` of a request for this task, as callbacks of its tenant are signed; null when its tenant has no
-   * secret.
+   * The `webhook-signature` of a request for this task, signed like the webhooks of its tenant. Null if the tenant has no secret.
    */
   readonly sign: (content: SignedContent, options?: SignOptions) => string | null;
 }
 
 export interface SignOptions {
   /**
-   * Not by the secret of the configuration, which signs for tenants from before they had their own. A receiver that a tenant
-   * has named could send it on as a request of another tenant.
+   * Never signs with the secret of the configuration, which signs for tenants that have none of their own yet. A receiver that
+   * one tenant names could replay such a request as one of another tenant.
    */
   readonly ownSecretOnly?: boolean;
 }
 
 export interface ReadSessionParams {
-  /** How many turns are read at most, `TURNS_MAX` in all; 0 unless told. */
+  /** How many turns to read, `TURNS_MAX` at most. Default: 0. */
   readonly turns?: number;
 }
 
 /** The session of a task, as an executor sees it. */
 export interface TaskSession {
-  /** How often the session was reset: what came before a reset is not among the turns. */
+  /** How often the session was reset. Turns from before a reset are not included. */
   readonly generation: number;
-  /** How many tokens its context takes, as was reported or set last; null: nobody said. */
+  /** The context window of the session in tokens, as reported or set last; null: unknown. */
   readonly contextWindow: number | null;
-  /** Tasks of the same session, agent and generation that are done and went before this one. */
+  /** The earlier tasks of the same session, agent and generation that are done. */
   readonly turns: readonly Turn[];
 }
 
@@ -80,16 +79,16 @@ export interface SignedContent {
   readonly body: string;
 }
 
-/** Whole numbers, none of them negative. */
+/** Integers that are not negative. */
 export interface Usage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
-  /** How full the context is after this call; the tokens in and out of it unless told. */
+  /** How full the context is after this call. Default: the tokens in and out of it. */
   readonly contextTokens?: number;
-  /** How many tokens the model takes in at most. */
+  /** The context window of the model. */
   readonly contextWindow?: number;
   /** The model that was used. */
   readonly model?: string;
-  /** What it cost, in millionths of whatever currency the prices are in. */
+  /** The cost, in millionths of the currency of the prices. */
   readonly costMicros?: number;
 }

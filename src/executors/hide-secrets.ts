@@ -2,12 +2,12 @@ import type { ExecutorHeaders } from "../model/executor-config.ts";
 import { hideValues } from "../model/text/mask.ts";
 import type { Executor } from "./executor.ts";
 
-/** Header fields that say nothing of who is calling. */
+/** Headers that contain no secrets. */
 const HARMLESS: readonly string[] = ["accept", "content-type", "user-agent"];
 
 /**
- * An executor whose errors do not repeat what it sends to be let in: servers that name the headers of a request in their
- * answer are common, and the errors of tasks are shown, logged and told.
+ * Removes credentials from the errors of an executor. Many servers repeat the headers of a request in their response, and errors
+ * of tasks are shown, logged and published.
  */
 export function hideSecrets(
   executor: Executor,
@@ -31,7 +31,7 @@ function headerValues(headers: ExecutorHeaders): string[] {
     .map(([, value]) => value);
 }
 
-/** Whole, and word by word, since a server may say the token of `Bearer …` alone. */
+/** Each value as a whole, and each of its words, since a server may repeat only the token of `Bearer …`. */
 function secretsIn(values: readonly string[]): string[] {
   return values.flatMap((value) => [value, ...value.split(/\s+/)]).filter((value) => value !== "");
 }

@@ -4,11 +4,11 @@ import { excerpt, resultOfText } from "./answer-text.ts";
 import { HttpError } from "./errors.ts";
 
 export interface HttpAnswerOptions {
-  /** Which answers are read as JSON: those that say they are, or say nothing; or all. Else, or if it is none: text. */
+  /** Which responses are parsed as JSON: those that declare it or declare nothing, or all. What is not JSON stays text. */
   readonly json: "as-declared" | "always";
 }
 
-/** What the other side answered, as the result of a task. Throws what it means if it is a failure. */
+/** The response as the result of a task. Throws if it is a failure. */
 export function resultOf(response: LimitedResponse, { json }: HttpAnswerOptions): unknown {
   if (!isSuccess(response)) throw failureOf(response);
   const { body: text, truncated } = response;

@@ -11,7 +11,7 @@ export interface HttpExecutorOptions extends CallOptions {
   readonly url: string;
 }
 
-/** Posts the task as JSON to a URL; the JSON or text answer is the result. */
+/** Posts the task as JSON to a URL. The response, JSON or text, is the result. */
 export function httpExecutor(options: HttpExecutorOptions): Executor {
   const usage = new ReportedUsage();
   return async (task, context) => {
@@ -49,13 +49,13 @@ interface SignatureParams {
   readonly options: CallOptions;
 }
 
-/** Signed like the callbacks of the tenant. */
+/** Signed like the webhooks of the tenant. */
 function signatureOf({ task, body, context, options }: SignatureParams): Record<string, string> {
   const id = `${task.taskId}_${attemptOf(task)}`;
   const timestamp = Math.floor(options.clock.now() / 1_000);
   const signature = context.sign(
     { id, timestamp, body },
-    // A URL that a user has named.
+    // A guard means that a user named the URL.
     { ownSecretOnly: options.guard !== undefined },
   );
   if (signature === null) return {};

@@ -1,6 +1,6 @@
 import type { ExecutorHeaders } from "../model/executor-config.ts";
 
-/** Header fields of several origins in one, the later over the earlier, however their names are written. */
+/** Merges headers. Later ones override earlier ones, and the case of names does not matter. */
 export function mergeHeaders(...origins: readonly (ExecutorHeaders | undefined)[]): ExecutorHeaders {
   const merged = new Headers();
   for (const origin of origins) {

@@ -2,37 +2,37 @@ import { type Fields, isObject } from "../model/input/field-checks.ts";
 import { ANSWER_BYTES_MAX, bytesOf, cutToFit } from "./answer-text.ts";
 import type { Usage } from "./executor.ts";
 
-/** Names, ids and reasons are short; nobody needs what a server sends beyond this in their place. */
+/** Names, ids and reasons are short. A longer value of a server is cut. */
 const NAME_LENGTH_MAX = 256;
 const REFUSAL_LENGTH_MAX = 4_096;
-/** Of all calls together. In JSON a character takes six bytes at most, so that there is room left for a text. */
+/** For all calls together. In JSON a character takes at most six bytes, so this leaves room for the text. */
 const TOOL_CALLS_LENGTH_MAX = 131_072;
-/** What a call takes besides, so that many empty ones are not for free. */
+/** Counted for each call besides its text, so that many empty calls are bounded too. */
 const TOOL_CALL_LENGTH = 100;
 
-/** What a task at a model results in. */
+/** The result of a task of a model. */
 export interface ModelResult {
   readonly text: string;
-  /** Why it stopped: `stop`, `length`, `tool_calls` …; null when the server does not say. */
+  /** Why it stopped: `stop`, `length`, `tool_calls` …; null if the server does not say. */
   readonly finishReason: string | null;
-  /** The model that answered, as the server calls it. */
+  /** The model that responded, as the server names it. */
   readonly model: string;
   readonly usage?: Usage;
   readonly toolCalls?: readonly ToolCall[];
-  /** What it said instead of an answer that it would not give. */
+  /** The text of a refusal, in place of an answer. */
   readonly refusal?: string;
-  /** There was more text than a result may have. */
+  /** The text was longer than a result may be. */
   readonly truncated?: true;
 }
 
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** As the model wrote them: JSON, if it kept to the rules. */
+  /** As the model wrote them. They should be JSON. */
   readonly arguments: string;
 }
 
-/** An answer of a model, put together from the parts it comes in. */
+/** The answer of a model, put together from its parts. */
 export class ModelAnswer {
   #text = "";
   #refusal = "";
@@ -40,17 +40,17 @@ export class ModelAnswer {
   #model = "";
   #usage: Usage | undefined;
   readonly #toolCalls: ToolCall[] = [];
-  /** Where the call is that further parts of the same index belong to. */
+  /** The position of the call that further parts of the same index belong to. */
   readonly #callAt = new Map<unknown, number>();
   #toolCallsLength = 0;
   #begun = false;
 
-  /** Whether anything of an answer has arrived. */
+  /** Whether any part of an answer has arrived. */
   get begun(): boolean {
     return this.#begun;
   }
 
-  /** Whether the model has said why it stopped, after which nothing of importance comes. */
+  /** Whether the model has reported why it stopped. Nothing important comes after that. */
   get finished(): boolean {
     return this.#finishReason !== null;
   }
@@ -59,7 +59,7 @@ export class ModelAnswer {
     return this.#usage;
   }
 
-  /** Adds a part, or an answer in one piece. Answers the text that came with it. */
+  /** Adds a part, or a whole answer. Returns the text that it adds. */
   add(part: Fields): string {
     this.#model ||= nameIn(part["model"]);
     this.#usage = tokensIn(part["usage"]) ?? this.#usage;
@@ -71,7 +71,7 @@ export class ModelAnswer {
     return isObject(said) ? this.#addSaid(said) : "";
   }
 
-  /** `model` is the one that was asked for, in case the server does not say which it was. */
+  /** `model`: the requested model, if the server does not name it. */
   result(model: string): ModelResult {
     const result = {
       text: this.#text.toWellFormed(),
@@ -86,7 +86,7 @@ export class ModelAnswer {
 
   #addSaid(said: Fields): string {
     const text = textIn(said["content"]);
-    // A result has no room for more: the part that goes beyond tells that there was some.
+    // A result has no room for more. The part beyond the limit shows that the text was cut.
     if (this.#text.length <= ANSWER_BYTES_MAX) this.#text += text;
     this.#refusal = (this.#refusal + textIn(said["refusal"])).slice(0, REFUSAL_LENGTH_MAX);
     const calls = Array.isArray(said["tool_calls"]) ? said["tool_calls"].filter(isObject) : [];
@@ -94,7 +94,7 @@ export class ModelAnswer {
     return text;
   }
 
-  /** Some servers give every call the same index: one with another id is another call. */
+  /** Some servers give every call the same index. A part with another id is another call. */
   #addToCall(part: Fields, index: unknown): void {
     const id = nameIn(part["id"]);
     const called = isObject(part["function"]) ? part["function"] : {};
@@ -121,7 +121,7 @@ export class ModelAnswer {
   }
 }
 
-/** A server that was asked for several answers tells them apart by their index. */
+/** If several answers were requested, the server numbers them by index. */
 function firstChoice(choices: unknown): Fields | undefined {
   if (!Array.isArray(choices)) return undefined;
   return choices.filter(isObject).find(({ index }) => index === undefined || index === 0);
@@ -141,7 +141,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Texts come as such, or as a list of parts of which some are text. */
+/** Content is text, or a list of parts of which some are text. */
 function textIn(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

@@ -3,8 +3,8 @@ import { excerpt } from "./answer-text.ts";
 import { HttpError } from "./errors.ts";
 
 /**
- * What a part of an answer means that tells of a failure instead; null when it does not. Whoever has begun an answer can
- * say so only in the middle of it, with the status it would have had, if any, as a code.
+ * The error in a part of a response; null if there is none. After a response has begun, a server can report a failure only in the
+ * middle of it, with the status as a code, if any.
  */
 export function failureIn(part: Fields): Error | null {
   const error = errorIn(part);

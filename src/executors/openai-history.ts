@@ -4,13 +4,13 @@ import type { Turn } from "../model/turn.ts";
 import type { ExecutorContext } from "./executor.ts";
 import type { ModelSettings } from "./openai-request.ts";
 
-/** How many turns go along unless told. */
+/** How many turns are sent by default. */
 const DEFAULT_HISTORY = 20;
-/** What a message takes besides its text. */
+/** The tokens of a message besides its text. */
 const MESSAGE_TOKENS = 4;
 /** A token is three to four bytes of English, and about a character of Chinese, which is three bytes. */
 const TOKEN_BYTES = 3;
-/** Which part of the window is left to the answer, where the configuration does not say how long that may be. */
+/** The share of the context window for the answer, if the configuration does not limit its length. */
 const ANSWER_SHARE = 0.25;
 
 export interface HistoryMessage {
@@ -19,8 +19,8 @@ export interface HistoryMessage {
 }
 
 /**
- * What was said before in the session of a task, as messages to a model: the last turns, as many as the configuration asks for
- * and as the context window has room for beside what is asked now. Reads nothing where there is no session.
+ * The earlier turns of the session, as messages for the model: as many as the configuration allows and as fit into the context
+ * window beside the current work. Without a session it reads nothing.
  */
 export async function readHistory(
   task: Task,
@@ -40,7 +40,7 @@ function roomIn(window: number, asked: string, { system = "", maxTokens }: Model
   return window - answer - tokensOf(system) - tokensOf(asked);
 }
 
-/** Turns are left out from the oldest on, each as a whole. */
+/** Drops whole turns, oldest first. */
 function lastThatFit(turns: readonly Turn[], room: number): HistoryMessage[][] {
   const kept: HistoryMessage[][] = [];
   let left = room;
@@ -53,7 +53,7 @@ function lastThatFit(turns: readonly Turn[], room: number): HistoryMessage[][] {
   return kept;
 }
 
-/** None for a turn that was not talk: a payload, say, or an answer without a text. */
+/** Empty for a turn that is not text, such as a payload, or a result without a text. */
 function messagesOf({ work, result }: Turn): HistoryMessage[] {
   const asked = work.kind === "message" ? work.message : work.kind === "instruction" ? work.instruction : "";
   const text = isObject(result) ? result["text"] : result;
@@ -64,7 +64,7 @@ function messagesOf({ work, result }: Turn): HistoryMessage[] {
   ];
 }
 
-/** An estimate that is rather too high: whoever counts exactly needs the model's own tables. */
+/** An estimate that is rather too high. An exact count needs the tokenizer of the model. */
 function tokensOf(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / TOKEN_BYTES) + MESSAGE_TOKENS;
 }

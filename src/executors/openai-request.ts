@@ -4,15 +4,15 @@ import type { ExecutorContext } from "./executor.ts";
 import { readHistory } from "./openai-history.ts";
 import { textOf } from "./task-text.ts";
 
-/** What the configuration says of a model and how it is asked. */
+/** The settings of a model and of requests to it. */
 export type ModelSettings = Omit<
   Extract<ExecutorConfig, { type: "openai" }>,
   "type" | "baseUrl" | "apiKeyEnv" | "headers"
 >;
 
 /**
- * What a model is asked for a task, after what was said before in its session. What the task's `llmConfig` says counts more than the configuration; a field that
- * either sets to null is left out, for servers that do not know it.
+ * The request to a model for a task, with the earlier turns of its session. `llmConfig` of the task overrides the configuration.
+ * A field that either sets to null is omitted, for servers that do not know it.
  */
 export async function modelRequest(
   task: Task,

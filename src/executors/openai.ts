@@ -14,19 +14,19 @@ import { failureIn } from "./openai-failure.ts";
 import { type ModelSettings, modelRequest } from "./openai-request.ts";
 import { progressOfText } from "./text-progress.ts";
 
-/** What a server sends behind the last part of an answer. */
+/** Sent by servers after the last part of an answer. */
 const DONE = "[DONE]";
-/** How long it may take from there to the end of its answer, after which the connection can be used again. */
+/** How long the response may take to end after that, so that the connection can be reused. */
 const LINGER_MS = 1_000;
 
 export interface OpenAiExecutorOptions extends CallOptions {
   readonly baseUrl: string;
-  /** Sent with every call; whoever repeats it is not quoted with it. */
+  /** Sent with every call. It is removed from quoted responses. */
   readonly apiKey?: string | undefined;
   readonly settings: ModelSettings;
 }
 
-/** Asks a model: `POST {baseUrl}/chat/completions`. Its text is progress while it is written. */
+/** Calls a model: `POST {baseUrl}/chat/completions`. Its text is progress while it is written. */
 export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
   const { apiKey, settings, clock } = options;
   const url = `${baseOf(options.baseUrl)}/chat/completions`;
@@ -52,7 +52,7 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
     try {
       await readModelAnswer(reader, answer, { url, clock, hide, onText, hangUp });
     } finally {
-      // An answer that breaks off has cost what it says, too.
+      // A response that breaks off has a cost too.
       if (answer.usage !== undefined) usage(answer.usage);
     }
     return answer.result(String(body["model"] ?? settings.model));
@@ -62,10 +62,10 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
 interface ReadModelAnswerParams {
   readonly url: string;
   readonly clock: Clock;
-  /** Takes the key out of a text. */
+  /** Removes the key from a text. */
   readonly hide: (text: string) => string;
   readonly onText: (added: string) => void;
-  /** Drops the connection. */
+  /** Closes the connection. */
   readonly hangUp: AbortController;
 }
 
@@ -83,7 +83,7 @@ async function readModelAnswer(
   throw new Error(`the answer of ${new URL(url).origin} broke off before its end`);
 }
 
-/** Whether the server said that it is done. What happens behind that does not matter any more. */
+/** Returns whether the server sent `[DONE]`. What comes after that is ignored, errors included. */
 async function eachPart(
   reader: SseReader,
   { clock, hangUp }: ReadModelAnswerParams,
@@ -104,7 +104,7 @@ async function eachPart(
   return linger !== null;
 }
 
-/** What is no JSON is passed over. Answers the text that came with the part. */
+/** Ignores what is not JSON. Returns the text that the part adds. */
 function addPart(answer: ModelAnswer, data: string): string {
   const part = readJson(data)?.value;
   if (!isObject(part)) return "";
@@ -113,7 +113,7 @@ function addPart(answer: ModelAnswer, data: string): string {
   return answer.add(part);
 }
 
-/** A server that knows no streams answers in one piece; one that knows no models, with something else. */
+/** A server without streaming responds in one piece. A response that is no chat completion is an error. */
 function addWhole(answer: ModelAnswer, text: string): void {
   addPart(answer, text);
   if (answer.begun || text.trim() === "") return;

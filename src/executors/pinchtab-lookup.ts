@@ -5,22 +5,22 @@ import { failureOf, isSuccess } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
 import { type Places, readInstances, readTabs } from "./pinchtab-places.ts";
 
-/** A list of what is at hand takes a server no time; one that takes longer than this is not well. */
+/** A server lists its tabs and instances at once. If it takes longer than this, it is not healthy. */
 const LOOKUP_MS = 10_000;
-/** Tens of thousands of tabs. */
+/** Enough for tens of thousands of tabs. */
 const LIST_BYTES_MAX = 4 * 1_048_576;
 
 const TABS = "/instances/tabs";
 
 export interface LookUpPlacesParams extends CallOptions {
-  /** Of the PinchTab server, without a slash at its end. */
+  /** The URL of the PinchTab server, without a slash at its end. */
   readonly base: string;
   readonly signal: AbortSignal;
-  /** Whether the server is to look at its instances instead of answering what it remembers of them. */
+  /** Whether the server must ask its instances instead of using its cache. */
   readonly fresh: boolean;
 }
 
-/** Asks a PinchTab server who has which tab, within a time of its own. */
+/** Asks a PinchTab server which instance has which tab, with a timeout of its own. */
 export async function lookUpPlaces(params: LookUpPlacesParams): Promise<Places> {
   const { clock, signal } = params;
   const late = new AbortController();
@@ -29,7 +29,7 @@ export async function lookUpPlaces(params: LookUpPlacesParams): Promise<Places> 
   );
   const bounded = { ...params, signal: AbortSignal.any([signal, late.signal]) };
   try {
-    // One after the other: the instance of a tab that is in the first answer was there before the second is given.
+    // In sequence: the instance of a listed tab existed before the second response, so that contains it.
     const tabs = params.fresh ? await getFreshTabs(bounded) : await getList(TABS, readTabs, bounded);
     const instances = await getList("/instances", readInstances, bounded);
     return { tabs, instances };
@@ -38,7 +38,7 @@ export async function lookUpPlaces(params: LookUpPlacesParams): Promise<Places> 
   }
 }
 
-/** A server that does not know how to be asked so remembers nothing either. */
+/** A server that does not know this request has no cache either. */
 async function getFreshTabs(params: LookUpPlacesParams): Promise<Places["tabs"]> {
   try {
     return await getList(`${TABS}?fresh=1`, readTabs, params);
@@ -65,7 +65,7 @@ async function getList<List>(
   return list;
 }
 
-/** Undefined when it is not JSON, which is no list either. */
+/** Undefined if it is not JSON, and so not a list either. */
 function parse(body: string): unknown {
   try {
     return JSON.parse(body);

@@ -2,20 +2,20 @@ import { executorBaseUrlFault } from "../model/executor-url.ts";
 import { type Fields, isObject } from "../model/input/field-checks.ts";
 import { baseOf } from "./base-url.ts";
 
-/** Who has which tab, by what a PinchTab server says. */
+/** Which instance has which tab, according to a PinchTab server. */
 export interface Places {
-  /** The instance that has a tab, by the tab's id. */
+  /** The instance of a tab, by the tab's id. */
   readonly tabs: ReadonlyMap<string, string>;
-  /** Where an instance is reached, by its id; null when it names no place that could be one, as while it starts. */
+  /** The address of an instance, by its id. Null if it has no usable address, as while it starts. */
   readonly instances: ReadonlyMap<string, InstanceAddress | null>;
 }
 
-/** A URL, without a slash at its end, or a port of the host that the server is on. */
+/** A URL without a slash at its end, or a port on the host of the server. */
 export type InstanceAddress = { readonly url: string } | { readonly port: number };
 
 /**
- * The tabs of `GET /instances/tabs`, each with its instance; null when that is not a list of tabs. It is read liberally:
- * bare or under `tabs`, with `id` or `tabId`, and `instanceId`, `instance` or `instance.id`.
+ * The tabs of `GET /instances/tabs`, each with its instance. Null if the response is not a list of tabs. Accepts a bare list or
+ * one under `tabs`, with `id` or `tabId`, and `instanceId`, `instance` or `instance.id`.
  */
 export function readTabs(answer: unknown): Map<string, string> | null {
   return readList(answer, "tabs", (tab) => {
@@ -27,19 +27,19 @@ export function readTabs(answer: unknown): Map<string, string> | null {
   });
 }
 
-/** The instances of `GET /instances`, each with its address; null when that is not a list of instances. */
+/** The instances of `GET /instances`, each with its address. Null if the response is not a list of instances. */
 export function readInstances(answer: unknown): Map<string, InstanceAddress | null> | null {
   return readList(answer, "instances", ({ id, url, port }) => [idOf(id), addressOf(url, port)]);
 }
 
-/** An instance that has a URL is reached there: it may be on another machine. */
+/** The URL of an instance comes first: it may be on another machine. */
 function addressOf(url: unknown, port: unknown): InstanceAddress | null {
   if (executorBaseUrlFault(url) === null) return { url: baseOf(url as string) };
   const number = portOf(port);
   return number === null ? null : { port: number };
 }
 
-/** What lacks its half of a pair is passed over; of two with the same id the first counts. */
+/** Ignores incomplete entries. Of two entries with the same id, the first counts. */
 function readList<Value>(
   answer: unknown,
   name: string,
@@ -47,7 +47,7 @@ function readList<Value>(
 ): Map<string, Value> | null {
   const list = isObject(answer) && Object.hasOwn(answer, name) ? answer[name] : answer;
   const found = new Map<string, Value>();
-  // A server written in Go says null for a list without anything in it.
+  // A server written in Go sends null for an empty list.
   if (list === null) return found;
   if (!Array.isArray(list)) return null;
   for (const entry of list) {

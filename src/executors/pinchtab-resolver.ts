@@ -7,42 +7,39 @@ import { lookUpPlaces } from "./pinchtab-lookup.ts";
 import type { Places } from "./pinchtab-places.ts";
 import { cannotResolve, type ResolveTabParams, type TabResolver, unresolved } from "./tab-resolver.ts";
 
-/** Tabs seldom move, and one that did is looked for again: this is there to spare a busy server. */
+/** Tabs seldom move, and a tab that moved is looked up again. The cache only spares a busy server. */
 const DEFAULT_CACHE_SEC = 5;
 
 export interface PinchTabResolverOptions extends CallOptions {
-  /** Of the PinchTab server. */
+  /** The URL of the PinchTab server. */
   readonly url: string;
-  /** How long an answer is remembered; 0: not at all. */
+  /** How long a response is cached; 0: not at all. */
   readonly cacheSec?: number | undefined;
 }
 
-/** One question to the server, which all who want to know something meanwhile share. */
+/** One lookup at the server, shared by all callers that arrive while it runs. */
 interface Lookup {
-  /** Counts up: of two, the higher one saw the later state of things. */
+  /** Counts up: of two lookups, the higher number saw the later state. */
   readonly number: number;
   readonly call: SharedCall<Places>;
 }
 
-/** What the last lookup found. */
+/** The result of the last lookup. */
 interface Remembered {
   readonly number: number;
   readonly places: Places;
   /** When it began. */
   readonly at: number;
-  /** Tabs that were not where it says they are. */
+  /** Tabs that were not at the instance that it names. */
   readonly doubted: Set<string>;
 }
 
-/**
- * Asks a PinchTab server which of its instances has a tab. Each answer tells it of all tabs, and is remembered for a
- * little while.
- */
+/** Asks a PinchTab server which of its instances has a tab. Each response lists all tabs, and is cached for a few seconds. */
 export class PinchTabResolver implements TabResolver {
   readonly #options: PinchTabResolverOptions;
   readonly #base: string;
   readonly #cacheMs: number;
-  /** The one under way, or the last one, of each kind. */
+  /** The running or last lookup of each kind. */
   readonly #lookups = new Map<"remembered" | "fresh", Lookup>();
   /** How many lookups have begun. */
   #begun = 0;
@@ -67,7 +64,7 @@ export class PinchTabResolver implements TabResolver {
     return this.#baseIn(places, params.tabId) ?? this.#fail(places, params.tabId);
   }
 
-  /** Somebody else who found nothing there may already have looked for it again. */
+  /** Another call that did not find the tab there may already have looked it up again. */
   #recall({ tabId, notAt }: ResolveTabParams): string | undefined {
     if (this.#remembered === null) return undefined;
     const { places, at, doubted } = this.#remembered;
@@ -78,9 +75,9 @@ export class PinchTabResolver implements TabResolver {
   }
 
   /**
-   * A lookup that is under way will do if it finds what is wanted. If not, it may have asked before the tab was opened or
-   * moved, and only one that began after this call can say that there is none. The server itself remembers tabs for a while:
-   * a tab that it does not know, or that was not where it said, counts as gone only when it has looked anew.
+   * A running lookup is enough if it finds the tab. If not, it may have read the list before the tab was opened or moved, and
+   * only a lookup that began after this call proves that the tab is gone. The server itself caches tabs. So a tab that it does
+   * not list, or that was not where it said, counts as gone only after a fresh lookup.
    */
   async #findPlaces({ tabId, signal, notAt }: ResolveTabParams): Promise<Places> {
     const begunBefore = this.#begun;
@@ -118,7 +115,7 @@ export class PinchTabResolver implements TabResolver {
     return { number, call };
   }
 
-  /** An instance without a URL listens on the same machine as the server, on a port of its own. */
+  /** An instance without a URL runs on the same machine as the server, on its own port. */
   #baseIn({ tabs, instances }: Places, tabId: string): string | undefined {
     const address = instances.get(tabs.get(tabId) ?? "");
     if (address === undefined || address === null) return undefined;
@@ -134,7 +131,7 @@ export class PinchTabResolver implements TabResolver {
   }
 }
 
-/** Whether the server knows the tab and its instance, reachable or not. */
+/** Whether the server lists the tab and its instance, reachable or not. */
 function isListed({ tabs, instances }: Places, tabId: string): boolean {
   const instance = tabs.get(tabId);
   return instance !== undefined && instances.has(instance);

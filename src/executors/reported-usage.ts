@@ -9,8 +9,8 @@ const COUNTS = ["inputTokens", "outputTokens", "contextTokens", "contextWindow",
 type UsageContext = Pick<ExecutorContext, "usage" | "log">;
 
 /**
- * Passes on what an agent says its answers cost. A report that cannot be read must not fail the work that it is about: it is
- * ignored, and the log says so once for each executor.
+ * Passes on the usage that an agent reports. A report that cannot be read must not fail the task: it is ignored, and logged once
+ * for each executor.
  */
 export class ReportedUsage {
   #warned = false;
@@ -26,12 +26,12 @@ export class ReportedUsage {
     );
   }
 
-  /** Reports the field `usage` of an answer in JSON. Other things that agents call `usage` are none of ours. */
+  /** Reports the field `usage` of a JSON response. Ignores a `usage` that has another meaning. */
   ofAnswer(answer: unknown, context: UsageContext): boolean {
     return isObject(answer) && this.#report(readUsage(answer["usage"]), context);
   }
 
-  /** The same for a report that has been found elsewhere. */
+  /** The same for a report that was found elsewhere. */
   of(reported: unknown, context: UsageContext): Usage | null {
     return this.#report(readUsage(reported), context) ? usageIn(reported) : null;
   }
@@ -51,7 +51,7 @@ export class ReportedUsage {
   }
 }
 
-/** What a report says; null when it is none, or a wrong one. */
+/** The usage in a report. Null if it is not a report, or a wrong one. */
 export function usageIn(reported: unknown): Usage | null {
   const read = readUsage(reported);
   return read?.ok === true ? read.usage : null;
@@ -61,7 +61,7 @@ type ReadUsage =
   | { readonly ok: true; readonly usage: Usage }
   | { readonly ok: false; readonly error: string };
 
-/** Null when it is no report: nothing in it has a name that we know. */
+/** Null if it is not a report: it has no field that we know. */
 function readUsage(reported: unknown): ReadUsage | null {
   if (!isObject(reported)) return null;
   const counts = COUNTS.map((name) => [name, reported[name]] as const).filter(([, value]) => value != null);

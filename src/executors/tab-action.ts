@@ -13,7 +13,7 @@ export interface TabActionExecutorOptions extends CallOptions {
   readonly resolver: TabResolver;
 }
 
-/** Posts actions to whoever has the tab: `POST {base}/tabs/{tabId}/action`. The answer is the result. */
+/** Posts actions to the instance that has the tab: `POST {base}/tabs/{tabId}/action`. The response is the result. */
 export function tabActionExecutor(options: TabActionExecutorOptions): Executor {
   return async (task, { tenantId, signal, holds }) => {
     const tabId = tabOf(task);
@@ -42,12 +42,12 @@ function tabOf({ kind, tabId }: Task): string {
   if (tabId === undefined || tabId.trim() === "") {
     throw new PermanentError("tabId is required for task execution");
   }
-  // In a URL these are steps along its path, however they are encoded: the action would go somewhere else.
+  // In a URL these are relative steps, even when encoded: the action would go to another path.
   if (tabId === "." || tabId === "..") throw unresolved(tabId, "a URL cannot name it", { permanent: true });
   return tabId.toWellFormed();
 }
 
-/** The body of the request. What the task says itself goes before what its `params` say. */
+/** The body of the request. Fields of the task override its `params`. */
 function actionOf({ action, ref, selector, params = {} }: Task): Readonly<Record<string, unknown>> {
   const { kind: _kind, tabId: _tabId, ...others } = params;
   return {
@@ -65,7 +65,7 @@ interface PostToOwnerParams {
   readonly post: (base: string) => Promise<LimitedResponse>;
 }
 
-/** Where the tab is no more, or nobody is any more, the tab may have moved: then it is looked for once more. */
+/** If the tab or its instance is gone, the tab may have moved: it is looked up once more. */
 async function postToOwner({ resolver, tabId, signal, post }: PostToOwnerParams): Promise<LimitedResponse> {
   const base = await resolver.resolve({ tabId, signal });
   const answer = await post(base).catch(unlessNeverSent);
@@ -77,7 +77,7 @@ async function postToOwner({ resolver, tabId, signal, post }: PostToOwnerParams)
   return answer;
 }
 
-/** Only what nobody can have got may be sent again: an action is not to be done twice. */
+/** Only a request that was never sent may be sent again: an action must not run twice. */
 function unlessNeverSent(error: unknown): CallError {
   if (error instanceof CallError && error.neverSent) return error;
   throw error;

@@ -2,16 +2,16 @@ import { preview } from "../model/input/field-checks.ts";
 import { baseOf } from "./base-url.ts";
 import { PermanentError } from "./errors.ts";
 
-/** Knows who has a tab. */
+/** Finds the instance that has a tab. */
 export interface TabResolver {
-  /** The URL, without a slash at its end, that the actions of the tab are posted under. */
+  /** The base URL for the actions of the tab, without a slash at its end. */
   resolve(params: ResolveTabParams): Promise<string>;
 }
 
 export interface ResolveTabParams {
   readonly tabId: string;
   readonly signal: AbortSignal;
-  /** Where the tab has just not been: what is remembered of it does not count. It may turn out to be there after all. */
+  /** Where the tab was just not found. Cached results that name it do not count. A new lookup may return it again. */
   readonly notAt?: string;
 }
 
@@ -21,7 +21,7 @@ export function fixedResolver(url: string): TabResolver {
   return { resolve: async () => base };
 }
 
-/** The failure to find out who has a tab. */
+/** The error if the instance of a tab cannot be found. */
 export function unresolved(
   tabId: string,
   reason: string,
@@ -32,7 +32,7 @@ export function unresolved(
   return permanent ? new PermanentError(message, options) : new Error(message, options);
 }
 
-/** How every such failure begins. */
+/** The beginning of every such error. */
 export function cannotResolve(tabId: string): string {
   return `cannot resolve tab "${preview(tabId)}": `;
 }

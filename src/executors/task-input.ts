@@ -1,6 +1,6 @@
 import type { Task } from "../model/task.ts";
 
-/** What a task asks for, without the rest of it. */
+/** The work of a task, without its other fields. */
 export function inputOf(task: Task): unknown {
   switch (task.kind) {
     case "instruction":

@@ -2,7 +2,7 @@ import type { ExecutorType } from "../model/executor-config.ts";
 import type { Task } from "../model/task.ts";
 import { PermanentError } from "./errors.ts";
 
-/** What a task says to an agent that is talked to. */
+/** The text of a task, for agents that take text. */
 export function textOf({ kind, instruction, message }: Task, type: ExecutorType): string {
   const text = kind === "instruction" ? instruction : kind === "message" ? message : undefined;
   if (text !== undefined) return text;

@@ -1,9 +1,9 @@
 import type { ExecutorContext } from "./executor.ts";
 
-/** How much of a text is shown as progress: in JSON a character takes six bytes at most, and 16 KiB are allowed. */
+/** How much of a text is reported as progress: in JSON a character takes at most six bytes, and 16 KiB are allowed. */
 const SHOWN_LENGTH_MAX = 2_500;
 
-/** Shows a text while it is written: all of it so far, or its end when it is long. */
+/** Reports a text while it is written: all of it so far, or its end if it is long. */
 export function progressOfText(progress: ExecutorContext["progress"]): (added: string) => void {
   let text = "";
   let length = 0;

@@ -2,26 +2,26 @@ import { type Fields, isObject } from "../model/input/field-checks.ts";
 import { ANSWER_BYTES_MAX, bytesOf, cutToFit, excerpt } from "./answer-text.ts";
 import type { Usage } from "./executor.ts";
 
-/** Names, ids and reasons are short; nobody needs what a server sends beyond this in their place. */
+/** Names, ids and reasons are short. A longer value of a server is cut. */
 const NAME_LENGTH_MAX = 256;
-/** What tools are handed and return is often a whole page or a picture: of those only the size is kept. */
+/** Inputs and outputs of tools are often whole pages or pictures. Of larger ones only the size is kept. */
 const VALUE_BYTES_MAX = 16_384;
-/** What all tool calls together take of a result; further ones are left out. */
+/** The room for all tool calls in a result. Further ones are dropped. */
 const TOOL_CALLS_BYTES_MAX = 262_144;
 
-/** What a UI message stream results in. */
+/** The result of a UI message stream. */
 export interface UiMessageResult {
   readonly text: string;
-  /** Why it stopped: `stop`, `length`, `tool-calls` …; null when the server does not say. */
+  /** Why it stopped: `stop`, `length`, `tool-calls` …; null if the server does not say. */
   readonly finishReason: string | null;
   readonly toolCalls: readonly UiToolCall[];
-  /** Null when the server does not say. */
+  /** Null if the server does not say. */
   readonly usage: Usage | null;
-  /** There was more text than a result may have. */
+  /** The text was longer than a result may be. */
   readonly truncated?: true;
 }
 
-/** In the words of the stream. */
+/** With the field names of the stream. */
 interface UiToolCall {
   readonly toolCallId: string;
   readonly toolName: string;
@@ -30,21 +30,21 @@ interface UiToolCall {
   readonly errorText?: string;
 }
 
-/** Stands for a value that is too large to keep. */
+/** Replaces a value that is too large to keep. */
 interface Omitted {
   readonly omitted: true;
   readonly bytes: number;
 }
 
-/** Whether an event merely frames a message: it tells nothing that anybody waits for. */
+/** Whether an event only frames a message, and so is no progress. */
 export function isLifecycle(event: unknown): boolean {
   const type = isObject(event) ? event["type"] : undefined;
   return typeof type === "string" && /^(?:start|start-step|message-metadata|reasoning-[a-z]+)$/.test(type);
 }
 
 /**
- * The message that a UI message stream (that of the AI SDK) builds up, event by event. Any events may be added: `begun` says
- * whether they are such a stream.
+ * The message that a UI message stream (of the AI SDK) builds, event by event. Any event may be added: `begun` tells whether they
+ * are such a stream.
  */
 export class UiMessage {
   #begun = false;
@@ -58,12 +58,12 @@ export class UiMessage {
     return this.#begun;
   }
 
-  /** What the server says it cost, whatever that is. */
+  /** The usage as the server sent it, unchecked. */
   get usage(): unknown {
     return this.#usage;
   }
 
-  /** Returns the text that the event adds. Throws when it says that the agent has failed. */
+  /** Returns the text that the event adds. Throws if it reports a failure of the agent. */
   add(event: Fields): string {
     const { type } = event;
     if (typeof type !== "string") return "";
@@ -99,7 +99,7 @@ export class UiMessage {
 
   #addText(delta: unknown): string {
     if (typeof delta !== "string") return "";
-    // A result has no room for more: the part that goes beyond tells that there was some.
+    // A result has no room for more. The part beyond the limit shows that the text was cut.
     if (this.#text.length <= ANSWER_BYTES_MAX) this.#text += delta;
     return delta;
   }
@@ -110,7 +110,7 @@ export class UiMessage {
     if (reason === "error") throw new Error("the agent failed: it finished with an error");
   }
 
-  /** A call comes in several events: its name and input first, then what became of it. */
+  /** A call comes in several events: its name and input first, then its outcome. */
   #addToToolCall(event: Fields): void {
     const toolCallId = nameIn(event["toolCallId"]);
     if (toolCallId === "") return;
@@ -131,13 +131,13 @@ export class UiMessage {
   }
 }
 
-/** Whether a stream that has such an event is one of a UI message. */
+/** Whether such an event shows that the stream is a UI message stream. */
 function isTelling(type: string, { finishReason }: Fields): boolean {
   if (type === "finish") return typeof finishReason === "string";
   return /^(?:text-start|text-delta|error|abort)$/.test(type) || type.startsWith("tool-");
 }
 
-/** Servers attach it to the message's metadata, or to the event itself. */
+/** Servers attach usage to the message's metadata, or to the event itself. */
 function attachedUsage(event: Fields): unknown {
   const metadata = isObject(event["messageMetadata"]) ? event["messageMetadata"] : {};
   return metadata["totalUsage"] ?? metadata["usage"] ?? event["totalUsage"] ?? event["usage"];

@@ -1,9 +1,9 @@
-/** Agents that get a label of their own. Every label is a series for as long as the process lives. */
+/** Agents with a label of their own. Every label is a series for as long as the process lives. */
 const AGENT_LABELS_MAX = 100;
-/** Where all further agents are counted. */
+/** The label of all further agents. */
 export const OTHER_AGENTS = "other";
 
-/** Ids are the callers' to choose, so that there may be any number of them: who comes first keeps its name. */
+/** Callers choose agent ids, so there may be any number of them. The first ones get labels of their own. */
 export class AgentLabels {
   readonly #named = new Set<string>();
 

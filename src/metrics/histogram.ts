@@ -1,13 +1,13 @@
-/** Upper bounds in seconds: from what a function in this process takes to the longest timeout a task may have. */
+/** Upper bounds in seconds: from the time of a function in this process to the longest timeout of a task. */
 export const BUCKETS_SEC = [
   0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
 ] as const;
 
 const BOUNDS_MS = BUCKETS_SEC.map((sec) => sec * 1_000);
 
-/** How durations are spread. Observing is a few comparisons and additions: it happens with every task. */
+/** The distribution of durations. It is updated with every task, so `observe` only compares and adds. */
 export class Histogram {
-  /** How many fell between each bound and the one before; the last: beyond all of them. */
+  /** How many fell between each bound and the one before. The last: beyond all bounds. */
   readonly #counts: number[] = new Array(BOUNDS_MS.length + 1).fill(0);
   #sumMs = 0;
 
@@ -22,7 +22,7 @@ export class Histogram {
     return this.#sumMs / 1_000;
   }
 
-  /** How many took at most as long as each bound; the last: all of them. */
+  /** How many took at most as long as each bound. The last: all of them. */
   cumulated(): number[] {
     let sum = 0;
     return this.#counts.map((count) => (sum += count));

@@ -1,7 +1,9 @@
 import { performance } from "node:perf_hooks";
 import type { Metric } from "./text-format.ts";
 
-/** The process, under the names that dashboards for Node know. All of it is at hand: nothing runs between two looks. */
+/**
+ * The process, under the metric names that dashboards for Node know. All values are read on demand: nothing runs between scrapes.
+ */
 export function processMetrics(): Metric[] {
   const { user, system } = process.cpuUsage();
   const { rss, heapTotal, heapUsed, external } = process.memoryUsage();

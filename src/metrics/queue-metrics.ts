@@ -8,13 +8,13 @@ export interface QueueLook {
   readonly labels: AgentLabels;
   /** The waiting tasks of the tenant, by reason code. */
   readonly waiting: ReadonlyMap<string, number>;
-  /** How long the tenant's schedule that is due for longest has been so; 0: none is due. */
+  /** For how long the tenant's most overdue schedule has been due; 0: none is due. */
   readonly scheduleLagMs: number;
-  /** How long the oldest event has waited that is not in the rollups yet; 0: none. */
+  /** The age of the oldest event that is not in the rollups yet; 0: none. */
   readonly rollupLagMs: number;
 }
 
-/** The queue as it is in the storage, over all nodes: every node that is asked says the same. */
+/** The queue in the storage, over all nodes: every node returns the same. */
 export function queueMetrics({
   lanes,
   depth,

@@ -1,10 +1,10 @@
 import type { Metric, Series } from "./text-format.ts";
 
 const REFUSALS = ["rate", "quota"] as const;
-/** Why a request was refused: its key asks for too much at once, or its tenant stores too much. */
+/** Why a request was refused: the rate limit of its key, or a quota of its tenant. */
 export type Refusal = (typeof REFUSALS)[number];
 
-/** Shown before anything was denied. */
+/** Shown until the first refusal. */
 const NONE_YET: readonly Series[] = ["401", "403", "429"].map((status) => ({
   labels: { status, access: "none" },
   value: 0,

@@ -1,11 +1,11 @@
 import { Histogram } from "./histogram.ts";
 import type { Metric } from "./text-format.ts";
 
-/** What became of moments of schedules: they fired, could not even start, or passed without a run. */
+/** Outcomes of due times: a run fired, a run failed to start, or there was none. */
 export const FIRE_OUTCOMES = ["fired", "failed", "skipped", "missed"] as const;
 export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
 
-/** The runs that this process wrote down. */
+/** The runs that this process recorded. */
 export class RunMetrics {
   readonly #runs: Record<FireOutcome, number> = { fired: 0, failed: 0, skipped: 0, missed: 0 };
   readonly #lags = new Histogram();
@@ -14,7 +14,7 @@ export class RunMetrics {
     this.#runs[outcome] += 1;
   }
 
-  /** A run is there so long after its moment. */
+  /** Observes how long after its due time a run was created. */
   lagged(ms: number): void {
     this.#lags.observe(Math.max(ms, 0));
   }

@@ -1,7 +1,7 @@
 import { Histogram } from "./histogram.ts";
 import type { Labels, Metric } from "./text-format.ts";
 
-/** What this process did with the tasks of one agent in one lane. */
+/** Counts of this process for the tasks of one agent in one lane. */
 export class TaskSeries {
   submitted = 0;
   rejected = 0;

@@ -1,6 +1,6 @@
 import type { Metric } from "./text-format.ts";
 
-/** What tasks cost. */
+/** Tokens and cost of tasks. */
 export interface Tokens {
   readonly input: number;
   readonly output: number;

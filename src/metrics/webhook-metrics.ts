@@ -1,17 +1,17 @@
 import { Histogram } from "./histogram.ts";
 import type { Metric } from "./text-format.ts";
 
-/** What became of one try to deliver a callback: delivered, to be tried again, or given up. */
+/** Outcomes of one try of a webhook delivery: delivered, to be retried, or given up. */
 export const TRY_OUTCOMES = ["delivered", "retried", "failed"] as const;
 export type TryOutcome = (typeof TRY_OUTCOMES)[number];
 
-/** Callbacks that are on their way, by whether their host had been reached before. */
+/** Webhook deliveries in flight, by whether their host was reached before. */
 export interface InFlightDeliveries {
   readonly proven: number;
   readonly unproven: number;
 }
 
-/** The tries of this process to deliver callbacks. */
+/** The tries of webhook deliveries by this process. */
 export class WebhookMetrics {
   readonly #inFlight: () => InFlightDeliveries;
   readonly #tries: Record<TryOutcome, number> = { delivered: 0, retried: 0, failed: 0 };

@@ -1,32 +1,32 @@
 const JSON_TYPE = "application/json";
 
-/** Whether whoever asks wants events rather than JSON. */
+/** Whether the caller prefers events to JSON. */
 export function prefersStream(accept: string | undefined): boolean {
   return prefers("text/event-stream", accept);
 }
 
-/** Whether whoever asks wants a bare text rather than JSON. */
+/** Whether the caller prefers plain text to JSON. */
 export function prefersText(accept: string | undefined): boolean {
   return prefers("text/plain", accept);
 }
 
-/** Whether a person looks at it with a browser, and no program asks. */
+/** Whether the caller is a browser rather than a program. */
 export function prefersHtml(accept: string | undefined): boolean {
   return prefers("text/html", accept);
 }
 
-/** It must be named, since browsers take anything, and JSON must be wanted less, or as much and named after it. */
+/** `wished` must be named: a wildcard, which browsers send, does not count. It wins over JSON by quality, or by order. */
 function prefers(wished: string, accept: string | undefined): boolean {
   const named = (accept ?? "").split(",").map(parseRange);
   const wanted = named.filter(({ quality }) => quality > 0);
   const best = wanted
     .filter(({ type }) => type === wished || type === JSON_TYPE)
-    // What is wanted as much stays in the order it was named.
+    // The sort is stable: types of equal quality keep their order.
     .sort((one, other) => other.quality - one.quality)[0];
   return best?.type === wished;
 }
 
-/** `text/event-stream;q=0.5`. A quality that is no number counts as not given. */
+/** Parses `text/event-stream;q=0.5`. A quality that is not a number counts as absent. */
 function parseRange(range: string): { readonly type: string; readonly quality: number } {
   const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
   const given = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);

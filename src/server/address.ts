@@ -10,7 +10,7 @@ export function addressOf({ ip, socket }: Pick<FastifyRequest, "ip" | "socket">)
   return isIP(said) === 0 ? plainAddress(socket.remoteAddress ?? "") : said;
 }
 
-/** Without a zone, and IPv4 as itself. */
+/** Without the zone. An IPv4 address mapped to IPv6 becomes plain IPv4. */
 function plainAddress(address: string): string {
   return address.replace(/%.*$/, "").replace(/^::ffff:(?=[\d.]+$)/i, "");
 }

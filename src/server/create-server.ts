@@ -23,35 +23,34 @@ import { registerRoutes } from "./routes.ts";
 import { TaskWaits } from "./task-waits.ts";
 import type { UnreadBytesOptions } from "./unread-bytes.ts";
 
-/** More than the streams and the waits there can be; each takes memory, also one on which nothing is said. */
+/** More than all streams and waits together. Each connection takes memory, even an idle one. */
 const CONNECTIONS_MAX = 20_000;
 
 export interface ServerOptions {
   readonly rota: Rota;
   readonly log: Log;
-  /** Whether no other machine can reach it; left out: so it is. Then it works without keys, as long as there are none. */
+  /** Whether no other machine can reach the server. Default: true. A local server needs no API key until one exists. */
   readonly isLocal?: boolean;
   readonly rateLimit?: RateLimitOptions;
-  /** What is configured, for `GET /v1/config`, which masks what is secret; left out: nothing. */
+  /** The configuration for `GET /v1/config`, which masks secrets. Default: empty. */
   readonly config?: () => object;
-  /** What is served at `/ui/`; left out: nothing. */
+  /** Served at `/ui/`. Default: no dashboard. */
   readonly dashboard?: Dashboard;
-  /** Where a proxy has the server: `/rota`. It answers there and at `/` alike. Left out: at `/` alone. */
+  /** The path prefix behind a proxy, such as `/rota`. The server responds both there and at `/`. Default: only at `/`. */
   readonly basePath?: string;
   /**
-   * Which `X-Forwarded-For` to trust: the number of proxies in front of the server, or their addresses; false, or left out:
-   * none.
+   * Which `X-Forwarded-For` to trust: the number of proxies in front of the server, or their addresses. False, the default: none.
    */
   readonly trustProxy?: false | number | readonly string[];
-  /** For tests: how long requests may take to arrive, and answers to be read. */
+  /** For tests: how long a request may take to arrive, and a response to be read. */
   readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
-  /** For tests: how much of what is answered may be unread. */
+  /** For tests: how many bytes of responses may be unread. */
   readonly unreadBytes?: UnreadBytesOptions;
-  /** For tests: where the time of heartbeats comes from. */
+  /** For tests: the clock of heartbeats. */
   readonly clock?: Clock;
 }
 
-/** The HTTP server for one Rota: everything but the address it listens on. */
+/** The HTTP server of one Rota, not yet listening. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const { rota, log, isLocal = true, rateLimit = DEFAULT_RATE_LIMIT, clock = systemClock } = options;
   const {
@@ -68,28 +67,28 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: requestMs,
     trustProxy: trustedProxies(trustProxy),
     rewriteUrl: ({ url = "/" }) => withoutBasePath(url, basePath),
-    // Reads go on until the last connection is closed; what may no longer be done, the library refuses by itself.
+    // Reads work until the last connection is closed. The library itself refuses what is no longer possible.
     return503OnClosing: false,
     http: {
       headersTimeout: requestMs,
       requestTimeout: requestMs,
-      // Node looks for requests that take too long every 30 seconds, which would double the limit.
+      // By default Node checks for slow requests every 30 seconds, which would double the limit.
       connectionsCheckingInterval: requestMs / 6,
-      // Node would answer a request without `Host` with an empty page; `local-only.ts` says what is wrong.
+      // Node would respond to a request without `Host` with an empty page. `local-only.ts` responds with the reason.
       requireHostHeader: false,
-      // Of two `Host` or `Content-Type` Node would show us one alone, and not tell of the other.
+      // Of two `Host` or `Content-Type` headers Node would pass on only one, and hide the other.
       joinDuplicateHeaders: true,
     },
     routerOptions: {
       ignoreTrailingSlash: true,
-      // The length of a request's line is bounded by Node. An id that is too long is one that does not exist.
+      // Node bounds the length of the request line. An id that is too long is one that does not exist.
       maxParamLength: Number.MAX_SAFE_INTEGER,
     },
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error: FastifyError, _request, reply) => sendError(reply, toRotaError(error)),
   });
   app.server.maxConnections = CONNECTIONS_MAX;
-  // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
+  // Node would refuse an unknown `Expect` with an empty page. Rota ignores the header.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   // No cache may store responses that need a key. The files of the dashboard set their own header.
   app.addHook("onRequest", async (_request, reply) => {
@@ -119,8 +118,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     onQuota: () => rota.noteRefused("quota"),
     onRefused: (request, status) => refusals.note(request, status),
   });
-  // The schemas of api/ say what an answer looks like, and the tests hold the answers to them; checking each one again
-  // before it is sent would only make a fault of ours the caller's.
+  // The schemas of api/ describe responses, and tests check responses against them. Checking each response again at run time
+  // would only turn a bug of ours into an error for the caller.
   app.setSerializerCompiler(() => JSON.stringify);
 
   if (dashboard !== undefined) serveDashboard(app, { dashboard, basePath });
@@ -136,7 +135,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     runs: new MessageRuns({ streams, waits }),
     clock,
   });
-  // Those who wait would hold up the closing; whatever is under way ends by itself.
+  // Streams and waits would delay the close. Other requests end by themselves.
   app.addHook("preClose", async () => {
     streams.close();
     waits.close();
@@ -145,7 +144,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   return app;
 }
 
-/** The first hop is the other end of the connection. */
+/** Hop 0 is the other end of the connection. */
 function trustedProxies(
   trusted: NonNullable<ServerOptions["trustProxy"]>,
 ): false | string[] | ((address: string, hop: number) => boolean) {
@@ -153,7 +152,7 @@ function trustedProxies(
   return trusted === false ? false : [...trusted];
 }
 
-/** Some proxies hand on the whole path, others cut off what leads to them. */
+/** Some proxies forward the whole path, others strip the prefix. */
 function withoutBasePath(url: string, basePath: string): string {
   if (basePath === "" || !url.startsWith(basePath)) return url;
   const rest = url.slice(basePath.length);

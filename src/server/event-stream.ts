@@ -15,7 +15,7 @@ import { ResponseStream } from "./response-stream.ts";
 import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
 import type { Visitor } from "./visitor.ts";
 
-/** Proxies cut connections on which nothing moves, many after 30 or 60 seconds. */
+/** Proxies close idle connections, many after 30 or 60 seconds. */
 const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
@@ -27,9 +27,9 @@ export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
-  // Proxies of the nginx kind would collect events instead of passing them on.
+  // Proxies like nginx would buffer events instead of passing them on.
   "x-accel-buffering": "no",
-  // A stream is the last thing on its connection: when it ends, nothing is left to keep the server from closing.
+  // A stream is the last response on its connection, so that an idle connection does not delay the close of the server.
   connection: "close",
 } as const;
 
@@ -39,18 +39,18 @@ export interface EventStreamsOptions {
   readonly log: Log;
   /** Schedules the reads of past events. */
   readonly replays: Replays;
-  /** For tests: how many there can be at once, in all and with one key. */
+  /** For tests: the most streams at once, in all and with one key. */
   readonly max?: number;
   readonly maxPerKey?: number;
 }
 
-/** What there is to tell, one after the other. */
+/** The items of a stream, in order. */
 interface Feed<Item> extends AsyncIterable<Item> {
   readonly ready: Promise<void>;
   readonly position: number | undefined;
 }
 
-/** How a stream tells it, and when it ends by itself. */
+/** How a stream writes its items, and when it ends by itself. */
 interface StreamPlan<Item> {
   readonly opening: () => string;
   readonly frame: (item: Item) => Buffer;
@@ -65,7 +65,7 @@ interface Sink {
   readonly key: string | null;
 }
 
-/** Who reads a stream: it ends when their key does. */
+/** The caller who reads a stream. The stream ends when their key is deleted or expires. */
 type Reader = Pick<Visitor, "key"> & {
   readonly caller: Pick<Visitor["caller"], "keyId">;
   readonly rota: Pick<Visitor["rota"], "events" | "notifications">;
@@ -74,15 +74,15 @@ type Reader = Pick<Visitor, "key"> & {
 export interface RunStream {
   readonly visitor: Reader;
   readonly sessionKey: string;
-  /** Ends it after so long, whether or not its task has ended; undefined: no sooner than that. */
+  /** Ends the stream after this time, even if its task has not ended. Undefined: no timeout. */
   readonly timeoutMs: number | undefined;
-  /** Says the message. Null: there is nothing to follow. */
+  /** Sends the message. Null: there is no task to follow. */
   readonly begin: () => Promise<SentMessage | null>;
-  /** Told when the reader goes away before the end. */
+  /** Called when the reader disconnects before the last event. */
   readonly onGone: (sent: SentMessage) => void;
 }
 
-/** What happens, as server-sent events: to everybody who asked, each at the pace at which they read. */
+/** Server-sent events for any number of readers, each at the pace at which it reads. */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #places: Places;
@@ -101,7 +101,7 @@ export class EventStreams {
     return this.#places.taken;
   }
 
-  /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
+  /** Opens a stream, which lasts until the reader disconnects or the server closes. Throws only before the response begins. */
   open(response: ServerResponse, reader: Reader, options: Omit<EventsOptions, "signal" | "onGap">): void {
     const stream = this.#enter(response, reader);
     const { reading, missing } = this.#readingFor(reader, stream, () => events);
@@ -117,7 +117,7 @@ export class EventStreams {
     );
   }
 
-  /** The same for what schedules and their runs do. */
+  /** The same for the notifications of schedules and their runs. */
   openNotifications(
     response: ServerResponse,
     reader: Reader,
@@ -139,15 +139,15 @@ export class EventStreams {
   }
 
   /**
-   * Begins a stream of what becomes of one message: that it was taken in, then the events of its task up to the last. What
-   * `begin` throws is thrown, and with null there is no stream.
+   * Opens a stream about one message: first `accepted`, then the events of its task up to the last. Rethrows what `begin` throws.
+   * If `begin` returns null, no stream is opened.
    */
   async openRun(
     response: ServerResponse,
     { visitor, sessionKey, timeoutMs, begin, onGone }: RunStream,
   ): Promise<void> {
     const stream = this.#enter(response, visitor);
-    // What happens right after it was said is to be seen too.
+    // Subscribes before the message is sent, so that its first events are not missed.
     const { reading, missing } = this.#readingFor(visitor, stream, () => events);
     const events: Events = visitor.rota.events({ sessionKey, ...reading });
     const sent = await begin().catch((error) => {
@@ -173,13 +173,13 @@ export class EventStreams {
     });
   }
 
-  /** Ends all streams; those who listened connect again, and go on where they were. */
+  /** Ends all streams. Readers connect again and resume where they were. */
   close(): void {
     this.#closing = true;
     for (const stream of this.#open) stream.stop();
   }
 
-  /** Takes a place for a request. */
+  /** Takes one of the slots for streams. Throws `rate_limited` if there is none. */
   #enter(response: ServerResponse, { key }: Reader): ResponseStream {
     if (this.#closing) throw new RotaError("draining", "this node is stopping");
     const giveBack = this.#places.take(key);
@@ -188,7 +188,7 @@ export class EventStreams {
     const stream = new ResponseStream(response, {
       clock,
       onDropped: () => log.debug({}, "a reader of an event stream took nothing any more and was dropped"),
-      // Also after an answer that refuses the stream.
+      // Also called after a response that refuses the stream.
       onClosed: () => {
         giveBack();
         watch?.stop();
@@ -200,7 +200,7 @@ export class EventStreams {
     return stream;
   }
 
-  /** Answers whether the last event was told. */
+  /** Returns whether the last event was sent. */
   async #send<Item>(feed: Feed<Item>, { stream, key }: Sink, plan: StreamPlan<Item>): Promise<boolean> {
     const turns = this.#turns;
     const { opening, frame, fits = () => true, isLast = () => false } = plan;
@@ -213,13 +213,12 @@ export class EventStreams {
         if (turns.isOver) await turns.next(key);
         const bytes = frame(item);
         turns.used(bytes.length);
-        // The next one is not even asked for before there is room for it: what a slow reader has not read stays where
-        // it is, in the storage.
+        // The next item is read only once there is room for it. What a slow reader has not read yet stays in the storage.
         await stream.write(bytes);
         if (isLast(item)) return true;
       }
     } catch (error) {
-      // The answer has begun, so that it can only end. Whoever listens connects again and goes on where it was.
+      // The response has begun, so it cannot become an error. The reader connects again and resumes where it was.
       if (!stream.stopped.aborted) this.#options.log.debug({ error }, "an event stream ended early");
     } finally {
       stopHeartbeat();

@@ -1,12 +1,12 @@
-/** The work of one key that is under way, and what waits for it. */
+/** The running work of one key, and its queue. */
 interface KeyWork {
   active: number;
   readonly waiting: Set<() => void>;
 }
 
 /**
- * Lets a few pieces of work of each key run at once; its others wait in turn. However much one key asks for at the same time,
- * the storage is left to the others.
+ * Runs a few pieces of work of each key at once and queues the others. However much one key requests at the same time, it cannot
+ * take the storage from other keys.
  */
 export class KeyTurns {
   readonly #max: number;
@@ -16,7 +16,7 @@ export class KeyTurns {
     this.#max = max;
   }
 
-  /** Resolves with what to call when the work is over. Rejects when `gone` fires before it could begin. */
+  /** Resolves with the function to call when the work is over. Rejects when `gone` fires while the work is still queued. */
   async enter(keyId: string | null, gone: AbortSignal): Promise<() => void> {
     const work = this.#keys.get(keyId) ?? { active: 0, waiting: new Set() };
     this.#keys.set(keyId, work);
@@ -29,7 +29,7 @@ export class KeyTurns {
     };
   }
 
-  /** The one that has waited longest takes the place. */
+  /** The work that has waited longest takes the slot. */
   #leave(keyId: string | null, work: KeyWork): void {
     for (const begin of work.waiting) {
       work.waiting.delete(begin);

@@ -1,6 +1,6 @@
 import { invalidField, quoted } from "../model/input/field-checks.ts";
 
-/** Where a stream goes on. A browser that has seen nothing yet sends nothing, and some of its stand-ins an empty text. */
+/** The position at which a stream resumes. A browser that has seen no event sends no header, and some polyfills an empty one. */
 export function parseLastEventId(id: unknown): number | undefined {
   if (id === undefined || id === "") return undefined;
   const number = typeof id === "string" && /^\d{1,16}$/.test(id) ? Number(id) : Number.NaN;

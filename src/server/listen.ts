@@ -7,25 +7,25 @@ import { createServer, type ServerOptions } from "./create-server.ts";
 /** Names of this machine that no other machine can reach. */
 const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"];
 
-/** How long requests may go on once the server closes; then their connections are cut. */
+/** How long requests may run once the server closes. Then their connections are closed. */
 const CLOSE_MS = 2_000;
 
 export interface RunningServer {
   readonly url: string;
-  /** Takes no more connections, lets the requests under way end, cuts what is left. */
+  /** Accepts no more connections, lets running requests end, and closes the remaining connections after two seconds. */
   close(): Promise<void>;
 }
 
 export interface ListenOptions extends Omit<ServerOptions, "isLocal"> {
   readonly host: string;
   readonly port: number;
-  /** How to make a key, for whoever has none and wants to be reached by others. */
+  /** How to create a key. Shown when the server needs a key and has none. */
   readonly howToMakeKey?: string;
 }
 
 /**
- * Throws what `listen` would throw at an address that cannot be listened on. Called before a storage is opened, so that a
- * server that cannot start does not create a database.
+ * Throws the error of `listen` for an address that cannot be used. Called before the storage is opened, so that a server that
+ * cannot start does not create a database.
  */
 export async function checkAddress({ host, port }: Pick<ListenOptions, "host" | "port">): Promise<void> {
   const probe = createSocketServer();
@@ -39,11 +39,13 @@ export async function checkAddress({ host, port }: Pick<ListenOptions, "host" | 
   await once(probe, "close");
 }
 
-/** Listens for requests. Port 0 picks a free one. Where other machines reach it, there must be a key that has not expired: `forbidden`. */
+/**
+ * Listens for requests. Port 0 picks a free one. Throws `forbidden` if other machines can reach the address and no key is valid.
+ */
 export async function listen(options: ListenOptions): Promise<RunningServer> {
   const { host, port } = options;
   const isLocal = LOOPBACK_HOSTS.includes(host.toLowerCase());
-  // Looked at in any case, so that the first request finds it known.
+  // Read in any case, so that the first request finds it cached.
   const hasKeys = await options.rota.keys.any();
   if (!isLocal && !(hasKeys && (await hasValidKey(options)))) throw keyNeeded(options);
   const app = createServer({ ...options, isLocal });
@@ -64,12 +66,12 @@ export async function listen(options: ListenOptions): Promise<RunningServer> {
   };
 }
 
-/** By its name Fastify would listen with a second server for IPv6, which none of our settings reach. */
+/** For `localhost` Fastify would open a second server for IPv6, which ignores our settings. */
 function boundHost(host: string): string {
   return host.toLowerCase() === "localhost" ? "127.0.0.1" : host;
 }
 
-/** One that has expired lets nobody in. Whoever starts a server looks at all keys, once; requests are let in one by one. */
+/** An expired key admits no request. Reading all keys is fine here: it happens once, at the start. */
 async function hasValidKey({ rota, clock = systemClock }: ListenOptions): Promise<boolean> {
   const { tenants } = await rota.tenants.list();
   for (const { id: tenantId } of tenants) {

@@ -10,10 +10,10 @@ import { whenClosed } from "./when-closed.ts";
 export interface MessageRun {
   readonly visitor: Visitor;
   readonly sessionKey: string;
-  /** What is said, as it was sent. */
+  /** The message as the caller sent it. */
   readonly message: unknown;
   readonly send: () => Promise<SessionAnswer>;
-  /** Whether it is of no use any more once whoever sent it has gone away. */
+  /** Whether to cancel the task when the caller disconnects. */
   readonly cancelOnDisconnect: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface MessageRunsOptions {
   readonly streams: EventStreams;
 }
 
-/** Requests that say something to a session and stay for what becomes of it. Room is made sure of before it is said. */
+/** Requests that send a message to a session and wait for its outcome. They take a slot first, and then send the message. */
 export class MessageRuns {
   readonly #options: MessageRunsOptions;
 
@@ -30,7 +30,7 @@ export class MessageRuns {
     this.#options = options;
   }
 
-  /** The task, once it has ended; or what is known of it, once the time is over or the server closes. */
+  /** Resolves with the task once it has ended, or with its state when the time is over or the server closes. */
   wait(
     response: ServerResponse,
     { visitor, message, send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
@@ -47,7 +47,9 @@ export class MessageRuns {
     });
   }
 
-  /** Its events as they happen, up to its end; null. What a stop word ended is an answer instead. */
+  /**
+   * Streams the events of the task up to its end, and returns null. A stop word has no task: then it returns what was stopped.
+   */
   async stream(
     response: ServerResponse,
     {
@@ -78,7 +80,7 @@ export class MessageRuns {
   }
 }
 
-/** Whoever goes takes nothing along that others have said: what theirs was added to, or what was added to theirs. */
+/** Does not cancel a task that contains messages of other callers: messages merge into one task. */
 async function cancelUnlessShared(
   { rota: { tasks } }: Visitor,
   { taskId, merged }: SentMessage,
@@ -86,15 +88,15 @@ async function cancelUnlessShared(
 ): Promise<void> {
   if (merged) return;
   try {
-    // What others added, on whichever node, are lines of its message.
+    // Messages that others added, on any node, are further lines of the task's message.
     if ((await tasks.get(taskId)).message === message) await tasks.cancel(taskId);
   } catch (error) {
-    // It has ended meanwhile, or the storage is away: nobody is left to be told.
+    // The task has ended meanwhile, or the storage is unavailable. The caller has disconnected and cannot be notified.
     if (!(error instanceof RotaError)) throw error;
   }
 }
 
-/** Fires when nobody is left to be answered. The request itself is closed as soon as its body has been read. */
+/** Fires when the caller disconnects. The request cannot be used: it is closed as soon as its body has been read. */
 function goneOf(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   whenClosed(response, () => gone.abort());

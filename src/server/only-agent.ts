@@ -17,17 +17,17 @@ import { isTaskId } from "../model/task-id.ts";
 import { isTerminal, TASK_STATES } from "../model/task-state.ts";
 import { keepOwn } from "../model/text/own-json.ts";
 
-/** How many tasks in all one request may wait for: each is looked at. */
+/** How many tasks one request may depend on in all: each of them is read. */
 const PARENTS_MAX = 1_000;
-/** What a page has unless told. */
+/** The default size of a page. */
 const PAGE = 100;
-/** How many pages of what others have, too, are looked through for one. */
+/** How many pages, which also contain items of other agents, are read to fill one page. */
 const READS_MAX = 20;
 const OPEN_STATES = TASK_STATES.filter((state) => !isTerminal(state));
 
 /**
- * What a key of the role `agent` sees of its tenant: the work of its own agent. What is another's is not there; who names
- * another is refused. What the role may not do at all is refused by the routes, and here once more.
+ * The part of a tenant that a key of the role `agent` can use: the work of its own agent. Objects of other agents are
+ * `not_found`, and input that names another agent is `forbidden`. Routes refuse what the role may not do; this refuses it again.
  */
 export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
   return {
@@ -69,14 +69,14 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     return task;
   }
 
-  /** Whether tasks of another agent are asked for: there are none to be seen. */
+  /** Whether the filter names another agent. Then the list is empty. */
   function isOther({ agentId }: TaskFilter): boolean {
     return agentId !== undefined && toAgentId(agentId) !== agent;
   }
 
   /**
-   * The results of tasks that are waited for are handed on, and who joins a conversation holds up what is said in it. Each is
-   * looked at once, and only of as many as a request may name.
+   * A task receives the results of its dependencies, and a task in a session delays the messages behind it. So both must belong
+   * to this agent. Each is read once, and at most as many as a request may name.
    */
   async function checkNeighbours(inputs: readonly unknown[], parents: readonly string[]): Promise<void> {
     const keys = inputs.map((input) => (isObject(input) ? input["sessionKey"] : undefined));
@@ -84,14 +84,14 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     const ids = [...new Set(parents.filter(isTaskId))];
     if (ids.length > PARENTS_MAX) throw tooManyParents(ids.length);
     for (const [place, id] of ids.entries()) {
-      // Others have their turn in between: each may be large.
+      // Lets other requests run in between: each task may be large.
       if (place % 10 === 9) await setImmediate();
       const parent = await tasks.get(id).catch(passOverMissing);
       if (parent !== undefined && parent.agentId !== agent) throw notFound("task");
     }
   }
 
-  /** Whose the task is that a key was used for before is nobody else's business. */
+  /** Hides which task an idempotency key was used for, if that is another agent's. */
   async function hideOthers(error: unknown): Promise<never> {
     const isConflict = error instanceof RotaError && error.code === "idempotency_conflict";
     const taskId = isConflict ? error.details?.["taskId"] : undefined;
@@ -147,7 +147,7 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
       await get(taskId);
       return tasks.wait(taskId, options);
     },
-    // Not by a route of its own: what a message began goes with whoever sent it, if they asked for that.
+    // No route cancels a single task for this role. `cancelOnDisconnect` of a message does.
     async cancel(taskId) {
       await get(taskId);
       return tasks.cancel(taskId);
@@ -183,10 +183,12 @@ function ownSessions({ sessions, tasks }: LocalTenant, agent: string): Sessions 
     return session;
   }
 
-  /** What is said can take the place of what was said before, of whomever: by interrupting it, or where there is no room left. */
+  /**
+   * A message can replace tasks of other agents: in mode `interrupt`, or in a full session with `drop` `old`. Then it is refused.
+   */
   async function checkAlone(session: Session, { mode }: SessionMessage): Promise<void> {
     const { key: sessionKey, running, queued, cap, drop } = session;
-    // Over HTTP null counts as left out.
+    // Over HTTP null counts as absent.
     const replaces =
       (mode ?? session.mode) === "interrupt" ? running + queued > 0 : drop === "old" && queued >= cap;
     if (!replaces) return;
@@ -224,7 +226,7 @@ function ownSessions({ sessions, tasks }: LocalTenant, agent: string): Sessions 
       if (typeof own?.message === "string" && stopWordIn(own.message) !== null) return refuse();
       const session = await checkSession(sessions, key, agent);
       if (session !== undefined) await checkAlone(session, own);
-      // Where nothing was said yet there is nothing to interrupt, but what another says in this very moment.
+      // A new session has nothing to interrupt, except a message that another agent sends at the same time.
       else if (own?.mode === "interrupt") return sessions.send(key, { ...own, mode: "followup" });
       return sessions.send(key, own);
     },
@@ -237,7 +239,7 @@ function ownSessions({ sessions, tasks }: LocalTenant, agent: string): Sessions 
   };
 }
 
-/** A conversation that nobody has begun is anybody's. */
+/** Any agent may begin a session that does not exist yet. */
 async function checkSession(sessions: Sessions, key: string, agent: string): Promise<Session | undefined> {
   const session = await sessions.get(key).catch(passOverMissing);
   if (session !== undefined && session.agentId !== agent) throw notFound("session");
@@ -283,7 +285,7 @@ function ownRuns({ runs }: LocalTenant, agent: string): Runs {
   };
 }
 
-/** A schedule may have been another's before. */
+/** Filters each run: the schedule may have belonged to another agent before. */
 async function ownRunPage(
   list: (filter: RunFilter) => Promise<RunPage>,
   agent: string,
@@ -301,8 +303,8 @@ async function ownRunPage(
 }
 
 /**
- * A page of those that are wanted among all there are. Where they are rare it ends before it is full, so that nobody's look at
- * a list goes through all that others have; the cursor goes on from there.
+ * Fills a page with the wanted items. If they are rare, the page ends before it is full, so that one request does not read
+ * everything that other agents have. The cursor continues from there.
  */
 async function fillPage<Item, Filter extends { readonly limit?: number; readonly cursor?: string }>(
   filter: Filter,
@@ -327,7 +329,7 @@ function ownAgents({ agents }: LocalTenant, agent: string): Agents {
       return agents.get(id);
     },
     async list(page) {
-      // Refused as for everybody, though one agent has no further page.
+      // Checks the input as for other roles, though one agent never has a second page.
       await agents.list({ ...page, limit: page?.limit ?? 1 });
       const own = await agents.get(agent).then((info) => [info], noneIfNotFound);
       return { agents: own, count: own.length, nextCursor: null };
@@ -364,7 +366,7 @@ function ownNotifications(all: Notifications, agent: string): Notifications {
   };
 }
 
-/** What was handed in, for this agent: left out, it is meant. What is no object is refused as it is. */
+/** Input with the agent of the key filled in. What is not an object is passed on, and refused later. */
 function forAgent<Input>(input: Input, agent: string, field: "agentId" | "agent"): Input {
   if (!isObject(input)) return input;
   checkAgent(input[field], agent);
@@ -397,7 +399,7 @@ async function refuse(): Promise<never> {
   );
 }
 
-/** In the words of whoever has nothing of that name. */
+/** The same error as for something that does not exist. */
 function notFound(noun: string): RotaError {
   return new RotaError("not_found", `${noun} not found`);
 }

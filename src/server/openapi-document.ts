@@ -42,15 +42,15 @@ const TAGS = [
   { name: "node", description: "Health, nodes, configuration and checks." },
 ];
 
-/** How a key is sent. Without keys, on the machine itself, none is asked for. */
+/** The scheme by which a key is sent. A local server without keys asks for none. */
 const SCHEME = "apiKey";
 
 /** The dependencies of routes. An app that only describes its routes uses none of them. */
 const NO_PARTS = { installation: {}, config: () => ({}) } as unknown as RouteParts;
 
 /**
- * The OpenAPI document of the routes, which is the same for every server. Registers them with an app that does not listen, since
- * the plugin that describes them must be registered first. Takes half a second, in one go.
+ * The OpenAPI document of the routes, the same for every server. Registers the routes with an app that does not listen, since the
+ * plugin that describes them must be registered first. Blocks the event loop for half a second.
  */
 export async function makeDocument(): Promise<Document> {
   const app = Fastify();
@@ -134,8 +134,8 @@ interface Example {
 }
 
 /**
- * Our schemas mean the same in requests and in answers, but are put down twice, once as `…Input`: the document says
- * everything once.
+ * The plugin writes each schema twice, the second time as `…Input`. Ours are the same in requests and responses, so the document
+ * keeps one.
  */
 const joinComponents: SwaggerTransformObject = (given) => {
   const text = JSON.stringify(jsonSchemaTransformObject(given));
@@ -146,7 +146,7 @@ const joinComponents: SwaggerTransformObject = (given) => {
   return joined;
 };
 
-/** Bounds that every number has, and patterns that only repeat what the format says. */
+/** Removes bounds that every number has, and patterns that only repeat the format. */
 function withoutNoise(key: string, value: unknown): unknown {
   if ((key === "minimum" || key === "maximum") && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER) {
     return undefined;

@@ -1,4 +1,4 @@
-/** Makes the OpenAPI document in a thread of its own, and ends. */
+/** Builds the OpenAPI document in a thread of its own, and ends. */
 import { parentPort } from "node:worker_threads";
 import { makeDocument } from "./openapi-document.ts";
 

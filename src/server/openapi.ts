@@ -5,8 +5,8 @@ import { Worker } from "node:worker_threads";
 let text: Promise<Buffer> | undefined;
 
 /**
- * The OpenAPI document as JSON text, built at the first request, once for the process. Building takes half a second and would block
- * other requests, so another thread does it.
+ * The OpenAPI document as JSON text, built once for the process, at the first request. Building takes half a second and would
+ * block other requests, so another thread does it.
  */
 export function describeApi(): Promise<Buffer> {
   text ??= makeText().catch((error) => {
@@ -17,7 +17,7 @@ export function describeApi(): Promise<Buffer> {
 }
 
 async function makeText(): Promise<Buffer> {
-  // Source or built: it lies beside this file, and is called likewise.
+  // It lies beside this file and has the same extension, in the sources and in the build.
   const program = new URL(`./openapi-thread${extname(import.meta.url)}`, import.meta.url);
   const thread = new Worker(program, { name: "openapi" });
   const [json] = await once(thread, "message");

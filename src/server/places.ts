@@ -2,12 +2,12 @@ import { RotaError } from "../model/errors.ts";
 
 export interface PlacesOptions {
   readonly max: number;
-  /** How many of them one key can have, so that none takes them all. */
+  /** The most slots of one key, so that no key takes all of them. */
   readonly maxEach: number;
   readonly what: string;
 }
 
-/** How many requests of a kind may be open at once: each holds a connection, and whoever opens them can open many. */
+/** Limits how many requests of a kind are open at once: each holds a connection, and one caller can open many. */
 export class Places {
   readonly #options: PlacesOptions;
   readonly #each = new Map<string, number>();
@@ -21,7 +21,7 @@ export class Places {
     return this.#taken;
   }
 
-  /** `key`: what whoever takes it came with; null: nobody was asked for one. Throws `rate_limited`; else answers what gives the place back. */
+  /** Takes a slot for `key` (null: a server without keys), and returns the function that frees it. Throws `rate_limited`. */
   take(key: string | null): () => void {
     const { max, maxEach, what } = this.#options;
     if (this.#taken >= max) throw full(`${max} ${what} are open`, this.#taken, max);

@@ -3,10 +3,10 @@ import type { DoctorProgress, DoctorReport } from "../interface/doctor.ts";
 import { RotaError } from "../model/errors.ts";
 import { STREAM_HEADERS } from "./event-stream.ts";
 
-/** Where it is not known how many there are, progress is reported after as many more. */
+/** If the total is unknown, progress is reported each time this many more are done. */
 const STEP = 100;
 
-/** How an examination goes on, as events: `progress` each time another percent is done, and `report` or `error` at the end. */
+/** The progress of an examination, as events: `progress` for each further percent, and `report` or `error` at the end. */
 export class ReportStream {
   readonly #response: ServerResponse;
   #said = "";
@@ -21,7 +21,7 @@ export class ReportStream {
     const { check, done, total } = progress;
     const step = Math.floor(total === null ? done / STEP : (100 * done) / Math.max(total, 1));
     const said = `${check} ${step}`;
-    // A caller that does not read what is there already needs no more of it.
+    // A caller that has not read the previous events needs no further ones.
     if (said === this.#said || this.#response.writableNeedDrain) return;
     this.#said = said;
     this.#write("progress", progress);

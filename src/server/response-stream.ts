@@ -2,31 +2,31 @@ import type { ServerResponse } from "node:http";
 import type { Clock, Timer } from "../model/clock.ts";
 import { whenClosed } from "./when-closed.ts";
 
-/** A reader that takes nothing for this long is gone, or as good as gone. */
+/** A reader that takes nothing for this long counts as gone. */
 const UNREAD_MS = 30_000;
-/** The same for one for which more has piled up by then than is kept: it costs more than one that has little to read. */
+/** The same once its buffer is full too: such a reader costs more than one that has little to read. */
 const PILED_UP_MS = 5_000;
-/** Written at once, so that a slow reader of something large is seen to take it. */
+/** The size of one write, so that progress of a slow reader shows even within something large. */
 const SLICE_BYTES = 65_536;
 
 export interface ResponseStreamOptions {
   readonly clock: Clock;
-  /** Told when a reader is dropped. */
+  /** Called when a reader is dropped. */
   readonly onDropped: () => void;
-  /** Told when the connection is closed, for whatever reason: comes once, in any case. */
+  /** Called exactly once, when the connection is closed for any reason. */
   readonly onClosed: () => void;
 }
 
 /**
- * One long answer, at the pace at which it is read. Nothing is written before there is room for it, and a reader that takes
- * nothing any more is dropped.
+ * One long response, written at the pace at which it is read. Writes wait until there is room, and a reader that takes nothing
+ * any more is dropped.
  */
 export class ResponseStream {
   readonly #response: ServerResponse;
   readonly #options: ResponseStreamOptions;
   readonly #ending = new AbortController();
   #stalled: Timer | null = null;
-  /** Whether it stalls while more waits than is kept. */
+  /** Whether it stalls with a full buffer. */
   #piledUp = false;
   #gone = false;
 
@@ -41,7 +41,7 @@ export class ResponseStream {
     });
   }
 
-  /** Fires when nothing more is to be told. */
+  /** Fires when nothing more is to be written. */
   get stopped(): AbortSignal {
     return this.#ending.signal;
   }
@@ -51,7 +51,7 @@ export class ResponseStream {
     return this.#gone;
   }
 
-  /** Whoever writes to it ends it once they have noticed. */
+  /** Asks the writer to end the stream. The writer does so when it sees `stopped`. */
   stop(): void {
     this.#ending.abort();
   }
@@ -60,26 +60,26 @@ export class ResponseStream {
     this.#response.writeHead(200, headers).flushHeaders();
   }
 
-  /** Resolves once there is room for more, or nobody is left to read it. */
+  /** Resolves once there is room for more, or the reader is gone. */
   async write(bytes: Buffer): Promise<void> {
     for (let at = 0; at < bytes.length && !this.#gone; at += SLICE_BYTES) {
       if (!this.#response.write(bytes.subarray(at, at + SLICE_BYTES))) await this.#drained();
     }
   }
 
-  /** Whoever does not read what is there already needs no sign of life. */
+  /** For heartbeats: a reader that has not read the previous bytes needs none. */
   writeIfRead(text: string): void {
     if (!this.#response.writableNeedDrain && !this.#gone) this.#response.write(text);
   }
 
-  /** More waits to be written than is kept. */
+  /** The buffer of this reader is full. If it also takes nothing, the shorter time limit applies. */
   pileUp(): void {
     if (this.#stalled === null || this.#piledUp) return;
     this.#piledUp = true;
     this.#stalls(PILED_UP_MS);
   }
 
-  /** What was written can still be read. */
+  /** The reader can still read what was written. */
   end(): void {
     if (this.#gone) return;
     this.#response.end();
@@ -103,7 +103,7 @@ export class ResponseStream {
     this.#stalled?.cancel();
     this.#stalled = this.#options.clock.setTimer(limitMs, () => {
       this.#options.onDropped();
-      // An end would wait until everything has been read.
+      // `end` would wait until everything has been read.
       this.#response.destroy();
     });
   }

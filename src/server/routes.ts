@@ -31,13 +31,13 @@ import { webhookRoutes } from "./routes/webhooks.ts";
 import { writRoutes } from "./routes/writs.ts";
 import type { TaskWaits } from "./task-waits.ts";
 
-/** What the routes are built on. The work of a tenant is not among it: that comes with each request, for who asks. */
+/** The dependencies of all routes. The tenant is not among them: it comes with each request, from its caller. */
 export interface RouteParts {
   readonly installation: Installation;
   /** Whether no other machine can reach the server. */
   readonly isLocal: boolean;
   readonly hasDashboard: boolean;
-  /** What is configured, secrets and all. */
+  /** The configuration, including secrets. */
   readonly config: () => object;
   readonly streams: EventStreams;
   readonly waits: TaskWaits;
@@ -45,15 +45,15 @@ export interface RouteParts {
   readonly clock: Clock;
 }
 
-/** What is no tenant's alone. */
+/** What belongs to the installation rather than to a tenant. */
 export type Installation = Pick<
   Rota,
   "state" | "node" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit"
 >;
 
-/** Those that other systems have as well, under the paths they have there. */
+/** Routes that other systems have too, under the same paths as there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
-/** Those that are Rota's own. */
+/** Rota's own routes, below `/v1`. */
 const VERSIONED = [
   meRoutes,
   bulkRoutes,

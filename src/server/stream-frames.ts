@@ -14,7 +14,7 @@ export const notificationFrame = framed<Notification>(
   ({ id, ...notification }) => `id: ${id}\nevent: notification\ndata: ${JSON.stringify(notification)}\n\n`,
 );
 
-/** `from`: where the stream goes on, if it has not just said so. */
+/** `from`: the position at which the stream continues, unless it was written just before. */
 export function gapFrame(
   gap: { readonly after: number; readonly oldest: number },
   from: { readonly position: number | undefined } = { position: undefined },
@@ -23,14 +23,14 @@ export function gapFrame(
 }
 
 /**
- * Says how far a stream has come, also when nothing that was asked for has happened: whoever loses the connection
- * then goes on from there. An event without data is not told to anybody, but its id counts.
+ * The position of a stream, written even when no event matches: a client that loses the connection resumes from there. Browsers
+ * do not dispatch an event without data, but they keep its id.
  */
 export function place({ position }: { readonly position: number | undefined }): string {
   return position === undefined ? "" : `id: ${position}\n`;
 }
 
-/** What everybody is told is put into bytes once. */
+/** An event that goes to many readers is encoded once. */
 function framed<Item extends object>(toText: (item: Item) => string): (item: Item) => Buffer {
   const frames = new WeakMap<Item, Buffer>();
   return (item) => {

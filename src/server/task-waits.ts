@@ -5,18 +5,18 @@ import type { Task } from "../model/task.ts";
 import { Places } from "./places.ts";
 import type { Visitor } from "./visitor.ts";
 
-/** Longer than this many proxies do not wait for an answer either. */
+/** Many proxies do not wait longer than this for a response either. */
 const WAIT_MAX_SEC = 60;
 const WAITS_MAX = 10_000;
 const WAITS_PER_KEY_MAX = 2_500;
 
-/** Requests that are answered when a task has ended. */
+/** Requests that wait for the end of a task. */
 export class TaskWaits {
   readonly #keys: Pick<LocalKeys, "watch">;
   readonly #places: Places;
   readonly #closing = new AbortController();
 
-  /** `max` is for tests: how many there can be at once. */
+  /** `max` is for tests: the most waits at once. */
   constructor(keys: Pick<LocalKeys, "watch">, { max = WAITS_MAX }: { readonly max?: number } = {}) {
     this.#keys = keys;
     this.#places = new Places({ max, maxEach: WAITS_PER_KEY_MAX, what: "requests that wait for a task" });
@@ -27,8 +27,8 @@ export class TaskWaits {
   }
 
   /**
-   * The task once it has ended; or as it is, once `seconds` are over or the server closes. While the node drains, what
-   * runs can still end, so that waiting goes on. `gone` fires when nobody is left to be told.
+   * Returns the task once it has ended, or as it is once `seconds` are over or the server closes. A draining node keeps waiting,
+   * since running tasks can still end. `gone` fires when the caller disconnects.
    */
   async wait(
     visitor: Visitor,
@@ -39,7 +39,7 @@ export class TaskWaits {
     return this.holding(visitor, () => this.untilEnded(visitor, taskId, { timeoutMs, gone }));
   }
 
-  /** Keeps a place as long as `work` goes on, for a request that does something first. Throws `rate_limited`. */
+  /** Holds a slot while `work` runs, for a request that does something before it waits. Throws `rate_limited`. */
   async holding<T>({ key }: Visitor, work: () => Promise<T>): Promise<T> {
     const giveBack = this.#places.take(key);
     try {
@@ -49,7 +49,7 @@ export class TaskWaits {
     }
   }
 
-  /** The same without a place of its own. */
+  /** Like `wait`, but takes no slot. */
   async untilEnded(
     { key, rota: { tasks } }: Visitor,
     taskId: string,
@@ -68,7 +68,7 @@ export class TaskWaits {
     }
   }
 
-  /** Answers everybody at once. */
+  /** Ends all waits at once. */
   close(): void {
     this.#closing.abort();
   }

@@ -2,7 +2,7 @@ import { RotaError } from "../model/errors.ts";
 
 export interface UnreadBytesOptions {
   readonly max: number;
-  /** How many of them may be of one key, so that none takes all the room. */
+  /** The most bytes of one key, so that no key takes all the room. */
   readonly maxEach: number;
 }
 
@@ -10,8 +10,8 @@ const MIB = 1_048_576;
 export const UNREAD_BYTES: UnreadBytesOptions = { max: 256 * MIB, maxEach: 32 * MIB };
 
 /**
- * How much of what was answered is still in memory, since whoever asked has not read it yet. Asking costs nothing, so that
- * without a bound one key could fill a process with answers that nobody takes.
+ * Counts the bytes of responses that callers have not read yet and that are still in memory. A request is cheap: without a bound,
+ * one key could fill the memory with responses that it never reads.
  */
 export class UnreadBytes {
   readonly #options: UnreadBytesOptions;
@@ -26,16 +26,16 @@ export class UnreadBytes {
     return this.#all;
   }
 
-  /** Whoever has not read what it has gets no more. Throws `rate_limited`. `key` null: nobody was asked for one. */
+  /** Refuses a key whose unread responses have reached its limit. Throws `rate_limited`. `key` null: a server without keys. */
   check(key: string | null): void {
     const { maxEach } = this.#options;
     if (this.#of(key) >= maxEach) throw tooMuch("of this API key", maxEach);
   }
 
-  /** Throws `rate_limited`; else answers what to call once they are read, or nobody is left to. */
+  /** Returns the function to call once the bytes are read, or the caller is gone. Throws `rate_limited`. */
   add(key: string | null, bytes: number): () => void {
     const { max, maxEach } = this.#options;
-    // What is larger than all there may be is answered when it is the only one.
+    // A response larger than the limit is sent when it is the only one.
     if (this.#all > 0 && this.#all + bytes > max) throw tooMuch("of all", max);
     if (this.#of(key) > 0 && this.#of(key) + bytes > maxEach) throw tooMuch("of this API key", maxEach);
     this.#change(key, bytes);

@@ -3,29 +3,29 @@ import type { Caller } from "../model/role.ts";
 import type { Permission } from "../tenants/permissions.ts";
 import type { Charge, DeclaredWork } from "./middleware/charge-requests.ts";
 
-/** Who is asking, and what they see of Rota: their tenant's work, or that of their agent alone. */
+/** The caller of a request, and the part of Rota that they see: their tenant, or their agent in it. */
 export interface Visitor {
   readonly caller: Caller;
   readonly rota: LocalTenant;
-  /** What they came with; null: nobody was asked for a key. */
+  /** The key of the caller; null: the server has no keys. */
   readonly key: string | null;
 }
 
 declare module "fastify" {
   interface FastifyRequest {
     visitor: Visitor;
-    /** The visitor's. There is no other for a route to take by mistake. */
+    /** That of the caller. Routes have no other that they could take by mistake. */
     readonly rota: LocalTenant;
-    /** What the request was about, as far as it is known. */
+    /** The id or name that the request is about, as far as it is known. */
     subject: string | null | undefined;
-    /** What its key is charged for it; null: no key was asked for. */
+    /** What the key is charged for the request; null: the server has no keys. */
     charge: Charge | null;
   }
 
   interface FastifyContextConfig {
-    /** What the route lets whoever asks do. Every route says so, or the server does not start. */
+    /** The permission that a caller needs. The server does not start if a route has none. */
     access?: Permission;
-    /** Whether it takes a `limit` and answers a page of rows. */
+    /** Whether it takes a `limit` and returns a page of rows. */
     paged?: boolean;
     /** How much work the body or the query of a request asks for. */
     declares?: (body: unknown, query: unknown) => DeclaredWork;

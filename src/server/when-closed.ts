@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 
 /**
- * Calls `tell` once, when a connection is closed, for whatever reason: soon, if it already is. Between a request and whoever
- * answers it somebody may have asked the database who asks, and a reader that went away meanwhile is not told of again.
+ * Calls `tell` once, when the connection is closed for any reason. If it is already closed, `tell` is called soon: `close` does
+ * not fire again for a caller that disconnected while the server looked up its key.
  */
 export function whenClosed(response: ServerResponse, tell: () => void): void {
   if (response.destroyed) queueMicrotask(tell);

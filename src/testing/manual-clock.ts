@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../model/clock.ts";
 
-/** So many turns of the event loop let a chain of immediate work, such as submit → claim → run → finish, play out. */
+/** Enough turns of the event loop for a chain of immediate work, such as submit → claim → run → finish. */
 const SETTLE_TURNS = 25;
 
 interface PendingTimer {
@@ -9,7 +9,7 @@ interface PendingTimer {
 }
 
 /**
- * A clock that stands still until it is told to move.
+ * A clock that moves only when the test moves it.
  *
  * @example
  * const clock = new ManualClock();
@@ -26,7 +26,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    // Whole milliseconds, as Date.now() gives them, also when a timer was set for a part of one.
+    // Whole milliseconds like Date.now(), even if a timer was set for a fraction of one.
     return Math.floor(this.#wall);
   }
 
@@ -41,8 +41,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time forward. Timers fire in order, each at its moment, and what they set off gets to play out before the
-   * next; so does what is still going on before and after.
+   * Moves time forward. Timers fire in order, each at its time. The work that a timer starts settles before the next one fires,
+   * and work that is already running settles first.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
@@ -56,7 +56,7 @@ export class ManualClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Sets the wall clock alone, as an administrator or a time server does: timers wait on as if nothing happened. */
+  /** Sets only the wall clock, as an administrator or a time server does. Timers are not affected. */
   set(now: number): void {
     this.#wall = now;
   }
@@ -66,7 +66,7 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Timers of the same moment fire in the order they were set. */
+  /** Timers of the same time fire in the order in which they were set. */
   #next(end: number): PendingTimer | undefined {
     let first: PendingTimer | undefined;
     for (const timer of this.#timers) {
@@ -82,7 +82,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Lets everything that needs no time come to rest. */
+/** Waits until all work that needs no time is done. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < SETTLE_TURNS; turn++) {
     await new Promise((resolve) => setImmediate(resolve));

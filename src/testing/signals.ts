@@ -1,11 +1,11 @@
 import type { Rota } from "../interface/rota.ts";
 import type { RotaEvent } from "../model/event.ts";
 
-/** Long enough for a slow machine; a test that waits for something that never happens ends with a sentence. */
+/** Long enough for a slow machine. A test that waits in vain fails with a message. */
 const PATIENCE_MS = 5_000;
 
 /**
- * Waits until `condition` holds, looking after every turn of the event loop.
+ * Waits until `condition` holds. Checks it after every turn of the event loop.
  *
  * @example
  * await until(() => seen.length === 3, "three events");
@@ -22,7 +22,7 @@ export async function until(
 }
 
 /**
- * Resolves with the next event that fits. Ask before doing what causes it.
+ * Resolves with the next event that fits. Call it before the action that causes the event.
  *
  * @example
  * const started = nextEvent(rota, (event) => event.type === "task.started");

@@ -4,7 +4,7 @@ import { createRota } from "../rota.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 /**
- * A Rota in memory whose time stands still until the test moves it.
+ * A Rota in memory whose clock moves only when the test moves it.
  *
  * @example
  * const { rota, clock } = await createTestRota();

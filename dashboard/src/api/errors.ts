@@ -1,6 +1,6 @@
 import { ConnectionError, RotaError } from "../../../src/client/index.ts";
 
-/** A sentence for people: the server's own, with what it does not know. */
+/** An error message for the user: that of the server as a sentence, or that the server is unreachable. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ConnectionError) return "The server cannot be reached.";
   const text = error instanceof Error ? error.message : String(error);

@@ -1,11 +1,11 @@
 /**
- * The key of the signed-in user: in this tab alone, or on this device until they sign out. Never in a URL, never in a
- * cookie: no other page can make the browser send it.
+ * The key of the signed-in user: in this tab only, or on this device until they sign out. It is never in a URL or a cookie, so no
+ * other page can make the browser send it.
  */
 export class KeyStore {
   readonly #name: string;
 
-  /** Servers below different paths of one host have keys of their own. */
+  /** Servers below different paths of one host have separate keys. */
   constructor(basePath: string) {
     this.#name = `rota.key${basePath}`;
   }
@@ -19,7 +19,7 @@ export class KeyStore {
     try {
       (remember ? localStorage : sessionStorage).setItem(this.#name, key);
     } catch {
-      // A browser that keeps nothing asks for the key again after a reload.
+      // Storage is disabled in this browser: it asks for the key again after a reload.
     }
   }
 
@@ -28,7 +28,7 @@ export class KeyStore {
       try {
         storage.removeItem(this.#name);
       } catch {
-        // Nothing is kept, so nothing is left.
+        // Storage is disabled: there is nothing to remove.
       }
     }
   }

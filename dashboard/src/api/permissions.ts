@@ -1,6 +1,6 @@
 import type { Role } from "../../../src/client/index.ts";
 
-/** What a role may do, as docs/keys.md has it. Buttons that a role may not use are absent. */
+/** The permissions of each role, as in docs/keys.md. The dashboard hides buttons that a role may not use. */
 const ALLOWED = {
   readOwn: ["viewer", "agent", "operator", "tenant-admin", "admin"],
   read: ["viewer", "operator", "tenant-admin", "admin"],

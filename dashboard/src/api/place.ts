@@ -1,12 +1,12 @@
-/** Where the server and the app are, below what a proxy may have put in front. */
+/** The paths of the server and of the app, including the prefix of a proxy. */
 export interface Place {
-  /** Before every path of the API: empty, or `/rota`. */
+  /** The prefix of every path of the API: empty, or `/rota`. */
   readonly basePath: string;
-  /** Before every path of the app: `/ui`, or `/rota/ui`. */
+  /** The prefix of every path of the app: `/ui`, or `/rota/ui`. */
   readonly uiPath: string;
 }
 
-/** `basePath` comes from the configuration of the server; a browser that opens `/ui/` without the proxy has none. */
+/** `basePath` comes from the configuration of the server. A browser that opens `/ui/` without the proxy has none. */
 export function placeOf(pathname: string, basePath: string): Place {
   const isBelow = pathname === `${basePath}/ui` || pathname.startsWith(`${basePath}/ui/`);
   const used = isBelow ? basePath : "";

@@ -7,16 +7,16 @@ import { isAllowed, type Permission } from "./permissions.ts";
 import { currentPlace, type Place } from "./place.ts";
 import { SignIn } from "./sign-in.tsx";
 
-/** Who is signed in, and the only way to the server. */
+/** The signed-in user, and the only client of the server. */
 export interface Session {
   readonly client: RotaClient;
   readonly key: string | undefined;
   readonly me: Me;
   readonly place: Place;
-  /** Buttons that a role may not use are absent. */
+  /** Whether the role allows it. Buttons that a role may not use are hidden. */
   readonly may: (permission: Permission) => boolean;
   readonly signOut: () => void;
-  /** The server no longer knows the key. */
+  /** Called when the server no longer accepts the key. */
   readonly refused: () => void;
 }
 
@@ -37,7 +37,7 @@ type State =
 const UNKNOWN_KEY = "This key is unknown or was deleted.";
 const REVOKED = "Your key was deleted or has expired. Sign in again to go on where you were.";
 
-/** Shows the sign-in page to whom the server does not know. The address stays, so that one goes on where one was. */
+/** Shows the sign-in page to unknown users. The address stays, so that the user returns to the same page. */
 export function SessionGate({ children }: { readonly children: ReactNode }) {
   const [place] = useState(currentPlace);
   const [store] = useState(() => new KeyStore(place.basePath));

@@ -6,10 +6,10 @@ import { Icon } from "../parts/icon.tsx";
 
 /** How often the health of the server is read while the page is visible. */
 const EVERY_MS = 15_000;
-/** And while it cannot be reached: that it is back should be seen at once. */
+/** The same while the server is unreachable, so that its return shows at once. */
 const AWAY_EVERY_MS = 2_000;
 
-/** What a person should know before they wonder. */
+/** Warnings above every page, such as an unreachable server. */
 export function Banners() {
   const { client } = useSession();
   const { data, error } = useQuery({

@@ -17,10 +17,10 @@ interface FrameProps {
   readonly children: ReactNode;
 }
 
-/** How many pages the bar of a phone has room for, beside "More". */
+/** How many pages fit into the tab bar of a phone, beside "More". */
 const TABS = 4;
 
-/** What is around every page: the ways to all others, who is signed in, and the keys that work everywhere. */
+/** The frame of every page: the navigation, the signed-in user, and the global keys. */
 export function Frame({ nav, children }: FrameProps) {
   const [open, setOpen] = useState<"more" | "account" | "keys">();
   const { togglePaused } = useLiveState();
@@ -104,7 +104,7 @@ function NavLink(props: {
 }) {
   const [location] = useLocation();
   const { path, href, onClick, children } = props;
-  // The page of one session is not below that of all sessions.
+  // The path of one session is not below that of all sessions.
   const isBelow = path !== "/" && (location.startsWith(`${path}/`) || `${location}s` === path);
   const isHere = location === path || isBelow;
   return (
@@ -143,7 +143,7 @@ function Foot() {
   );
 }
 
-/** Who is signed in, and where. */
+/** The signed-in user and the server. */
 function Account({ onDone }: { readonly onDone: () => void }) {
   const { me } = useSession();
   const { isPaused, togglePaused } = useLiveState();

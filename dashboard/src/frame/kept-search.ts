@@ -1,7 +1,7 @@
 import { useEffect } from "react";
 import { useLocation, useSearch } from "wouter";
 
-/** The filters of each page as they were left, for this tab. */
+/** The last filters of each page, for this tab. */
 const kept = new Map<string, string>();
 
 /** A user who comes back to a page finds its filters unchanged. Returns the address of a page with them. */
@@ -11,7 +11,7 @@ export function useKeptSearch(): (path: string) => string {
   useEffect(() => {
     kept.set(location, search);
   }, [location, search]);
-  // On the page itself its link takes the filters away.
+  // On the page itself, its link clears the filters.
   return (path) => {
     const last = path === location ? "" : kept.get(path);
     return last ? `${path}?${last}` : path;

@@ -1,12 +1,12 @@
 import { type RefObject, useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 
-/** Set by each step to another page, until that page has the focus. */
+/** Set by each navigation to another page, until that page has the focus. */
 let isFocusDue = false;
 
 /**
- * What a browser does by itself between documents: a new page begins at its top, and with the focus in it. Going back leaves the
- * place to the browser, which knows where it was.
+ * Does what browsers do between documents: a new page starts at its top and gets the focus. When the user goes back, the browser
+ * restores the scroll position.
  */
 export function useNavigation(): void {
   const [location] = useLocation();
@@ -28,7 +28,7 @@ export function useNavigation(): void {
   }, [location]);
 }
 
-/** `isReady`: the page is there, and not only what is shown until it is loaded. */
+/** `isReady`: the page itself is shown, and not only the loading state. */
 export function useFocusAfterNavigation(main: RefObject<HTMLElement | null>, isReady: boolean): void {
   const [location] = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: also when one page shows something else.

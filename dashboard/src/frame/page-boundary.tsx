@@ -6,7 +6,10 @@ interface State {
   readonly error: unknown;
 }
 
-/** A page that breaks leaves the frame whole. After an update of the server its old chunks are gone: a reload brings the new. */
+/**
+ * An error of a page leaves the frame intact. After an update of the server its old chunks are gone: a reload fetches the new
+ * ones.
+ */
 export class PageBoundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { error: undefined };
 

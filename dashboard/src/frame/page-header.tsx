@@ -42,7 +42,7 @@ export function PageHeader({
 
 const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", busy: "Busy: sampled" } as const;
 
-/** Whether the page moves by itself, and a switch for it. */
+/** Shows whether the page updates itself, and switches that. */
 function LiveButton() {
   const { status, isPaused, togglePaused } = useLiveState();
   const { me } = useSession();

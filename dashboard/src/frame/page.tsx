@@ -5,14 +5,14 @@ import { PageHeader } from "./page-header.tsx";
 interface PageProps {
   /** In the top bar and in the title of the tab. */
   readonly title: string;
-  /** In place of the title in the top bar: where one is, with a way back. Then the page has its own `h1`. */
+  /** Replaces the title in the top bar: the path of the page, with a way back. Then the page has its own `h1`. */
   readonly crumb?: ReactNode;
   /** In the top bar, before the search. */
   readonly actions?: ReactNode;
   readonly children?: ReactNode;
 }
 
-/** What every view returns: the top bar, and what is below it. */
+/** What every view returns: the top bar and the content. */
 export function Page({ title, crumb, actions, children }: PageProps) {
   useEffect(() => {
     document.title = title === "" ? "Rota" : `${title} · Rota`;

@@ -8,7 +8,7 @@ import { switchTheme } from "./theme.ts";
 
 const PaletteContext = createContext<() => void>(() => {});
 
-/** Opens the search over everything. */
+/** Opens the search. */
 export function usePalette(): () => void {
   return useContext(PaletteContext);
 }
@@ -36,7 +36,7 @@ export function PaletteProvider({ items, children }: PaletteProps & { readonly c
   );
 }
 
-/** One field for all: an id leads to what it names, a word to the pages and actions that contain it. */
+/** One field for everything: an id leads to its object, a word to the pages and actions that contain it. */
 function Palette({ items, onClose }: PaletteProps & { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
@@ -136,7 +136,7 @@ function useOptions(items: PaletteProps["items"], text: string): Option[] {
   return [...namedBy(text, navigate), ...matching];
 }
 
-/** Guesses from its form what a text may name. Nothing is requested before the user chooses. */
+/** Guesses from the form of a text what it names. Nothing is requested before the user chooses. */
 function namedBy(text: string, navigate: (to: string) => void): Option[] {
   const query = encodeURIComponent(text);
   if (/^tsk_\w+$/.test(text))

@@ -1,6 +1,6 @@
 const ITEM = "rota.theme";
 
-/** Applies what was chosen on this device; without a choice the system decides. */
+/** Applies the theme that was chosen on this device. Without a choice the system decides. */
 export function applyTheme(): void {
   const kept = localStorage.getItem(ITEM);
   if (kept === "light" || kept === "dark") document.documentElement.dataset["theme"] = kept;

@@ -1,12 +1,14 @@
 import { useEffect, useRef } from "react";
 
-/** By what is pressed: `j`, `enter`, `g t` for one after the other, `mod+k` for ctrl or cmd. */
+/** Actions by key: `j`, `enter`, `g t` for a sequence, `mod+k` for ctrl or cmd. */
 export type KeyActions = Readonly<Record<string, () => void>>;
 
 /** How long the second key of a pair may take. */
 const PAIR_MS = 1_000;
 
-/** Keys for a view, as long as it is shown: off inside inputs and dialogs. The last that was shown comes first. */
+/**
+ * Keys of a view while it is shown. Inside inputs and dialogs only `mod+` keys work. The view that was shown last has priority.
+ */
 export function useKeys(actions: KeyActions): void {
   const current = useRef(actions);
   current.current = actions;
@@ -25,7 +27,7 @@ document.addEventListener("keydown", (event) => {
   const name = nameOf(event);
   const isTyping = isInput(event.target) || document.querySelector("dialog[open]") !== null;
   if (isTyping && !name.startsWith("mod+")) return;
-  // A button or a link that has the focus is what Enter is for.
+  // Enter belongs to the focused button or link.
   if (name === "enter" && isControl(event.target)) return;
   const pair =
     pending !== undefined && event.timeStamp - pending.at < PAIR_MS ? `${pending.key} ${name}` : "";

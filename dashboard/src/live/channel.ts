@@ -1,35 +1,35 @@
 import type { RotaEvent } from "../../../src/client/index.ts";
 
-/** What tabs of one browser tell each other. */
+/** Messages between the tabs of one browser. */
 export type TabMessage =
-  /** Who leads? The leader says `beat` and `at`. */
+  /** Asks which tab leads. The leader replies with `beat` and `at`. */
   | { readonly kind: "who"; readonly from: string }
-  /** I lead. */
+  /** This tab leads. */
   | { readonly kind: "beat"; readonly from: string }
   /** This tab will lead unless another tab objects. */
   | { readonly kind: "claim"; readonly from: string }
-  /** I lead no longer. */
+  /** This tab no longer leads. */
   | { readonly kind: "bye"; readonly from: string }
-  /** How far the leader has read, and how the stream is. */
+  /** The position of the leader in the stream, and the status of the stream. */
   | {
       readonly kind: "at";
       readonly from: string;
       readonly seq: number | undefined;
       readonly status: FeedStatus;
     }
-  /** What happened. */
+  /** New events. */
   | { readonly kind: "events"; readonly from: string; readonly events: readonly RotaEvent[] }
-  /** Too much happened to tell each: look again. */
+  /** Too many events to send each: the tabs refetch. */
   | { readonly kind: "changed"; readonly from: string; readonly seq: number }
   /** Some events are lost, the user signed out of all tabs, or the key was revoked. */
   | { readonly kind: "gap" | "signed-out" | "refused"; readonly from: string };
 
 export type FeedStatus = "connecting" | "live" | "lost" | "busy";
 
-/** What a `BroadcastChannel` is to us. */
+/** The part of `BroadcastChannel` that is used. */
 export interface Channel {
   post(message: TabMessage): void;
-  /** Returns what undoes it. */
+  /** Returns the function that removes the listener. */
   listen(listener: (message: TabMessage) => void): () => void;
   close(): void;
 }

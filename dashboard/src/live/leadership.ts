@@ -1,14 +1,14 @@
 import type { Channel } from "./channel.ts";
 
-/** Which of several tabs does what only one should do. */
+/** Elects the one of several tabs that reads the stream. */
 export interface Leadership {
-  /** Calls `lead` once this tab leads; its signal fires when it no longer does. */
+  /** Calls `lead` once this tab leads. Its signal fires when the tab no longer leads. */
   join(lead: (signal: AbortSignal) => Promise<void>): void;
-  /** Leads no longer, and does not want to. */
+  /** Stops leading, and stops trying to. */
   leave(): void;
 }
 
-/** By a lock that the browser hands to the next tab when its holder is gone, however it went. */
+/** By a lock. The browser gives it to the next tab when its holder is gone for any reason. */
 export class LockLeadership implements Leadership {
   readonly #locks: LockManager;
   readonly #name: string;
@@ -23,7 +23,7 @@ export class LockLeadership implements Leadership {
     if (this.#leaving !== undefined) return;
     this.#leaving = new AbortController();
     const { signal } = this.#leaving;
-    // Once the lock is held its own signal does nothing any more: `signal` ends the leader.
+    // Once the lock is held, the signal of the request has no effect any more: `lead` must end by `signal`.
     this.#locks
       .request(this.#name, { signal }, () => lead(signal))
       .catch((error: unknown) => {
@@ -37,14 +37,14 @@ export class LockLeadership implements Leadership {
   }
 }
 
-/** A leader says so this often. */
+/** How often a leader sends a heartbeat. */
 const BEAT_MS = 1_000;
-/** One that has not said so for this long is gone. */
+/** A leader without a heartbeat for this long is gone. */
 const SILENCE_MS = 3_000;
-/** How long others have to object. */
+/** How long other tabs have to object to a claim. */
 const CLAIM_MS = 250;
 
-/** Where a page has no locks, since it came over plain HTTP from another machine: by heartbeats between the tabs. */
+/** By heartbeats between the tabs. Used where the browser has no locks: for pages over plain HTTP from another machine. */
 export class HeartbeatLeadership implements Leadership {
   readonly #channel: Channel;
   readonly #id: string;
@@ -54,7 +54,7 @@ export class HeartbeatLeadership implements Leadership {
   #deaf: (() => void) | undefined;
   #isClaiming = false;
 
-  /** Of two that lead or claim at once the one with the smaller id stays. */
+  /** If two tabs lead or claim at the same time, the smaller id wins. */
   constructor(channel: Channel, id: string) {
     this.#channel = channel;
     this.#id = id;
@@ -88,7 +88,7 @@ export class HeartbeatLeadership implements Leadership {
       }
       if (isLeading) this.#stepDown();
       this.#isClaiming = false;
-      // Not all at once: the first that claims is heard by the others.
+      // A random delay, so that one tab claims first and the others receive its claim.
       this.#claimAfter(SILENCE_MS + Math.random() * CLAIM_MS * 2);
     } else if (kind === "bye" && !isLeading) {
       this.#claimAfter(Math.random() * CLAIM_MS);

@@ -3,13 +3,13 @@ import type { Channel, FeedStatus, TabMessage } from "./channel.ts";
 import type { Leadership } from "./leadership.ts";
 import { Store } from "./store.ts";
 
-/** Events that come within this time are handed on together. */
+/** Events within this time are delivered together. */
 const FLUSH_MS = 50;
-/** Beyond so many events a second they are no longer told one by one. */
+/** Above this rate, events are no longer delivered one by one. */
 const BUSY_PER_SEC = 200;
-/** And are again once there were fewer than half of that for so long. */
+/** They are again after the rate was below half of that for this long. */
 const CALM_MS = 3_000;
-/** How soon a stream is opened again that could not be opened at all. */
+/** How soon to reopen a stream that could not be opened at all. */
 const REOPEN_MS = 3_000;
 /** A tab that is hidden for this long gives the stream to a visible one. */
 const HIDDEN_MS = 60_000;
@@ -18,14 +18,14 @@ export interface LiveFeedOptions {
   readonly id: string;
   readonly channel: Channel;
   readonly leadership: Leadership;
-  /** Opens the stream of events; `onStatus` says whether it is connected. */
+  /** Opens the stream of events. `onStatus` reports whether it is connected. */
   readonly open: (options: {
     readonly after: number | undefined;
     readonly signal: AbortSignal;
     readonly onGap: () => void;
     readonly onStatus: (status: "connecting" | "live" | "lost") => void;
   }) => AsyncIterable<RotaEvent> & { readonly position: number | undefined };
-  /** Whether the server refuses the key: there is nothing to wait for then. */
+  /** Whether the server refuses the key. Then the stream is not reopened. */
   readonly isRefusal: (error: unknown) => boolean;
   readonly onRefused: () => void;
   readonly onSignedOut: () => void;
@@ -34,14 +34,14 @@ export interface LiveFeedOptions {
 export interface LiveListener {
   /** In order, each once. */
   readonly onEvents: (events: readonly RotaEvent[]) => void;
-  /** Something changed, and the events do not say what: a gap, a busy server, or a tab that slept. */
+  /** Something changed, but the events are unknown: a gap, a busy server, or a tab that was hidden. */
   readonly onChanged: () => void;
 }
 
 /**
- * What happens, for all tabs of a browser over one connection: a browser opens six to a server, so that with a stream in each tab
- * the seventh would not load. One tab reads and tells the others; when it is gone the next one reads on after the last event that
- * it was told of.
+ * Events for all tabs of a browser over one connection. A browser opens only six connections to a server, so with a stream in
+ * each tab the seventh tab would not load. One tab reads and forwards the events to the others. When it is gone, the next one
+ * resumes after the last event that it received.
  */
 export class LiveFeed {
   readonly status = new Store<FeedStatus>("connecting");
@@ -50,7 +50,7 @@ export class LiveFeed {
   #seq: number | undefined;
   #isLeading = false;
   #isRefused = false;
-  /** A stream was read, by this tab or another one: what happened since then must not be missed. */
+  /** Whether this tab or another one has read a stream. From then on no event may be missed. */
   #isBegun = false;
   #buffer: RotaEvent[] = [];
   #flushing: ReturnType<typeof setTimeout> | undefined;
@@ -71,7 +71,7 @@ export class LiveFeed {
     this.#join();
   }
 
-  /** `signedOut`: the same in all tabs. */
+  /** `signedOut`: signs out of all tabs. */
   stop({ signedOut = false } = {}): void {
     const { channel, leadership, id } = this.#options;
     if (signedOut) channel.post({ kind: "signed-out", from: id });
@@ -79,7 +79,7 @@ export class LiveFeed {
     clearTimeout(this.#hiding);
     leadership.leave();
     this.#deaf?.();
-    // What was posted last is still on its way.
+    // The last message is still being delivered.
     setTimeout(() => channel.close(), FLUSH_MS);
   }
 
@@ -88,7 +88,7 @@ export class LiveFeed {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Nobody sees a hidden tab: after a while it reads nothing, and looks again when it is shown. */
+  /** After a while a hidden tab stops reading. It refetches everything when it is shown again. */
   setHidden(isHidden: boolean): void {
     clearTimeout(this.#hiding);
     if (isHidden) {
@@ -98,7 +98,7 @@ export class LiveFeed {
       }, HIDDEN_MS);
     } else if (this.#isAway) {
       this.#isAway = false;
-      // Everything is read anew, so that what happened meanwhile need not be told.
+      // Everything is refetched, so missed events are not needed.
       this.#seq = undefined;
       this.#isBegun = false;
       this.#join();
@@ -115,7 +115,7 @@ export class LiveFeed {
     this.#isLeading = true;
     while (!signal.aborted && !this.#isRefused) {
       const after = this.#seq;
-      // Without an event there is no place to go on from: what happened between two streams is not told.
+      // Without a position the stream cannot resume: events between two streams are missed.
       let mayHaveMissed = this.#isBegun && after === undefined;
       const onStatus = (status: "connecting" | "live" | "lost") => {
         this.#say(status);
@@ -174,7 +174,7 @@ export class LiveFeed {
     if (performance.now() < this.#busyUntil) {
       this.#post({ kind: "changed", seq: this.#seq ?? 0 });
       this.#changed();
-      // The last event of a burst is delivered as well.
+      // If no further event comes, nothing else would end the busy state.
       setTimeout(() => this.#settle(), CALM_MS);
       return;
     }
@@ -214,7 +214,7 @@ export class LiveFeed {
     }
   }
 
-  /** What the leader reads, for a tab that does not. */
+  /** Handles messages of the leader, in a tab that does not lead. */
   #follow(message: TabMessage): void {
     if (message.kind === "at") {
       this.#isBegun ||= message.status === "live";

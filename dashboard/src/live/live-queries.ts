@@ -3,11 +3,11 @@ import type { RotaEvent } from "../../../src/client/index.ts";
 import type { LiveFeed } from "./live-feed.ts";
 import { Store } from "./store.ts";
 
-/** A query is read anew this long after the first event that concerns it, */
+/** A query is refetched this long after the first event that affects it, */
 const FIRST_MS = 250;
-/** but no more often than this, */
+/** but not more often than this, */
 const EVERY_MS = 1_000;
-/** and while the server is busy than this. */
+/** and while the server is busy not more often than this. */
 const BUSY_EVERY_MS = 2_000;
 
 declare module "@tanstack/react-query" {
@@ -16,22 +16,22 @@ declare module "@tanstack/react-query" {
   }
 }
 
-/** How a query lives. Without `live` it is read when it is shown, and never by itself. */
+/** How a query is kept current. Without `live` it is fetched when it is shown, and not again by itself. */
 export interface LiveMeta extends Record<string, unknown> {
-  /** Whether an event may have changed what the query answers. */
+  /** Whether an event may have changed the result of the query. */
   readonly live?: (event: RotaEvent) => boolean;
-  /** What an event says itself is put into what is on the screen, at once. Returns the same data where nothing changes. */
+  /** Applies events to the shown data at once. Returns the same object if nothing changes. */
   readonly patch?: (data: never, events: readonly RotaEvent[]) => unknown;
 }
 
-/** Keeps the queries of what is on the screen up to date, without asking more than needed. */
+/** Keeps the queries on the screen current, with as few requests as possible. */
 export class LiveQueries {
-  /** A person reads: nothing moves until they say so. */
+  /** The user has paused updates. */
   readonly paused = new Store(false);
   readonly #queries: QueryClient;
   readonly #feed: LiveFeed;
   readonly #due = new Map<string, ReturnType<typeof setTimeout>>();
-  /** What would have been read while paused. */
+  /** Queries to refetch after the pause. */
   readonly #missed = new Set<string>();
   readonly #readAt = new Map<string, number>();
   #leave: (() => void) | undefined;
@@ -86,7 +86,7 @@ export class LiveQueries {
     }
   }
 
-  /** The server can be reached again: what could not be read meanwhile can be now. */
+  /** Refetches failed queries once the server is reachable again. */
   #readFailed(): void {
     for (const query of this.#live()) if (query.state.error !== null) this.#mark(query);
   }
@@ -113,7 +113,7 @@ export class LiveQueries {
       if (this.paused.get()) {
         this.#missed.add(queryHash);
       } else if (query.state.fetchStatus === "fetching") {
-        // What is on its way was asked for before this event: it may not tell of it.
+        // The running request began before this event, so its response may not include it.
         this.#readAfter(query, FIRST_MS);
       } else {
         this.#readAt.set(queryHash, performance.now());

@@ -21,7 +21,7 @@ function useLive(): Live {
   return live;
 }
 
-/** Whether what is shown moves by itself, and what to do about it. */
+/** Whether the page updates itself, and how to pause that. */
 export function useLiveState(): {
   readonly status: FeedStatus;
   readonly isPaused: boolean;
@@ -35,13 +35,13 @@ export function useLiveState(): {
   };
 }
 
-/** Calls `listener` with what happens, for views that show the events themselves. */
+/** Calls `listener` with new events, for views that show the events themselves. */
 export function useLiveEvents(listener: (events: readonly RotaEvent[]) => void): void {
   const { feed } = useLive();
   useEffect(() => feed.subscribe({ onEvents: listener, onChanged: () => {} }), [feed, listener]);
 }
 
-/** Everything below is of one session: another key has other queries, and another stream. */
+/** Everything below belongs to one session: another key has other queries and another stream. */
 export function LiveProvider({ children }: { readonly children: ReactNode }) {
   const session = useSession();
   const [parts] = useState(() => createParts(session));
@@ -83,7 +83,7 @@ function createParts(session: Session): { readonly queries: QueryClient; readonl
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: {
-        // The client tries again by itself, and the stream says when something has changed: also after a pause.
+        // The client retries by itself, and the stream triggers refetches, also after an outage.
         retry: false,
         refetchOnWindowFocus: false,
         refetchOnReconnect: false,
@@ -98,7 +98,7 @@ function createParts(session: Session): { readonly queries: QueryClient; readonl
 }
 
 function createFeed({ place, me, key, refused, signOut }: Session): LiveFeed {
-  // A tab of one tenant must never show the events of another, nor of another server on the same host.
+  // The name contains the path and the key: a tab must never show events of another tenant or of another server on the same host.
   const name = `rota-stream:${place.basePath}:${me.keyId ?? "open"}`;
   const id = String(Math.random()).slice(2);
   const channel = openChannel(name);
@@ -114,7 +114,7 @@ function createFeed({ place, me, key, refused, signOut }: Session): LiveFeed {
   });
 }
 
-/** With a client of its own, since only the requests of the stream say how the stream is. */
+/** Uses a client of its own, because only the requests of the stream show the status of the stream. */
 function openStream(url: string, key: string | undefined): LiveFeedOptions["open"] {
   return ({ after, signal, onGap, onStatus }) => {
     const client = new RotaClient({

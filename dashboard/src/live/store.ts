@@ -1,4 +1,4 @@
-/** A value that can be watched, as `useSyncExternalStore` wants it. */
+/** An observable value, for `useSyncExternalStore`. */
 export class Store<Value> {
   readonly #listeners = new Set<() => void>();
   #value: Value;

@@ -1,7 +1,7 @@
 import { Icon } from "./icon.tsx";
 import { useToast } from "./toast.tsx";
 
-/** Copies a text. A page that came over plain HTTP has no clipboard: there, a selection is copied as ctrl-C does. */
+/** Copies a text. A page over plain HTTP has no clipboard API, so there it copies a selection. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -10,7 +10,7 @@ async function copyText(text: string): Promise<boolean> {
     const field = document.createElement("textarea");
     field.value = text;
     field.className = "vh";
-    // Inside an open dialog nothing outside of it can be selected.
+    // While a dialog is open, only text inside it can be selected.
     (document.querySelector("dialog[open]") ?? document.body).append(field);
     field.select();
     const copied = document.execCommand("copy");

@@ -5,20 +5,20 @@ interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
-  /** Small for a question, wide for a form with something beside it. */
+  /** Small for a question, wide for a form with a preview beside it. */
   readonly size?: "small" | "medium" | "wide";
   /** Below the content, at the right. */
   readonly footer?: ReactNode;
 }
 
-/** A window over the page: the browser keeps the focus in it, closes it with Escape and gives the focus back. */
+/** A modal dialog: the browser keeps the focus in it, closes it with Escape and restores the focus. */
 export function Dialog({ title, onClose, children, size = "medium", footer }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
-    // The browser would begin with the button that closes it.
+    // The browser would focus the close button first.
     dialog?.querySelector<HTMLElement>("[data-focus]")?.focus();
     return () => dialog?.close();
   }, []);
@@ -58,7 +58,7 @@ interface ConfirmProps {
   readonly onClose: () => void;
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks before an action that cannot be undone. */
 export function Confirm({ title, children, action, isReady = true, onConfirm, onClose }: ConfirmProps) {
   const confirm = () => {
     onConfirm();

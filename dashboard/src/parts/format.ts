@@ -1,4 +1,4 @@
-/** Thin spaces between thousands, which do not break. */
+/** A narrow no-break space between thousands. */
 const GROUP = "\u202f";
 const NONE = "–";
 
@@ -96,7 +96,7 @@ export function formatOrdinal(number: number): string {
   return `${formatCount(number)}${ending}`;
 }
 
-/** `tsk_01a1e0…c064`: enough to tell two apart; copying gives all of it. */
+/** `tsk_01a1e0…c064`: enough to tell two ids apart. Copying gives the whole id. */
 export function shortId(id: string): string {
   return id.length <= 18 ? id : `${id.slice(0, 10)}…${id.slice(-4)}`;
 }

@@ -49,7 +49,7 @@ export type IconName =
   | "workers"
   | "x";
 
-/** A picture beside a word, which says what it means: it has no name of its own. */
+/** An icon beside a word that explains it, so it is hidden from screen readers. */
 export function Icon({ name, size = 16 }: { readonly name: IconName; readonly size?: 16 | 14 | 12 }) {
   return (
     <svg className={size === 16 ? "i" : `i i-${size}`} aria-hidden="true">
@@ -58,7 +58,7 @@ export function Icon({ name, size = 16 }: { readonly name: IconName; readonly si
   );
 }
 
-/** The sign of Rota. */
+/** The logo of Rota. */
 export function Mark() {
   return (
     <svg className="mark" viewBox="0 0 20 20" aria-hidden="true">

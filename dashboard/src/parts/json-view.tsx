@@ -1,14 +1,14 @@
 import { type ReactNode, useMemo, useState } from "react";
 import { formatCount } from "./format.ts";
 
-/** Arrays and objects with more than this are folded at first. */
+/** Arrays and objects with more entries are folded at first. */
 const FOLD_ITEMS = 20;
 /** Larger values are not drawn until the user asks for them. */
 const LARGE_CHARS = 200 * 1_024;
-/** Deeper than this nothing is drawn open. */
+/** Deeper levels are folded at first. */
 const FOLD_DEPTH = 6;
 
-/** A value as JSON, coloured and foldable; a text as it is. Whatever it contains stays text. */
+/** A value as JSON, coloured and foldable. A text is shown as it is. Contents are never rendered as HTML. */
 export function JsonView({ value, label }: { readonly value: unknown; readonly label: string }) {
   const text = useMemo(() => toText(value), [value]);
   const [isOpen, setOpen] = useState(false);
@@ -37,7 +37,7 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
   );
 }
 
-/** As it is shown and copied. */
+/** The text that is shown and copied. */
 export function toText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }

@@ -1,9 +1,9 @@
 import { type ComponentType, type ReactNode, useEffect, useState } from "react";
 
 /**
- * A component from a file that is loaded when it is first shown. Unlike `lazy`, it is shown as soon as the file is there: React
- * holds back what follows a `Suspense` fallback for 300 ms, at every start of the dashboard twice. Throws what went wrong with
- * the file, for an error boundary.
+ * A component from a file that is loaded when it is first shown. Unlike with `lazy`, it is shown as soon as the file has loaded:
+ * React delays the content after a `Suspense` fallback by 300 ms, twice at every start of the dashboard. Throws load errors, for
+ * an error boundary.
  */
 export function loadable<Props extends object>(
   load: () => Promise<{ readonly default: ComponentType<Props> }>,

@@ -4,15 +4,15 @@ import { countOf } from "./format.ts";
 import { Icon } from "./icon.tsx";
 
 interface EmptyProps {
-  /** What is true: "No task matches". */
+  /** The fact: "No task matches". */
   readonly title: string;
-  /** Why, in a sentence. */
+  /** The reason, in a sentence. */
   readonly children?: ReactNode;
   /** One action. */
   readonly action?: ReactNode;
 }
 
-/** A list with nothing in it says what is true, why, and what to do. */
+/** An empty list: the fact, the reason, and what to do. */
 export function Empty({ title, children, action }: EmptyProps) {
   return (
     <div className="empty">
@@ -24,7 +24,7 @@ export function Empty({ title, children, action }: EmptyProps) {
 }
 
 interface NoMatchProps {
-  /** "task". */
+  /** The noun: "task". */
   readonly what: string;
   /** How many filters are set. */
   readonly filters: number;
@@ -52,7 +52,7 @@ interface ShowMoreProps {
   readonly onMore: () => unknown;
 }
 
-/** Below a list that has a further page. */
+/** The button below a list that has a further page. */
 export function ShowMore({ isFetching, onMore }: ShowMoreProps) {
   return (
     <button type="button" className="btn" disabled={isFetching} onClick={() => void onMore()}>
@@ -61,7 +61,7 @@ export function ShowMore({ isFetching, onMore }: ShowMoreProps) {
   );
 }
 
-/** What went wrong, where, and what to do. */
+/** An error: what went wrong, where, and what to do. */
 export function Fault({ error, what, onRetry }: { error: unknown; what: string; onRetry?: () => void }) {
   const isForbidden = hasCode(error, "forbidden");
   return (

@@ -10,13 +10,13 @@ interface PlotProps {
   /** The value at the top of the axis. */
   readonly max: number;
   readonly format: (value: number) => string;
-  /** Of the line in the middle; left out: there is none. */
+  /** The label of the middle line. Absent: there is none. */
   readonly middle?: string;
   /** The first is solid, the second dotted. */
   readonly lines: readonly [Points, Points];
   /** Whether the area below the first line is filled. */
   readonly isArea?: boolean;
-  /** Below the base line, each as high as its share of the largest. */
+  /** Bars below the base line. Each height is relative to the largest. */
   readonly bars?: Points;
   /** Labels and values beside the line that follows the pointer. */
   readonly tip: (index: number) => {
@@ -121,7 +121,7 @@ export function Plot(props: PlotProps) {
   );
 }
 
-/** A line with gaps where there is no data; a single value between two gaps is a short stroke. */
+/** A line with gaps where there is no data. A single value between two gaps is a short stroke. */
 function pathOf(points: Points, x: (index: number) => number, y: (value: number) => number): string {
   let path = "";
   for (const [index, value] of points.entries()) {

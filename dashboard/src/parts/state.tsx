@@ -1,6 +1,6 @@
 import type { TaskState } from "../../../src/client/index.ts";
 
-/** What a glyph can show: the states of a task, and what else has a shape of its own. */
+/** Everything with a glyph: the states of a task, and others. */
 export type Glyph = TaskState | "retry" | "waiting_approval" | "missed" | "paused" | "skipped";
 
 const WORDS: Readonly<Record<Glyph, string>> = {
@@ -24,12 +24,12 @@ export function stateWord(state: Glyph): string {
   return WORDS[state] ?? state;
 }
 
-/** A task that failed and is tried again is delayed like any other, and yet is not the same to look at. */
+/** A failed task that waits for its retry is `delayed` too, but has a glyph of its own. */
 export function glyphOf(task: { readonly state: TaskState; readonly retryCount: number }): Glyph {
   return task.state === "delayed" && task.retryCount > 0 ? "retry" : task.state;
 }
 
-/** Shape and colour of a state. `label` is read aloud; without it a word stands beside the glyph. */
+/** Shape and colour of a state. `label` is for screen readers. Without it, the caller shows a word beside the glyph. */
 export function StateGlyph({ state, label }: { readonly state: Glyph; readonly label?: string }) {
   const name = label === undefined ? { "aria-hidden": true as const } : { role: "img", "aria-label": label };
   return (
@@ -58,7 +58,7 @@ export function StateBadge({ state }: { readonly state: Glyph }) {
   );
 }
 
-/** The colour of a text that says something about a state; undefined: none of its own. */
+/** The colour of a text about a state. Undefined: no special colour. */
 export function stateTone(state: Glyph): string | undefined {
   return TONE[state];
 }

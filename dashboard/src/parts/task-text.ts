@@ -14,7 +14,7 @@ export function priorityWord(priority: number): string {
   return PRIORITIES[priority] ?? String(priority);
 }
 
-/** What a task asks for, in one line. */
+/** The work of a task, in one line. */
 export function titleOf(task: Partial<Task>): string {
   const { instruction, message, action, ref, selector, tabId, payload, key, taskId = "" } = task;
   const text =

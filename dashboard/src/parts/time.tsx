@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { formatClock, formatDuration, formatExact, formatMoment, sayRelative } from "./format.ts";
 
-/** One timer for all that shows time, while anything does. */
+/** One timer for all components that show time. It runs only while there are any. */
 const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -22,7 +22,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The time, which moves on every second. */
+/** The current time, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
@@ -33,7 +33,7 @@ interface MomentProps {
   readonly className?: string;
 }
 
-/** When it was, in few letters, with the exact time on hover. */
+/** A time in short form, with the exact time on hover. */
 export function Moment({ at, className }: MomentProps) {
   const shown = useNow();
   const time = Date.parse(at);
@@ -67,7 +67,7 @@ export function Relative({ at, className }: MomentProps) {
   );
 }
 
-/** From one moment to another, or until now. */
+/** The duration between two times, or until now. */
 export function Span({ from, to }: { readonly from: string; readonly to?: string | null | undefined }) {
   const start = Date.parse(from);
   return to ? formatDuration(Date.parse(to) - start) : <Running from={start} />;

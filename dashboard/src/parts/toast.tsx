@@ -13,7 +13,7 @@ type ShowToast = (text: string, action?: Toast["action"]) => void;
 
 const ToastContext = createContext<ShowToast>(() => {});
 
-/** Says what was done, and offers to undo it. Not for what the page shows anyway. */
+/** Shows what was done, and offers to undo it. Not for changes that the page shows anyway. */
 export function useToast(): ShowToast {
   return useContext(ToastContext);
 }

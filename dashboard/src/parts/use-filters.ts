@@ -1,7 +1,7 @@
 import { useCallback, useMemo } from "react";
 import { useSearchParams } from "wouter";
 
-/** The filters of a view: names as the API has them, each with what is allowed; left out: any text. */
+/** The filters of a view: names as in the API, each with its allowed values. Undefined: any text. */
 export type FilterSchema = Readonly<Record<string, readonly string[] | undefined>>;
 
 export type Filters<Schema extends FilterSchema> = { readonly [Name in keyof Schema]?: string };
@@ -10,12 +10,14 @@ export interface UseFilters<Schema extends FilterSchema> {
   readonly filters: Filters<Schema>;
   /** How many are set. */
   readonly count: number;
-  /** An empty value takes the filter away. Each change is a step back and forth in the browser, unless `replace`. */
+  /** An empty value removes the filter. Each change is an entry in the browser history, unless `replace`. */
   readonly set: (changes: Filters<Schema>, options?: { readonly replace?: boolean }) => void;
   readonly clear: () => void;
 }
 
-/** Filters in the address: a reload, a link and the back button show the same. What the schema does not allow is left out. */
+/**
+ * Filters in the address: a reload, a link and the back button show the same. Values that the schema does not allow are ignored.
+ */
 export function useFilters<const Schema extends FilterSchema>(schema: Schema): UseFilters<Schema> {
   const [params, setParams] = useSearchParams();
   const filters = useMemo(() => readFilters(schema, params), [schema, params]);

@@ -8,15 +8,17 @@ const SPARE_ROWS = 8;
 const COVERED_PX = { top: 84, bottom: 64 } as const;
 
 export interface RowsOnScreen {
-  /** The first row that is drawn, and the first after it that is not. */
+  /** The first row that is drawn, and the first one after that which is not. */
   readonly from: number;
   readonly to: number;
-  /** All rows are of the same height. */
+  /** All rows have the same height. */
   readonly rowPx: number;
   readonly scrollTo: (index: number) => void;
 }
 
-/** Which rows of a list of any length are on the screen. They are the children of `box`, which is as high as all of them. */
+/**
+ * Which rows of a list of any length are on the screen. They are the children of `box`, which is as high as all rows together.
+ */
 export function useRowsOnScreen(box: RefObject<HTMLElement | null>, count: number): RowsOnScreen {
   const [view, setView] = useState({ from: 0, to: 0, rowPx: ROW_PX });
   const look = () => {

@@ -2,7 +2,7 @@ import type { Me } from "../../../src/client/index.ts";
 import { isAllowed } from "../api/permissions.ts";
 import type { View } from "./view.ts";
 
-/** Every folder below `views/` with a `view.ts`: a new view needs no line here. */
+/** Every folder below `views/` with a `view.ts`: a new view need not be added here. */
 const found = import.meta.glob<{ readonly default: View }>("./*/view.ts", { eager: true });
 const ALL: readonly View[] = Object.values(found).map(({ default: view }) => view);
 
@@ -11,7 +11,7 @@ export interface NavGroup {
   readonly items: readonly NonNullable<View["nav"]>[];
 }
 
-/** What this person may see of what this server has. */
+/** The views that the role of the user and the features of the server allow. */
 export function viewsFor({ role, features }: Me): readonly View[] {
   return ALL.filter(
     ({ needs = "readOwn", feature }) =>

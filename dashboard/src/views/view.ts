@@ -5,13 +5,13 @@ import type { IconName } from "../parts/icon.tsx";
 
 /** One part of the dashboard. Each folder below `views/` has a `view.ts` whose default export is one of these. */
 export interface View {
-  /** Its pages; the first that fits is shown. Below `/ui`: `/tasks/:id`. */
+  /** Its pages, below `/ui`, such as `/tasks/:id`. The first that matches is shown. */
   readonly routes: readonly {
     readonly path: string;
-    /** Loaded when it is shown first: everything large goes behind this. */
+    /** Called when the page is first shown, so that large code loads only then. */
     readonly load: () => Promise<{ readonly default: ComponentType<{ params: Record<string, string> }> }>;
   }[];
-  /** Left out: it is reached from other pages only. */
+  /** Absent: only other pages lead to it. */
   readonly nav?: {
     readonly group: "Work" | "Capacity" | "Records";
     /** Small numbers come first. */
@@ -22,8 +22,8 @@ export interface View {
     /** The second key after `g`. */
     readonly key?: string;
   };
-  /** Who sees it; left out: everybody. */
+  /** The permission to see it. Absent: every user may. */
   readonly needs?: Permission;
-  /** What the server must be able to do; left out: any server will do. */
+  /** The feature that the server must have. Absent: none. */
   readonly feature?: Feature;
 }

@@ -18,7 +18,7 @@ interface AgentFlags extends ServerFlags {
   readonly unset?: readonly string[];
 }
 
-/** `rota agents`: who does the work. */
+/** `rota agents`: lists, creates, changes and deletes agents. */
 export function agentsCommand(): Command {
   return new Command("agents")
     .description("List agents, or show, create, change and delete them.")

@@ -8,7 +8,7 @@ import { oneLine } from "../terminal/display-text.ts";
 import { lineWidth, note, print, printJson } from "../terminal/print.ts";
 import { tableLines } from "../views/table.ts";
 
-/** `rota config`: what a server would be configured with. It talks to files, not to a server. */
+/** `rota config`: the configuration that a server would use. It reads files and talks to no server. */
 export function configCommand(): Command {
   return new Command("config")
     .description("Check or show the configuration of this directory.")
@@ -48,7 +48,7 @@ function shownValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Null, after saying why, when it cannot be used or is refused by `check`. */
+/** Null if the configuration cannot be used or `check` refuses it. The reason has then been printed. */
 function load(flags: ConfigFlags, check: (loaded: LoadedConfig) => void = () => {}): LoadedConfig | null {
   try {
     const loaded = configSource(flags).load();

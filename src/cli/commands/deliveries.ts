@@ -12,7 +12,7 @@ interface ListFlags extends PageFlags {
   readonly status?: string;
 }
 
-/** `rota deliveries`: what became of callbacks. */
+/** `rota deliveries`: webhook deliveries and their outcomes. */
 export function deliveriesCommand(): Command {
   return new Command("deliveries")
     .description("List webhook deliveries, show one, or send them again.")

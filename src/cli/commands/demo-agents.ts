@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Rota } from "../../interface/rota.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
 
-/** Agents that only pretend, each with a way of its own: slow, quick, narrow, unreliable. */
+/** Agents that only pretend to work, each in its own way: slow, quick, one at a time, unreliable. */
 export function addDemoAgents(rota: Rota, random: () => number): void {
   const between = (minMs: number, maxMs: number) => minMs + random() * (maxMs - minMs);
 
@@ -20,7 +20,7 @@ export function addDemoAgents(rota: Rota, random: () => number): void {
     return `Dear reader, ${task.message ?? ""}`;
   });
 
-  // One at a time, however many wait.
+  // One at a time, however long its queue is.
   rota.agent("crawler", { maxInflight: 1 }, async (task, { signal }) => {
     await sleep(between(400, 1_200), undefined, { signal });
     return { visited: task.payload };
@@ -50,7 +50,7 @@ const TASKS: readonly SubmitInput[] = [
   { agentId: "index", message: "echo" },
 ];
 
-/** Something to do, by chance. */
+/** A random task. */
 export function someTask(random: () => number): SubmitInput {
   return TASKS[Math.floor(random() * TASKS.length)] as SubmitInput;
 }

@@ -26,10 +26,10 @@ interface DemoFlags {
 const DEFAULT_PORT = 7682;
 /** Between one task and the next. */
 const PAUSE_MS = { min: 200, max: 1_000 } as const;
-/** Beyond so many waiting tasks the demo lets the agents catch up. */
+/** Beyond this many waiting tasks the demo pauses until the agents catch up. */
 const WAITING_MAX = 40;
 
-/** `rota demo`: Rota at work, for whoever has never seen it. */
+/** `rota demo`: Rota at work, for new users. */
 export function demoCommand(): Command {
   return new Command("demo")
     .description("Run a server in memory with demo agents, and watch it live.")
@@ -71,7 +71,7 @@ async function demo(flags: DemoFlags): Promise<void> {
   }
 }
 
-/** The view is a client like any other: what it shows, everybody can ask for. */
+/** The view is an ordinary client: any program can request what it shows. */
 async function show(
   url: string,
   { lines, json, signal }: DemoFlags & { signal: AbortSignal },
@@ -105,7 +105,7 @@ function checkPort(text: string): number {
   throw new UsageError(`--port must be an integer from 0 to 65535, not ${text}`);
 }
 
-/** A stream of work, sometimes a batch of it, until the signal fires. */
+/** Submits tasks, and now and then a batch, until the signal fires. */
 async function keepSubmitting(rota: Rota, signal: AbortSignal): Promise<void> {
   const { min, max } = PAUSE_MS;
   while (!signal.aborted) {

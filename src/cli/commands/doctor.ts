@@ -5,14 +5,14 @@ import { print, printJson } from "../terminal/print.ts";
 import { doctorLines, progressText } from "../views/doctor-lines.ts";
 import { ProgressLine } from "../views/progress-line.ts";
 
-/** `rota doctor`: looks for what cannot be. */
+/** `rota doctor`: checks the stored data for contradictions. */
 export function doctorCommand(): Command {
   const command = new Command("doctor").description(
     "Check the stored data: due times without a run, wrong counters, changed audit entries, clocks that disagree.",
   );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const progress = new ProgressLine(process.stderr);
-    // Only where a person watches: a program wants the report, and nothing before it.
+    // Only on a terminal: a program wants the report, and nothing before it.
     const watched = process.stderr.isTTY
       ? { onProgress: (at: DoctorProgress) => progress.show(progressText(at)) }
       : {};

@@ -2,10 +2,7 @@ import type { ServerFlags } from "../flags/server-options.ts";
 import { printJson } from "../terminal/print.ts";
 import { reportError } from "../terminal/report-error.ts";
 
-/**
- * Does the same with each of several, all of them, whatever happens to one: what cannot be done is said, and the first
- * such decides how the command ends.
- */
+/** Does the same with each id, even if one fails. Each failure is reported, and the first one sets the exit code. */
 export async function forEachId<Answer>(
   ids: readonly string[],
   { json = false }: ServerFlags,

@@ -41,7 +41,7 @@ export function eventsCommand(): Command {
     const page = await readPage(openClient(flags), filter);
     if (flags.json) return printJson(page);
     if (page.events.length === 0) return print("No stored event matches.");
-    // The newest line comes last, as in a log.
+    // The newest event comes last, as in a log.
     const inOrder = filter.after === undefined ? page.events.toReversed() : page.events;
     for (const event of inOrder) print(eventLine(event));
     if (page.next !== null) {

@@ -1,7 +1,7 @@
 import { isRunByNpm } from "../../config/process-environment.ts";
 import { parseStorageUrl } from "../../model/storage-url.ts";
 
-/** How to make the first key of a storage, to paste. The password that its URL may hold is not repeated. */
+/** The command that creates the first key of a storage, to paste. A password in the storage URL is not repeated. */
 export function howToMakeKey(storage: string): string {
   const url = parseStorageUrl(storage);
   if (url?.driver === "sqlite" && url.path === ":memory:") {

@@ -12,7 +12,7 @@ import { withStoredKeys } from "./stored-keys.ts";
 
 interface KeyFlags extends ServerFlags {
   readonly tenant?: string;
-  /** True: the one that is configured here. */
+  /** True: the configured storage. */
   readonly storage?: string | true;
   readonly config?: string;
 }
@@ -24,7 +24,7 @@ interface NewKeyFlags extends KeyFlags {
   readonly expires?: string;
 }
 
-/** `rota keys`: who may ask the server, and for what. */
+/** `rota keys`: the API keys of a server and their roles. */
 export function keysCommand(): Command {
   return new Command("keys")
     .description("List, create or delete API keys.")
@@ -89,7 +89,7 @@ function withKeyOptions(command: Command): Command {
   );
 }
 
-/** The server's, or those of a storage that no server listens for yet. */
+/** The keys of the server, or with `--storage` those of a storage on which no server runs. */
 function withKeys<T>(flags: KeyFlags, use: (keys: Keys) => Promise<T>): Promise<T> {
   const { storage, config } = flags;
   if (storage === undefined) return use(openClient(flags).keys);

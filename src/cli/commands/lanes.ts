@@ -11,7 +11,7 @@ interface LaneFlags extends ServerFlags {
   readonly total?: string;
 }
 
-/** `rota lanes`: how much of what runs at once. */
+/** `rota lanes`: how many tasks of each lane run at once. */
 export function lanesCommand(): Command {
   return new Command("lanes")
     .description("List lanes, set the concurrency of one, or cancel its waiting tasks.")

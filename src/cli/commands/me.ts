@@ -5,7 +5,7 @@ import { oneLine } from "../terminal/display-text.ts";
 import { print, printJson } from "../terminal/print.ts";
 import { sheetLines } from "../views/sheet.ts";
 
-/** `rota me`: whose key this is, and which server answers. */
+/** `rota me`: the tenant and role of this key, and the server that responds. */
 export function meCommand(): Command {
   const command = new Command("me").description(
     "Show the role and tenant of the API key, and the responding node.",

@@ -15,10 +15,10 @@ interface ListFlags extends PageFlags {
   readonly since?: string;
 }
 
-/** The most that a page of runs may have. */
+/** The largest page of runs. */
 const PAGE_MAX = 100;
 
-/** `rota runs`: every due moment of schedules, and what became of it. */
+/** `rota runs`: the due times of schedules and their outcomes. */
 export function runsCommand(): Command {
   return new Command("runs")
     .description("List the runs of schedules, or show one run.")
@@ -36,7 +36,7 @@ function listCommand(): Command {
     const { schedules, runs } = openClient(flags);
     const { status, since } = flags;
     const schedule = flags.schedule === undefined ? undefined : serialId("schedule", flags.schedule);
-    // What is wrong with a status the server says, in its own words.
+    // The server refuses a wrong status, with its own message.
     const filter = given({
       status,
       since: since === undefined ? undefined : pastFlag("--since", since, Date.now()),

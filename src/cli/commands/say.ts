@@ -14,10 +14,10 @@ interface SayFlags extends ServerFlags {
   readonly wait?: string | true;
 }
 
-/** The flags of fields that have another name. */
+/** Flags whose names differ from their fields. */
 const FIELD_FLAGS = { agentId: "--agent", key: "<key>", message: "<text>" };
 
-/** `rota say KEY TEXT`: says something in a session, and waits for the answer if asked to. */
+/** `rota say KEY TEXT`: sends a message to a session, and with `--wait` waits for the reply. */
 export function sayCommand(): Command {
   const command = new Command("say")
     .description("Send a message to a session, a conversation with any key as its name.")
@@ -32,7 +32,7 @@ export function sayCommand(): Command {
 
 async function say(key: string, words: readonly string[], flags: SayFlags): Promise<void> {
   const { agent: agentId, lane, mode, wait } = flags;
-  // What is wrong with a value the server says, in its own words.
+  // The server refuses wrong values, with its own messages.
   const input = given({ message: words.join(" "), agentId, lane, mode }) as SessionMessage;
   const rota = openClient(flags);
   const send = (options: CallOptions = {}) => sendMessage(rota, { key, input, options, flags });
@@ -44,7 +44,7 @@ async function say(key: string, words: readonly string[], flags: SayFlags): Prom
   }
 }
 
-/** The task that a message became; null, after saying what ended, of a stop word. */
+/** The task of the message. Null for a stop word: then it has printed what was stopped. */
 async function sendMessage(
   rota: RotaClient,
   params: {
@@ -62,7 +62,7 @@ async function sendMessage(
   }
   if (flags.wait !== undefined) return sent;
   if (flags.json) printJson(sent);
-  // The id alone, so that a script can keep it.
+  // Only the id, so that a script can keep it.
   else print(sent.taskId);
   if (!flags.json && process.stdout.isTTY) {
     note(`It is ${sent.merged ? "added to what was said before, and " : ""}${sent.state}.`);

@@ -17,7 +17,7 @@ interface NewScheduleFlags extends ServerFlags, ScheduleFlags {
   readonly paused?: boolean;
 }
 
-/** `rota schedule "WHEN: MESSAGE"`: has an agent told something at a time, or again and again. */
+/** `rota schedule "WHEN: MESSAGE"`: creates a schedule that sends an agent a message, once or repeatedly. */
 export function scheduleCommand(): Command {
   const command = new Command("schedule")
     .description("Send a message to an agent at a time, or repeatedly.")
@@ -37,7 +37,7 @@ Examples:
   rota schedule "every day at 7:00" --instruction "sum up the night" --max-runs 30 --pause-after-failures 3
 "rota schedules preview WHEN" shows what would be understood, without making anything.`;
 
-/** With an instruction or a payload, the words say only when. */
+/** With an instruction or a payload, the words contain only the time. */
 function orderOf(words: readonly string[], { instruction, payload }: NewScheduleFlags) {
   if (instruction !== undefined || payload !== undefined) return { schedule: words.join(" ") };
   const { phrase, message } = scheduleOrder(words);

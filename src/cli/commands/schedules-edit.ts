@@ -19,7 +19,7 @@ interface EditFlags extends ServerFlags, ScheduleFlags {
   readonly unset?: readonly string[];
 }
 
-/** `rota schedules edit ID`: another time, another message, or anything else of it. */
+/** `rota schedules edit ID`: changes the time, the message or any other field. */
 export function editCommand(): Command {
   const command = new Command("edit")
     .alias("update")
@@ -33,7 +33,7 @@ export function editCommand(): Command {
   return withServerOptions(withOptions).action(edit);
 }
 
-/** What a schedule can do without, by the names of the flags. */
+/** Fields that can be unset, by the names of their flags. */
 const UNSETTABLE: Readonly<Record<string, string>> = {
   name: "name",
   session: "session_key",
@@ -49,7 +49,7 @@ const UNSETTABLE: Readonly<Record<string, string>> = {
   "pause-after-failures": "pause_after_failures",
 };
 
-/** Who is told to set it to false should know how. */
+/** An error that asks for false should name the flag that sets it. */
 const FIELD_FLAGS = { ...SCHEDULE_FIELD_FLAGS, delete_after_run: "--no-delete-after-run" };
 
 async function edit(id: string, flags: EditFlags): Promise<void> {

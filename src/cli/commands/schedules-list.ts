@@ -11,10 +11,10 @@ interface ListFlags extends PageFlags {
   readonly agent?: string;
 }
 
-/** The most that a page of schedules may have. */
+/** The largest page of schedules. */
 const PAGE_MAX = 200;
 
-/** `rota schedules list`, which may be left out. */
+/** `rota schedules list`; `list` may be omitted. */
 export function listCommand(): Command {
   const command = new Command("list")
     .description("List schedules, the one that was changed last first; those on further pages by id.")
@@ -23,7 +23,7 @@ export function listCommand(): Command {
   return withServerOptions(withPageOptions(command)).action(async (flags: ListFlags) => {
     const { schedules } = openClient(flags);
     const { status, agent } = flags;
-    // What is wrong with a value the server says, in its own words.
+    // The server refuses wrong values, with its own messages.
     const filter = given({ status, agent }) as ScheduleFilter;
     const isFiltered = Object.keys(filter).length > 0 || flags.cursor !== undefined;
     await printPages(flags, {

@@ -13,7 +13,7 @@ interface PreviewFlags extends ServerFlags {
   readonly count?: string;
 }
 
-/** `rota schedules preview WHEN`: when something would be due. */
+/** `rota schedules preview WHEN`: shows the due times of a phrase. */
 export function previewCommand(): Command {
   const command = new Command("preview")
     .description("Show what a schedule means and when it would be due; stores nothing.")

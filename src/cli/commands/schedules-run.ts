@@ -8,7 +8,7 @@ interface RunFlags extends ServerFlags {
   readonly ifDue?: boolean;
 }
 
-/** `rota schedules run ID`: out of turn. */
+/** `rota schedules run ID`: runs a schedule now, besides its due times. */
 export function runCommand(): Command {
   const command = new Command("run")
     .description("Run a schedule now, also one that is paused or over; when it is due next stays the same.")

@@ -6,7 +6,7 @@ import { print, printJson } from "../terminal/print.ts";
 import { nextMoments } from "../views/next-moments.ts";
 import { scheduleSheet } from "../views/schedule-sheet.ts";
 
-/** `rota schedules show ID`: everything there is to know of one schedule, and when it is due. */
+/** `rota schedules show ID`: all fields of one schedule, and its next due times. */
 export function showCommand(): Command {
   const command = new Command("show")
     .alias("get")

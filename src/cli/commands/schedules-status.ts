@@ -6,7 +6,7 @@ import { sheetLines } from "../views/sheet.ts";
 import { shownDue } from "../views/times.ts";
 import { zonedText } from "../views/zoned-text.ts";
 
-/** `rota schedules status`: how many there are, and when the next is due. */
+/** `rota schedules status`: the number of schedules, and the next due time. */
 export function statusCommand(): Command {
   const command = new Command("status").description("Count schedules, and say when the next is due.");
   return withServerOptions(command).action(async (flags: ServerFlags) => {

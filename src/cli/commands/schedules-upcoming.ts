@@ -16,7 +16,7 @@ interface UpcomingFlags extends ServerFlags {
   readonly perSchedule?: string;
 }
 
-/** `rota schedules upcoming`: what is due next, of all schedules. */
+/** `rota schedules upcoming`: the next due times of all schedules. */
 export function upcomingCommand(): Command {
   const command = new Command("upcoming")
     .description("List the next due times of all active schedules, earliest first.")

@@ -8,7 +8,7 @@ import { showCommand } from "./schedules-show.ts";
 import { statusCommand } from "./schedules-status.ts";
 import { upcomingCommand } from "./schedules-upcoming.ts";
 
-/** `rota schedules`: what is to be done when. */
+/** `rota schedules`: lists schedules, or changes one. */
 export function schedulesCommand(): Command {
   return new Command("schedules")
     .description("List schedules, or show, change, pause, resume, run, delete and preview them.")

@@ -20,11 +20,11 @@ export function serveCommand(): Command {
   ).action(serve);
 }
 
-/** What a stop may take beyond the grace of running work. */
+/** How long a stop may take beyond the grace period of running tasks. */
 const STOP_SEC = 20;
 
 async function serve(flags: ConfigFlags): Promise<void> {
-  // It reloads the configuration, once there is something to reload; until then it must not end the process.
+  // SIGHUP reloads the configuration once the server runs. Until then it must not end the process.
   process.on("SIGHUP", () => {});
   const source = configSource(flags);
   const loaded = source.load();
@@ -59,7 +59,7 @@ async function serve(flags: ConfigFlags): Promise<void> {
   process.stdout.write(
     `Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})${place}\n`,
   );
-  // Only now: nothing of it may delay the start.
+  // Only now, so that the dashboard does not delay the start.
   void dashboard?.open();
 
   const signal = await signalled;
@@ -71,11 +71,11 @@ async function serve(flags: ConfigFlags): Promise<void> {
   await server.close();
   await rota.stop();
   log.info({}, "stopped");
-  // An executor that ignored its signal may still hold a connection, and with it the process.
+  // An executor that ignored its abort signal may still hold a connection, which would keep the process alive.
   process.exit(0);
 }
 
-/** A database may take long to answer: until it does nothing has begun that would have to end in order. */
+/** Exits on a signal while the database does not respond: nothing has started yet that would need a clean stop. */
 async function unlessStopped<T>(opening: Promise<T>, signalled: Promise<NodeJS.Signals>): Promise<T> {
   let opened = false;
   void signalled.then((signal) => {
@@ -86,7 +86,7 @@ async function unlessStopped<T>(opening: Promise<T>, signalled: Promise<NodeJS.S
   return result;
 }
 
-/** The same for a database that went away after it was opened: what waits for it stops waiting. */
+/** The same if the database becomes unavailable after it was opened: draining ends the waits for it. */
 async function startUnlessStopped(
   rota: Rota,
   params: Omit<ListenOptions, "rota">,
@@ -105,7 +105,7 @@ async function startUnlessStopped(
   }
 }
 
-/** A storage that hangs must not keep the process: what it could not write down is put back by the next start. */
+/** A storage that hangs must not keep the process alive. The next start requeues the tasks whose end was not written. */
 function endInTime(graceSec: number, log: Log): void {
   const limitSec = graceSec + STOP_SEC;
   const end = () => {
@@ -115,7 +115,7 @@ function endInTime(graceSec: number, log: Log): void {
   setTimeout(end, limitSec * 1_000).unref();
 }
 
-/** Listens before anything runs: if the port is taken, no work has been started that would have to be interrupted. */
+/** Listens before any task runs: if the port is taken, there is no work to interrupt. */
 async function start(rota: Rota, params: Omit<ListenOptions, "rota">): Promise<RunningServer> {
   let server: RunningServer | undefined;
   try {

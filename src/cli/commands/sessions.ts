@@ -24,7 +24,7 @@ interface SessionsFlags extends PageFlags {
   readonly delete?: boolean;
 }
 
-/** The flags of fields that have another name. */
+/** Flags whose names differ from their fields. */
 const FIELD_FLAGS = {
   agentId: "--agent",
   debounceMs: "--debounce",
@@ -32,7 +32,7 @@ const FIELD_FLAGS = {
   contextWindow: "--context-window",
 };
 
-/** `rota sessions`: conversations, all or one of them. */
+/** `rota sessions`: lists sessions, or shows or changes one. */
 export function sessionsCommand(): Command {
   const command = new Command("sessions")
     .description("List sessions, or show, change or delete one.")

@@ -20,7 +20,7 @@ interface StatsFlags extends ServerFlags {
   readonly step?: string;
 }
 
-/** `rota stats`: how much waits, runs and was done; with `--series`, over time. */
+/** `rota stats`: how many tasks wait, run and have ended; with `--series`, over time. */
 export function statsCommand(): Command {
   const command = new Command("stats")
     .description("Show how many tasks wait, run and are done; with --series, over time.")
@@ -64,12 +64,12 @@ async function printSeries(flags: StatsFlags): Promise<void> {
 
 interface StatsLinesParams {
   readonly width?: number | undefined;
-  /** From when on the process counts. */
+  /** When the process started to count. */
   readonly startedAt: string;
   readonly now: number;
 }
 
-/** The queue is the whole tenant's, what was done is that process's since it started. */
+/** The queue is that of the whole tenant. The counts of ended tasks are those of the process since it started. */
 export function statsLines(
   { queue, metrics, config }: SchedulerStats,
   { width, startedAt, now }: StatsLinesParams,

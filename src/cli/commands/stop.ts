@@ -7,7 +7,7 @@ interface StopFlags extends ServerFlags {
   readonly reset?: boolean;
 }
 
-/** `rota stop KEY`: ends what a session does. */
+/** `rota stop KEY`: stops the running task of a session, or all of its tasks. */
 export function stopCommand(): Command {
   const command = new Command("stop")
     .description("Stop the running task of a session.")

@@ -4,7 +4,7 @@ import { openAccess } from "../../rota.ts";
 import { configSource } from "../flags/config-flags.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 
-/** Keys where they are kept: how the first one is made, before a server may listen. What is done is in the audit log. */
+/** Keys, directly in the storage: the first key is created this way, before a server may listen. The audit log records it. */
 export async function withStoredKeys<T>(
   flags: { readonly storage: string | undefined; readonly config: string | undefined },
   use: (keys: Keys) => Promise<T>,

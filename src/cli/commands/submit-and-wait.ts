@@ -10,14 +10,14 @@ import { eventText } from "../views/event-line.ts";
 import { jsonText } from "../views/task-sheet.ts";
 
 export interface WaitParams {
-  /** At most so long; true: as long as it takes. */
+  /** The longest wait; true: no limit. */
   readonly wait: string | true;
   readonly json: boolean;
 }
 
 /**
- * Hands in something and stays until what became of it has ended: progress on stderr, the result on stdout, the outcome
- * as exit code. `submit` answers null when there is nothing to wait for.
+ * Submits a task and waits for its end. Progress goes to stderr, the result to stdout, and the outcome is the exit code.
+ * `submit` returns null if there is nothing to wait for.
  */
 export async function submitAndWait(
   rota: RotaClient,
@@ -32,7 +32,7 @@ export async function submitAndWait(
   const events = rota.events({ signal: AbortSignal.any([interrupted.signal, over.signal]) });
   let taskId: string | undefined;
   try {
-    // What happens right after the submit is to be seen too.
+    // Subscribes first, so that no event after the submit is missed.
     await events.ready;
     const submitted = await submit({ signal: interrupted.signal });
     if (submitted === null) return;
@@ -53,23 +53,23 @@ export async function submitAndWait(
   }
 }
 
-/** What to end with when it is not the task that ended. Throws what is neither impatience nor an interruption. */
+/** The exit code if the wait ended before the task: a timeout or an interruption. Throws any other error. */
 function codeForLeaving(error: unknown, interrupted: Interruption): number {
   if (interrupted.signal.aborted) return interrupted.exitCode();
   if (error instanceof DOMException && error.name === "TimeoutError") return 5;
   throw error;
 }
 
-/** That the end of a task is waited for does not depend on this: an event stream that fails is not worth a word. */
+/** Prints progress. The wait does not depend on it, so a failure of the event stream is ignored. */
 async function tellProgress(events: AsyncIterable<RotaEvent>, taskId: string): Promise<void> {
   try {
     for await (const event of events) {
-      // The answer to the wait says how it ended.
+      // `rota.tasks.wait` reports the end.
       const isProgress = event.type !== "task.created" && !isTerminal(event.state);
       if (event.taskId === taskId && isProgress) note(eventText(event));
     }
   } catch {
-    // Nor does anybody miss what follows.
+    // Ignored: see above.
   }
 }
 

@@ -13,7 +13,7 @@ interface SubmitFlags extends ServerFlags, TaskFlags {
   readonly wait?: string | true;
 }
 
-/** `rota submit`: hands in a task, and waits for its end if asked to. */
+/** `rota submit`: submits a task, and with `--wait` waits for its end. */
 export function submitCommand(): Command {
   const command = new Command("submit")
     .description("Submit a task: one of --message, --instruction, --action and --payload, or a --file.")
@@ -76,7 +76,7 @@ async function submitAgain(rota: RotaClient, taskId: string, changes: SubmitInpu
 async function submitOnly(submit: Submit, { json }: ServerFlags): Promise<void> {
   const submitted = await submit({});
   if (json) return printJson(submitted);
-  // The id alone, so that a script can keep it: TASK=$(rota submit …).
+  // Only the id, so that a script can keep it: TASK=$(rota submit …).
   print(submitted.taskId);
   for (const warning of submitted.warnings ?? []) note(`warning: ${warning}`);
   const place = submitted.position === 0 ? "" : ` at position ${submitted.position}`;

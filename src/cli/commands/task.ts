@@ -13,7 +13,7 @@ interface TaskFlags extends ServerFlags {
   readonly attempt?: string;
 }
 
-/** `rota task ID`: everything there is to know of one task. */
+/** `rota task ID`: all fields of one task. */
 export function taskCommand(): Command {
   const command = new Command("task")
     .description("Show one task: its input, its result, and every attempt.")
@@ -36,7 +36,7 @@ async function explain(id: string, flags: ServerFlags): Promise<void> {
   else for (const line of explanationSheet(explanation, Date.now())) print(line);
 }
 
-/** All that is kept of one attempt. */
+/** The stored log of one attempt. */
 async function showLog(id: string, flags: TaskFlags): Promise<void> {
   const { tasks } = openClient(flags);
   const attempt = flags.attempt === undefined ? {} : { attempt: numberFlag(flags.attempt) as number };

@@ -13,7 +13,7 @@ interface TasksFlags extends PageFlags, TaskFilterFlags {
   readonly order?: string;
 }
 
-/** `rota tasks`: many tasks, newest first, or one action on many. */
+/** `rota tasks`: lists tasks, newest first, or acts on many of them. */
 export function tasksCommand(): Command {
   const command = withTaskFilterOptions(
     new Command("tasks").description("List tasks, newest first; or cancel, retry or delete many."),
@@ -22,7 +22,7 @@ export function tasksCommand(): Command {
     "newest, oldest, or completed: ended ones, the last to end first; --from and --to then mean the end",
   );
   const tasks = withServerOptions(withPageOptions(command)).action(listTasks);
-  // The same flags mean the list before the name of an action, and the action behind it.
+  // The same flags belong to the list before the name of an action, and to the action after it.
   tasks.enablePositionalOptions();
   for (const action of BULK_ACTIONS) tasks.addCommand(bulkTasksCommand(action));
   return tasks;

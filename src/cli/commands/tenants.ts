@@ -25,7 +25,7 @@ interface TenantFlags extends ServerFlags {
   readonly maxStoredBytes?: string;
 }
 
-/** `rota tenants`: whose work it is. */
+/** `rota tenants`: lists, creates and changes tenants. */
 export function tenantsCommand(): Command {
   return new Command("tenants")
     .description(

@@ -8,25 +8,25 @@ import { watchFiles } from "../../config/watch-files.ts";
 import type { Rota } from "../../interface/rota.ts";
 import type { ServerLog } from "../terminal/log.ts";
 
-/** How often the configuration is read, whether or not anything says that it changed. */
+/** How often the configuration is read, even if no file change is reported. */
 const READ_EVERY_MS = 30_000;
 
 export interface WatchConfigParams {
   readonly source: ConfigSource;
   readonly rota: Rota;
-  /** What the server was started with. */
+  /** The configuration at the start of the server. */
   readonly config: Config;
   /** Its level follows the configuration. */
   readonly log: ServerLog;
 }
 
 export interface ConfigWatch {
-  /** The configuration that was taken over last. */
+  /** The configuration that was applied last. */
   readonly config: Config;
   stop(): void;
 }
 
-/** Keeps a server as its configuration says: reads it now and then, soon after the file changed, and on SIGHUP. */
+/** Applies changes of the configuration to a running server. Reads it every 30 seconds, after a file change, and on SIGHUP. */
 export function watchConfig(params: WatchConfigParams): ConfigWatch {
   const { source, log } = params;
   const served = new ServedConfig(params);
@@ -51,20 +51,20 @@ export function watchConfig(params: WatchConfigParams): ConfigWatch {
   };
 }
 
-/** Sections that are the server's, and that it takes over when it starts. */
+/** Sections of the server, which it applies only at its start. */
 const FIXED = ["server", "ui"] as const;
 
 /**
- * Hands the scheduler what was read, which knows nothing of the server in front of it. Whoever sent a signal is told what
- * came of it, also when nothing did.
+ * Applies the configuration to the scheduler, which knows nothing of the HTTP server. After SIGHUP it always logs the outcome,
+ * even if nothing changed.
  */
 class ServedConfig implements Reloadable<LoadedConfig> {
   readonly #params: WatchConfigParams;
   config: Config;
-  /** What the log was told of what cannot change while the server listens. */
+  /** The values of the fixed sections that were last compared, so that each change is logged once. */
   #logged: Pick<Config, (typeof FIXED)[number]>;
   #fault: string | null = null;
-  /** Whether somebody waits to hear of the next look, and of the one under way. */
+  /** Whether SIGHUP asked for the next read, and for the current one. Then the outcome is logged. */
   #asked = false;
   #answering = false;
 
@@ -99,7 +99,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     const { rota, log } = this.#params;
     const fault = error?.message ?? null;
     rota.configFault(error);
-    // What is new the log has just been told.
+    // A new fault has just been logged by `rota.configFault`.
     if (this.#answering && fault !== null && fault === this.#fault) {
       log.warn({}, `the configuration still cannot be used, so that nothing changes: ${fault}`);
     }

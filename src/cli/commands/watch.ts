@@ -21,7 +21,7 @@ interface WatchFlags extends ServerFlags {
   readonly lines?: boolean;
 }
 
-/** `rota watch`: what happens, live. */
+/** `rota watch`: shows events live. */
 export function watchCommand(): Command {
   const command = new Command("watch")
     .description("Watch events live.")
@@ -59,7 +59,7 @@ async function show(
 ): Promise<void> {
   const asLines = flags.lines || flags.json || flags.after !== undefined || !process.stdout.isTTY;
   if (asLines) return printEvents(openClient(flags), { ...filter, ...after(flags), signal }, flags);
-  // A live view says itself what is wrong, where it does not disturb the picture.
+  // The live view shows errors itself. A log line would break the picture.
   const rota = openClient(flags, silentLog);
   return liveView(rota, { title: `Rota at ${rota.url}`, filter, signal });
 }

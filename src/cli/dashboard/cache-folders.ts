@@ -4,7 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Environment } from "../../config/process-environment.ts";
 
-/** Where builds are kept, the best place first: with the packages they were made of, with the user, in the temporary folder. */
+/** Where builds are cached, best first: beside the packages they were made of, in the user's cache, in the temporary folder. */
 export function cacheFolders(root: string, environment: Environment): string[] {
   const own = environment["XDG_CACHE_HOME"] || join(homedir(), ".cache");
   return [
@@ -14,7 +14,7 @@ export function cacheFolders(root: string, environment: Environment): string[] {
   ];
 }
 
-/** The first that can be written to, made if need be; undefined: none can. */
+/** The first folder that is writable, created if needed. Undefined: none is. */
 export async function firstWritable(folders: readonly string[]): Promise<string | undefined> {
   for (const folder of folders) {
     if (await isOurs(folder)) return folder;
@@ -22,7 +22,7 @@ export async function firstWritable(folders: readonly string[]): Promise<string 
   return undefined;
 }
 
-/** What lies in a folder of somebody else is not served: anybody can make one in the temporary folder first. */
+/** A folder of another user is not trusted: in the temporary folder, any user could have created it first. */
 async function isOurs(folder: string): Promise<boolean> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -10,7 +10,7 @@ import { MANIFEST, readDashboardFiles } from "../../server/dashboard/dashboard-f
 import { cacheFolders, firstWritable } from "./cache-folders.ts";
 import { sourcesHash } from "./sources-hash.ts";
 
-/** How much of what a failed build says goes to the log. */
+/** How many characters of a failed build's output are logged. */
 const SAID_MAX = 2_000;
 
 const REINSTALL = "Its files are missing: install the package `rota` again.";
@@ -22,16 +22,16 @@ export interface DashboardSourceOptions {
   readonly basePath: string;
   readonly environment: Environment;
   readonly log: Log;
-  /** For tests: the clone, and the folder where the package has its built files. */
+  /** For tests: the root of the clone, and the folder of the built files in the package. */
   readonly root?: string;
   readonly packaged?: string;
-  /** For tests: where builds are kept. */
+  /** For tests: where builds are cached. */
   readonly caches?: readonly string[];
 }
 
 /**
- * Finds the files of the dashboard: the package carries them; in a clone they are built once for each state of the sources, in a
- * process of its own and with low priority, while the server already works.
+ * Finds the files of the dashboard. The npm package contains them. In a clone they are built once for each state of the sources,
+ * by another process with low priority, while the server already runs.
  */
 export class DashboardSource implements Dashboard {
   readonly #options: DashboardSourceOptions;
@@ -65,7 +65,7 @@ export class DashboardSource implements Dashboard {
     }
   }
 
-  /** A build that is under way ends. */
+  /** Also ends a running build. */
   stop(): void {
     this.#stopped = true;
     this.#build?.kill();
@@ -111,11 +111,11 @@ export class DashboardSource implements Dashboard {
   }
 }
 
-/** Whatever the server does goes first. */
+/** The server goes first. */
 function beModest(pid: number | undefined): void {
   try {
     if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {
-    // It ended before, or the system does not know priorities.
+    // The build has already ended, or the system has no priorities.
   }
 }

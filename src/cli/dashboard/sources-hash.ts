@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** All that a build is made of: the app, the client that it speaks through with what that imports, the packages, the build. */
+/** Everything that a build depends on: the app, the client and its imports, the packages, the build script. */
 const SOURCES = [
   "dashboard/**/*.{ts,tsx,css,html,svg,json}",
   "src/client/**/*.ts",
@@ -12,7 +12,7 @@ const SOURCES = [
 ];
 const TEST = /\.test\.tsx?$/;
 
-/** Names a build by its contents: the same sources give the same name, and any change another one. */
+/** Names a build by the contents of its sources: the same sources give the same name, any change another one. */
 export async function sourcesHash(root: string): Promise<string> {
   const files: string[] = [];
   for await (const file of glob(SOURCES, { cwd: root })) {

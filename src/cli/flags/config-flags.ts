@@ -3,7 +3,7 @@ import { ConfigSource } from "../../config/config-source.ts";
 import { joinWithOr } from "../../model/input/field-checks.ts";
 import { LOG_LEVELS } from "../../model/log.ts";
 
-/** What every command takes that reads the configuration. */
+/** The flags of every command that reads the configuration. */
 export interface ConfigFlags {
   readonly port?: string;
   readonly host?: string;
@@ -12,7 +12,7 @@ export interface ConfigFlags {
   readonly config?: string;
 }
 
-/** Adds the flags that stand over the configuration file, and the one that names it. */
+/** Adds the flags that override the configuration file, and the flag that names the file. */
 export function withConfigFlags(command: Command): Command {
   return command
     .option("--port <number>", "port to listen on, 0 for a free one (default: 7682)")

@@ -2,7 +2,7 @@ import { parseRfc3339 } from "../../model/text/rfc3339.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 import { parseSpan } from "../views/times.ts";
 
-/** JSON on the command line. */
+/** Parses JSON on the command line. */
 export function jsonFlag(flag: string, text: string): unknown {
   try {
     return JSON.parse(text);
@@ -11,24 +11,24 @@ export function jsonFlag(flag: string, text: string): unknown {
   }
 }
 
-/** Numbers are numbers; everything else stays a text, and the server says what it must be. */
+/** Converts numbers. Other text stays as it is, and the server refuses it. */
 export function numberFlag(text: string): number | string {
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** A moment as it is, or a span from now: `10m`, also `+10m` or `in 10m`. */
+/** A time as it is, or a span from now: `10m`, also `+10m` or `in 10m`. */
 export function momentFlag(text: string, now: number): string {
   const ms = parseSpan(text.replace(/^\s*(?:\+|in\s)\s*/i, ""));
   return ms === undefined ? text : new Date(now + ms).toISOString();
 }
 
-/** A moment as it is, or a span back from now: `2h`. */
+/** A time as it is, or a span back from now: `2h`. */
 export function pastMomentFlag(text: string, now: number): string {
   const ms = parseSpan(text);
   return ms === undefined ? text : new Date(now - ms).toISOString();
 }
 
-/** A moment to come, where seconds since 1970 are understood too. */
+/** A time in the future. Seconds since 1970 are accepted too. */
 export function untilFlag(text: string): number | string {
   return /^\d+$/.test(text) ? Number(text) : momentFlag(text, Date.now());
 }
@@ -44,7 +44,7 @@ export function secondsSpanFlag(text: string): number | string {
   return ms === undefined ? numberFlag(text) : ms / 1_000;
 }
 
-/** Seconds since 1970, from a moment as RFC 3339 or a span back from now: `2h`. */
+/** Seconds since 1970, from a time in RFC 3339 or a span back from now: `2h`. */
 export function pastFlag(flag: string, text: string, now: number): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   const ms = parseSpan(text);

@@ -1,6 +1,6 @@
 import { RotaError } from "../../model/errors.ts";
 
-/** The server names fields; whoever typed flags is told which flag that is. `flags` has those of another name. */
+/** Adds the flag to a server error that names a field. `flags` contains those whose names differ from their fields. */
 export function namingFlags(error: unknown, flags: Readonly<Record<string, string>>): unknown {
   if (!(error instanceof RotaError)) return error;
   const flag = flags[String(error.details?.["field"])];

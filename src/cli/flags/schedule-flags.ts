@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { jsonFlag, numberFlag, secondsSpanFlag, spanFlag, untilFlag } from "./flag-values.ts";
 
-/** What can be said of a schedule, as flags. */
+/** The fields of a schedule, as flags. */
 export interface ScheduleFlags {
   readonly agent?: string;
   readonly name?: string;
@@ -27,7 +27,7 @@ export interface ScheduleFlags {
 
 type FieldOf = (value: string) => Record<string, unknown>;
 
-/** What each flag sets in a schedule that comes with a value. */
+/** The field that each flag with a value sets. */
 const FIELDS: Readonly<Record<Exclude<keyof ScheduleFlags, "deleteAfterRun">, FieldOf>> = {
   agent: (agent) => ({ agent }),
   name: (name) => ({ name }),
@@ -50,7 +50,7 @@ const FIELDS: Readonly<Record<Exclude<keyof ScheduleFlags, "deleteAfterRun">, Fi
   pauseAfterFailures: (failures) => ({ pause_after_failures: numberFlag(failures) }),
 };
 
-/** The flags of fields that have another name. */
+/** Flags whose names differ from their fields. */
 export const SCHEDULE_FIELD_FLAGS: Readonly<Record<string, string>> = {
   session_key: "--session",
   conversation_id: "--conversation",
@@ -66,7 +66,7 @@ export const SCHEDULE_FIELD_FLAGS: Readonly<Record<string, string>> = {
 interface ScheduleOption {
   readonly flag: string;
   readonly description: string;
-  /** What a new schedule has. */
+  /** The default for a new schedule. */
   readonly without?: string;
 }
 
@@ -125,7 +125,7 @@ const OPTIONS: readonly ScheduleOption[] = [
   { flag: "--delete-after-run", description: "it is due once, and goes after it has succeeded" },
 ];
 
-/** Adds the options of a schedule: one that is new, or one that is there and keeps what is not named. */
+/** Adds the options of a new schedule, or of an edit, which keeps the fields that are not given. */
 export function withScheduleOptions(command: Command, { isNew }: { readonly isNew: boolean }): Command {
   for (const { flag, description, without } of OPTIONS) {
     const shown = isNew && without !== undefined ? `${description} (default: ${without})` : description;
@@ -134,7 +134,7 @@ export function withScheduleOptions(command: Command, { isNew }: { readonly isNe
   return command;
 }
 
-/** The fields that the flags set. What is wrong with a value the server says, in its own words. */
+/** The fields that the flags set. The server refuses wrong values, with its own messages. */
 export function scheduleFields(flags: ScheduleFlags): Record<string, unknown> {
   const fields = Object.entries(FIELDS).flatMap(([flag, fieldOf]) => {
     const value = flags[flag as keyof typeof FIELDS];

@@ -1,12 +1,12 @@
 import { type CreateWrit, parseWrit } from "../../schedules/writ.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 
-/** What the words behind `rota schedule` ask for. */
+/** The phrase and the message of `rota schedule`. */
 export type ScheduleOrder = Pick<CreateWrit, "phrase" | "message">;
 
 /**
- * Tells phrase and message apart, as in what an agent writes: `every monday at 09:00: summarise the week`, quoted as a whole
- * or not at all; or two arguments. Throws a UsageError.
+ * Separates phrase and message, as in a writ: `every monday at 09:00: summarise the week`, with or without quotes around the
+ * whole. Two arguments are also accepted. Throws a UsageError.
  */
 export function scheduleOrder(words: readonly string[]): ScheduleOrder {
   const [first = "", second = ""] = words;
@@ -17,7 +17,7 @@ export function scheduleOrder(words: readonly string[]): ScheduleOrder {
       `this makes schedules: to ${writ.kind} one, write rota schedules ${writ.kind} ${writ.id}`,
     );
   }
-  // Two arguments are meant as they are, unless a colon shows that they are the halves of a text without quotes.
+  // Two arguments are phrase and message, unless a colon shows that they are two words of a text without quotes.
   if (words.length === 2 && !/:(?!\S)/.test(first)) return { phrase: first, message: second };
   if (writ.kind === "create") return { phrase: writ.phrase, message: writ.message };
   const hint = /:\s*$/.test(writ.text) ? "" : "; or write them as two arguments";

@@ -1,6 +1,6 @@
 import { UsageError } from "../terminal/usage-error.ts";
 
-/** The number of a schedule or a run, as it was written: `17`, or `#17`. Throws a UsageError. */
+/** Parses the number of a schedule or a run: `17` or `#17`. Throws a UsageError. */
 export function serialId(noun: "schedule" | "run", text: string): number {
   const [, digits] = /^#?([1-9]\d{0,14})$/.exec(text.trim()) ?? [];
   if (digits !== undefined) return Number(digits);

@@ -4,7 +4,7 @@ import { clientAddress, DEFAULT_URL } from "../../config/client-settings.ts";
 import { type Log, silentLog } from "../../model/log.ts";
 import { note } from "../terminal/print.ts";
 
-/** What every command takes that talks to a server. */
+/** The flags of every command that talks to a server. */
 export interface ServerFlags {
   readonly url?: string;
   readonly key?: string;
@@ -13,7 +13,7 @@ export interface ServerFlags {
 
 const GROUP = "Common options:";
 
-/** Adds the options that say which server is meant and how the answer is written. */
+/** Adds the options that choose the server and the output format. */
 export function withServerOptions(command: Command): Command {
   return command
     .addOption(
@@ -25,12 +25,12 @@ export function withServerOptions(command: Command): Command {
     .addOption(new Option("--json", "answer in JSON, as the HTTP API does").helpGroup(GROUP));
 }
 
-/** Whoever sits in front of a command wants to see at once that something is in the way: it asks once. */
+/** Makes no retries: the user should see an error at once. */
 export function openClient(flags: ServerFlags, log: Log = tellTrouble): RotaClient {
   return new RotaClient({ ...clientAddress(flags), retry: false, log });
 }
 
-/** A connection that is lost is made again by itself, but whoever waits should know why nothing happens. */
+/** The client reconnects by itself. The warning shows the user why nothing happens. */
 const tellTrouble: Log = {
   ...silentLog,
   warn: ({ error }, message) => note(error instanceof Error ? `${message} (${error.message})` : message),

@@ -5,7 +5,7 @@ import type { SubmitInput } from "../../model/input/submit-input.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 import { jsonFlag, momentFlag, numberFlag, spanFlag } from "./flag-values.ts";
 
-/** A task as flags. */
+/** The fields of a task, as flags. */
 export interface TaskFlags {
   readonly message?: string;
   readonly instruction?: string;
@@ -32,7 +32,7 @@ export interface TaskFlags {
 
 type FieldOf = (value: string, now: number) => Record<string, unknown>;
 
-/** What each flag sets in a task that comes with a value. */
+/** The field that each flag with a value sets. */
 const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file" | "preemptible">, FieldOf>> = {
   message: (message) => ({ message }),
   instruction: (instruction) => ({ instruction }),
@@ -55,7 +55,7 @@ const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file" | "preemptible">, 
   metadata: (json) => ({ metadata: jsonFlag("--metadata", json) }),
 };
 
-/** The flags of fields that have another name. */
+/** Flags whose names differ from their fields. */
 export const fieldFlags: Readonly<Record<string, string>> = {
   agentId: "--agent",
   tabId: "--tab",
@@ -66,7 +66,7 @@ export const fieldFlags: Readonly<Record<string, string>> = {
   "retryPolicy.maxRetries": "--retries",
 };
 
-/** The task that flags describe, over that of the file if there is one. What is wrong with it the server says. */
+/** The task that the flags describe. They override the task of the file, if there is one. The server checks the values. */
 export async function taskInput(flags: TaskFlags, now: number): Promise<SubmitInput> {
   const given = flags.file === undefined ? {} : await readTask(flags.file);
   const fields = Object.entries(FIELDS).flatMap(([flag, fieldOf]) => {

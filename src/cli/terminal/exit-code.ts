@@ -2,7 +2,7 @@ import { ConnectionError } from "../../client/index.ts";
 import { RotaError } from "../../model/errors.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** What the exit codes of all commands mean, as `rota --help` and docs/cli.md say it. */
+/** The exit codes of all commands, as `rota --help` and docs/cli.md list them. */
 export const EXIT_CODES = {
   0: "It worked; with --wait, the task is done.",
   1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or not with this configuration.",
@@ -17,12 +17,12 @@ export const EXIT_CODES = {
 
 export type ExitCode = keyof typeof EXIT_CODES;
 
-/** The code a command ends with after an error. */
+/** The exit code after an error. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof UsageError) return 2;
   if (error instanceof ConnectionError) return 4;
   if (!(error instanceof RotaError)) return 70;
-  // A task that finds no room is kept as rejected.
+  // A task that does not fit into the queue is stored as rejected.
   if (error.code === "queue_full") return 1;
   if (error.code === "not_found") return 3;
   return error.retryable || error.status >= 500 ? 4 : 2;

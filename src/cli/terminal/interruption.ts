@@ -4,13 +4,13 @@ import { stopSignal } from "./stop-signal.ts";
 export interface Interruption {
   /** Fires with the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly signal: AbortSignal;
-  /** What a command ends with that was interrupted in the middle of something. */
+  /** The exit code of a command that was interrupted before its end. */
   exitCode(): ExitCode;
-  /** What a command ends with that goes on until Ctrl-C, which is no interruption to it. */
+  /** The exit code of a command that runs until Ctrl-C: that is its normal end. */
   exitCodeOfEndless(): ExitCode;
 }
 
-/** Lets a command that is told to stop come to an end by itself. */
+/** Lets a command end by itself after SIGINT or SIGTERM. */
 export function interruption(): Interruption {
   const controller = new AbortController();
   let code: ExitCode = 130;

@@ -9,11 +9,11 @@ export interface ServerLog extends Log {
 
 export interface CreateLogOptions {
   readonly level: LogLevel;
-  /** Where the lines go when that is a terminal; left out: stderr. */
+  /** The output, if it is a terminal. Default: stderr. */
   readonly stream?: NodeJS.WriteStream;
 }
 
-/** Lines for people where stderr is a terminal, else JSON lines. On stderr: stdout belongs to what a command answers. */
+/** Text for people if stderr is a terminal, else JSON lines. It uses stderr, since stdout is for results of commands. */
 export function createLog({ level, stream = process.stderr }: CreateLogOptions): ServerLog {
   const threshold = { level };
   const log = above(threshold, stream.isTTY ? terminalLog(stream) : jsonLog());
@@ -33,12 +33,12 @@ function jsonLog(): Log {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { error: pino.stdSerializers.err },
     },
-    // Written at once: the last line before an end is the one that matters.
+    // Synchronous: the last line before the process ends is the one that matters.
     pino.destination({ dest: 2, sync: true }),
   );
 }
 
-/** Passes on what reaches the level. One level for all children: pino's keep the one they were made with. */
+/** Forwards entries at or above the level. All children share one level: those of pino keep the level of their creation. */
 function above(threshold: { level: LogLevel }, sink: Log): Log {
   const at =
     (level: Exclude<LogLevel, "silent">): Log["info"] =>

@@ -1,11 +1,11 @@
 import { safeJson } from "./display-text.ts";
 
-/** Answers go to stdout, everything else to stderr: so that a pipe carries nothing but answers. */
+/** Results go to stdout, everything else to stderr, so that a pipe carries only results. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** One document a line, so that programs can read them as they come. */
+/** One document per line, so that programs can read them as they come. */
 export function printJson(value: unknown): void {
   print(safeJson(JSON.stringify(value)));
 }
@@ -14,7 +14,7 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** How wide a line may be: undefined in a pipe, where nothing is cut. */
+/** The width of a line. Undefined in a pipe, where nothing is cut. */
 export function lineWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns : undefined;
 }

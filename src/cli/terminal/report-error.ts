@@ -7,13 +7,13 @@ import { UsageError } from "./usage-error.ts";
 
 export interface ReportOptions {
   readonly json?: boolean;
-  /** What it was about, when several were asked for. */
+  /** The id that the error is about, if the command has several. */
   readonly about?: string;
 }
 
-/** Says on stderr what went wrong, in a sentence or with `--json` as JSON, and which code to exit with. */
+/** Prints an error to stderr, as a sentence or with `--json` as JSON, and returns the exit code. */
 export function reportError(error: unknown, { json = false, about }: ReportOptions = {}): ExitCode {
-  // Commander has said by itself what is wrong; asked for help or the version it "fails" with 0.
+  // Commander has printed the reason already. For help and version it "fails" with 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const subject = about === undefined ? "" : `${oneLine(about)}: `;
   process.stderr.write(
@@ -30,11 +30,11 @@ function sentenceOf(error: unknown): string {
     return `${error.message}; give it with --key or ROTA_KEY`;
   }
   if (isExpected(error)) return error.message;
-  // Anything else is a fault of ours, and whoever looks for it needs to know where it came from.
+  // Anything else is a bug of ours. The stack shows where.
   return `${error instanceof Error ? error.stack : String(error)}`;
 }
 
-/** The server's own answer when there was one, else what stands in its place. */
+/** The error of the server if there is one, else one in the same form. */
 function toJson(error: unknown): object {
   if (error instanceof RotaError) return error.toJSON();
   const code =

@@ -2,7 +2,7 @@ import type { ReadStream, WriteStream } from "node:tty";
 
 const OPEN = "\x1b[?1049h\x1b[?25l";
 const CLOSE = "\x1b[?25h\x1b[?1049l";
-/** Between these a terminal that knows them shows nothing half drawn. */
+/** A terminal that supports these shows no half-drawn frame. */
 const BEGIN_FRAME = "\x1b[?2026h\x1b[H";
 const END_FRAME = "\x1b[J\x1b[?2026l";
 const TO_END_OF_LINE = "\x1b[K";
@@ -14,7 +14,7 @@ export interface ScreenParams {
   readonly onResize: () => void;
 }
 
-/** The whole terminal, drawn over and over, as it was before once it is closed. */
+/** Draws on the whole terminal, and restores it when closed. */
 export class Screen {
   readonly #params: ScreenParams;
   readonly #onData = (keys: Buffer): void => {
@@ -37,7 +37,7 @@ export class Screen {
     this.#isOpen = true;
     stdout.write(OPEN);
     stdout.on("resize", onResize);
-    // However the process ends, the terminal has to be usable after it.
+    // However the process ends, the terminal must stay usable.
     process.once("exit", this.#restore);
     if (!stdin.isTTY) return;
     stdin.setRawMode(true);

@@ -2,8 +2,8 @@ import { constants } from "node:os";
 import { isRunByNpm } from "../../config/process-environment.ts";
 
 /**
- * How long after the first signal further ones are taken for its echo: under npm, Ctrl-C and whatever else is sent to all
- * processes of a group arrive twice, once by themselves and once handed on by npm.
+ * How long further signals count as an echo of the first. Under npm, Ctrl-C and other signals to the whole process group arrive
+ * twice: directly, and forwarded by npm.
  */
 const ECHO_MS = 500;
 
@@ -24,7 +24,7 @@ export function stopSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** What a process ends with that a signal ended, as shells count. */
+/** The exit code of a process that a signal ended, by the convention of shells. */
 export function signalExitCode(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }

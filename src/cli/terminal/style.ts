@@ -5,12 +5,12 @@ import type { TaskState } from "../../model/task-state.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Styled where a terminal shows it; in a pipe, or with NO_COLOR, as it is. */
+/** Styled on a terminal; plain in a pipe or with NO_COLOR. */
 export function styled(style: Style, text: string): string {
   return styleText(style, text);
 }
 
-/** Whatever something of ours is in. */
+/** The state of a task, delivery, schedule or run. */
 export type State = TaskState | DeliveryStatus | ScheduleStatus | RunStatus;
 
 const STATE_STYLES: Readonly<Record<State, Style>> = {

@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>;
 type Level = "debug" | "info" | "warn" | "error";
 
 const STYLES = { debug: "gray", info: "green", warn: "yellow", error: "red" } as const;
-/** A line is read as a whole; `rota task` shows the rest of a long error. */
+/** Keeps a line readable. `rota task` shows the rest of a long error. */
 const VALUE_LENGTH_MAX = 300;
 
 /** A log that people read: `12:00:01 warn  an attempt failed  taskId=tsk_… error="no answer"`. */
@@ -49,12 +49,12 @@ function textOf(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch {
-    // What holds itself: only an executor of a program could log such a thing.
+    // A value that contains itself. Only an executor of an embedding program could log one.
     return "[object]";
   }
 }
 
-/** Where an error came from, which whoever looks for it needs to know; a warning is about something expected. */
+/** The stack of an error, to find its cause. Warnings have none: they are about expected events. */
 function stackOf(level: Level, { error }: Fields): string {
   if (level !== "error" || !(error instanceof Error) || error.stack === undefined) return "";
   const frames = error.stack.split("\n").filter((frame) => /^\s+at /.test(frame));

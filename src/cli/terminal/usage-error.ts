@@ -1,2 +1,2 @@
-/** Something on the command line that cannot be: a sentence for whoever wrote it. */
+/** A mistake on the command line. The message is a sentence for the user. */
 export class UsageError extends Error {}

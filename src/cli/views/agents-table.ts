@@ -30,13 +30,13 @@ export function agentsTable(
   );
 }
 
-/** Its type, and where it calls if it calls somewhere. */
+/** The type, and the URL if there is one. */
 function executorText(executor: object): string {
   const { type, url, baseUrl } = executor as { type: string; url?: string; baseUrl?: string };
   return oneLine([type, url ?? baseUrl ?? ""].join(" "));
 }
 
-/** A whole agent for people. */
+/** All fields of an agent, for people. */
 export function agentSheet({
   id,
   source,

@@ -39,7 +39,7 @@ const WAITS: Record<DeliveryWait, string> = {
   tenant_disabled: "its tenant, which is disabled",
 };
 
-/** A whole delivery for people. */
+/** All fields of a delivery, for people. */
 export function deliverySheet(delivery: Delivery, now: number): string[] {
   const moment = (value: string | undefined) => (value === undefined ? undefined : shownMoment(value, now));
   const { batchId, responseStatus, error } = delivery;

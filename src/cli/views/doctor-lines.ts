@@ -2,7 +2,7 @@ import type { DoctorProgress, DoctorReport } from "../../interface/doctor.ts";
 import { displayWidth, oneLine, pad } from "../terminal/display-text.ts";
 import { styled } from "../terminal/style.ts";
 
-/** What an examination found, for people: a line for each check, and what is wrong below it. */
+/** The report of an examination, for people: a line for each check, with its findings below. */
 export function doctorLines({ checks }: DoctorReport): string[] {
   const width = Math.max(0, ...checks.map(({ name }) => displayWidth(name)));
   return checks.flatMap(({ name, ok, summary, findings }) => [
@@ -11,7 +11,7 @@ export function doctorLines({ checks }: DoctorReport): string[] {
   ]);
 }
 
-/** How far an examination is. */
+/** The progress of an examination. */
 export function progressText({ check, done, total }: DoctorProgress): string {
   const share = total === null ? "" : ` (${Math.floor((100 * done) / Math.max(total, 1))} %)`;
   return `looking at ${check}: ${done}${total === null ? "" : ` of ${total}`}${share}`;

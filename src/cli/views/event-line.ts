@@ -1,14 +1,14 @@
 import type { RotaEvent } from "../../model/event.ts";
 import { oneLine } from "../terminal/display-text.ts";
 
-/** What an event says besides who and when. */
+/** The details of an event, without its time, task and agent. */
 export function eventText(event: RotaEvent): string {
   const what = event.type.replace(/^task\./, "").replace(".", " ");
   const details = detailsOf(event);
   return details === "" ? what : `${what}: ${details}`;
 }
 
-/** The task that an event tells of, and whose it is; a batch is nobody's. */
+/** The task of an event and its agent. A batch has no agent. */
 export function subjectOf({ type, taskId, agentId, batchId = "" }: RotaEvent): { id: string; agent: string } {
   return type === "batch.completed" ? { id: batchId, agent: "" } : { id: taskId, agent: oneLine(agentId) };
 }
@@ -32,7 +32,7 @@ function detailsOf({ type, attempt, error, retryAt, progress, result, counts = {
   }
 }
 
-/** One line for one event: when, what, which task or batch, whose, and more. */
+/** One line for one event: time, type, task or batch, agent, details. */
 export function eventLine(event: RotaEvent): string {
   const { id, agent } = subjectOf(event);
   const words = [event.timestamp, event.type, id, agent, detailsOf(event)];

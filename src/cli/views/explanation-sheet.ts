@@ -4,7 +4,7 @@ import { styledState } from "../terminal/style.ts";
 import { sheetLines } from "./sheet.ts";
 import { shownMoment } from "./times.ts";
 
-/** Why a task is where it is, for people. */
+/** Why a task is in its state, for people. */
 export function explanationSheet(explanation: Explanation, now: number): string[] {
   const { taskId, state, since, position, ahead, reasons } = explanation;
   return [

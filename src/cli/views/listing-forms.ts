@@ -1,7 +1,7 @@
 import { RotaError } from "../../model/errors.ts";
 import { oneLine } from "../terminal/display-text.ts";
 
-/** Whoever said when in words that were not understood sees at once what could be said instead. */
+/** Adds the accepted forms to the error about a phrase that was not understood. */
 export function listingForms(error: unknown): unknown {
   if (!(error instanceof RotaError)) return error;
   const accepted = error.details?.["accepted"];

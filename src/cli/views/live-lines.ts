@@ -15,14 +15,14 @@ export interface LiveParams {
   readonly now: number;
 }
 
-/** Narrower screens have better things to show than whole ids. */
+/** Narrower screens do not show whole ids. */
 const WIDE = 100;
 
-/** The lines of a screen: what waits and runs, who is busy, what runs, what happened last. */
+/** The lines of the screen: counts, agents, running tasks, and the last events. */
 export function liveLines(model: LiveModel, { title, width, height, now }: LiveParams): string[] {
   const head = [...headLines(model, { title, width, now }), ""];
   const foot = styled("dim", "q or Ctrl-C ends this");
-  // Agents and running tasks share a good half of what is left; events take the rest.
+  // Agents and running tasks share a good half of the remaining lines. Events take the rest.
   const room = Math.max(height - head.length - 1, 0);
   const agents = section(agentLines(model, width), Math.floor(room * 0.3));
   const running = section(runningLines(model, { width, now }), Math.floor(room * 0.35));
@@ -129,12 +129,12 @@ function styledEvent(text: string): string {
   return style === undefined ? text : styled(style, text);
 }
 
-/** Whole where there is room for it, to be copied; else its end, in which ids of one moment differ. */
+/** The whole id if there is room, so that it can be copied. Else its end, in which ids of the same millisecond differ. */
 function shownId(id: string, width: number): string {
   return width >= WIDE || id.length <= 12 ? id : `…${id.slice(-8)}`;
 }
 
-/** A part of the screen that gets so many lines, the last of them empty; what does not fit is counted. */
+/** A part of the screen with `room` lines, the last of them empty. Lines that do not fit are counted. */
 function section(lines: readonly string[], room: number): string[] {
   if (lines.length === 0 || room < 3) return [];
   if (lines.length < room) return [...lines, ""];
@@ -142,7 +142,7 @@ function section(lines: readonly string[], room: number): string[] {
   return [...kept, styled("dim", `… and ${lines.length - kept.length} more`), ""];
 }
 
-/** No line may be wider than the screen: it would break, and push everything below it down. */
+/** A line wider than the screen would wrap and push down everything below it. */
 function withinWidth(line: string, width: number): string {
   return displayWidth(line) <= width ? line : cut(stripVTControlCharacters(line), width);
 }

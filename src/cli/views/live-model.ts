@@ -2,17 +2,17 @@ import type { RotaEvent } from "../../model/event.ts";
 import type { SchedulerStats } from "../../model/scheduler-stats.ts";
 import type { Task } from "../../model/task.ts";
 
-/** Rates are those of the last so many milliseconds. */
+/** Rates cover the last 10 seconds. */
 const RATE_MS = 10_000;
 /** More than any screen has lines. */
 const RECENT_MAX = 200;
-/** Tasks whose progress is remembered; those that ended are forgotten anyway. */
+/** How many tasks keep their progress. Ended tasks are forgotten anyway. */
 const PROGRESS_MAX = 1_000;
 
-/** What the server says of itself, every second. */
+/** What the server reports, read every second. */
 export interface Snapshot {
   readonly stats: SchedulerStats;
-  /** The tasks that run, or the first of them. */
+  /** The running tasks, or the first of them. */
   readonly running: readonly Task[];
 }
 
@@ -24,10 +24,10 @@ export interface AgentLine {
   readonly failed: number;
 }
 
-/** What a live view knows: the last snapshot, and what has happened since it began to look. */
+/** The state of a live view: the last snapshot, and the events since the view was opened. */
 export class LiveModel {
   snapshot: Snapshot | undefined;
-  /** Why there is no newer snapshot; undefined while there is. */
+  /** Why there is no newer snapshot. Undefined: the last one is current. */
   trouble: string | undefined;
   readonly #since: number;
   readonly #recent: RotaEvent[] = [];
@@ -41,7 +41,7 @@ export class LiveModel {
   take(event: RotaEvent, now: number): void {
     this.#recent.push(event);
     if (this.#recent.length > RECENT_MAX) this.#recent.shift();
-    // Whatever else happens to a task, what its last attempt reported no longer counts.
+    // After any other event of a task, the progress of its last attempt no longer counts.
     if (event.type === "task.progress") this.#remember(event);
     else this.#progress.delete(event.taskId);
     if (event.type === "task.started") this.#times.started.push(now);
@@ -49,7 +49,7 @@ export class LiveModel {
     if (event.type === "task.failed") this.#times.failed.push(now);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   recent(count: number): RotaEvent[] {
     return this.#recent.slice(-count).reverse();
   }
@@ -58,7 +58,7 @@ export class LiveModel {
     return this.#progress.get(taskId);
   }
 
-  /** How often something happened, a second, while it was looked at. */
+  /** How many per second, while the view was open. */
   rate(what: "started" | "done" | "failed", now: number): number {
     const times = this.#times[what].filter((time) => time > now - RATE_MS);
     this.#times[what] = times;
@@ -66,7 +66,7 @@ export class LiveModel {
     return times.length / (lookedMs / 1_000);
   }
 
-  /** The busiest first. */
+  /** Busiest first. */
   agents(): AgentLine[] {
     if (this.snapshot === undefined) return [];
     const { stats, running } = this.snapshot;
@@ -88,7 +88,7 @@ export class LiveModel {
     );
   }
 
-  /** How many run in each lane, by its name. */
+  /** The number of running tasks in each lane, by name. */
   lanes(): [name: string, running: number][] {
     return [...countBy(this.snapshot?.running ?? [], ({ lane }) => lane)].sort(([a], [b]) =>
       a < b ? -1 : 1,

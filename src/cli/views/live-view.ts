@@ -6,7 +6,7 @@ import { liveLines } from "./live-lines.ts";
 import { LiveModel } from "./live-model.ts";
 
 const REFRESH_MS = 1_000;
-/** Running tasks that are asked for: more than a screen has lines. */
+/** Running tasks per request: more than a screen has lines. */
 const RUNNING_MAX = 100;
 
 const CTRL_C = "\x03";
@@ -15,11 +15,11 @@ export interface LiveViewParams extends Partial<Pick<ScreenParams, "stdin" | "st
   /** The first line of the screen. */
   readonly title: string;
   readonly filter: Pick<EventsOptions, "agentId" | "batchId" | "sessionKey" | "scheduleId">;
-  /** Ends it. */
+  /** Ends the view. */
   readonly signal: AbortSignal;
 }
 
-/** Shows what happens on the whole terminal, until somebody presses q or Ctrl-C, or the signal fires. */
+/** Shows events on the whole terminal, until the user presses q or Ctrl-C, or the signal fires. */
 export async function liveView(
   rota: RotaClient,
   { title, filter, signal, stdin = process.stdin, stdout = process.stdout }: LiveViewParams,
@@ -31,7 +31,7 @@ export async function liveView(
   if (signal.aborted) end();
 
   const events = rota.events({ ...filter, signal: ended.signal });
-  // Before the terminal is taken over: a server that is not there is said in a sentence.
+  // Before the screen is opened, so that a missing server is reported as a normal error.
   try {
     await events.ready;
   } catch (error) {
@@ -82,7 +82,7 @@ async function refresh(
     model.snapshot = { stats, running: tasks };
     model.trouble = undefined;
   } catch (error) {
-    // The next look may find it again.
+    // The next refresh tries again.
     if (!signal.aborted) model.trouble = `Trying again: ${(error as Error).message}`;
   }
 }

@@ -3,8 +3,8 @@ import type { ScheduledTask, SchedulePreview, SchedulePreviewInput, Schedules } 
 const SHOWN = 5;
 
 /**
- * When a schedule that recurs is due from its next moment on, with what clock changes do to that; null for any other, and
- * while it is paused. The server counts from where a preview begins, so it begins where its first moment is the next one.
+ * The next due times of a recurring schedule, with notes about clock changes. Null for other schedules, and for paused ones. The
+ * server computes due times from `from`, so `from` is chosen such that the first one is the schedule's next.
  */
 export async function nextMoments(
   schedule: ScheduledTask,
@@ -15,7 +15,7 @@ export async function nextMoments(
   return schedules.preview({ ...stepsFrom(schedule), tz, count: SHOWN });
 }
 
-/** Steps by elapsed time begin one step before; everything else is due at times of its own. */
+/** A step of elapsed time counts from `from`, so it begins one step before. Other rules do not depend on `from`. */
 function stepsFrom({
   next_fire_at,
   schedule_phrase,

@@ -1,7 +1,7 @@
 import type { Notification } from "../../interface/notifications.ts";
 import { oneLine } from "../terminal/display-text.ts";
 
-/** One line for one notification: when, what, which schedule and run, whose, and more. */
+/** One line for one notification: time, type, schedule and run, agent, details. */
 export function notificationLine(notification: Notification): string {
   const { kind, task_id, run_id, agent_id, timestamp } = notification;
   const when = new Date(timestamp * 1_000).toISOString().replace(".000Z", "Z");

@@ -9,9 +9,9 @@ export interface PageFlags extends ServerFlags {
   readonly all?: boolean;
 }
 
-/** What a screen holds; `--limit` and `--all` ask for more. */
+/** About one screen. `--limit` and `--all` show more. */
 const SHOWN_BY_DEFAULT = 20;
-/** With `--all`: the most that a page may have, of most things. */
+/** With `--all`: the largest page of most lists. */
 const PAGE_MAX = 1_000;
 
 export function withPageOptions(command: Command): Command {
@@ -21,7 +21,7 @@ export function withPageOptions(command: Command): Command {
     .option("--all", "all of them, page after page");
 }
 
-/** Prints a list that comes in pages: the one asked for, or with `--all` one after the other. */
+/** Prints one page of a list, or with `--all` all pages. */
 export async function printPages<Page extends { readonly count: number }>(
   flags: PageFlags,
   list: {
@@ -31,11 +31,11 @@ export async function printPages<Page extends { readonly count: number }>(
     readonly cursor: (page: Page) => string | null;
     readonly lines: (page: Page) => string[];
     readonly noun: string;
-    /** What to say when there are none at all. */
+    /** Printed if the list is empty. */
     readonly none?: string;
   },
 ): Promise<void> {
-  // What is wrong with a number the server says, in its own words.
+  // The server refuses a wrong number, with its own message.
   const limit = (
     flags.limit === undefined
       ? flags.all
@@ -48,10 +48,10 @@ export async function printPages<Page extends { readonly count: number }>(
     const page = await list.read({ limit, ...(cursor === undefined ? {} : { cursor }) });
     const next = list.cursor(page);
     if (flags.json) printJson(page);
-    // The titles of the columns once are enough.
+    // Only the first page prints the column titles.
     else if (page.count > 0) for (const line of list.lines(page).slice(isFirst ? 0 : 1)) print(line);
     else if (next !== null) {
-      // The server has looked through many and found none yet: what was asked for may still come.
+      // The server read many rows and none matched yet. A later page may have matches.
       cursor = next;
       continue;
     } else if (isFirst) note(list.none ?? `There are no such ${list.noun}.`);

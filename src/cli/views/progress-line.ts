@@ -1,7 +1,7 @@
-/** Where a line of progress goes. */
+/** The terminal of a progress line. */
 type Terminal = Pick<NodeJS.WriteStream, "columns" | "write">;
 
-/** One line of a terminal that is written over and over, and gone at the end. */
+/** One line of a terminal that is overwritten, and cleared at the end. */
 export class ProgressLine {
   readonly #terminal: Terminal;
   #isShown = false;

@@ -5,7 +5,7 @@ import { tookText } from "./run-text.ts";
 import { sheetLines } from "./sheet.ts";
 import { shownMoment, wholeSpan } from "./times.ts";
 
-/** A whole run for people. */
+/** All fields of a run, for people. */
 export function runSheet(run: Run, now: number): string[] {
   const moment = (seconds: number) => (seconds === 0 ? undefined : shownMoment(seconds * 1_000, now));
   const { reason, error_message: error, result_summary: summary, queue_task_id: task } = run;
@@ -29,7 +29,7 @@ export function runSheet(run: Run, now: number): string[] {
   ]);
 }
 
-/** When it did, and how late that was if it was. */
+/** When the run fired, and by how much it was late. */
 function firedText({ started_at, due_at }: Run, now: number): string | undefined {
   if (started_at === 0) return undefined;
   const late = started_at - due_at;

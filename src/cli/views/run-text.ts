@@ -2,7 +2,7 @@ import type { Run } from "../../client/index.ts";
 import { oneLine } from "../terminal/display-text.ts";
 import { shownSpan } from "./times.ts";
 
-/** How long it took, as exactly as seconds tell; empty while it goes, and for what never ran. */
+/** How long the run took; its times are whole seconds. Empty while it runs, and if it never ran. */
 export function tookText({ started_at, completed_at }: Run): string {
   if (started_at === 0 || completed_at === 0) return "";
   const seconds = completed_at - started_at;
@@ -10,7 +10,7 @@ export function tookText({ started_at, completed_at }: Run): string {
   return seconds < 60 ? `${seconds} s` : shownSpan(seconds * 1_000);
 }
 
-/** What came of it, or why nothing did, on one line. */
+/** The outcome, or why there is none, on one line. */
 export function outcomeText(run: Run): string {
   const { status, moments } = run;
   const mark = status === "failed" ? "✗ " : "";

@@ -3,12 +3,12 @@ import { oneLine } from "../terminal/display-text.ts";
 import { tableLines } from "./table.ts";
 import { shownDue } from "./times.ts";
 
-/** What would come of a schedule, for people: what was understood, the moments, and below them what clocks do. */
+/** A preview for people: the phrase as understood, the due times, and notes about clock changes. */
 export function previewLines(preview: SchedulePreview, now: number): string[] {
   return [`${oneLine(preview.normalized)} (${preview.kind})`, "", ...momentLines(preview, now)];
 }
 
-/** The moments, and below them what clocks do. */
+/** The due times, and below them notes about clock changes. */
 export function momentLines({ next, notes }: SchedulePreview, now: number): string[] {
   const table = tableLines(
     [{ title: "MOMENT" }, { title: "DUE" }],

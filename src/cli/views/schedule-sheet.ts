@@ -7,12 +7,12 @@ import { sheetLines } from "./sheet.ts";
 import { exactSpan, shownAgo, shownMoment } from "./times.ts";
 
 export interface ScheduleSheetParams {
-  /** When it will be due, of one that recurs and is not paused. */
+  /** The next due times; null unless the schedule recurs and is not paused. */
   readonly next: SchedulePreview | null;
   readonly now: number;
 }
 
-/** A whole schedule for people. */
+/** All fields of a schedule, for people. */
 export function scheduleSheet(schedule: ScheduledTask, { next, now }: ScheduleSheetParams): string[] {
   const moment = (seconds: number) => shownMoment(seconds * 1_000, now);
   const { last_status, last_error, timeout, useful_for, retry, created_at, updated_at } = schedule;
@@ -76,7 +76,7 @@ function textOf(text: string | null): string | undefined {
   return text === null ? undefined : oneLine(text);
 }
 
-/** As it was said, and as it was understood where that reads differently. */
+/** The phrase as written, and as understood if that differs. */
 function whenText({ schedule_phrase }: ScheduledTask, next: SchedulePreview | null): string {
   const said = oneLine(schedule_phrase);
   const understood = next === null ? said : oneLine(next.normalized);

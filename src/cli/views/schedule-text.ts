@@ -11,18 +11,18 @@ export function scheduleLine(schedule: ScheduledTask, now: number): string {
   return `#${id} ${oneLine(schedule_phrase)}, ${when}${zoneNote(schedule)} → ${oneLine(agent_id)}`;
 }
 
-/** When it is due next, by the clocks of its zone: `in 2 h, Mon 09:00`; empty: never. */
+/** The next due time in its own zone: `in 2 h, Mon 09:00`. Empty: never. */
 export function nextText({ next_fire_at, tz }: ScheduledTask, now: number): string {
   return next_fire_at === 0 ? "" : shownDue(zonedText(next_fire_at * 1_000, tz), now);
 }
 
-/** Its zone, where clocks show another time than here when it is due: nobody is to take the one for the other. */
+/** The zone, if its clocks differ from those here at the due time, so that the reader does not confuse them. */
 export function zoneNote({ next_fire_at, tz }: ScheduledTask): string {
   const moment = next_fire_at * 1_000;
   return moment === 0 || zonedText(moment, tz) === zonedText(moment) ? "" : ` (${oneLine(tz)})`;
 }
 
-/** What it is called and what it says, with what went wrong last in front. */
+/** The name and the message, after the last error if there is one. */
 export function messageOrError(schedule: ScheduledTask): string {
   const { name, message, instruction, payload, last_error } = schedule;
   const error = last_error === null ? null : `✗ ${last_error}`;

@@ -15,7 +15,7 @@ export function schedulesTable(
     [
       { title: "ID", align: "right" },
       { title: "STATUS", style: (text) => styledState(text as State) },
-      // Ahead of what is rather cut than this.
+      // Shrinks last: columns shrink from the right.
       { title: "NEXT", shrinksTo: 9 },
       { title: "SCHEDULE", shrinksTo: 10 },
       { title: "AGENT", shrinksTo: 6 },

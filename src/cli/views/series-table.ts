@@ -3,7 +3,7 @@ import { oneLine } from "../terminal/display-text.ts";
 import { tableLines } from "./table.ts";
 import { shownSpan } from "./times.ts";
 
-/** How many of the last points are drawn. */
+/** How many points are drawn: the last ones. */
 const DRAWN_MAX = 60;
 const BARS = "▁▂▃▄▅▆▇█";
 
@@ -37,7 +37,7 @@ function numbersOf({ points }: Series): number[] {
   return points.map((point) => (typeof point === "number" ? point : (point?.p95 ?? 0)));
 }
 
-/** A bar for each of the last points; a blank where there was nothing. */
+/** A bar for each of the last points, blank for zero. */
 function drawn(numbers: readonly number[], peak: number): string {
   return numbers
     .slice(-DRAWN_MAX)

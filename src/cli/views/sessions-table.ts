@@ -32,7 +32,7 @@ export function sessionsTable(
   );
 }
 
-/** A whole session for people. */
+/** All fields of a session, for people. */
 export function sessionSheet(session: Session): string[] {
   const { maxConcurrent, effectiveMaxConcurrent, cap, drop, debounceMs } = session;
   const throttled = effectiveMaxConcurrent < maxConcurrent ? ` of ${maxConcurrent}, its context is full` : "";

@@ -1,7 +1,7 @@
 import { displayWidth, pad } from "../terminal/display-text.ts";
 import { styled } from "../terminal/style.ts";
 
-/** Names and values below each other, without those that have no value; further lines of a value are moved in. */
+/** Names and values, one per line, without those that have no value. Further lines of a value are indented. */
 export function sheetLines(
   fields: readonly (readonly [name: string, value: string | undefined])[],
 ): string[] {

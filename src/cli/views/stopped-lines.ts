@@ -2,7 +2,7 @@ import type { StoppedTasks } from "../../client/index.ts";
 import type { ServerFlags } from "../flags/server-options.ts";
 import { note, print, printJson } from "../terminal/print.ts";
 
-/** Says what was ended, a line for each. */
+/** Prints the tasks that were ended, one per line. */
 export function printStopped({ stopped, cancelled }: StoppedTasks, { json }: ServerFlags): void {
   if (json) {
     printJson({ stopped, cancelled });

@@ -4,17 +4,17 @@ import { styled } from "../terminal/style.ts";
 export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
-  /** Gives way when the lines are too wide, down to so many columns; the texts must have no styles. */
+  /** Shrinks to this many columns when lines are too wide. The texts must have no styles. */
   readonly shrinksTo?: number;
-  /** How a cell looks once it has its width. */
+  /** Styles a cell once it has its width. */
   readonly style?: (text: string) => string;
 }
 
 const GAP = "  ";
 
 /**
- * Lines of a table whose columns are as wide as what is in them. With a width, columns that may shrink do, the last
- * first, and what still does not fit is left to the terminal.
+ * The lines of a table whose columns are as wide as their contents. With a width, columns that may shrink do so, the last first.
+ * The terminal wraps what still does not fit.
  */
 export function tableLines(
   columns: readonly Column[],

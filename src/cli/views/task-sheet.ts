@@ -5,7 +5,7 @@ import { sheetLines } from "./sheet.ts";
 import { tableLines } from "./table.ts";
 import { shownMoment, shownSpan } from "./times.ts";
 
-/** A whole task for people. */
+/** All fields of a task, for people. */
 export function taskSheet(task: Task, now: number): string[] {
   const moment = (value: string | undefined) => (value === undefined ? undefined : shownMoment(value, now));
   const { retryPolicy, retryCount, attempts } = task;
@@ -81,7 +81,7 @@ function text(value: string | undefined): string | undefined {
   return value === undefined ? undefined : safeLines(value);
 }
 
-/** JSON as people read it; a text as it is. */
+/** JSON, indented for people. Text stays as it is. */
 export function jsonText(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   return safeLines(typeof value === "string" ? value : JSON.stringify(value, null, 2));

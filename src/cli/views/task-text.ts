@@ -1,7 +1,7 @@
 import type { Task } from "../../model/task.ts";
 import { oneLine } from "../terminal/display-text.ts";
 
-/** What a task asks for, on one line. */
+/** The work of a task, on one line. */
 export function workText(task: Task): string {
   switch (task.kind) {
     case "action": {
@@ -17,7 +17,7 @@ export function workText(task: Task): string {
   }
 }
 
-/** The same with why it failed in front, which is what somebody looks for then. */
+/** The same after the error, if the task failed: that is what the reader looks for. */
 export function workOrError(task: Task): string {
   return task.error === undefined ? workText(task) : `✗ ${oneLine(task.error)} · ${workText(task)}`;
 }

@@ -32,7 +32,7 @@ export function tenantsTable(
   );
 }
 
-/** A whole tenant for people. */
+/** All fields of a tenant, for people. */
 export function tenantSheet(tenant: Tenant): string[] {
   const { id, name, limits, createdAt } = tenant;
   const shown = (limit: number | null) => (limit === null ? undefined : String(limit));

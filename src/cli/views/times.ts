@@ -3,10 +3,10 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A text with its zone, or milliseconds since 1970. */
+/** A time as text with its zone, or milliseconds since 1970. */
 type Moment = string | number;
 
-/** A span as people say it, in its largest unit: `450 ms`, `3.2 s`, `42 s`, `5 min`, `3 h`, `12 d`. */
+/** A span in its largest unit: `450 ms`, `3.2 s`, `42 s`, `5 min`, `3 h`, `12 d`. */
 export function shownSpan(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(1)} s`;
@@ -16,7 +16,7 @@ export function shownSpan(ms: number): string {
   return `${Math.floor(ms / DAY)} d`;
 }
 
-/** A span that somebody set, in its largest unit that says it exactly: `90 min`, not `1 h`. */
+/** A span that a user set, in the largest unit that is exact: `90 min`, not `1 h`. */
 export function exactSpan(ms: number): string {
   const unit = EXACT_UNITS.find(([unitMs]) => ms % unitMs === 0) ?? [1, "ms"];
   return `${ms / unit[0]} ${unit[1]}`;
@@ -36,12 +36,12 @@ export function shownAgo(moment: Moment, now: number): string {
   return ms > 0 ? `${wholeSpan(ms)} ago` : `in ${nearestSpan(-ms)}`;
 }
 
-/** The same in whole seconds at least. */
+/** The same, but below a minute in whole seconds. */
 export function wholeSpan(ms: number): string {
   return ms < MINUTE ? `${Math.floor(ms / SECOND)} s` : shownSpan(ms);
 }
 
-/** To the nearest: what was asked for in an hour is not shown to be due in 59 minutes a moment later. */
+/** Rounded to the nearest: what was scheduled for an hour from now must not show 59 minutes a moment later. */
 function nearestSpan(ms: number): string {
   const seconds = Math.round(ms / SECOND);
   if (seconds < 60) return `${seconds} s`;
@@ -51,14 +51,14 @@ function nearestSpan(ms: number): string {
   return hours < 24 ? `${hours} h` : `${Math.round(ms / DAY)} d`;
 }
 
-/** A moment by the wall clock here, with how long ago it is: `2026-03-08 12:00:01 (5 min ago)`. */
+/** A time by the local clock, with how long ago it is: `2026-03-08 12:00:01 (5 min ago)`. */
 export function shownMoment(moment: Moment, now: number): string {
   return `${localTime(moment)} (${shownAgo(moment, now)})`;
 }
 
 /**
- * When something is due, by the clock of its zone: `in 2 h, Mon 09:00`; with its date where the weekday alone could be
- * another week's. The zone's offset is in the text.
+ * A due time by the clock of its zone: `in 2 h, Mon 09:00`. The date is added where the weekday alone could mean another week.
+ * `moment` contains the offset of the zone.
  */
 export function shownDue(moment: string, now: number): string {
   const [date = "", time = ""] = moment.split("T");
@@ -74,7 +74,7 @@ function localTime(moment: Moment): string {
   return `${day} ${clockTime(date)}`;
 }
 
-/** `12:00:01`, by the wall clock here. */
+/** `12:00:01`, by the local clock. */
 export function clockTime(date: Date): string {
   return [date.getHours(), date.getMinutes(), date.getSeconds()]
     .map((number) => String(number).padStart(2, "0"))
@@ -101,7 +101,7 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map(
   }),
 );
 
-/** What `30s`, `5m`, `1.5h`, `1h30m` or `10 minutes` stand for, in milliseconds; undefined for what is no span. */
+/** Parses `30s`, `5m`, `1.5h`, `1h30m` or `10 minutes` into milliseconds. Undefined if it is not a span. */
 export function parseSpan(text: string): number | undefined {
   const parts = [...text.trim().matchAll(/\s*(\d+(?:\.\d+)?)\s*([a-z]+)/gy)];
   if (parts.length === 0 || parts.map(([part]) => part).join("") !== text.trim()) return undefined;

@@ -1,6 +1,6 @@
 /**
- * A moment by the clocks of a zone, as ISO 8601: `2026-05-11T09:00:00+02:00`; without a zone by the clocks here. A zone that
- * is not known here is shown as UTC.
+ * A time by the clock of a zone, as ISO 8601: `2026-05-11T09:00:00+02:00`. Without a zone it is the local time, and with an
+ * unknown zone it is UTC.
  */
 export function zonedText(moment: number, tz?: string): string {
   const parts = new Map(

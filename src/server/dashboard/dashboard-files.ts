@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What the build writes beside the files: the only ones that are served. */
+/** Written by the build. Only the files that it lists are served. */
 export const MANIFEST = "manifest.json";
 export const INDEX = "index.html";
 
@@ -35,7 +35,7 @@ export interface Manifest {
 
 const SUFFIX: Readonly<Record<Encoding, string>> = { br: "br", gzip: "gz" };
 
-/** Reads a build into memory: about half a megabyte. Throws when it is not whole. */
+/** Reads a build into memory: about half a megabyte. Throws when it is incomplete. */
 export async function readDashboardFiles(folder: string, basePath: string): Promise<DashboardFiles> {
   const manifest = JSON.parse(await readFile(join(folder, MANIFEST), "utf8")) as Manifest;
   const files = await Promise.all(

@@ -1,4 +1,4 @@
-/** Shown until the files are there. The browser asks again by itself (`Refresh`). */
+/** Shown until the files are built. The browser reloads it by itself (`Refresh`). */
 export const BUILDING_PAGE = page(
   "The dashboard is being built",
   "This happens once after an installation or a change and takes a few seconds. The page opens by itself.",

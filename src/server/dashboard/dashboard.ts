@@ -1,6 +1,6 @@
 import type { DashboardFiles } from "./dashboard-files.ts";
 
-/** The dashboard of a server: its files may still be on their way when the server is ready. */
+/** The dashboard of a server. Its files may still be building when the server is ready. */
 export interface Dashboard {
   readonly state: DashboardState;
 }

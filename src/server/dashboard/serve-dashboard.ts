@@ -15,15 +15,15 @@ const HEADERS = {
   "cross-origin-opener-policy": "same-origin",
 } as const;
 
-/** In the order in which they are preferred: what is smaller comes first. */
+/** Preferred first: the smaller encoding. */
 const ENCODINGS: readonly Encoding[] = ["br", "gzip"];
 
 /** How soon the browser asks again while the dashboard is being built. */
 const REFRESH_SEC = 1;
 
 /**
- * Serves the files of the dashboard below `/ui/` and leads browsers there from `/`. The files are open to everybody: they
- * contain nothing but the program. What it shows comes over the API, with the key of whoever looks at it.
+ * Serves the files of the dashboard below `/ui/` and redirects browsers there from `/`. The files need no key: they contain only
+ * the program. Its data comes from the API, with the key of the user.
  */
 export function serveDashboard(
   app: FastifyInstance,
@@ -39,7 +39,7 @@ export function serveDashboard(
   app.get("/ui/*", page, answer);
 }
 
-/** Whether a browser opens the address of the server itself. A program that asks for JSON gets the links instead. */
+/** Whether a browser opens the address of the server itself. A program that accepts JSON gets the links instead. */
 export function leadsToDashboard({ method, url, headers }: FastifyRequest): boolean {
   return (method === "GET" || method === "HEAD") && /^\/(?:\?|$)/.test(url) && prefersHtml(headers.accept);
 }
@@ -68,7 +68,7 @@ function pageOf(files: DashboardFiles): DashboardFile | undefined {
 function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: DashboardFile): FastifyReply {
   const { type, immutable, bytes, encoded } = file;
   const encoding = ENCODINGS.find((each) => encoded[each] && accepts(headers["accept-encoding"], each));
-  // Each encoding is a representation of its own, and so has a tag of its own.
+  // Each encoding is a representation of its own, so it needs its own tag.
   const etag = encoding === undefined ? file.etag : file.etag.replace(/"$/, `-${encoding}"`);
   reply
     .type(type)

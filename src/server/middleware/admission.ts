@@ -15,21 +15,21 @@ import type { RateLimit } from "./rate-limit.ts";
 
 export interface AdmissionOptions {
   readonly rota: Rota;
-  /** Whether no other machine can reach the server: then it works without keys, as long as there are none. */
+  /** Whether no other machine can reach the server. A local server needs no API key until one exists. */
   readonly isLocal: boolean;
-  /** Whether browsers that open `/` are led to the dashboard, whoever sends them. */
+  /** Whether browsers that open `/` are redirected to the dashboard, with or without a key. */
   readonly hasDashboard: boolean;
   readonly rateLimit: RateLimit;
   readonly clock: Clock;
 }
 
-/** How the process is can be told without a storage, also by one that hangs. */
+/** Health checks must respond even when the storage hangs, so an open route waits this long at most. */
 const PATIENCE_MS = 500;
 
-/** Whoever reaches a server without keys. */
+/** The caller of a server without keys. */
 const ANYBODY: Caller = { tenant: DEFAULT_TENANT, role: "admin", agent: null, keyId: null, keyName: null };
 
-/** Lets in whoever may do what a route does, as a visitor of their own tenant; everybody else is refused before anything. */
+/** Admits callers that may use the route, each with the view of their own tenant. Refuses all others before any work. */
 export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): void {
   const { rota, isLocal, hasDashboard, rateLimit } = options;
   refuseRoutesWithoutAccess(app);
@@ -53,12 +53,12 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
     request.visitor = await identify(request, rota);
     const { caller } = request.visitor;
     chargeHead(request, rateLimit, caller.keyId as string);
-    // What no route answers is told so to whoever has a key at all.
+    // Any valid key may learn that a route does not exist.
     if (access !== undefined) checkRole(caller, access);
   });
 }
 
-/** False also when nobody knows. */
+/** False also when it cannot be found out. */
 async function isSurelyKeyless({ rota, clock }: AdmissionOptions): Promise<boolean> {
   const late = Promise.withResolvers<false>();
   const timer = clock.setTimer(PATIENCE_MS, () => late.resolve(false));
@@ -71,7 +71,7 @@ async function isSurelyKeyless({ rota, clock }: AdmissionOptions): Promise<boole
   return isKeyless;
 }
 
-/** A route that does not say who may use it would be everybody's. */
+/** Without this check, a route that names no permission would be open to every caller. */
 function refuseRoutesWithoutAccess(app: FastifyInstance): void {
   app.addHook("onRoute", ({ method, url, config }) => {
     if (config?.access === undefined) throw new Error(`${method} ${url} does not say who may use it`);

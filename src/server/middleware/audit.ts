@@ -6,28 +6,28 @@ import { addressOf } from "../address.ts";
 
 const READS = ["GET", "HEAD"];
 
-/** What routes let whoever asks do that is a change. */
+/** Permissions of routes that change something. */
 const CHANGES: readonly unknown[] = ["submit", "operate", "manage", "administer"] satisfies Permission[];
 /** Permissions whose changes are recorded before the response is sent. */
 const MANAGES: readonly unknown[] = ["manage", "administer"] satisfies Permission[];
 
-/** What the thing is called that a route is about: in its path, else in its answer, where a `key` is a secret. */
+/** Fields that name the subject: in the path, else in the response, where `key` would be a secret. */
 const NAMES_IN_PATH = ["id", "key", "name"];
 const NAMES_IN_ANSWER = ["taskId", "batchId", "bulkId", "id"];
 const SUBJECT_LENGTH_MAX = 256;
 /** Routes whose subject is a name that a caller chose, such as a session key. Elsewhere it is an id that Rota made. */
 const ABOUT_NAMES = /\{key\}|\{name\}|^\S+ \/v1\/(?:agents|writs)/;
 
-/** Those that are in it already, when they are answered. */
+/** Requests that are already recorded, or are not to be. */
 const written = new WeakSet<FastifyRequest>();
 
 /**
- * Writes down what keys change, once it is done. What looks after the installation is written down before it is answered, also
- * where no key is asked for; everything else soon after, together with what others did.
+ * Records what callers change, once it is done. Changes to the installation are recorded before the response is sent, even on a
+ * server without keys. All others are recorded soon after, many in one write.
  */
 export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   app.decorateRequest("subject");
-  // The answer as it is before it becomes bytes; a text has no subject, and its route names one in the path or by itself.
+  // Reads the response before it is serialized. A response of text has no subject; its route has one in the path, or sets it.
   app.addHook("preSerialization", async (request, _reply, answer) => {
     request.subject ??= subjectOf(request, answer);
     return answer;
@@ -37,7 +37,7 @@ export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   });
 }
 
-/** `POST /v1/schedules/{id}/run`: never what a caller wrote. */
+/** The pattern of the route, as `POST /v1/schedules/{id}/run`: never text of the caller. */
 export function routeOf({ method, routeOptions }: FastifyRequest): string {
   const path = routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}");
   return path === undefined ? "no such route" : `${method} ${path}`;
@@ -48,7 +48,7 @@ export function skipAudit(request: FastifyRequest): void {
   written.add(request);
 }
 
-/** For a route that has done something long before it answers, or answers by itself. */
+/** For routes that respond long after the change, or write the response themselves. */
 export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Promise<void> {
   const { method, routeOptions, visitor } = request;
   const { access } = routeOptions.config;

@@ -2,12 +2,12 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { RotaError } from "../../model/errors.ts";
 
-/** Node's own limit on the line and the headers of a request. */
+/** Node's own limit on the request line and the headers. */
 const HEADER_BYTES_MAX = 16_384;
-/** How long a request may take to arrive; one that never ends would hold its connection for good. */
+/** How long a request may take to arrive. Without a limit, one that never ends would hold its connection forever. */
 export const REQUEST_TIMEOUT_MS = 30_000;
 
-/** Answers what is no request, or only a part of one, on the bare connection: there is nothing to reply to. */
+/** Responds to broken or partial requests on the socket itself: there is no response object. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

@@ -5,16 +5,16 @@ import { pageText } from "./page-text.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { costOf, isExpensive, type RequestUsage } from "./request-cost.ts";
 
-/** What a route will do, as far as a request says so before it is carried out. */
+/** The work that a request announces before it is carried out. */
 export type DeclaredWork = Partial<Pick<RequestUsage, "rows" | "dueTimes">>;
 
-/** Pages that are read at once for one key. PostgreSQL reads them on the few connections that all keys share. */
+/** Pages read at the same time for one key. On PostgreSQL all keys share a few connections. */
 const PAGES_PER_KEY_MAX = 2;
-/** Answers below this change no cost that was charged: settling is then a waste. */
+/** A response below this size changes no charge, so it is not settled. */
 const SMALL_ANSWER = 16_384;
-/** So few rows are written in one go: a few milliseconds, also if they are the largest there are. */
+/** A page of so few rows is serialized in one go: a few milliseconds, even if the rows are as large as possible. */
 const SMALL_PAGE_ROWS = 3;
-/** The size of a page that does not name one, and the largest there is. */
+/** The default size of a page, and the largest. */
 const PAGE_ROWS = { usual: 100, max: 1_000 } as const;
 
 /** What one request has been charged so far. */
@@ -23,7 +23,7 @@ export class Charge {
   readonly keyId: string;
   #usage: RequestUsage;
   #paid = 0;
-  /** What is called when the request is over. */
+  /** Called when the request is over. */
   readonly #leave: (() => void)[] = [];
   #isExpensive = false;
 
@@ -37,7 +37,7 @@ export class Charge {
     return this.#paid === 1;
   }
 
-  /** Before the work: what it is said to cost. Throws `rate_limited`. */
+  /** Charges the announced work before it is done. Throws `rate_limited`. */
   pay(usage: Partial<RequestUsage> = {}): void {
     const declared = { ...this.#usage, ...usage };
     const cost = costOf(declared);
@@ -50,7 +50,7 @@ export class Charge {
     this.#paid = Math.max(cost, this.#paid);
   }
 
-  /** After it: what it did cost. A request that was refused costs nothing, or what it has paid until then. */
+  /** Charges the difference to the real cost afterwards. A refused request costs only what it has paid until then, or nothing. */
   settle(usage: Partial<RequestUsage>): void {
     if (this.#paid === 0) return;
     this.#usage = { ...this.#usage, ...usage };
@@ -83,7 +83,7 @@ export function chargeHead(request: FastifyRequest, limit: RateLimit, keyId: str
   request.charge.pay();
 }
 
-/** Charges what becomes known later: of a body, and of the answer. Without a key nothing is charged. */
+/** Charges what is known only later: the body and the response. A request without a key is free. */
 export function chargeRequests(app: FastifyInstance): void {
   const pageTurns = new KeyTurns(PAGES_PER_KEY_MAX);
   app.decorateRequest("charge", null);
@@ -122,17 +122,17 @@ export function chargeRequests(app: FastifyInstance): void {
   });
 }
 
-/** The body came without its length. Throws `rate_limited`. */
+/** Charges a body that came without its length. Throws `rate_limited`. */
 export function chargeBody(request: FastifyRequest, bytesIn: number): void {
   if (request.headers["content-length"] === undefined) request.charge?.pay({ bytesIn });
 }
 
-/** What is answered by no hook, such as a stream, or to nobody, ends too. */
+/** Ends the charge of requests for which no hook runs: streams, and callers that disconnect. */
 function endWhenClosed({ charge }: FastifyRequest, reply: FastifyReply): void {
   if (charge !== null && !charge.isSmall) whenClosed(reply.raw, () => charge.end());
 }
 
-/** Before a page is read: those of one key wait for each other. Nothing is read for a caller who has gone meanwhile. */
+/** Pages of one key take turns. Nothing is read for a caller that has disconnected meanwhile. */
 async function takeTurn(turns: KeyTurns, { charge }: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (charge === null) return;
   const gone = new AbortController();
@@ -147,7 +147,7 @@ async function takeTurn(turns: KeyTurns, { charge }: FastifyRequest, reply: Fast
   reply.hijack();
 }
 
-/** What is no number is refused later; until then it costs what a usual page does. */
+/** A limit that is not a number is refused later. Until then it costs as much as a default page. */
 function rowsAsked(query: unknown): number {
   const limit = Number((query as { limit?: unknown } | undefined)?.limit);
   return limit > 0 ? Math.min(limit, PAGE_ROWS.max) : PAGE_ROWS.usual;

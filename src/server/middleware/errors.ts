@@ -3,10 +3,10 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { type ErrorCode, RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
 
-/** The most a body may take. */
+/** The largest body. */
 export const BODY_BYTES_MAX = 1_048_576;
 
-/** When it makes sense to try again, in seconds. A full queue has room as soon as one task starts. */
+/** When a retry makes sense, in seconds. A full queue has room as soon as one task starts. */
 export const RETRY_AFTER_SEC = {
   queue_full: 1,
   rate_limited: 1,
@@ -21,7 +21,7 @@ export interface AnswerErrorsOptions {
   readonly onRefused: (request: FastifyRequest, status: number) => void;
 }
 
-/** Answers every error, also those of the HTTP library, as `{code, error, retryable?, details?}`. */
+/** Responds to every error, also those of the HTTP library, as `{code, error, retryable?, details?}`. */
 export function answerErrors(app: FastifyInstance, { log, onQuota, onRefused }: AnswerErrorsOptions): void {
   app.setErrorHandler<FastifyError>((given, request, reply) => {
     const error = toRotaError(given);
@@ -39,7 +39,7 @@ export function sendError(reply: FastifyReply, error: RotaError): FastifyReply {
     error.retryAfterSec ?? (RETRY_AFTER_SEC as Partial<Record<ErrorCode, number>>)[error.code];
   if (retryAfterSec !== undefined) reply.header("retry-after", retryAfterSec);
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
-  // Nobody reads the rest of what is still on its way, and no other request could come behind it.
+  // The rest of the body is not read, so no further request can use the connection.
   if (isUnfinished(reply.request.raw)) reply.header("connection", "close");
   return reply.code(error.status).send(error.toJSON());
 }
@@ -51,7 +51,7 @@ function isUnfinished({ complete, headers }: IncomingMessage): boolean {
   );
 }
 
-/** `message` repeats the path. */
+/** Finds the fault in `message`, which contains the path. */
 function pathFault(message: string): string {
   return /%(?![\da-f]{2})/i.test(message)
     ? "a `%` must be followed by two hexadecimal digits"

@@ -12,8 +12,8 @@ const LARGE_BYTES = 65_536;
 const PARSED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
 
 /**
- * Reads bodies as JSON and as nothing else. A key like `__proto__` becomes a key like any other: `JSON.parse` makes it
- * so, and what is free-form comes back as it was sent.
+ * Parses bodies as JSON and nothing else. A key like `__proto__` becomes an ordinary key, as `JSON.parse` makes it, so free-form
+ * fields come back as they were sent.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   const turns = new TurnBudget<string | null>(PARSED_PER_TURN);

@@ -7,13 +7,13 @@ import { meantName } from "../../model/text/nearest-name.ts";
 const noQuery = z.strictObject({});
 const noBody = z.undefined();
 
-/** Methods that come without a body; a body all the same is not even read. */
+/** Methods without a body. If a request sends one all the same, it is not read. */
 const BODILESS = ["GET", "HEAD"];
 
 /**
- * Refuses query parameters that a route's schema does not have, and fields sent to a route that takes none: whoever
- * sends them expects something that will not happen. That is all the schemas of `api/` are asked for when a request
- * comes in: what bodies and values may be is for the library to say, in one way for all its users.
+ * Refuses query parameters that the schema of a route does not have, and fields for a route that takes none: the caller expects
+ * an effect that will not happen. Requests are checked against the schemas of `api/` for nothing else. The library checks bodies
+ * and values, in the same way for HTTP and for programs.
  */
 export function refuseUnknownNames(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {
@@ -31,7 +31,7 @@ export function refuseUnknownNames(app: FastifyInstance): void {
   });
 }
 
-/** Pages of the dashboard read their address by themselves. */
+/** Pages of the dashboard parse their address themselves. */
 function takesAny(schema: z.ZodType): boolean {
   return schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodUnknown;
 }
@@ -49,7 +49,7 @@ function unknownParameter(name: string, known: readonly string[]): RotaError {
   });
 }
 
-/** Many clients send `{}` or `null` where there is nothing to say. */
+/** Many clients send `{}` or `null` where no body is needed. */
 function checkNoFields(body: unknown): true | { error: RotaError } {
   if (body === undefined || body === null) return true;
   if (!isObject(body)) {

@@ -3,17 +3,17 @@ import { RotaError } from "../../model/errors.ts";
 import { preview } from "../../model/input/field-checks.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
 
-/** A path that is longer is not compared with all routes: whoever sends it pays nothing for that. */
+/** A longer path is not compared with all routes: the comparison is not charged to the caller. */
 const HINTED_LENGTH_MAX = 64;
-/** Paths have much in common: with more letters wrong it is another one. */
+/** Paths have much in common. With more wrong letters it is another path. */
 const SLIPS_MAX = 4;
 
 /** The methods of each path, as `/tasks/:id`. */
 type Paths = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Answers what no route answers: 405 with `Allow` where the path is known, else 404. It does so before the body is
- * looked at, so that a wrong address is not reported as a wrong body.
+ * Responds to requests for which there is no route: 405 with `Allow` if the path is known, else 404. This happens before the body
+ * is checked, so that a wrong address is not reported as a wrong body.
  */
 export function refuseUnknownRoutes(app: FastifyInstance): void {
   const paths = new Map<string, Set<string>>();
@@ -27,7 +27,7 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
   });
 }
 
-/** `DELETE /tasks/stats` is no way to cancel a task called `stats`: a path that has a route of its own is that alone. */
+/** `DELETE /tasks/stats` must not cancel a task called `stats`: a path with a route of its own is never an id. */
 function isNamesake({ routeOptions, url }: FastifyRequest, paths: Paths): boolean {
   if (routeOptions.url?.includes(":") !== true) return false;
   const path = pathOf(url);
@@ -69,7 +69,7 @@ function nearestRoute(method: string, path: string, paths: Paths): string | unde
 }
 
 function nearestPattern(method: string, path: string, paths: Paths): string | undefined {
-  // With the parts of the path in place of parameters, so that `/task/tsk_1` is as close to `/tasks/:id` as it looks.
+  // Parameters are replaced by the parts of the path, so that `/task/tsk_1` is as close to `/tasks/:id` as it looks.
   const patterns = new Map([...paths.keys()].map((pattern) => [filledIn(pattern, path), pattern]));
   const own = [...patterns]
     .filter(([, pattern]) => paths.get(pattern)?.has(method))

@@ -5,16 +5,16 @@ import { preview } from "../../model/input/field-checks.ts";
 const LOCAL = "127\\.0\\.0\\.1|localhost|\\[::1\\]";
 const LOCAL_HOST = new RegExp(`^(?:${LOCAL})(?::\\d{1,5})?$`, "i");
 const LOCAL_ORIGIN = new RegExp(`^https?://(?:${LOCAL})(?::\\d{1,5})?$`, "i");
-/** What browsers say of a request that a page of somebody else causes, such as an image or a link. */
+/** What browsers send with a request that a foreign page causes, such as an image or a link. */
 const FOREIGN_SITES = ["cross-site", "same-site"];
 
 /**
- * Keeps web pages out. Without keys whoever reaches the port may do everything, and a browser on this machine reaches
- * it: a page can point a name of its own at 127.0.0.1 (DNS rebinding), which its `Host` gives away, or send a request
- * whose answer it may not read, which its `Origin` gives away, or where a browser sends none, its `Sec-Fetch-Site`.
+ * Keeps web pages out. Without keys, any program that reaches the port may do everything, and so may a browser on this machine. A
+ * page can point a name of its own at 127.0.0.1 (DNS rebinding); the `Host` reveals that. Or it sends a request whose response
+ * it may not read; the `Origin` reveals that or, where a browser sends none, `Sec-Fetch-Site`.
  *
- * A link to the dashboard may stand anywhere, in a mail or a chat: following it shows a page that can do nothing to the page it
- * came from, and the other way round.
+ * A link to the dashboard may be anywhere, such as in a mail or a chat. The page that it opens cannot affect the page that it
+ * came from, nor the other way round.
  */
 export function allowLocalOnly(request: FastifyRequest): void {
   const { headers } = request;
@@ -59,7 +59,7 @@ function needsNoPreflight({ method, headers }: FastifyRequest): boolean {
   return method === "POST" && !/^application\/json\b/i.test(headers["content-type"] ?? "");
 }
 
-/** Exactly a navigation to `/` or below `/ui/`: never the API, and nothing that a page embeds. */
+/** Only a navigation to `/` or below `/ui/`: never the API, and nothing that a page embeds. */
 function isLinkToDashboard({ method, url, headers }: FastifyRequest): boolean {
   return (
     method === "GET" && headers["sec-fetch-mode"] === "navigate" && /^\/(?:ui(?:\/[^?]*)?)?(?:\?|$)/.test(url)

@@ -1,11 +1,11 @@
-/** Characters of JSON that are written without letting other requests through: a few milliseconds. */
+/** Characters of JSON that are written before other requests get a turn: a few milliseconds. */
 const PIECE_LENGTH = 262_144;
-/** Rows likewise, however small they are. */
+/** The same for rows, however small they are. */
 const PIECE_ROWS = 200;
 
 /**
- * The JSON of a page of rows, the same that `JSON.stringify` makes, written a piece at a time: a large page takes it tens of
- * milliseconds, in which nobody else is answered.
+ * The JSON of a page of rows, as `JSON.stringify` makes it, but written in pieces: a large page takes tens of milliseconds, which
+ * would block all other requests.
  */
 export async function pageText(page: object): Promise<string> {
   const fields: string[] = [];

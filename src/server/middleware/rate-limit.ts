@@ -1,10 +1,10 @@
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 
-/** How much each key may ask for, in units of cost: see `request-cost.ts`. */
+/** How much each key may use, in units of cost: see `request-cost.ts`. */
 export interface RateLimitOptions {
   readonly perSecond: number;
-  /** How many units at once, after a while without any request. */
+  /** How many units a full bucket holds. */
   readonly burst: number;
   /** How many expensive requests of one key may be in flight. */
   readonly maxExpensive: number;
@@ -12,7 +12,7 @@ export interface RateLimitOptions {
 
 export const DEFAULT_RATE_LIMIT: RateLimitOptions = { perSecond: 100, burst: 200, maxExpensive: 4 };
 
-/** Beyond so many, keys that have not been used for long enough to be full again are forgotten. */
+/** Beyond this many, keys whose buckets are full again are forgotten. */
 const KEPT_MAX = 10_000;
 
 /** The longest wait of work that is not urgent. It makes slow progress even while requests use up all units. */
@@ -23,7 +23,7 @@ interface Bucket {
   at: number;
 }
 
-/** Keeps one key from taking the process away from all others: a bucket of units for each, which fills up as time goes by. */
+/** A token bucket for each key, so that one key cannot take the process from all others. */
 export class RateLimit {
   readonly #options: RateLimitOptions;
   readonly #clock: Clock;
@@ -37,11 +37,11 @@ export class RateLimit {
     this.#onRefused = onRefused;
   }
 
-  /** Takes `units` of what a request costs out of the key's bucket, before the work is done. Throws `rate_limited`. */
+  /** Takes `units` out of the key's bucket before the work is done. Throws `rate_limited`. */
   take(keyId: string, units = 1, cost = units): void {
     const { perSecond, burst } = this.#options;
     const bucket = this.#filled(keyId);
-    // A request that costs more than the bucket holds needs a full one.
+    // A request that costs more than a full bucket needs a full one.
     const needed = Math.min(units, burst);
     if (bucket.left < needed) {
       this.#onRefused();
@@ -54,8 +54,8 @@ export class RateLimit {
   }
 
   /**
-   * Charges what a request turned out to cost beyond what was taken; below zero: gives the difference back. The bucket may
-   * go into debt, so that answers larger than announced delay the next requests; by one burst at most.
+   * Charges the difference between the real cost and what was taken. If `units` is negative, it is given back. The bucket may go
+   * into debt, by one burst at most, so that a response larger than announced delays the next requests.
    */
   settle(keyId: string, units: number): void {
     const { burst } = this.#options;
@@ -64,8 +64,8 @@ export class RateLimit {
   }
 
   /**
-   * Resolves once the key's bucket is half full, or after a second, for work that is not urgent and is charged when it is done:
-   * the other half is left for requests, which would be refused. Rejects when `gone` fires.
+   * For work that is not urgent and is charged afterwards. Resolves once the key's bucket is half full, or after a second: the
+   * other half is for requests, which would be refused otherwise. Rejects when `gone` fires.
    */
   async whenSpare(keyId: string, gone: AbortSignal): Promise<void> {
     const { perSecond, burst } = this.#options;
@@ -91,7 +91,7 @@ export class RateLimit {
     });
   }
 
-  /** Throws `rate_limited` when too many are in flight; else returns what to call when this one is over. */
+  /** Returns the function to call when the request is over. Throws `rate_limited` when too many are in flight. */
   enter(keyId: string): () => void {
     const { maxExpensive: max } = this.#options;
     const inFlight = this.#expensive.get(keyId) ?? 0;

@@ -9,7 +9,9 @@ import { routeOf } from "./audit.ts";
 const STATUSES = [401, 403, 429] as const;
 
 const WINDOW_MS = 60_000;
-/** The most entries in one window: for a key (or an address without a key), for a tenant, and for the node. Others are only counted. */
+/**
+ * The most entries in one window: for a key (or an address without one), for a tenant, and for the node. Others are only counted.
+ */
 const ENTRIES_MAX = { source: 5, tenant: 20, all: 60 } as const;
 /** Sources whose further refusals are counted by themselves in one window. */
 const COUNTED_MAX = 60;

@@ -11,8 +11,8 @@ export interface RequestUsage {
 }
 
 /**
- * How much of each makes one unit of cost. A unit stands for about half a millisecond of the event loop, of bodies up to five:
- * one of 1 MiB with a hundred thousand small fields takes 100 to 300 ms to read and check.
+ * How much of each makes one unit of cost. A unit is about half a millisecond of the event loop, or up to five for bodies: one of
+ * 1 MiB with a hundred thousand small fields takes 100 to 300 ms to read and check.
  */
 const PER_UNIT: RequestUsage = { bytesIn: 16_384, bytesOut: 65_536, rows: 50, looked: 500, dueTimes: 20 };
 
@@ -42,7 +42,7 @@ export function unitsOf(usage: Partial<RequestUsage>): number {
   );
 }
 
-/** Bytes do not count here: a body has been read, and an answer is bounded elsewhere, before either could pile up. */
+/** Bytes do not count: the body has been read already, and unread responses are bounded elsewhere. */
 export function isExpensive({ rows, dueTimes }: RequestUsage): boolean {
   return rows / PER_UNIT.rows + dueTimes / PER_UNIT.dueTimes >= EXPENSIVE_UNITS;
 }

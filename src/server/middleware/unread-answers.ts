@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../model/clock.ts";
 import { UNREAD_BYTES, UnreadBytes, type UnreadBytesOptions } from "../unread-bytes.ts";
 
-/** An answer of which nothing is read for this long is one that nobody waits for. */
+/** If a caller reads nothing of a response for this long, it does not wait for it any more. */
 export const UNREAD_MS = 30_000;
-/** So many times as long may all of it take, for whoever keeps a connection busy without reading. */
+/** The whole response may take this many times as long. This stops callers that keep a connection busy without reading. */
 const WHOLE = 10;
-/** What is smaller than this is the operating system's to keep. */
+/** Smaller responses fit into the buffers of the operating system. */
 const SMALL_BYTES = 65_536;
 
 const READS = ["GET", "HEAD"];
@@ -19,15 +19,15 @@ export interface UnreadAnswersOptions {
 }
 
 /**
- * Keeps answers that nobody reads from filling the memory: there are only so many at once, of one key and of all, and the
- * connection of whoever does not read is cut. Streams, which are written as they are read, look after that themselves.
+ * Keeps unread responses from filling the memory. Their bytes are bounded, per key and in all, and the connection of a caller
+ * that does not read is closed. Streams are written only as they are read, so they are not counted.
  */
 export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersOptions): void {
   const { unreadMs, clock, unreadBytes = UNREAD_BYTES } = options;
   const unread = new UnreadBytes(unreadBytes);
   const connections = new Connections();
 
-  // Before anything is read for whoever will not read it. What is open to everybody is small, and has no visitor.
+  // Before any work for a caller that does not read. Responses of open routes are small, and have no visitor.
   app.addHook("onRequest", async ({ visitor }) => {
     if (visitor !== undefined) unread.check(visitor.caller.keyId);
   });
@@ -39,7 +39,7 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
     const read = count(request, reply, bytes);
     if (read === null) return;
     const { raw } = reply;
-    // Once it has been read, Node gives the connection the time that it may be idle.
+    // Once the response has been read, Node sets its own idle timeout again.
     raw.setTimeout(unreadMs);
     const timer = clock.setTimer(unreadMs * WHOLE, () => raw.destroy());
     connections.whenOver(request.raw.socket, raw, () => {
@@ -48,7 +48,7 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
     });
   });
 
-  /** Null: there is no room, and the connection is cut, since what was done cannot be refused any more. */
+  /** Null: there is no room. A change that is already done cannot be refused, so the connection is closed instead. */
   function count({ visitor, method }: FastifyRequest, { raw }: FastifyReply, bytes: number) {
     try {
       return unread.add(visitor?.caller.keyId ?? null, bytes);
@@ -60,7 +60,7 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
   }
 }
 
-/** Knows when an answer has been read, or never will be. */
+/** Reports when a response has been read, or never will be. */
 class Connections {
   readonly #over = new WeakMap<Socket, Set<() => void>>();
 
@@ -71,11 +71,11 @@ class Connections {
     };
     waiting.add(over);
     answer.once("close", over);
-    // The connection may have been closed while the answer was made.
+    // The connection may have been closed while the response was made.
     if (socket.destroyed) over();
   }
 
-  /** An answer that stands behind others on its connection is not told when that is closed. */
+  /** A response that is queued behind others on its connection gets no `close` when the connection closes. */
   #waitingOn(socket: Socket): Set<() => void> {
     const known = this.#over.get(socket);
     if (known !== undefined) return known;

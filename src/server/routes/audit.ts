@@ -5,7 +5,7 @@ import type { RouteParts } from "../routes.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** Who did what with the keys of a tenant. */
+/** The audit log of a tenant: which key did what. */
 export const auditRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { audit } }) => {
   app.get("/audit", requiredRole("administer", listAudit), async ({ visitor, query }) => {
     const filter = withNumbers(query, "since", "limit") as AuditFilter;

@@ -28,7 +28,7 @@ export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   );
 };
 
-/** The server counts the tasks that match a filter. That is charged as an expensive request, so that few counts of one key run at once. */
+/** Counting the tasks that match a filter is charged as an expensive request, so that few counts of one key run at once. */
 const FILTER_ROWS = 500;
 
 function rowsOf(body: unknown): { rows: number } {

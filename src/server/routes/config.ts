@@ -4,7 +4,7 @@ import { masked } from "../../config/masked.ts";
 import type { RouteParts } from "../routes.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** What is in force, without what only its owner may read. */
+/** The configuration in force, with secrets masked. */
 export const configRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { config }) => {
   app.get("/config", requiredRole("administer", getConfig), async () => ({ ...masked(config()) }));
 };

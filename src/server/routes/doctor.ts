@@ -7,7 +7,7 @@ import type { RouteParts } from "../routes.ts";
 import { whenClosed } from "../when-closed.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** For callers that want to know whether all is well. The examination stops when they close the connection. */
+/** Examines the installation. The examination stops when the caller disconnects. */
 export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
   app.get("/doctor", requiredRole("administer", getDoctor), async ({ visitor, headers }, reply) => {
     const left = new AbortController();
@@ -27,7 +27,7 @@ export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
       return toAnswer(await installation.doctor(caller));
     } catch (error) {
       if (!left.signal.aborted) throw error;
-      // Nobody is left to be answered.
+      // The caller has disconnected.
       return reply.hijack() as never;
     }
   });

@@ -7,12 +7,12 @@ import type { RouteParts } from "../routes.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** What happens, as a stream. */
+/** The events of a tenant, as a stream. */
 export const eventRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { streams }) => {
   app.get("/tasks/events", requiredRole("readOwn", streamEvents), async (request, reply) => {
     const { lastEventId, ...filter } = request.query;
     const after = parseLastEventId(request.headers["last-event-id"] ?? lastEventId);
-    // A stream without its body has nothing to wait for.
+    // A response to `HEAD` has no body, so it ends at once.
     if (request.method === "HEAD") return reply.headers(STREAM_HEADERS).send("");
     const wanted = withNumbers(filter, "scheduleId") as EventsOptions;
     streams.open(reply.raw, request.visitor, {

@@ -4,7 +4,7 @@ import { RotaError } from "../../model/errors.ts";
 import type { RouteParts } from "../routes.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** For whoever watches over the process: whether it lives, and whether it should be sent work. */
+/** For process managers and load balancers: whether the process lives, and whether to send it work. */
 export const healthRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
   app.get("/health", requiredRole("open", getHealth), async () => installation.health());
 

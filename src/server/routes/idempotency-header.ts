@@ -1,7 +1,7 @@
 import { invalidField, isObject } from "../../model/input/field-checks.ts";
 import { keepOwn } from "../../model/text/own-json.ts";
 
-/** What was asked for, with the key that came as a header. What is no object is refused as it is. */
+/** The body with the key of the header. What is not an object is passed on, and refused later. */
 export function withKey(body: unknown, header: string | string[]): unknown {
   if (!isObject(body)) return body;
   const key = String(header);
@@ -14,7 +14,7 @@ export function withKey(body: unknown, header: string | string[]): unknown {
   );
 }
 
-/** Where there is no key, one that is passed over would promise what is not kept. `instead` says what to write. */
+/** Refuses the header on routes without idempotency keys: ignoring it would promise what is not kept. `instead`: what to do. */
 export function refuseKey(header: string | string[] | undefined, instead: string): void {
   if (header === undefined) return;
   throw invalidField("Idempotency-Key", `the header \`Idempotency-Key\` is for one task: ${instead}`);

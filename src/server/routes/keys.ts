@@ -6,7 +6,7 @@ import { managedKeys } from "../own-tenant.ts";
 import type { RouteParts } from "../routes.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** Who may ask. What names no tenant is about that of whoever asks. */
+/** API keys. Without `tenantId`, a request is about the tenant of the caller. */
 export const keyRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { keys } }) => {
   app.post("/keys", requiredRole("manage", createKey), async ({ visitor: { caller }, body }, reply) => {
     reply.code(201);

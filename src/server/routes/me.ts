@@ -5,7 +5,7 @@ import { VERSION } from "../../version.ts";
 import type { RouteParts } from "../routes.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** Who is asking, for programs that offer what a role may do. */
+/** The caller, for programs that offer only what its role may do. */
 export const meRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation, isLocal }) => {
   app.get("/me", requiredRole("known", getMe), async ({ visitor }): Promise<Me> => {
     const { role, keyId, keyName, tenant, agent } = visitor.caller;

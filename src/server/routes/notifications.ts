@@ -5,11 +5,11 @@ import { parseLastEventId } from "../last-event-id.ts";
 import type { RouteParts } from "../routes.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** What schedules and their runs do, as a stream. */
+/** The notifications of schedules and their runs, as a stream. */
 export const notificationRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { streams }) => {
   app.get("/notifications/stream", requiredRole("readOwn", streamNotifications), async (request, reply) => {
     const after = parseLastEventId(request.headers["last-event-id"] ?? request.query.lastEventId);
-    // A stream without its body has nothing to wait for.
+    // A response to `HEAD` has no body, so it ends at once.
     if (request.method === "HEAD") return reply.headers(STREAM_HEADERS).send("");
     streams.openNotifications(reply.raw, request.visitor, after === undefined ? {} : { after });
     return reply.hijack();

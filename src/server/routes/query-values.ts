@@ -1,9 +1,9 @@
-/** In a query numbers come as text; one that is none stays a text, and the library says what it must be. */
+/** Query values are text. Text that is not a number stays as it is, and the library refuses it. */
 export function toNumber(text: unknown): unknown {
   return typeof text === "string" && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
-/** Numbers of the fields of a query that are numbers. */
+/** Converts the named fields of a query to numbers. */
 export function withNumbers<Query extends object>(
   query: Query,
   ...names: (keyof Query)[]
@@ -12,12 +12,12 @@ export function withNumbers<Query extends object>(
   return { ...query, ...Object.fromEntries(numbers.map((name) => [name, toNumber(query[name])])) };
 }
 
-/** `true` and `false` likewise come as text. */
+/** The same for `true` and `false`. */
 export function toBoolean(text: unknown): unknown {
   return text === "true" || text === "false" ? text === "true" : text;
 }
 
-/** The number of a schedule or a run in a path; 0, which none has, for what is no number. */
+/** The number of a schedule or a run in a path. 0, which no row has, if it is not a number. */
 export function toSerialId(text: string): number {
   return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
 }

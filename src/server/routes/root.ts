@@ -4,7 +4,7 @@ import { VERSION } from "../../version.ts";
 import type { RouteParts } from "../routes.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** What a look at the address alone shows. */
+/** The response to `GET /`. */
 const LINKS = {
   health: "/health",
   ready: "/ready",

@@ -5,7 +5,7 @@ import type { RouteParts } from "../routes.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** Every due moment and what became of it. */
+/** Runs: every due time and its outcome. */
 export const runRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.get("/runs", requiredRole("readOwn", listRuns), async ({ rota, query }) =>
     rota.runs.list(withNumbers(query, "since", "limit") as RunFilter),

@@ -27,7 +27,7 @@ import { refuseKey } from "./idempotency-header.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** Schedules: make them, look at them and at what became of them, change them, run them. */
+/** Schedules: create, read, change and run them, and read their runs. */
 export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.post("/schedules", requiredRole("operate", createSchedule), async ({ rota, headers, body }, reply) => {
     refuseKey(headers["idempotency-key"], "schedules have none; leave it out");
@@ -77,7 +77,7 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
   );
 };
 
-/** A preview stores nothing, and is the one request of few bytes that computes much. */
+/** A preview stores nothing, and is the one small request that computes much. */
 function dueTimesAsked(body: unknown): { dueTimes: number } {
   const count = isObject(body) ? Number(body["count"] ?? PREVIEW_COUNT.default) : 0;
   return { dueTimes: count > 0 ? Math.min(count, PREVIEW_COUNT.max) : 0 };

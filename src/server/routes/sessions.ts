@@ -19,11 +19,11 @@ import { refuseKey } from "./idempotency-header.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** How long an answer may wait for a run, in seconds. */
+/** How long a response may wait for the task of a message, in seconds. */
 const TIMEOUT = { min: 1, max: 600, unit: "seconds" } as const;
 const TIMEOUT_DEFAULT = 120;
 
-/** Conversations: say something, stop it, look at them and set how they go. */
+/** Sessions: send a message, stop them, read them and change their settings. */
 export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { runs, installation }) => {
   app.post("/sessions/:key/messages", requiredRole("submit", sendMessage), async (request, reply) => {
     refuseKey(
@@ -38,7 +38,7 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ru
       message: input["message"],
       send: async () => {
         const sent = await request.rota.sessions.send(request.params.key, input as unknown as SessionMessage);
-        // It is done now, however long its answer takes, and whether anybody stays for that or not.
+        // The change is done now, however long the response takes, and even if the caller disconnects.
         await auditWrite(request, installation.audit);
         return sent;
       },

@@ -26,7 +26,7 @@ function toSeriesQuery(query: Query): { readonly [Name in keyof Query]: unknown 
   return typeof metrics === "string" ? { ...rest, metrics: metrics.split(",") } : rest;
 }
 
-/** A row for each point of a key. Which keys there are is known afterwards. */
+/** One row for each point of each key. The number of keys is known only afterwards. */
 function rowsAsked(query: Query, now: number): number {
   const { by, points } = parseSeriesQuery(toSeriesQuery(query), now);
   return points * (by === "none" ? 1 : SERIES_KEYS_MAX);

@@ -26,12 +26,12 @@ import { refuseKey, withKey } from "./idempotency-header.ts";
 import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** How much of each task a list shows: the library has a method for each. */
+/** How much of each task a list returns. The library has one method for each. */
 function checkView(view: unknown): "full" | "row" {
   return optionalChoice({ view }, "view", ["full", "row"]) ?? "full";
 }
 
-/** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
+/** Tasks: submit, read, list, cancel and retry them. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
   app.post("/tasks", requiredRole("submit", submitTask), async (request, reply) => {
     reply.code(202);

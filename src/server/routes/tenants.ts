@@ -14,7 +14,7 @@ import { checkOwnTenant } from "../own-tenant.ts";
 import type { RouteParts } from "../routes.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** Whose work it is. */
+/** Tenants: create, read, change and delete them. */
 export const tenantRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { tenants } }) => {
   app.post("/tenants", requiredRole("administer", createTenant), async ({ body }, reply) => {
     reply.code(201);

@@ -5,7 +5,7 @@ import type { RouteParts } from "../routes.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** What became of callbacks. */
+/** Webhook deliveries and their outcomes. */
 export const webhookRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.get("/webhooks/deliveries", requiredRole("read", listDeliveries), async ({ rota, query }) =>
     rota.webhooks.deliveries(withNumbers(query, "limit") as DeliveryFilter),

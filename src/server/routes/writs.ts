@@ -11,7 +11,7 @@ import { requiredRole } from "./required-role.ts";
 
 const TEXT = "text/plain; charset=utf-8";
 
-/** What agents ask for with `/schedule …`. */
+/** Writs: `/schedule …` commands of agents. */
 export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.post("/writs", requiredRole("submit", carryOutWrits), async (request, reply) => {
     const carryOut = () => {
@@ -23,7 +23,7 @@ export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
       const { output } = await carryOut();
       return reply.type(TEXT).send(`${output}\n`);
     } catch (error) {
-      // An agent whose scheduler does not run is told in the words it knows.
+      // If the scheduler does not run, the agent gets the text that the writ defines for that.
       const output = error instanceof RotaError ? error.details?.["output"] : undefined;
       if (!(error instanceof RotaError) || output === undefined) throw error;
       return reply
@@ -34,7 +34,7 @@ export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   });
 };
 
-/** Whom they are for. What is no name of an agent is refused. */
+/** The agent of the writ, for the audit log. `carryOut` refuses what is not a name of an agent. */
 function agentOf({ visitor, body }: FastifyRequest): string {
   const named = isObject(body) ? body["agent"] : undefined;
   return visitor.caller.agent ?? (typeof named === "string" ? named : DEFAULT_AGENT);

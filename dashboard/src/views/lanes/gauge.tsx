@@ -14,8 +14,8 @@ const TICKS_MAX = 60;
 const WIDE_TICKS_MAX = 24;
 
 /**
- * The server does not say how many processes there are. As long as one of them could run all that runs, the gauge has its slots;
- * beyond that, those of all together, and where they have no bound, as many as are taken.
+ * The server does not report how many nodes there are. While one node could run all running tasks, the gauge shows its slots.
+ * Above that it shows the slots of all nodes together or, without such a limit, as many as are taken.
  */
 export function gaugeOf({ running, concurrency, total }: LaneInfo): Gauge {
   const ofOne = total === null ? concurrency : Math.min(concurrency, total);

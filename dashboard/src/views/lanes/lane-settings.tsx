@@ -59,7 +59,7 @@ function Limits({ lane: { concurrency, total } }: { readonly lane: LaneInfo }) {
 
 interface ControlsProps {
   readonly lane: LaneInfo;
-  /** The configuration describes the lane. */
+  /** Called if the configuration sets the lane. */
   readonly onRefused: (why: string) => void;
 }
 
@@ -165,7 +165,7 @@ function Slider({ id, value, end, onMove, onRelease }: SliderProps) {
   useEffect(() => {
     const element = input.current;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // React's `onChange` is every movement; the browser's own event is the release, or one key.
+    // React's `onChange` fires on every movement. The browser's `change` fires on release, or after a key.
     const changed = () => {
       clearTimeout(timer);
       timer = setTimeout(() => release.current({ concurrency: Number(element?.value) }), REST_MS);
@@ -195,7 +195,7 @@ function Slider({ id, value, end, onMove, onRelease }: SliderProps) {
 interface NumberFieldProps {
   readonly label: string;
   readonly value: number | null;
-  /** Whether it may be empty, which is null. */
+  /** Whether it may be empty, which means null. */
   readonly isOptional: boolean;
   readonly onCommit: (value: number | null) => void;
 }

@@ -100,7 +100,7 @@ function Lane({ lane, readAt }: LaneProps) {
   );
 }
 
-/** The age grows without any event, so it is computed anew by time. */
+/** The age grows without any event, so it is computed from the time. */
 function Waiting({ ms, readAt }: { readonly ms: number; readonly readAt: number }) {
   return sayDuration(ms + Math.max(0, useNow() - readAt));
 }

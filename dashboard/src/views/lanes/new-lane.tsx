@@ -5,7 +5,7 @@ import { useSession } from "../../api/session.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 
-/** Makes a lane. */
+/** Creates a lane. */
 export function NewLane({ onClose }: { readonly onClose: () => void }) {
   const { client } = useSession();
   const queries = useQueryClient();

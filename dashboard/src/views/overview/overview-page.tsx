@@ -34,7 +34,7 @@ const FILTERS = { range: Object.keys(RANGES) } as const;
 const REASONS_MAX = 10;
 const LANES_MAX = 8;
 const DUE_MAX = 6;
-/** Due times pass by themselves. */
+/** Due times pass without events, so they are refetched. */
 const DUE_EVERY_MS = 30_000;
 
 function isChange(event: RotaEvent): boolean {
@@ -53,7 +53,7 @@ export default function OverviewPage() {
     meta: { live: isChange },
   });
   const isIdle = stats.data !== undefined && isNothing(stats.data);
-  // Only where this node has never seen a task: there may be some from before it was started.
+  // Only if this node has not seen a task since its start: there may be older ones.
   const counts = useQuery({
     queryKey: ["task-counts"],
     queryFn: ({ signal }) => client.tasks.counts({ signal }),
@@ -151,7 +151,7 @@ function isNothing({ queue, metrics }: SchedulerStats): boolean {
   return queue.totalQueued + queue.totalInflight + metrics.tasksSubmitted === 0;
 }
 
-/** How many wait, as far as the counts are known. */
+/** The number of waiting tasks, if the counts are known. */
 function waitingIn(counts: TaskCounts | undefined): number {
   return WAITING.split(",").reduce((sum, state) => sum + (counts?.counts[state as TaskState] ?? 0), 0);
 }
@@ -163,7 +163,7 @@ interface SectionProps<Data> {
   readonly children: (data: Data) => ReactNode;
 }
 
-/** A part of the page that has a request of its own: its error leaves the others alone. */
+/** A part of the page with a request of its own: its error does not affect the others. */
 function Section<Data>({ query, what, className = "cell", children }: SectionProps<Data>) {
   const { data, error, refetch } = query;
   return (
@@ -205,7 +205,7 @@ function RangeSwitch({ range, onChange }: RangeSwitchProps) {
 
 interface FiguresProps {
   readonly stats: SchedulerStats;
-  /** All that waits: the numbers of the scheduler leave out what admission does not count, such as messages of sessions. */
+  /** All waiting tasks. The scheduler's numbers exclude tasks that admission does not count, such as messages of sessions. */
   readonly waiting: number | undefined;
   readonly lanes: readonly LaneInfo[] | undefined;
   readonly history: History | undefined;
@@ -269,9 +269,9 @@ function Figures({ stats, waiting, lanes, history, range }: FiguresProps) {
 interface FigureProps {
   readonly icon: ReactNode;
   readonly name: string;
-  /** Null: not known. */
+  /** Null: unknown. */
   readonly count?: number | null;
-  /** In place of the count. */
+  /** Replaces the count. */
   readonly children?: ReactNode;
   readonly text: string;
   readonly filter: Readonly<Record<string, string>>;

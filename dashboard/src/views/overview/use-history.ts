@@ -3,7 +3,7 @@ import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { type History, RANGES, type RangeName, toHistory } from "./history.ts";
 
-/** The server counts every few seconds. */
+/** The server updates the statistics every few seconds. */
 const EVERY_MS = 10_000;
 const METRICS = ["submitted", "done", "failed", "waitMs"] as const;
 

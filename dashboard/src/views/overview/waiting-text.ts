@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<Code, string>> = {
 
 /** The text before the name, the name, and the text after it. */
 export function wordsOf({ code, lane, agentId }: WaitingReason): readonly [string, string, string] {
-  // A server of another version may know more.
+  // A server of another version may send further codes.
   const words = WORDS[code] ?? code.replaceAll("_", " ");
   const [before = "", after] = words.split("{}");
   return after === undefined ? [words, "", ""] : [before, agentId ?? lane ?? "", after];
@@ -40,12 +40,12 @@ const STATES: Readonly<Partial<Record<Code, string>>> = {
   other: "queued,delayed,waiting_dependency",
 };
 
-/** The list of tasks that this reason may hold: the server cannot filter by reason. */
+/** The list of tasks that may wait for this reason: the server cannot filter by reason. */
 export function filterOf({ code, lane, agentId }: WaitingReason): Readonly<Record<string, string>> {
   return { state: STATES[code] ?? "queued", ...(lane && { lane }), ...(agentId && { agentId }) };
 }
 
-/** Reasons that do not pass by themselves: a person has to act. */
+/** Reasons that do not pass by themselves: the user has to act. */
 const NEEDS_ATTENTION: readonly Code[] = [
   "scheduler_disabled",
   "tenant_disabled",

@@ -40,7 +40,7 @@ function titleOf(ms: number, zone: string): string {
   return zone === MY_ZONE ? own : `${own}\n${formatExact(ms)} here`;
 }
 
-/** A zone that the server knows and this browser does not. */
+/** The server may know zones that this browser does not. */
 function safe(zone: string): string {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;

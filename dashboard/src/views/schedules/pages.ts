@@ -1,3 +1,3 @@
-/** Both pages in one file to load: they share most of what they are made of, and apart they would take a third more. */
+/** Both pages in one chunk: they share most of their code, and apart they would be a third larger. */
 export { SchedulePage } from "./schedule-page.tsx";
 export { SchedulesPage } from "./schedules-page.tsx";

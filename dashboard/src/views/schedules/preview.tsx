@@ -55,7 +55,7 @@ function useResting(draft: Draft): Draft {
   return resting;
 }
 
-/** Beside the form. */
+/** The preview beside the form. */
 export function PreviewPane({ preview }: { readonly preview: ReturnType<typeof usePreview> }) {
   const { isEmpty, next, change, tz } = preview;
   if (isEmpty) return <p className="muted">The next times appear here as you write.</p>;

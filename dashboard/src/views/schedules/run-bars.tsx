@@ -17,7 +17,7 @@ export const RUN_GLYPHS: Readonly<Record<RunStatus, Glyph>> = {
   missed: "missed",
 };
 
-/** How long a run took; undefined: it never ran, or still does. */
+/** How long a run took. Undefined: it never ran, or still runs. */
 export function tookMs({ started_at, completed_at, status }: Run): number | undefined {
   const hasRun = status === "succeeded" || status === "failed";
   return hasRun && started_at > 0 && completed_at > 0 ? (completed_at - started_at) * 1_000 : undefined;

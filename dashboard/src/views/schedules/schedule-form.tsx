@@ -24,12 +24,12 @@ const CATCH_UPS = [
 ] as const;
 
 interface ScheduleFormProps {
-  /** Left out: a new one. */
+  /** Absent: a new schedule. */
   readonly schedule?: ScheduledTask;
   readonly onClose: () => void;
 }
 
-/** Makes a schedule or changes one, with the next due times beside it as they are written. */
+/** Creates or changes a schedule, with a preview of its next due times. */
 export function ScheduleForm({ schedule, onClose }: ScheduleFormProps) {
   const id = useId();
   const [before] = useState(() => fieldsOf(schedule, MY_ZONE));

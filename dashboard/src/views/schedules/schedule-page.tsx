@@ -173,7 +173,7 @@ function Work({ schedule: { message, instruction, payload } }: ScheduleProps) {
   );
 }
 
-/** When it is due, and how it is set: at the side, and below on a phone. */
+/** Due times and settings: at the side, or below on a phone. */
 function Rail({ schedule }: ScheduleProps) {
   const { overlap, catch_up, retry, timeout, useful_for, run_count, max_runs, until, tz } = schedule;
   return (
@@ -226,7 +226,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 
 const SHOWN = 5;
 
-/** The next times. Counted from the first of them, as the server does: what is due by elapsed time is due so long after that. */
+/** The next due times. Computed from the first of them, as the server does: intervals of elapsed time count from there. */
 function NextDue({ schedule }: ScheduleProps) {
   const { client } = useSession();
   const now = useNow();

@@ -90,12 +90,12 @@ function LastRun({ schedule, runs }: LastRunProps) {
   );
 }
 
-/** The bars of a row are read once the row was seen: a list of a thousand schedules does not ask a thousand times. */
+/** The runs of a row are fetched once the row was on screen: a list of a thousand schedules must not send a thousand requests. */
 function useLastRuns(schedule: ScheduledTask, isSeen: boolean): readonly Run[] | undefined {
   const { client } = useSession();
   const { id, next_fire_at } = schedule;
   const { data } = useQuery({
-    // A due time that is skipped makes no event, but moves the next one.
+    // A skipped due time publishes no event, but changes the next due time.
     queryKey: ["runs", id, "last", next_fire_at],
     queryFn: ({ signal }) => client.schedules.runs(id, { limit: BARS_MAX }, { signal }),
     enabled: isSeen,

@@ -13,7 +13,7 @@ export function workText({ name, message, instruction, payload }: ScheduledTask)
   return message ?? instruction ?? (payload === undefined ? undefined : JSON.stringify(payload));
 }
 
-/** Shape and word of how it is. */
+/** Glyph and word of the status. */
 export function statusOf({ status, consecutive_failures }: ScheduledTask): readonly [Glyph, string] {
   switch (status) {
     case "active":

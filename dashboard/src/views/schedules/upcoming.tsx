@@ -10,12 +10,12 @@ import { zoneOf } from "./due-time.tsx";
 import { formatInZone, formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
 const UPCOMING_MAX = 100;
-/** So many of one schedule: one that is due each minute leaves room for the others. */
+/** The most due times of one schedule, so that one that is due every minute leaves room for the others. */
 const EACH_MAX = 10;
-/** Due times pass by themselves. */
+/** Due times pass without events, so they are refetched. */
 const EVERY_MS = 30_000;
 
-/** When all schedules are due next, within a week, the first at the top. */
+/** The next due times of all schedules, within a week, the earliest first. */
 export function Upcoming({ times }: { readonly times: string | undefined }) {
   const { client } = useSession();
   const { isPaused } = useLiveState();
@@ -58,7 +58,7 @@ interface DueProps {
   readonly moment: UpcomingMoment;
   readonly times: string | undefined;
   readonly now: number;
-  /** Without the agent, and the day in few letters. */
+  /** Without the agent, and with a short day. */
   readonly isShort?: boolean;
 }
 

@@ -32,7 +32,7 @@ function newFormat(timeZone: string): Intl.DateTimeFormat | undefined {
   }
 }
 
-/** `21:10` today, `Mon 16 Nov 02:30` this year, `Sun 28 Mar 2027 03:00` later, all by the clocks of the zone. */
+/** `21:10` today, `Mon 16 Nov 02:30` this year, `Sun 28 Mar 2027 03:00` later, all in the zone. */
 export function formatInZone(at: number, now: number, zone: string): string {
   const parts = partsIn(at, zone);
   const today = partsIn(now, zone);
@@ -43,7 +43,7 @@ export function formatInZone(at: number, now: number, zone: string): string {
   return isThisYear ? `${day} ${clock}` : `${day} ${parts["year"]} ${clock}`;
 }
 
-/** The same, but with the weekday alone where that says it: `Mon 02:30`. */
+/** The same, but with only the weekday where that is clear: `Mon 02:30`. */
 export function formatSoon(at: number, now: number, zone: string): string {
   const text = formatInZone(at, now, zone);
   return at > now && at - now < 6 * DAY_MS ? text.replace(/ \d.* (?=\d)/, " ") : text;
@@ -59,12 +59,12 @@ export function placeOf(zone: string): string {
   return (zone.split("/").at(-1) ?? zone).replaceAll("_", " ");
 }
 
-/** Whether the clocks of two zones show the same at that moment. */
+/** Whether the clocks of two zones show the same time. */
 export function showsSame(at: number, one: string, other: string): boolean {
   return one === other || offsetIn(at, one) === offsetIn(at, other);
 }
 
-/** When the clocks of a zone change next, to the minute, within 400 days; undefined: they do not. */
+/** The next clock change of a zone, to the minute, within 400 days. Undefined: there is none. */
 export function nextClockChange(zone: string, from: number): number | undefined {
   const before = offsetIn(from, zone);
   for (let day = 1; day <= 400; day += 1) {

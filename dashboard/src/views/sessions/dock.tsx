@@ -11,17 +11,17 @@ import { Moment } from "../../parts/time.tsx";
 import { useToast } from "../../parts/toast.tsx";
 import { stoppedText } from "./session-actions.tsx";
 
-/** So many of those that wait are shown by name. */
+/** How many of the waiting messages are listed. */
 const NAMED_MAX = 5;
 
 interface DockProps {
   readonly sessionKey: string;
-  /** Undefined: nothing has been said in it yet. */
+  /** Undefined: it has no messages yet. */
   readonly session: Session | undefined;
   readonly waiting: readonly Task[];
 }
 
-/** What waits behind the one that runs, and where to say something. */
+/** The waiting messages, and the field for a new one. */
 export function Dock({ sessionKey, session, waiting }: DockProps) {
   const { may } = useSession();
   return (
@@ -88,7 +88,7 @@ function Composer({ sessionKey, session }: Omit<DockProps, "waiting">) {
   const [chosen, setMode] = useState<SessionMode>();
   const form = useRef<HTMLFormElement>(null);
   const faultId = useId();
-  // `followup` is another word for `queue`.
+  // `followup` means the same as `queue`.
   const mode = chosen ?? (session?.mode === "interrupt" ? "interrupt" : "queue");
   const { mutate, isPending, error } = useMutation({
     mutationFn: (message: string) =>

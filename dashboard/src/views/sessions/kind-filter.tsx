@@ -2,7 +2,7 @@ import { useFilters } from "../../parts/use-filters.ts";
 
 const FILTERS = { kind: undefined } as const;
 
-/** Which sessions are listed, in the address. */
+/** The kind of sessions to list, from the address. */
 export function useKind(): string | undefined {
   return useFilters(FILTERS).filters.kind;
 }

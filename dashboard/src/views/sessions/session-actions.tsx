@@ -13,11 +13,11 @@ type Asked = "stopAll" | "reset" | "details";
 
 interface SessionActionsProps {
   readonly session: Session;
-  /** Undefined: who looks may change nothing. */
+  /** Undefined: the user may not change it. */
   readonly onEdit: (() => void) | undefined;
 }
 
-/** What can be done with a session, in the top bar. */
+/** The actions on a session, in the top bar. */
 export function SessionActions({ session, onEdit }: SessionActionsProps) {
   const { client } = useSession();
   const toast = useToast();
@@ -113,7 +113,7 @@ export function SessionActions({ session, onEdit }: SessionActionsProps) {
   );
 }
 
-/** What a stop ended. */
+/** What a stop has ended, for the user. */
 export function stoppedText({ stopped, cancelled }: StoppedTasks): string {
   const parts = [
     ...(stopped.length > 0 ? [`stopped ${countOf(stopped.length, "task")}`] : []),

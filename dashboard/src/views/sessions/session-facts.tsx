@@ -3,16 +3,16 @@ import { Link } from "wouter";
 import type { Session } from "../../../../src/client/index.ts";
 import { formatCount, sayDuration } from "../../parts/format.ts";
 
-/** From this share of its context on, in percent, a session runs one task at a time. */
+/** From this percentage of its context window on, a session runs one task at a time. */
 const THROTTLE_PERCENT = 60;
 
 interface SessionFactsProps {
   readonly session: Session;
-  /** Undefined: who looks may not. */
+  /** Undefined: the user may not. */
   readonly onEdit: (() => void) | undefined;
 }
 
-/** How a session is and how it is set. */
+/** The state and the settings of a session. */
 export function SessionFacts({ session, onEdit }: SessionFactsProps) {
   const { agentId, lane, running, queued, effectiveMaxConcurrent, cap } = session;
   const { mode, maxConcurrent, drop, debounceMs, generation } = session;

@@ -20,7 +20,7 @@ import "./sessions.css";
 
 const SettingsDialog = lazy(() => import("./settings-dialog.tsx"));
 
-/** One conversation: what was said, what runs and what waits. */
+/** One session: its messages, the running one and the waiting ones. */
 export default function SessionPage() {
   const [params] = useSearchParams();
   const key = params.get("key") ?? "";
@@ -51,7 +51,7 @@ function OneSession({ sessionKey }: { readonly sessionKey: string }) {
   });
   const edit = may("operate") ? () => setEditing(true) : undefined;
   const transcript = useTranscript(sessionKey);
-  // It comes into being with its first message.
+  // A session is created by its first message, so `not_found` is no error.
   const fault = transcript.error ?? (data !== undefined || hasCode(error, "not_found") ? null : error);
   return (
     <Page
@@ -98,7 +98,7 @@ function OneSession({ sessionKey }: { readonly sessionKey: string }) {
   );
 }
 
-/** The others, beside the one that is open. */
+/** The other sessions, beside the open one. */
 function SessionColumn({ current }: { readonly current: string }) {
   const kind = useKind();
   const { sessions, kinds, hasMore, loadMore } = useSessions(kind);

@@ -2,23 +2,23 @@ import type { Session, Task } from "../../../../src/client/index.ts";
 import type { Glyph } from "../../parts/state.tsx";
 import { titleOf } from "../../parts/task-text.ts";
 
-/** The sessions of schedules: there are many, and nobody talks in them. */
+/** The sessions of schedules: there are many, and no person writes in them. */
 const SCHEDULES = "schedule";
-/** Those whose key does not begin with a word and a colon. */
+/** Sessions whose key does not begin with a word and a colon. */
 const OTHERS = "other";
 
-/** What kind of session it is, by how its key begins: `chat:anna` is a `chat`. */
+/** The kind of a session, from the beginning of its key: `chat:anna` is a `chat`. */
 export function kindOf(key: string): string {
   return /^([a-z][\w-]{0,30}):/i.exec(key)?.[1]?.toLowerCase() ?? OTHERS;
 }
 
-/** Whether a session is listed. Undefined: all but those of schedules. */
+/** Whether a session is listed. `kind` undefined: all but those of schedules. */
 export function isListed(key: string, kind: string | undefined): boolean {
   if (kind === "all") return true;
   return kind === undefined ? kindOf(key) !== SCHEDULES : kindOf(key) === kind;
 }
 
-/** What a session does, for a glyph; undefined: nothing. */
+/** The activity of a session, as a glyph. Undefined: none. */
 export function activityOf({ running, queued }: Session): Glyph | undefined {
   if (running > 0) return "running";
   return queued > 0 ? "queued" : undefined;
@@ -28,17 +28,17 @@ export function sessionHref(key: string, kind: string | undefined): string {
   return `/session?${new URLSearchParams({ key, ...(kind === undefined ? {} : { kind }) })}`;
 }
 
-/** Whether a task has not been passed on yet. */
+/** Whether a task waits to be started. */
 export function isWaiting({ state }: Task): boolean {
   return state === "queued" || state === "delayed" || state === "waiting_dependency";
 }
 
-/** What somebody said, all of it. */
+/** The whole text of a message. */
 export function saidIn(task: Task): string {
   return task.message ?? task.instruction ?? titleOf(task);
 }
 
-/** The text of an answer, as agents and models give it; undefined: it is something else. */
+/** The text of a result, in the forms of agents and models. Undefined: it has none. */
 export function answerIn(result: unknown): string | undefined {
   if (typeof result === "string") return result;
   if (typeof result !== "object" || result === null || !("text" in result)) return undefined;
@@ -53,7 +53,7 @@ const ENDS: Readonly<Record<string, string>> = {
   queue_dropped: "Dropped: too many waited.",
 };
 
-/** Why a message has no answer. */
+/** Why a message has no reply. */
 export function endIn({ state, error }: Task): string {
   const known = error === undefined ? undefined : ENDS[error];
   return known ?? error ?? (state === "cancelled" ? "Cancelled." : "It failed.");

@@ -14,7 +14,7 @@ import { activityOf, sessionHref } from "./session-text.ts";
 import { useSessions } from "./use-sessions.ts";
 import "./sessions.css";
 
-/** All conversations, newest first. */
+/** All sessions, newest first. */
 export default function SessionsPage() {
   const { may } = useSession();
   const [, navigate] = useLocation();
@@ -163,7 +163,7 @@ function Row({ session, index, href, isCursor }: RowProps) {
   );
 }
 
-/** There is nothing to make but a name: the first message does the rest. */
+/** Asks only for a key: the first message creates the session. */
 function NewSession({ onClose }: { readonly onClose: () => void }) {
   const [, navigate] = useLocation();
   const formId = useId();

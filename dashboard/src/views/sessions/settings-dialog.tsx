@@ -36,7 +36,7 @@ const NUMBERS = [
   ["contextWindow", "Context, tokens", 1],
 ] as const;
 
-/** How a session takes messages. An empty field takes back what was set for it alone. */
+/** The settings of a session. An empty field removes the session's own value. */
 export default function SettingsDialog({
   session,
   onClose,
@@ -144,7 +144,7 @@ export default function SettingsDialog({
   );
 }
 
-/** Only what somebody changed: what a session takes from the configuration stays so. */
+/** Only the changed fields, so that the others still follow the configuration. */
 function changesIn(fields: FormData, session: Session): SessionChanges {
   const numbers: readonly string[] = NUMBERS.map(([name]) => name);
   const changed = [...fields].flatMap(([name, given]) => {

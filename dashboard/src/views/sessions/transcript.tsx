@@ -10,19 +10,19 @@ import { Moment, Span } from "../../parts/time.tsx";
 import { answerIn, endIn, isWaiting, saidIn } from "./session-text.ts";
 import type { Transcript } from "./use-transcript.ts";
 
-/** Longer texts are cut: the page of the task has all of it. */
+/** Longer texts are cut: the page of the task shows the whole text. */
 const TEXT_MAX = 4_000;
-/** Whoever is so near to the end sees what comes. */
+/** If the user has scrolled to within this distance of the end, the view follows new messages. */
 const END_PX = 48;
 
 interface TalkProps {
   readonly sessionKey: string;
   readonly transcript: Transcript;
-  /** Below the messages, always in sight. */
+  /** Below the messages, always visible. */
   readonly children: ReactNode;
 }
 
-/** Messages and answers, the last at the end. */
+/** Messages and replies, the newest at the end. */
 export function Talk({ sessionKey, transcript, children }: TalkProps) {
   const { tasks, hasEarlier, loadEarlier } = transcript;
   const box = useRef<HTMLDivElement>(null);
@@ -31,7 +31,7 @@ export function Talk({ sessionKey, transcript, children }: TalkProps) {
   const progress = useProgress(sessionKey);
   const said = tasks.filter((task) => !isWaiting(task));
   const first = tasks[0]?.taskId;
-  // What comes is in sight for whoever is at the end; what comes before moves nothing.
+  // If the user is at the end, scrolls to new messages. Earlier messages must not move the view.
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever what is shown may have become longer.
   useLayoutEffect(() => {
     const element = box.current;
@@ -85,7 +85,7 @@ export function Talk({ sessionKey, transcript, children }: TalkProps) {
   );
 }
 
-/** What is being written in a session, by task. */
+/** The progress of the running tasks of a session, by task. */
 function useProgress(key: string): ReadonlyMap<string, unknown> {
   const [progress, setProgress] = useState<ReadonlyMap<string, unknown>>(new Map());
   useLiveEvents(

@@ -6,8 +6,8 @@ import { isListed, kindOf } from "./session-text.ts";
 
 const PAGE_SESSIONS = 200;
 /**
- * The server does not know kinds: so many pages are read in search of some that are listed. With more than that the list is not
- * read anew by itself.
+ * The server cannot filter by kind, so up to this many pages are read to find enough sessions. A longer list is not refetched by
+ * itself.
  */
 const SEARCHED_PAGES = 5;
 const ENOUGH = 30;
@@ -15,9 +15,9 @@ const ENOUGH = 30;
 export interface SessionsQuery {
   /** Of this kind, newest first. */
   readonly sessions: readonly Session[];
-  /** All kinds among those that were read. */
+  /** All kinds among the loaded sessions. */
   readonly kinds: readonly string[];
-  /** How many were read that are not listed. */
+  /** How many loaded sessions are not listed. */
   readonly hidden: number;
   readonly error: Error | null;
   readonly isLoading: boolean;

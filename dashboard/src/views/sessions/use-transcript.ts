@@ -16,7 +16,7 @@ export interface Transcript {
   readonly reload: () => void;
 }
 
-/** What was said in a session and what came of it: the last messages, and those before when asked for. */
+/** The messages of a session and their results: the last ones, and earlier ones on request. */
 export function useTranscript(key: string): Transcript {
   const { client } = useSession();
   const { data, error, isPending, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
@@ -46,7 +46,7 @@ export function useTranscript(key: string): Transcript {
 
 type Pages = InfiniteData<TaskPage, string | undefined>;
 
-/** What events say is shown at once: an answer does not wait for the list. */
+/** Applies events at once: a reply need not wait for the refetch. */
 function patchMessages(data: Pages, events: readonly RotaEvent[]): Pages {
   const known = new Set(data.pages.flatMap(({ tasks }) => tasks.map(({ taskId }) => taskId)));
   const told = events.filter(

@@ -14,7 +14,7 @@ const SHOWN: Readonly<Record<Delivery["status"], readonly [Glyph, string]>> = {
   failed: ["failed", "Failed"],
 };
 
-/** What became of the callbacks of a task. */
+/** The webhook deliveries of a task. */
 export function Deliveries({ task }: { readonly task: Task }) {
   const { client, may } = useSession();
   const toast = useToast();
@@ -92,7 +92,7 @@ export function Deliveries({ task }: { readonly task: Task }) {
   );
 }
 
-/** Where it goes, without what may be a secret in its query. */
+/** The target without its query, which may contain a secret. */
 function hostOf(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? url : parsed.host + parsed.pathname;

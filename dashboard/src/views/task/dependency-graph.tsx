@@ -8,11 +8,11 @@ import { stateWord } from "../../parts/state.tsx";
 import { titleOf } from "../../parts/task-text.ts";
 import { type GraphEdge, type GraphNode, layOut, NODE } from "./graph-layout.ts";
 
-/** More than this is no longer a picture. */
+/** A larger graph is not readable. */
 const NODES_MAX = 60;
 const TITLE_MAX = 17;
 
-/** What must be done before a task, and what waits for it: of its batch, else by what it names. */
+/** The tasks that a task depends on, and those that depend on it: from its batch, else from its own fields. */
 export default function DependencyGraph({ task }: { readonly task: Task }) {
   return task.batchId === undefined ? <Named task={task} /> : <OfBatch task={task} batchId={task.batchId} />;
 }
@@ -25,13 +25,13 @@ function OfBatch({ task, batchId }: { readonly task: Task; readonly batchId: str
     meta: { live: (event) => event.batchId === batchId },
   });
   const graph = useMemo(() => (batch === undefined ? undefined : related(batch, task)), [batch, task]);
-  // Not a part of it first, which would have to be read, too.
+  // Waits for the batch: the graph of the task alone would need further requests.
   if (isPending) return null;
   if (graph === undefined || graph.edges.length === 0) return <Named task={task} />;
   return <Graph task={task} {...graph} />;
 }
 
-/** Of a batch, what this task depends on and what depends on it, however far. */
+/** All direct and indirect dependencies and dependants of a task, within its batch. */
 function related({ tasks, edges }: Batch, task: Task): { nodes: GraphNode[]; edges: GraphEdge[] } {
   const near = new Set([task.taskId]);
   const spread = (next: (edge: GraphEdge) => readonly [string, string]) => {

@@ -6,7 +6,7 @@ import { priorityWord } from "../../parts/task-text.ts";
 import { Moment } from "../../parts/time.tsx";
 import { TasksLink } from "./reason-text.tsx";
 
-/** What is known of a task beside its work: at the side, and below on a phone. */
+/** The fields of a task besides its work: at the side, or below on a phone. */
 export function Details({ task }: { readonly task: Task }) {
   const { priority, kind, timeout, deadline, runAt, retryPolicy, preemptible, concurrencyKey, usage } = task;
   const nodes = [...new Set((task.attempts ?? []).map(({ node }) => node))];
@@ -80,7 +80,7 @@ function Group({ title, children }: { readonly title: string; readonly children:
   );
 }
 
-/** Nothing for what is not set. */
+/** Renders nothing if the field is not set. */
 function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
   const parts = Array.isArray(children) ? children : [children];
   if (parts.every((part) => part === false || part === undefined)) return null;

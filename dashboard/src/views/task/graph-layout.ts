@@ -21,20 +21,20 @@ export interface Layout {
   readonly width: number;
   readonly height: number;
   readonly nodes: readonly PlacedNode[];
-  /** The path of each edge, and where it comes from. */
+  /** The path of each edge, and its start node. */
   readonly edges: readonly { readonly key: string; readonly from: string; readonly path: string }[];
 }
 
 export const NODE = { width: 150, height: 44 } as const;
 const GAP = { x: 36, y: 28 } as const;
-/** Room for the edges of the boxes. */
+/** Room for the borders of the boxes. */
 const MARGIN = 1;
-/** How often the order within the layers is improved; more changes nothing that one sees. */
+/** How often the order within the layers is improved. More rounds change nothing visible. */
 const SWEEPS = 4;
 
 /**
- * Places a graph without circles from left to right: each node right of all that come before it, and near to them. Small graphs
- * need no more than layers and the mean of the neighbours, which is what dagre begins with.
+ * Lays out an acyclic graph from left to right: each node is right of its predecessors, and near them. For small graphs, layers
+ * and the mean position of the neighbours are enough. Dagre begins with the same.
  */
 export function layOut(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Layout {
   const before = neighbours(edges, ({ from, to }) => [to, from]);
@@ -83,7 +83,7 @@ function neighbours(
   return found;
 }
 
-/** A node's layer is one more than the last of those before it. */
+/** The layer of a node is one more than the highest layer of its predecessors. */
 function toLayers(nodes: readonly GraphNode[], before: Neighbours, after: Neighbours): GraphNode[][] {
   const known = new Set(nodes.map(({ id }) => id));
   const open = new Map(

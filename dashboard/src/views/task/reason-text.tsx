@@ -7,13 +7,13 @@ import { Relative } from "../../parts/time.tsx";
 
 interface ReasonText {
   readonly icon: IconName;
-  /** In a few words, for the sentence on top. */
+  /** A few words, for the headline. */
   readonly short: string;
-  /** A sentence with links to what holds the task; undefined: the server's own. */
+  /** A sentence with links to what holds the task. Undefined: the server's own sentence is shown. */
   readonly sentence?: ReactNode;
 }
 
-/** Sentences are built by code; a code that this page does not know shows what the server says. */
+/** The text of a reason code. For an unknown code it is the server's own sentence. */
 export function textOf(reason: Reason, task: Task): ReasonText {
   const { agentId, lane } = task;
   const agent = <TasksLink name="agentId" value={agentId} />;
@@ -138,7 +138,7 @@ function until({ until: at }: Reason): ReactNode {
   return at === undefined ? "soon" : <Relative at={at} />;
 }
 
-/** What the server says, in which the names of lanes and agents lead to their tasks. */
+/** A sentence of the server, in which lanes and agents link to their tasks. */
 export function ServerSentence({ text }: { readonly text: string }) {
   return text.split(/((?:lane|agent) "[^"]+")/i).map((part) => {
     const [, noun = "", name = ""] = /^(lane|agent) "([^"]+)"$/i.exec(part) ?? [];
@@ -151,7 +151,7 @@ export function ServerSentence({ text }: { readonly text: string }) {
   });
 }
 
-/** A name that leads to all tasks with it. */
+/** A name that links to all tasks with it. */
 export function TasksLink({ name, value }: { readonly name: string; readonly value: string | number }) {
   return (
     <Link className="link" href={`/tasks?${name}=${encodeURIComponent(value)}`}>

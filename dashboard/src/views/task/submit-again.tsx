@@ -8,7 +8,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
 
-/** The input of a task, to be changed and submitted as a new one. */
+/** The input of a task, to be edited and submitted as a new task. */
 export default function SubmitAgain({
   task,
   onClose,

@@ -1,6 +1,6 @@
 import type { SubmitInput } from "../../../../src/client/index.ts";
 
-/** A command that submits one just like it. The key is left out: the user who pastes the command adds their own. */
+/** A `curl` command that submits the same task. It contains no key: the user adds their own. */
 export function curlOf(
   input: SubmitInput,
   { url, hasKey }: { readonly url: string; readonly hasKey: boolean },

@@ -19,7 +19,7 @@ export function TaskLog({ task }: { readonly task: Task }) {
   const { client } = useSession();
   const { isPaused } = useLiveState();
   const { taskId, state, attempts } = task;
-  /** Undefined: the newest that logged something. */
+  /** Undefined: the newest attempt with log lines. */
   const [chosen, setChosen] = useState<number>();
   const { data } = useQuery({
     queryKey: ["log", taskId, chosen],

@@ -28,7 +28,7 @@ import { WhyBox } from "./why-box.tsx";
 const DependencyGraph = lazy(() => import("./dependency-graph.tsx"));
 const SubmitAgain = lazy(() => import("./submit-again.tsx"));
 
-/** One task: why it waits, what it did, what came of it. */
+/** One task: why it waits, its attempts, and its result. */
 export default function TaskPage({ params }: { readonly params: Record<string, string> }) {
   const id = params["id"] ?? "";
   const { client } = useSession();
@@ -86,7 +86,7 @@ function TaskSheet({ task }: { readonly task: Task }) {
     queryKey: ["explain", taskId],
     queryFn: ({ signal }) => client.tasks.explain(taskId, { signal }),
     enabled: !isEnded(state),
-    // What holds it changes with what others do in its lane.
+    // What holds the task depends on the other tasks of its lane and agent.
     meta: { live: (event) => event.taskId === taskId || event.lane === lane || event.agentId === agentId },
   });
   const waits = !isEnded(state) && state !== "running" && state !== "assigned";
@@ -224,7 +224,7 @@ function ErrorCell({ error, task }: { readonly error: string; readonly task: Tas
   );
 }
 
-/** What the executor reported last, as it comes. */
+/** The last progress report of the executor. */
 function Progress({ task }: { readonly task: Task }) {
   const [progress, setProgress] = useState<unknown>();
   const { taskId, state } = task;

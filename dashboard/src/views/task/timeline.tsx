@@ -5,9 +5,9 @@ import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { type Stretch, stretchesOf, ticksOf } from "./waterfall.ts";
 
-/** Beyond this share of the width a note stands before its bar. */
+/** Beyond this share of the width, in percent, a note is placed before its bar. */
 const NOTE_BEFORE = 60;
-/** What goes on ends before the edge, so that one sees that it is open. */
+/** A bar that has not ended stops before the edge, to show that it is open. */
 const OPEN_SHARE = 0.96;
 
 /** Waiting, attempts and back-offs below each other on one axis. */

@@ -3,15 +3,15 @@ import { formatDuration } from "../../parts/format.ts";
 import type { Glyph } from "../../parts/state.tsx";
 import { isEnded } from "../../parts/task-text.ts";
 
-/** A stretch of a task's life. */
+/** One phase of a task: a wait, an attempt or a back-off. */
 export interface Stretch {
   readonly name: string;
   readonly glyph: Glyph;
-  /** How it is drawn: waiting is hollow, a back-off hatched, a failure has a cut end, what goes on an open one. */
+  /** How it is drawn: a wait is hollow, a back-off hatched, a failure has a cut end, and an open phase an open one. */
   readonly bar: "wait" | "back" | "fail" | "ok" | "run" | "off";
   readonly from: number;
   readonly to: number;
-  /** It goes on. */
+  /** It has not ended. */
   readonly isOpen: boolean;
   readonly note?: string;
 }
@@ -26,8 +26,8 @@ const BARS: Readonly<Record<NonNullable<Attempt["outcome"]>, readonly [Stretch["
 };
 
 /**
- * Waiting, attempts and back-offs of a task, in order. `since`: from when on it has been in its state, as `explain` says: what
- * it waited for before was a dependency.
+ * Waits, attempts and back-offs of a task, in order. `since`: when the task entered its state, from `explain`. Before that it
+ * waited for its dependencies or its due time.
  */
 export function stretchesOf(task: Task, now: number, since?: string): Stretch[] {
   const created = Date.parse(task.createdAt);
@@ -63,7 +63,7 @@ export function stretchesOf(task: Task, now: number, since?: string): Stretch[] 
 
 const TICKS = [20, 40, 60, 80];
 
-/** Where the axis of so many milliseconds has a mark, in percent, and what it says: no two say the same. */
+/** The marks of an axis of `length` milliseconds: positions in percent, and texts. No two texts are the same. */
 export function ticksOf(length: number): { readonly at: number; readonly text: string }[] {
   const ticks = TICKS.map((at) => ({ at, text: `+${formatDuration((length * at) / 100)}` }));
   return ticks.filter(({ text }, index) => text !== "+0s" && text !== ticks[index - 1]?.text);

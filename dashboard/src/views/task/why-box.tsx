@@ -9,7 +9,7 @@ import { priorityWord, titleOf } from "../../parts/task-text.ts";
 import { Span } from "../../parts/time.tsx";
 import { headline, place, ServerSentence, textOf } from "./reason-text.tsx";
 
-/** How many of those ahead are shown by name. */
+/** How many of the tasks ahead are listed. */
 const NAMED_MAX = 3;
 
 /** Why the task waits: the first question of a user who opens it. */
@@ -44,7 +44,7 @@ export function WhyBox({ task, explanation }: { readonly task: Task; readonly ex
   );
 }
 
-/** So many marks fit; what is further ahead is a number. */
+/** How many marks fit. Further tasks are shown as a number. */
 const MARKS_MAX = 24;
 
 /** The queue of the agent, with this task in it. */
@@ -141,7 +141,7 @@ interface HoldersProps {
   readonly value: string;
 }
 
-/** Who has had the slots longest. */
+/** The oldest running tasks of the lane or agent, which hold its slots. */
 function Holders({ title, name, value }: HoldersProps) {
   const { client } = useSession();
   const filter: TaskFilter = { state: "running", [name]: value, order: "oldest" };

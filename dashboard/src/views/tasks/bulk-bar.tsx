@@ -44,11 +44,11 @@ interface BulkBarProps {
   readonly tasks: readonly TaskRow[];
   readonly selection: Selection;
   readonly filters: TaskFilters;
-  /** There are more that match than are loaded. */
+  /** More tasks match than are loaded. */
   readonly hasMore: boolean;
 }
 
-/** What can be done with the tasks that are selected. */
+/** The actions on the selected tasks. */
 export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
   const { client } = useSession();
   const toast = useToast();
@@ -70,7 +70,7 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
     return named.length === 0 || ids.size > IDS_MAX ? [] : [{ action, ids: named }];
   });
   const start = (input: BulkInput) => {
-    // One task that can be retried or submitted again is not asked about.
+    // An action on one task that can be retried or submitted again afterwards needs no confirmation.
     if (input.ids?.length === 1 && input.action !== "delete") mutate(input);
     else setAsked(input);
   };

@@ -28,7 +28,7 @@ export function isForList(action: BulkAction, { state }: TaskFilters): boolean {
   return wanted?.some((each) => isFor(action, each)) ?? true;
 }
 
-/** The filter of a bulk action on all tasks that match. Without filters it names the states, since the server refuses an empty filter. */
+/** The filter of a bulk action on all matching tasks. Without filters it names the states: the server refuses an empty filter. */
 export function matchingInput(action: BulkAction, filters: TaskFilters, now: number): BulkInput {
   const { order: _order, ...filter } = toQuery(filters, now);
   return { action, filter: { ...filter, state: filter.state ?? STATES[action] } as BulkInput["filter"] & {} };

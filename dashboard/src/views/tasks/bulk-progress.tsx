@@ -58,7 +58,7 @@ export function BulkProgress({ id, onDone }: { readonly id: string; readonly onD
     onError: (fault) => toast(sentenceOf(fault)),
     onSettled: () => void refetch(),
   });
-  // It goes on while the server cannot be reached. One that is not there is of another tenant, or long over.
+  // The action continues while the server is unreachable. If it is not found, it belongs to another tenant, or ended long ago.
   const isGone = hasCode(error, "not_found") || hasCode(error, "forbidden");
   const isOver = isGone || (data !== undefined && data.state !== "running");
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it is over.

@@ -9,18 +9,18 @@ import { FILTER_LABELS, RANGES, TASK_FILTERS, TASK_TABS, type TaskFilterName } f
 
 const NAMES = Object.keys(FILTER_LABELS) as TaskFilterName[];
 const MINUTE_MS = 60_000;
-/** A text is taken over this long after the last letter. */
+/** A text is applied this long after the last keystroke. */
 const TYPING_MS = 400;
 
 type TaskFiltering = UseFilters<typeof TASK_FILTERS>;
 
 interface FilterBarProps {
   readonly filtering: TaskFiltering;
-  /** Behind the filters. */
+  /** Shown after the filters. */
   readonly children?: ReactNode;
 }
 
-/** What the list shows, one chip each, and a way to add more. */
+/** The filters of the list, one chip each, and a menu to add more. */
 export function FilterBar({ filtering, children }: FilterBarProps) {
   const { filters, set, clear } = filtering;
   const [added, setAdded] = useState<TaskFilterName>();
@@ -123,7 +123,7 @@ function Search({ field, value, onChange }: SearchProps) {
   );
 }
 
-/** What is being typed, which is taken over once nothing more comes. */
+/** The text that the user types, applied after a pause. */
 function useDraft(value: string, onChange: (value: string) => void) {
   const [draft, setDraft] = useState(value);
   useEffect(() => setDraft(value), [value]);
@@ -199,7 +199,7 @@ function isMoment(value: string): boolean {
   return value !== "" && RANGES[value] === undefined;
 }
 
-/** As the field of the browser has it: without a zone, which is that of the browser. */
+/** The value of a browser's date field: without a zone, in local time. */
 function toLocal(value: string): string {
   const at = new Date(value);
   if (Number.isNaN(at.getTime())) return "";
@@ -211,7 +211,7 @@ function fromLocal(value: string): string {
   return Number.isNaN(at.getTime()) ? "" : at.toISOString();
 }
 
-/** The groups of the tabs, then each state; and what the address says, if it is another. */
+/** The groups of the tabs, then each state, then the value of the address if it is another one. */
 function stateOptions(value: string): (readonly [string, string])[] {
   const groups = TASK_TABS.filter(({ states }) => states.length > 1).map(
     ({ label, states }) => [states.join(","), label.toLowerCase()] as const,
@@ -222,7 +222,7 @@ function stateOptions(value: string): (readonly [string, string])[] {
   return value === "" || known.some(([each]) => each === value) ? known : [...known, [value, value]];
 }
 
-/** Its choices are there at once, from what the server knows by name; any other text will do. */
+/** Suggests the names that the server knows. Any other text is allowed too. */
 function ChipText({ name, label, value, isNew, onChange }: Omit<ChipProps, "onRemove">) {
   const { client, may } = useSession();
   const [draft, setDraft] = useDraft(value, onChange);

@@ -11,7 +11,7 @@ import { useToast } from "../../parts/toast.tsx";
 const KINDS = ["message", "instruction", "payload"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** Hands in one task: what most need. Everything else a task can have is in its JSON, under "Submit again". */
+/** Submits one task with the most common fields. All other fields are in its JSON, under "Submit again". */
 export default function NewTask({ onClose }: { readonly onClose: () => void }) {
   const { client, me } = useSession();
   const [, navigate] = useLocation();

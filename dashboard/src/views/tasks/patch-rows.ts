@@ -4,7 +4,7 @@ import { isEnded } from "../../parts/task-text.ts";
 
 type Pages = InfiniteData<TaskRowPage, string | undefined>;
 
-/** Puts what events say into the rows that are loaded. Pages without any of these tasks stay the same objects. */
+/** Applies events to the loaded rows. Pages without any of these tasks stay the same objects. */
 export function patchRows(data: Pages, events: readonly RotaEvent[]): Pages {
   const byTask = new Map<string, RotaEvent[]>();
   for (const event of events) {
@@ -29,7 +29,7 @@ function patchRow(row: TaskRow, event: RotaEvent): TaskRow {
   return { ...patchState(row, event), attempts };
 }
 
-/** What an event says of a task, and nothing that it does not. */
+/** Applies only the fields that the event contains. */
 export function patchTask(task: Task, event: RotaEvent): Task {
   return {
     ...patchState(task, event),
@@ -38,7 +38,7 @@ export function patchTask(task: Task, event: RotaEvent): Task {
   };
 }
 
-/** What a row has, too. */
+/** The fields that rows have too. */
 function patchState<Shown extends Task | TaskRow>(task: Shown, event: RotaEvent): Shown {
   const { state, timestamp, error, type } = event;
   const { error: _error, completedAt: _completedAt, ...rest } = task;

@@ -2,7 +2,7 @@ import type { RotaEvent, TaskFilter, TaskState } from "../../../../src/client/in
 import { isEnded } from "../../parts/task-text.ts";
 import type { Filters } from "../../parts/use-filters.ts";
 
-/** Parameters of the page, which are those of `GET /tasks`. What the server learns to filter by is added here. */
+/** Parameters of the page, the same as of `GET /tasks`. New filters of the server are added here. */
 export const TASK_FILTERS = {
   state: undefined,
   agentId: undefined,
@@ -11,7 +11,7 @@ export const TASK_FILTERS = {
   sessionKey: undefined,
   batchId: undefined,
   scheduleId: undefined,
-  /** A moment, or how long ago: a link to the last hour goes on to show the last hour. */
+  /** A time, or a span back from now: a link to the last hour always shows the last hour. */
   from: undefined,
   to: undefined,
   q: undefined,
@@ -19,10 +19,10 @@ export const TASK_FILTERS = {
 } as const;
 
 export type TaskFilters = Filters<typeof TASK_FILTERS>;
-/** Those that are chips; the others have a place of their own. */
+/** Filters that are chips. The others have controls of their own. */
 export type TaskFilterName = Exclude<keyof typeof TASK_FILTERS, "q" | "order">;
 
-/** How long ago `from` may be, by how it is written. */
+/** The spans for `from`, by their name in the address. */
 export const RANGES: Readonly<Record<string, { readonly label: string; readonly ms: number }>> = {
   "15m": { label: "last 15 min", ms: 900_000 },
   "1h": { label: "last hour", ms: 3_600_000 },
@@ -67,7 +67,7 @@ export function tasksHref(filters: TaskFilters): string {
   return `/tasks?${new URLSearchParams(filters)}`;
 }
 
-/** Of the whole page, what the server is asked. What it cannot understand is left to it to say. */
+/** The query for the server. The server refuses wrong values. */
 export function toQuery(filters: TaskFilters, now: number): TaskFilter {
   const { scheduleId, from, ...rest } = filters;
   const range = from === undefined ? undefined : RANGES[from];
@@ -82,7 +82,7 @@ export function toQuery(filters: TaskFilters, now: number): TaskFilter {
   } as TaskFilter;
 }
 
-/** Whether an event may concern the list. What the event does not tell, such as a priority, may be so. */
+/** Whether an event may affect the list. Fields that events do not contain, such as a priority, count as matching. */
 export function mayConcern(filters: TaskFilters, event: RotaEvent): boolean {
   const { agentId, lane, sessionKey, batchId, scheduleId } = filters;
   return (
@@ -94,7 +94,7 @@ export function mayConcern(filters: TaskFilters, event: RotaEvent): boolean {
   );
 }
 
-/** Whether an event is of a task that is new at the top of the list. */
+/** Whether an event is about a task that is new at the top of the list. */
 export function isNewRow(filters: TaskFilters, event: RotaEvent): boolean {
   const { state, q, to, order } = filters;
   const { type, taskId, batchId, timestamp } = event;

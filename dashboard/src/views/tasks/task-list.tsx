@@ -9,27 +9,27 @@ import { TaskRow } from "./task-row.tsx";
 import type { Selection } from "./use-selection.ts";
 import type { TaskPages } from "./use-task-pages.ts";
 
-/** So many rows before the end the next page is read. */
+/** The next page is fetched this many rows before the end. */
 const AHEAD_ROWS = 40;
-/** A list that is scrolled by less than this is at its top. */
+/** A list that is scrolled by less than this counts as at its top. */
 const TOP_PX = 60;
 
 interface TaskListProps {
   readonly pages: TaskPages;
   readonly selection: Selection;
   readonly canSelect: boolean;
-  /** On a phone: the boxes are shown. */
+  /** On a phone: whether the checkboxes are shown. */
   readonly isSelecting: boolean;
   readonly hidden: readonly Column[];
   /** Undefined: newest first. */
   readonly order: string | undefined;
 }
 
-/** Rows of which only those on the screen exist, however many there are. */
+/** Only the rows on the screen are rendered, however many there are. */
 export function TaskList({ pages, selection, canSelect, isSelecting, hidden, order }: TaskListProps) {
   const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
   const box = useRef<HTMLDivElement>(null);
-  /** By its id: rows come and go above it. */
+  /** The id, since rows appear and disappear above it. */
   const [cursorId, setCursorId] = useState<string>();
   const [, navigate] = useLocation();
   const { from, to, rowPx, scrollTo } = useRowsOnScreen(box, tasks.length);

@@ -12,14 +12,14 @@ interface TaskRowProps {
   readonly isSelected: boolean;
   readonly isCursor: boolean;
   readonly canSelect: boolean;
-  /** Its last column says when it ended. */
+  /** Its last column shows when it ended. */
   readonly isByEnd: boolean;
   /** Its offset in the list, in pixels. */
   readonly top: number;
   readonly onSelect: (index: number, isRange: boolean) => void;
 }
 
-/** One task in one line; on a phone in two. */
+/** One task in one line, or two lines on a phone. */
 export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
   const { task, index, isSelected, isCursor, canSelect, isByEnd, top, onSelect } = props;
   const { taskId, title, agentId, lane, priority, createdAt, completedAt, tokens, attempts } = task;
@@ -93,12 +93,12 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
   );
 });
 
-/** A row does not say when it is tried again, but that it has been tried. */
+/** A row does not contain the time of its retry, but the number of its attempts. */
 function glyphOfRow({ state, attempts }: Row): Glyph {
   return state === "delayed" && attempts > 0 ? "retry" : state;
 }
 
-/** How long it waited to be started first. A task that is not due yet does not wait. */
+/** How long the task waited for its first start. A task that is not due yet does not wait. */
 function Wait({ task }: { readonly task: Row }) {
   const { state, createdAt, startedAt, completedAt, attempts } = task;
   if (startedAt !== undefined) return <Span from={createdAt} to={startedAt} />;
@@ -106,7 +106,7 @@ function Wait({ task }: { readonly task: Row }) {
   return <Span from={createdAt} to={completedAt} />;
 }
 
-/** From its first start on. A task between two attempts does not run. */
+/** The time since its first start. A task between two attempts does not run. */
 function Run({ task }: { readonly task: Row }) {
   const { state, startedAt, completedAt } = task;
   const isRunning = state === "running" || state === "assigned";

@@ -6,7 +6,7 @@ import { isEnded } from "../../parts/task-text.ts";
 import { SavedViews } from "./saved-views.tsx";
 import { TASK_TABS } from "./task-filters.ts";
 
-/** The states that users look at most often, with how many there are. */
+/** The most used states, with their counts. */
 export function TaskTabs() {
   const { client, may } = useSession();
   const params = new URLSearchParams(useSearch());
@@ -17,7 +17,7 @@ export function TaskTabs() {
     meta: { live: () => true },
   });
   const current = params.get("state") ?? "";
-  // The counts are of all tasks: beside another filter they would say something else than the list.
+  // The counts include all tasks. Beside another filter they would contradict the list.
   const isByEnd = params.get("order") === "completed";
   const isWhole = [...params.keys()].every((name) => name === "state" || (name === "order" && !isByEnd));
   return (
@@ -28,7 +28,7 @@ export function TaskTabs() {
         const others = new URLSearchParams(params);
         if (state === "") others.delete("state");
         else others.set("state", state);
-        // What has not ended has no place in that order.
+        // Tasks that have not ended have no position in that order.
         if (isByEnd && !states.every(isEnded)) others.delete("order");
         const search = others.toString();
         return (

@@ -18,7 +18,7 @@ import { useTaskPages } from "./use-task-pages.ts";
 
 const NewTask = lazy(() => import("./new-task.tsx"));
 
-/** All tasks as they come and go, newest first unless told otherwise. */
+/** All tasks, live, by default newest first. */
 export default function TasksPage() {
   const { may } = useSession();
   const filtering = useFilters(TASK_FILTERS);
@@ -27,7 +27,7 @@ export default function TasksPage() {
   const [isNew, setNew] = useState(false);
   const [hidden, setHidden] = useKept("columns", parseColumns);
   const bulkId = useSyncExternalStore(currentBulk.subscribe, currentBulk.get);
-  // A phone has no room for boxes beside the states: they take their place while the user selects.
+  // A phone has no room for checkboxes beside the states: they replace them while the user selects.
   const [isSelecting, setSelecting] = useState(false);
   const canSubmit = may("submit");
   const { order } = filtering.filters;

@@ -3,12 +3,12 @@ import type { TaskRow } from "../../../../src/client/index.ts";
 
 export interface Selection {
   readonly ids: ReadonlySet<string>;
-  /** Whether all that are loaded are selected. */
+  /** Whether all loaded tasks are selected. */
   readonly isAll: boolean;
   /** Whether all tasks that match are selected, including those not loaded. */
   readonly isMatching: boolean;
   readonly selectMatching: () => void;
-  /** With `isRange` all from the one that was toggled last. */
+  /** With `isRange`: all from the one that was toggled last. */
   readonly toggle: (index: number, isRange: boolean) => void;
   readonly toggleAll: () => void;
   readonly clear: () => void;
@@ -19,7 +19,7 @@ export function useSelection(tasks: readonly TaskRow[]): Selection {
   const [isMatching, setMatching] = useState(false);
   const current = useRef(tasks);
   current.current = tasks;
-  /** By its id: rows come and go above it. */
+  /** The id, since rows appear and disappear above it. */
   const anchor = useRef<string>(undefined);
   const isAll = isMatching || (tasks.length > 0 && ids.size >= tasks.length);
   const toggle = useCallback((index: number, isRange: boolean) => {

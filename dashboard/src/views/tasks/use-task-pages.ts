@@ -16,17 +16,17 @@ export interface TaskPages {
   readonly tasks: readonly TaskRow[];
   readonly error: Error | null;
   readonly isLoading: boolean;
-  /** Whether there are more on the server that can be shown. */
+  /** Whether the server has more that can be shown. */
   readonly hasMore: boolean;
   /** Whether there are more than can be shown. */
   readonly isCut: boolean;
   readonly loadMore: () => void;
   readonly reload: () => void;
-  /** How many have come that are not in the list yet. */
+  /** How many new tasks are not in the list yet. */
   readonly newCount: number;
-  /** Begins anew at the top. */
+  /** Reloads the list from the top. */
   readonly showNew: () => void;
-  /** The list moves by itself only while its top is on the screen. */
+  /** The list updates itself only while its top is on the screen. */
   readonly setAtTop: (isAtTop: boolean) => void;
 }
 
