@@ -3,7 +3,7 @@ import type { LogPage, LogSource } from "./followed-log.ts";
 
 /**
  * How far a log has been read, and which entry was last. A database that is restored to an earlier state loses the newest
- * entries and assigns their numbers again, perhaps so many that the numbers alone do not show the restore. So every read
+ * entries and may assign their numbers again, perhaps so many that the numbers alone do not show the restore. So every read
  * compares the last entry with the one that the database now has under its number.
  */
 export class LogCursor<Value> {

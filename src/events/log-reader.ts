@@ -133,7 +133,8 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     const { oldest, newest } = await source.range();
     // A number above the newest comes from another storage, or from before a restore.
     const beyond = after > newest;
-    // The log has no entry with this number although it keeps older ones: a restore took it back.
+    // The log has no entry with this number although it keeps older ones: a restore took it back, and its number is not
+    // assigned again.
     const takenBack = mark === null && after >= oldest && !source.leavesHoles;
     if (after > 0 && (beyond || takenBack || after + 1 < oldest)) onGap?.({ after, oldest });
     if (mark === null) this.#cursor.moveTo(beyond ? 0 : Math.max(after, oldest - 1));

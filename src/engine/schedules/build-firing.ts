@@ -98,7 +98,7 @@ function standing(schedule: ScheduleRecord, { skipped, nextFireAt }: Standstill)
 }
 
 /**
- * After the clock was set back, the schedule is not deferred by an hour: it could not be told which due times between earlier
+ * After the clock was set back, the schedule is not deferred by an hour: it would not be clear which due times between earlier
  * runs are still open.
  */
 function standingBetween(schedule: DueRecord, now: number): Fire {

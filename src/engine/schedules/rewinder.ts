@@ -7,7 +7,7 @@ import type { DueRow, RewindParams, ScheduleRecord, Storage } from "../../storag
 
 /** How often the clock is read. */
 const LOOK_MS = 1_000;
-/** A smaller step back comes from a new measurement of the storage's clock. Nobody set the clock. */
+/** A smaller step back comes from a new measurement of the storage's clock, not from a change of the clock. */
 const BACK_MS = 200;
 /** Schedules per page, and rows of one schedule per page. */
 const PAGE = 200;

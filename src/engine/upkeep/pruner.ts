@@ -17,7 +17,7 @@ export interface PrunerOptions extends ServiceOptions {
   readonly runRetentionMs: () => number;
 }
 
-/** Deletes tasks, events, runs, notifications and rollups that are older than their retention. */
+/** Deletes data that is past its retention. */
 export class Pruner extends Service {
   readonly name = "pruner";
   readonly #options: PrunerOptions;

@@ -37,7 +37,7 @@ interface Pending {
 
 /**
  * Inserts tasks in groups. Tasks submitted in one turn of the event loop share a transaction, and so do tasks submitted
- * while another group is written. A single task is written without delay.
+ * while another group is written. A single task waits for one turn only.
  */
 export class Intake {
   readonly #options: IntakeOptions;

@@ -25,7 +25,7 @@ interface Slots {
   hungry: boolean;
   /** Number of wake-ups. It distinguishes a wake-up during a claim from one before it. */
   wakes: number;
-  /** Nothing is claimed before this moment of the monotonic clock. */
+  /** Nothing is claimed before this time of the monotonic clock. */
   restsUntil: number;
   restMs: number;
 }

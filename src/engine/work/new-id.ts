@@ -18,7 +18,7 @@ export function idMaker(prefix: string, clock: Clock): () => string {
   };
 }
 
-/** Random bytes in the id of a membership: enough to tell apart processes of one machine that get the same pid. */
+/** Random bytes in the id of a membership: enough to distinguish processes of one machine that get the same pid. */
 const NODE_ID_BYTES = 6;
 
 /** Makes ids for memberships of this process. They are short, since every attempt is stored with one. */

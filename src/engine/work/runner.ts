@@ -131,7 +131,7 @@ export class Runner {
     return [...this.#running.keys()];
   }
 
-  /** The ids of up to `max` of the tasks that run, those that began first. */
+  /** The ids of up to `max` running tasks, oldest first. */
   taskIds(max: number): string[] {
     return [...this.#running.values()].slice(0, max).map(({ record }) => record.id);
   }
