@@ -164,7 +164,7 @@ export class Runner {
     return stopped;
   }
 
-  /** Stops all attempts and returns their tasks to the queue, for a node that shuts down. */
+  /** Stops all attempts of a node that shuts down. Their tasks go back to the queue, or fail if they have no retry left. */
   interruptAll(error: string): void {
     for (const attempt of [...this.#running.values()]) this.#stop(attempt, { kind: "interrupted", error });
   }
