@@ -43,20 +43,20 @@ import { Runner, type RunnerOptions } from "./work/runner.ts";
 import { RunningBytes, type RunningMemory } from "./work/running-bytes.ts";
 import { readTaskSession } from "./work/task-session.ts";
 
-/** How often the last ends are tried to be written before the node goes without: a rescue finds their tasks. */
+/** Tries to write the last ends before the node stops without them. A rescue then returns their tasks to the queue. */
 const LAST_FLUSH_TRIES = 5;
 const LAST_FLUSH_PAUSE_MS = 500;
 
 /**
- * How soon to look after a signal that something is due earlier than was known. Many come in a row while tasks with
- * deadlines pour in, and each look costs three queries; what this process does itself it need not be told of.
+ * The delay after a signal that a task is due earlier than known. Many arrive in a row while tasks with deadlines are
+ * submitted, and each check costs three queries. Changes by this process need no signal.
  */
 const DUE_SIGNAL_MS = 50;
 
 /** How many of the tasks that a drain waits for are named in the log. */
 const WAITED_FOR_SHOWN_MAX = 5;
 
-/** What an executor hears whose task had to give way. */
+/** The abort reason of an attempt that was pre-empted. */
 const PREEMPTED = "pre-empted by a critical task";
 
 export interface EngineOptions {
@@ -76,31 +76,32 @@ export interface EngineOptions {
   readonly hasSecondTenant: () => boolean;
   readonly limits: () => AdmissionLimits;
   readonly retentionMs: () => number;
-  /** The same for runs of schedules, which outlive their tasks. */
+  /** How long runs of schedules are kept. They outlive their tasks. */
   readonly runRetentionMs: () => number;
-  /** What the runs of schedules are made of. */
+  /** Ids, defaults and checks for runs of schedules. */
   readonly runs: RunOptions;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
-  /** What this process can execute: `engine.abilitiesChanged` when it changes. */
+  /** What this process can execute. Call `engine.abilitiesChanged` when it changes. */
   readonly abilities: () => Abilities;
   /** How many bytes the tasks that run here may hold; 0: any number. */
   readonly maxRunningBytes: () => number;
   /** How often a task may be lost with its process. */
   readonly maxLost: () => number;
-  /** How long a task waits for an executor that no live node has and no agent of its own promises. */
+  /** How long a task stays queued if its agent has no executor of its own and no live node has one for its kind. */
   readonly noExecutorMs: () => number;
-  /** What the model of a task's agent takes in at most. Left out: nobody says. */
+  /** The context window of the model of a task's agent. Left out: unknown. */
   readonly contextWindow?: NonNullable<RunnerOptions["contextWindow"]>;
-  /** Signs the request of an executor. Left out: no secret is set. */
+  /** Masks secrets of a task in its errors and log lines. Left out: masks those of `llmConfig` only. */
   readonly redactor?: NonNullable<RunnerOptions["redactor"]>;
+  /** Signs the request of an executor. Left out: no secret is set. */
   readonly sign?: NonNullable<RunnerOptions["sign"]>;
-  /** Whether the end of one of its tasks may let something start in any lane: it, or its tenant, has a bound over all of them. */
+  /** Whether the end of one of its tasks may let tasks of any lane start: the agent or its tenant has a limit over all lanes. */
   readonly spansLanes: (name: AgentName) => boolean;
-  /** Told when tasks ended that may have asked for a callback. */
+  /** Called when tasks ended that may have a callback URL. */
   readonly onEnded?: () => void;
 }
 
-/** The services that move tasks, joined: what one of them does wakes those who may now have something to do. */
+/** Connects the services that move tasks: each wakes the others that may now have work. */
 export class Engine {
   readonly metrics = new MetricsByTenant();
   readonly runMetrics = new RunMetrics();
@@ -278,7 +279,7 @@ export class Engine {
     return this.#runner.size;
   }
 
-  /** How many slots of a lane are taken here; null when this process does not run it. */
+  /** How many slots of a lane are taken here; null: this process does not run the lane. */
   laneLoad(lane: string): { readonly running: number; readonly concurrency: number } | null {
     return this.#slots.load(lane);
   }
@@ -293,7 +294,7 @@ export class Engine {
     return this.#dispatcher.alonePhase;
   }
 
-  /** For whoever makes, changes or runs schedules. */
+  /** For code that creates, changes or runs schedules. */
   get scheduleTicker(): ScheduleRunner {
     return this.#scheduleTicker;
   }
@@ -309,18 +310,18 @@ export class Engine {
       rescuer: this.#rescuer,
     });
     this.#started = true;
-    // On a storage of our own nobody else can take the work over, and there is no lease to renew.
+    // On an exclusive storage no other node can take over tasks, so there is no lease to renew.
     if (!this.#options.storage.capabilities.exclusive) this.#heartbeat.start();
     const others = [this.#membership, this.#dispatcher, this.#rescuer, this.#logs, ...this.#background()];
     for (const service of others) service.start();
   }
 
-  /** Fires no schedules any more, from this moment on: for whoever is about to drain. */
+  /** From now on fires no schedules. Call it before a drain. */
   stopFiring(): void {
     this.#scheduleTicker.closeDown();
   }
 
-  /** Starts nothing more, gives what runs `graceMs` to end, then interrupts it, and leaves nothing unwritten. */
+  /** Starts no more tasks, gives running ones `graceMs` to end, then interrupts them. Writes everything before it resolves. */
   async drain(graceMs: number): Promise<void> {
     this.stopFiring();
     if (this.#started) this.#closeDown();
@@ -338,7 +339,7 @@ export class Engine {
     this.#runner.close();
   }
 
-  /** Other settings hold from now on: what they allow starts at once, and what they no longer keep goes. */
+  /** The settings have changed: tasks that they allow start at once, and data past the new retention is deleted. */
   settingsChanged(): void {
     this.#slots.configure(this.#options.concurrency(), this.#options.maxLaneShare());
     this.#membership.changed();
@@ -346,26 +347,26 @@ export class Engine {
     this.#pruner.wake();
   }
 
-  /** This process can execute more, fewer or other tasks from now on. */
+  /** The abilities of this process have changed. */
   abilitiesChanged(): void {
     this.#membership.changed();
   }
 
-  /** Stops attempts that hold nothing any more. Answers those that ran here. */
+  /** Stops attempts that lost their lease. Returns those that ran here. */
   fence(tokens: readonly number[], reason: string): readonly Attempt[] {
     this.#dispatcher.fenced(tokens);
     return this.#runner.fence(tokens, reason);
   }
 
-  /** A task was put back into the queue. */
+  /** A task was returned to the queue. */
   wakeFor(task: InsertedTask): void {
     this.#dispatcher.wakeAll();
     this.#expect(task);
   }
 
   /**
-   * The storage was put back to an earlier state. The heartbeat, which a reconnect wakes, finds out which attempts it no
-   * longer knows of, or that it does not know this node.
+   * The storage was restored to an earlier state. The heartbeat, which a reconnect wakes, finds out which attempts the storage
+   * no longer has, or that it does not know this node.
    */
   restored(): void {
     this.#membership.restored();
@@ -409,7 +410,7 @@ export class Engine {
     if (due !== Number.POSITIVE_INFINITY) this.#timekeeper.expect(due);
   }
 
-  /** Runs had to give way to others of their schedules. */
+  /** Newer runs of their schedules replaced these tasks. */
   #replaced(tasks: readonly TenantTask[]): void {
     if (tasks.length === 0) return;
     this.fence(
@@ -420,13 +421,13 @@ export class Engine {
     this.#options.onEnded?.();
   }
 
-  /** Nothing more is started here: what is submitted from now on must not count on these slots. */
+  /** Starts no more tasks, and registers that this node has no slots any more. */
   #closeDown(): void {
     this.#dispatcher.closeDown();
     this.#membership.changed();
   }
 
-  /** Their tasks are in the queue again, and whom they gave way to waits for the slot: nothing is to be written. */
+  /** The storage has already returned these tasks to the queue, and the critical task waits for the slot: nothing to write. */
   #preempt(tokens: readonly number[]): void {
     for (const { record } of this.fence(tokens, PREEMPTED)) this.metrics.of(record.tenant).preempted(record);
   }

@@ -2,10 +2,10 @@ import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import type { EventLog } from "./event-log.ts";
 
-/** May be asynchronous; nobody waits for it. */
+/** May be asynchronous. Rota does not wait for it. */
 export type EventHandler = (event: RotaEvent) => void | Promise<void>;
 
-/** Calls `handler` with every event from now on; one that throws or rejects is named in the log and goes on being called. */
+/** Calls `handler` with every event from now on. If it throws or rejects, the error is logged and the calls continue. */
 export function handleEvents(eventLog: EventLog, handler: EventHandler, log: Log): () => void {
   const failed = (event: RotaEvent, error: unknown) =>
     log.error({ error, event: event.type, taskId: event.taskId }, "an event handler failed");

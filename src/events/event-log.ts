@@ -4,18 +4,18 @@ import { type EventFilter, LOOKED_MAX, type Storage } from "../storage/storage.t
 import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { toEvent } from "./to-event.ts";
 
-/** How much is read at once. A page ends after the first large result, which can take a mebibyte, so that others get a turn. */
+/** The size of a page. It ends after the first large result, which can take a mebibyte, so that other work is not blocked. */
 const PAGE = { limit: 200, bytesMax: 262_144 } as const;
 
 export interface EventLogOptions extends FollowedLogOptions, EventSourceParams {}
 
 export interface EventSourceParams {
   readonly storage: Storage;
-  /** Masks what is secret, by the configuration as it is now. */
+  /** Masks secrets, by the current configuration. */
   readonly redactor: () => Redactor;
 }
 
-/** What happens to tasks and batches, as users see it. */
+/** The events of tasks and batches, as users see them. */
 export class EventLog extends FollowedLog<RotaEvent> {
   readonly storage: Storage;
   readonly redactor: () => Redactor;
@@ -27,7 +27,7 @@ export class EventLog extends FollowedLog<RotaEvent> {
   }
 }
 
-/** All events, or those that somebody asked for. */
+/** All events, or those that match the filter. */
 export function eventSource(
   { storage: { events }, redactor }: EventSourceParams,
   filter?: EventFilter,

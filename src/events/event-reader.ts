@@ -10,7 +10,7 @@ export interface EventReaderOptions extends LogReaderOptions {
   readonly scheduleId?: number | undefined;
 }
 
-/** One reader's way through the events of a tenant, or through those of them that it asked for. */
+/** One reader of the events of a tenant, or of those that match its options. */
 export class EventReader extends LogReader<RotaEvent, RotaEvent> {
   constructor(log: EventLog, options: EventReaderOptions) {
     const { tenant, agentId: agent, batchId: batch, sessionKey: session, scheduleId: schedule } = options;

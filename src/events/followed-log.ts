@@ -3,56 +3,56 @@ import type { Log } from "../model/log.ts";
 import type { LogMark } from "../storage/storage.ts";
 import { LogCursor } from "./log-cursor.ts";
 
-/** A signal may be lost: look at least this often while somebody listens. */
+/** A signal may be lost: read at least this often while there are listeners. */
 const POLL_MS = 5_000;
-/** A storage that is away is asked again after this. */
+/** The delay before a retry while the storage is unavailable. */
 const RETRY_MS = 500;
-/** How long to wait for listeners to be told of the last entries: they can read on later. */
+/** How long to wait until listeners have got the last entries. They can read the rest later. */
 const CATCH_UP_MS = 1_000;
 
-/** What the storage keeps in order and only ever adds to. */
+/** An append-only log in the storage. */
 export interface LogSource<Value> {
-  /** What its entries are called, as in "cannot read events". */
+  /** The name of its entries, as in "cannot read events". */
   readonly name: string;
   /** A page of entries after `after`, oldest first. */
   read(after: number): Promise<LogPage<Value>>;
-  /** The highest number there ever was (0: none yet), and the oldest entry that is still there, or the number after the highest. */
+  /** `newest`: the highest number ever assigned; 0: none. `oldest`: the oldest entry that still exists, or `newest` + 1. */
   range(): Promise<{ readonly oldest: number; readonly newest: number }>;
-  /** What the entry of this number is known by; null: there is none. */
+  /** The mark that identifies the entry with this number; null: there is none. */
   mark(seq: number): Promise<LogMark | null>;
   /** The number of the last entry written no later than `at`; 0: none. */
   lastUntil(at: number): Promise<number>;
-  /** Whether entries are deleted that others are older than. */
+  /** Whether entries may be deleted while older ones remain. */
   readonly leavesHoles: boolean;
 }
 
 export interface LogPage<Value> {
   readonly entries: readonly LogEntry<Value>[];
-  /** There may be others right after them. */
+  /** Whether there may be more entries right after these. */
   readonly more: boolean;
-  /** Everything up to this number has been looked at: go on after it. */
+  /** Everything up to this number has been read: continue after it. */
   readonly upTo: number;
   /** An upper bound of the entries read for this page. */
   readonly looked: number;
-  /** What the entry before the page is known by, the one that was asked after; null: there is none. */
+  /** The mark of the entry `after`, right before the page; null: there is none. */
   readonly mark: LogMark | null;
 }
 
 export interface LogEntry<Value> {
   readonly seq: number;
   readonly value: Value;
-  /** What it takes, about. */
+  /** Its approximate size. */
   readonly bytes: number;
   readonly mark: LogMark;
 }
 
 export type LogListener<Value> = (value: Value, entry: LogEntry<Value>) => void;
 
-/** What a listener may want to know besides the entries. */
+/** Callbacks of a listener besides the entries. */
 export interface LogNotices {
   /** The log is closed. */
   readonly onClose?: () => void;
-  /** The database was restored to an earlier state: entries come next whose numbers are above `resumeAfter`. */
+  /** The database was restored to an earlier state. The next entries have numbers above `resumeAfter`. */
   readonly onRestored?: (restored: { readonly resumeAfter: number }) => void;
 }
 
@@ -64,8 +64,8 @@ export interface FollowedLogOptions {
 }
 
 /**
- * Follows a log, once for the whole process and only while somebody listens, and hands every entry on in order. A
- * listener must return at once: whoever needs time keeps a buffer, as `LogReader` does.
+ * Follows a log, once for the whole process and only while there are listeners, and calls them with every entry in order. A
+ * listener must return at once. One that needs time keeps a buffer, as `LogReader` does.
  */
 export class FollowedLog<Value> {
   readonly source: LogSource<Value>;
@@ -89,25 +89,25 @@ export class FollowedLog<Value> {
     this.#onRestored = onRestored;
   }
 
-  /** The number of the last entry handed on. */
+  /** The number of the last entry that listeners were called with. */
   get position(): number {
     return this.#cursor.seq;
   }
 
-  /** Resolves once what happens from now on will reach the listeners there are. */
+  /** Resolves once the current listeners will get every later entry. */
   get ready(): Promise<void> {
     return this.#begun;
   }
 
   /**
-   * The same, or that the storage is away: for whoever is about to do something that listeners should hear of, but
-   * who must be told rather than wait.
+   * Like `ready`, but also resolves if the storage is unavailable. For callers about to write something that listeners should
+   * get: they must not wait for the storage, but get its error. Null: there is nothing to wait for.
    */
   get tried(): Promise<void> | null {
     return this.#tried;
   }
 
-  /** Hands everything on that happens once `ready` has resolved, until the returned function is called. */
+  /** Calls `listener` with every entry after `ready` has resolved, until the returned function is called. */
   listen(listener: LogListener<Value>, notices: LogNotices = {}): () => void {
     if (this.#closed) {
       queueMicrotask(() => notices.onClose?.());
@@ -128,8 +128,7 @@ export class FollowedLog<Value> {
   }
 
   /**
-   * Resolves once what has happened by now has been handed on, or takes too long: for whoever is about to close the
-   * listeners there are.
+   * Resolves once the listeners have got every entry written so far, or after a timeout. To be called before the log is closed.
    */
   async caughtUp(): Promise<void> {
     if (this.#listeners.size === 0) return;
@@ -139,7 +138,7 @@ export class FollowedLog<Value> {
     const look = () => {
       if (this.position >= newest) resolve();
     };
-    // Behind all others in line: what it is told, they have been told.
+    // Added last, so it is called after all other listeners.
     const stop = this.listen(look, { onClose: resolve });
     this.source.range().then((range) => {
       newest = range.newest;
@@ -168,7 +167,7 @@ export class FollowedLog<Value> {
         const more = await this.#handOnPage();
         failures = 0;
         if (!more) await this.#sleep(POLL_MS);
-        // Between full pages everybody else gets a turn.
+        // Yields to other work between full pages.
         else await new Promise((resolve) => setImmediate(resolve));
       } catch (error) {
         if (failures++ === 0) this.#warn(error);
@@ -178,7 +177,7 @@ export class FollowedLog<Value> {
     this.#following = null;
   }
 
-  /** Where "from now on" begins. */
+  /** Moves to the newest entry, where listening begins. Retries while the storage is unavailable. */
   async #begin(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#tried = promise;
@@ -232,7 +231,7 @@ export class FollowedLog<Value> {
     await this.#sleepThrough(ms);
   }
 
-  /** Ends early when somebody wakes it, and leaves no timer behind. */
+  /** `wake` ends the sleep early and cancels the timer. */
   #sleepThrough(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {

@@ -2,14 +2,14 @@ import type { LogMark } from "../storage/storage.ts";
 import type { LogPage, LogSource } from "./followed-log.ts";
 
 /**
- * How far a log has been read, and what stood there. A database that is restored to an earlier state forgets the newest
- * entries and hands their numbers out again, perhaps so many of them that the numbers alone look as if nothing had
- * happened. So every read compares the entry that was read last with what the database now has under its number.
+ * How far a log has been read, and which entry was last. A database that is restored to an earlier state loses the newest
+ * entries and may assign their numbers again, perhaps so many that the numbers alone do not show the restore. So every read
+ * compares the last entry with the one that the database now has under its number.
  */
 export class LogCursor<Value> {
   readonly #source: LogSource<Value>;
   #seq = 0;
-  /** Undefined: not known yet; null: there was no such entry when it was looked for, it may have been deleted. */
+  /** Undefined: not known yet; null: the entry was not found, it may have been deleted. */
   #mark: LogMark | null | undefined;
 
   constructor(source: LogSource<Value>) {
@@ -26,7 +26,7 @@ export class LogCursor<Value> {
     this.#seq = seq;
   }
 
-  /** The next page; null: the log is no longer the one that was read so far, and `resume` says where to go on. */
+  /** The next page; null: the database was restored, and the caller must call `resume` before the next read. */
   async read(): Promise<LogPage<Value> | null> {
     const page = await this.#source.read(this.#seq);
     if (await this.#isOther(page)) return null;
@@ -34,14 +34,14 @@ export class LogCursor<Value> {
     return page;
   }
 
-  /** Whether the log is no longer the one that was read so far, without reading on. */
+  /** Whether the database was restored since the last read. Does not read further entries. */
   async isTakenBack(): Promise<boolean> {
     return this.#isOther({ mark: await this.#source.mark(this.#seq), entries: [] });
   }
 
   /**
-   * Goes to the last entry that was there before the restore: whatever was written later, the reader has not seen. Where
-   * nothing is known of the time, it goes on from now.
+   * Moves to the last entry that is not newer than the last one read: the reader has not seen the entries after it. If the time
+   * of the last one read is unknown, moves to the newest entry.
    */
   async resume(): Promise<void> {
     const seq = this.#mark

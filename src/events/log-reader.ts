@@ -2,29 +2,29 @@ import type { ReadPace } from "../model/read-pace.ts";
 import type { FollowedLog, LogEntry, LogSource } from "./followed-log.ts";
 import { LogCursor } from "./log-cursor.ts";
 
-/** What is kept for a reader that is slower than the log. Beyond it reads on from the storage at its own pace. */
+/** The buffer of a reader that is slower than the log. When it is full, the reader reads from the storage at its own pace. */
 const BUFFER_BYTES_MAX = 1_048_576;
-/** What an entry takes besides what it says of itself. */
+/** The bytes of an entry besides its own `bytes`. */
 const ENTRY_BYTES = 256;
 
 export interface LogReaderOptions {
-  /** The last entry seen; 0 for all there are; undefined: from now on. */
+  /** The last entry that the reader has seen; 0: read all entries; undefined: only new ones. */
   readonly after?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Entries are missing after `after`, or were taken back: before the first entry, or later if the database is restored. */
+  /** Called when entries after `after` are missing: before the first entry, or later if the database is restored. */
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
-  /** Called when more has piled up for it than is kept. */
+  /** Called when its buffer is full and it falls behind. */
   readonly onBehind?: (() => void) | undefined;
   /** Schedules each read from the storage. Left out: reads at once. */
   readonly pace?: ReadPace | undefined;
-  /** Called when it has ended, whoever ended it. */
+  /** Called when the reader has ended, for any reason. */
   readonly onEnd?: (() => void) | undefined;
 }
 
 /**
- * One reader's way through a log. Live, it is handed every entry as it happens; behind, because it began in the
- * past or its buffer overflowed, it reads pages from the storage until it has caught up. Either way it misses nothing
- * and nobody waits for it. When the database is restored to an earlier state, it reports a gap and goes on.
+ * One reader of a log. While live, it gets every entry as it is written. While behind, because it began in the past or its
+ * buffer was full, it reads pages from the storage until it has caught up. Either way it misses no entry and does not delay
+ * other readers. When the database is restored to an earlier state, it reports a gap and continues.
  */
 export class LogReader<Value, Shown extends object> implements AsyncIterableIterator<Shown, undefined> {
   readonly #log: FollowedLog<Value>;
@@ -32,20 +32,20 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   readonly #pick: (value: Value) => Shown | undefined;
   readonly #stopListening: () => void;
   readonly #begun: Promise<void>;
-  /** `shown` null: a gap, behind which reading goes on after `seq`. */
+  /** `shown` null: a gap. Reading continues after `seq`. */
   #buffer: { readonly seq: number; readonly shown: Shown | null; readonly bytes: number }[] = [];
   #bytes = 0;
-  /** At the last entry put into the buffer, or passed over because nobody asked for it. */
+  /** At the last entry that was buffered, or skipped because the reader did not ask for it. */
   readonly #cursor: LogCursor<Value>;
-  /** The last entry handed out; before the first, where reading began. */
+  /** The last entry returned by `next`; before the first one, where reading began. */
   #handedOut: number | undefined;
   #live = false;
   #ended = false;
   #wake: (() => void) | null = null;
 
   /**
-   * `pick` returns what the reader sees of an entry, or that it did not ask for it. `source` is the log as far as it is read for
-   * this reader alone: it may leave out what the reader did not ask for.
+   * `pick` returns what the reader sees of an entry; undefined: the reader did not ask for it. `source` is read for this reader
+   * alone, so it may leave out entries that the reader did not ask for.
    */
   constructor(
     log: FollowedLog<Value>,
@@ -62,7 +62,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
       onRestored: ({ resumeAfter }) => this.#goBackTo(resumeAfter),
     });
     this.#begun = this.#begin();
-    // Whoever iterates is told; a reader that nobody iterates yet must not end the process.
+    // `next` throws the error. Without this handler, a rejection before the first `next` would end the process.
     this.#begun.catch(() => {});
     if (options.signal?.aborted) this.#end();
     else options.signal?.addEventListener("abort", this.#end, { once: true });
@@ -131,9 +131,10 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     const { source } = this.#log;
     const mark = after > 0 ? await source.mark(after) : null;
     const { oldest, newest } = await source.range();
-    // Beyond the newest lies nothing: the number is from another storage, or from before a restore.
+    // A number above the newest comes from another storage, or from before a restore.
     const beyond = after > newest;
-    // The log never had this number: it was one of those that a restore took back, and none of them is handed out again.
+    // The log has no entry with this number although it keeps older ones: a restore took it back, and its number is not
+    // assigned again.
     const takenBack = mark === null && after >= oldest && !source.leavesHoles;
     if (after > 0 && (beyond || takenBack || after + 1 < oldest)) onGap?.({ after, oldest });
     if (mark === null) this.#cursor.moveTo(beyond ? 0 : Math.max(after, oldest - 1));
@@ -146,7 +147,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     this.#options.onGap?.({ after, oldest });
   }
 
-  /** What is read from the storage is checked there: only one that is live has seen what was taken back. */
+  /** Only for a live reader, which has seen entries that were taken back. For one that is behind, `#cursor.read` checks this. */
   #goBackTo(seq: number): void {
     if (!this.#live) return;
     this.#cursor.moveTo(seq);
@@ -183,10 +184,11 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     const { entries, more, upTo } = page;
     for (const entry of entries) this.#take(entry, this.#pick(entry.value));
     if (upTo > this.#cursor.seq) this.#cursor.moveTo(upTo);
-    // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
+    // Live again once every entry that listeners have got so far is either in the buffer or deleted.
     const nothingLeft = entries.length === 0 && !more && this.#log.position === handedOn;
     this.#live = nothingLeft || this.#cursor.seq >= this.#log.position;
-    // Yields to the event loop between pages, even if the storage responds synchronously: a reader that is far behind must not block other work.
+    // Yields to the event loop between pages, even if the storage responds synchronously: a reader that is far behind
+    // must not block other work.
     await new Promise((resolve) => setImmediate(resolve));
   }
 

@@ -6,18 +6,18 @@ import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed
 import { LogReader, type LogReaderOptions } from "./log-reader.ts";
 import { toNotification } from "./to-notification.ts";
 
-/** Read at once: the summary of a result takes four kibibytes at most. */
+/** Notifications per page: the summary of a result takes four kibibytes at most. */
 const PAGE_LIMIT = 200;
-/** What a notification takes besides its texts. */
+/** The bytes of a notification besides its texts. */
 const FIELDS_BYTES = 256;
 
-/** A notification, and whose it is. */
+/** A notification and its tenant. */
 interface TenantNotification {
   readonly tenant: string;
   readonly notification: Notification;
 }
 
-/** What schedules and runs do, of all tenants. */
+/** The notifications of schedules and runs, of all tenants. */
 export class NotificationLog extends FollowedLog<TenantNotification> {
   readonly storage: Storage;
   readonly redactor: () => Redactor;
@@ -29,7 +29,7 @@ export class NotificationLog extends FollowedLog<TenantNotification> {
   }
 }
 
-/** One reader's way through the notifications of a tenant. */
+/** One reader of the notifications of a tenant. */
 export class NotificationReader extends LogReader<TenantNotification, Notification> {
   constructor(log: NotificationLog, { tenant, ...options }: LogReaderOptions & { readonly tenant: string }) {
     const source = notificationSource(log, tenant);
@@ -44,7 +44,7 @@ function notificationSource(
 ): LogSource<TenantNotification> {
   return {
     name: "notifications",
-    // A tenant's go with it, wherever they stand.
+    // Deleting a tenant deletes its notifications, also between those of others.
     leavesHoles: true,
     range: () => notifications.range(),
     mark: (seq) => notifications.mark({ seq }),

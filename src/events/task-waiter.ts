@@ -10,7 +10,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Waits for tasks to end. All who wait share one listener, so that thousands of them cost each event one look-up. */
+/** Waits for tasks to end. All waiting callers share one listener: an event costs one look-up, even with thousands of them. */
 export class TaskWaiter {
   readonly #eventLog: EventLog;
   readonly #clock: Clock;
@@ -23,7 +23,7 @@ export class TaskWaiter {
     this.#clock = clock;
   }
 
-  /** Answers with the task once it has ended. */
+  /** Resolves with the task once it has ended. */
   async wait(tenant: string, id: string, options: WaitOptions = {}): Promise<TaskRecord> {
     const giveUp = this.#giveUp(options);
     let look = () => {};
@@ -58,7 +58,7 @@ export class TaskWaiter {
           this.#closed = true;
           this.#lookAgain();
         },
-        // What was waited for may be gone, or have ended in a way that was not told here.
+        // The task may be gone, or may have ended without an event here.
         onRestored: () => this.#lookAgain(),
       },
     );
@@ -75,7 +75,7 @@ export class TaskWaiter {
     for (const looks of this.#waiting.values()) for (const waiting of looks) waiting();
   }
 
-  /** A promise that rejects when the caller's patience ends, and never resolves. */
+  /** A promise that rejects at the caller's timeout or abort, and never resolves. */
   #giveUp({ signal, timeoutMs }: WaitOptions): { promise: Promise<never>; undo: () => void } {
     const { promise, reject } = Promise.withResolvers<never>();
     promise.catch(() => {});

@@ -27,7 +27,7 @@ export function toEvent(stored: StoredEvent, redactor: Redactor): RotaEvent {
   };
 }
 
-/** Whoever shows the answers of a conversation also hears of one that will not come: it is empty. */
+/** A cancelled message of a session has an empty result, so that a client that shows the conversation stops waiting for it. */
 function resultOf({ type, result, session }: StoredEvent, redactor: Redactor): { result?: unknown } {
   if (type === "task.completed") return { result: redactor.json(result) };
   return type === "task.cancelled" && session !== null ? { result: "" } : {};

@@ -1,6 +1,6 @@
-/** An HTTP call that came to nothing: nobody was reached, nobody answered, or the answer broke off. */
+/** A failed HTTP call: the host could not be reached, did not respond, or the response broke off. */
 export class CallError extends Error {
-  /** Nobody can have got the request: sending it elsewhere does nothing twice. */
+  /** No host can have got the request: it can be sent elsewhere without being executed twice. */
   readonly neverSent: boolean;
 
   constructor(message: string, options: ErrorOptions & { neverSent: boolean }) {
@@ -10,7 +10,7 @@ export class CallError extends Error {
   }
 }
 
-/** What a failure before the answer means. Says whom it could not reach, but not what it wanted there. */
+/** The error for a failure before the response. It names the origin, but not the path of the URL. */
 export function noAnswer(url: string, thrown: unknown): unknown {
   const cause = hiddenCause(thrown);
   if (cause === undefined) return thrown;
@@ -19,7 +19,7 @@ export function noAnswer(url: string, thrown: unknown): unknown {
   return new CallError(`${what} ${new URL(url).origin}: ${reasonOf(cause)}`, { cause: thrown, neverSent });
 }
 
-/** What a failure in the middle of the answer means. */
+/** The error for a failure in the middle of the response. */
 export function brokenAnswer(url: string, thrown: unknown): unknown {
   const cause = hiddenCause(thrown);
   if (cause === undefined) return thrown;
@@ -27,15 +27,15 @@ export function brokenAnswer(url: string, thrown: unknown): unknown {
   return new CallError(message, { cause: thrown, neverSent: false });
 }
 
-/** undici says only "fetch failed" or "terminated" and hides why in the cause. What a signal throws has none. */
+/** undici says only "fetch failed" or "terminated"; the reason is in the cause. The reason of an abort signal has no cause. */
 function hiddenCause(thrown: unknown): Error | undefined {
   return thrown instanceof TypeError && thrown.cause instanceof Error ? thrown.cause : undefined;
 }
 
-/** By the step that failed: a connection that was made can break with some of the same codes. */
+/** Decides by the system call that failed: an open connection can break with some of the same error codes. */
 function isFailureToConnect(cause: Error): boolean {
   const { syscall } = cause as NodeJS.ErrnoException;
-  // Several addresses that were tried in vain make an AggregateError.
+  // An AggregateError means that connecting failed for several addresses.
   return (
     isRefusedPort(cause) ||
     syscall === "connect" ||
@@ -45,7 +45,7 @@ function isFailureToConnect(cause: Error): boolean {
   );
 }
 
-/** `fetch` calls no port that browsers keep for other protocols, such as 6000 or 6667, and says only this. */
+/** `fetch` refuses ports that browsers reserve for other protocols, such as 6000 or 6667, with only this message. */
 function isRefusedPort({ message }: Error): boolean {
   return message === "bad port";
 }

@@ -4,7 +4,7 @@ import { brokenAnswer, noAnswer } from "./call-error.ts";
 import { TargetRefused } from "./guarded-agent.ts";
 import type { TargetGuard } from "./target-guard.ts";
 
-/** How long the other side may take to accept a connection; an attempt's own timeout bounds everything after. */
+/** How long a host may take to accept a connection. The attempt's own timeout bounds the rest. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a connection is kept for the next call. */
 const KEEP_ALIVE_MS = 30_000;
@@ -14,29 +14,29 @@ export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: BodyInit;
   readonly signal: AbortSignal;
-  /** The moment a `Retry-After` date is counted from, in milliseconds since 1970. */
+  /** The current time, to convert a `Retry-After` date to a delay, in milliseconds since 1970. */
   readonly now: number;
-  /** Where the URL is one that a user gave: throws `TargetRefused` instead of connecting to what it forbids. */
+  /** For a URL that a user submitted: the call throws `TargetRefused` instead of connecting to a forbidden target. */
   readonly guard?: TargetGuard;
 }
 
-/** An answer of which only the head has arrived. */
+/** A response of which only the status and the headers have arrived. */
 export interface Answer {
   readonly status: number;
   readonly contentType: string;
   readonly retryAfterMs: number | undefined;
-  /** `X-Rota-Usage`: what the answer cost, as the other side says; null when it does not. */
+  /** `X-Rota-Usage`: the usage that the agent reports for this response; null: none. */
   readonly usageHeader: string | null;
   /**
-   * The body, unpacked if it comes packed, as it arrives. Read to its end, the connection serves the next call; left
-   * before, it is dropped. Throws a `CallError` when it breaks off, and the signal's reason when that fires.
+   * The body as it arrives, decompressed. If it is read to its end, the connection is reused for the next call; otherwise it is
+   * dropped. Throws a `CallError` when the body breaks off, and the signal's reason when the signal fires.
    */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
 /**
- * One HTTP call, answered as soon as the other side begins to. Redirects are answers like any other: they are not
- * followed. Throws a `CallError` when there is no answer, and the signal's reason when that fires.
+ * Makes one HTTP call. Resolves as soon as the headers of the response arrive. Redirects are returned, not followed. Throws a
+ * `CallError` when there is no response, and the signal's reason when the signal fires.
  */
 export async function fetchAnswer(url: string, request: OutboundRequest): Promise<Answer> {
   const { method, headers, body, signal, now, guard } = request;
@@ -70,10 +70,10 @@ async function call(url: string, init: RequestInit): Promise<Response> {
 
 let outbound: ReturnType<typeof loadOutbound> | undefined;
 
-/** Loaded with the first call: it takes a tenth of a second, and most programs that embed Rota never call out. */
+/** Loads undici at the first call: loading takes a tenth of a second, and most programs that embed Rota never need it. */
 async function loadOutbound(): Promise<{ fetch: typeof import("undici").fetch; agent: Agent }> {
   const undici = await import("undici");
-  // Calls may rightly take as long as an attempt may: the caller's signal ends them, not a timeout hidden in here.
+  // A call may take as long as an attempt: the caller's signal ends it, not a timeout of undici.
   const agent = new undici.Agent({
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -3,7 +3,7 @@ import type { Agent, buildConnector } from "undici";
 import { plainHost } from "../model/outbound-target.ts";
 import type { Lookup } from "./name-lookup.ts";
 
-/** How long the other side may take to accept a connection. */
+/** How long a host may take to accept a connection. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a connection is kept for the next call. */
 const KEEP_ALIVE_MS = 30_000;
@@ -11,15 +11,15 @@ const KEEP_ALIVE_MS = 30_000;
 /** The same error for a name that does not exist and for one that resolves to a private address. */
 export const NOT_RESOLVED = "does not resolve to a public address";
 
-/** What must not be connected to: calling it again will not help until the configuration changes. */
+/** The target must not be called. A retry fails as well, unless the configuration changes. */
 export class TargetRefused extends Error {
   override readonly name = "TargetRefused";
 }
 
 export interface GuardedAgentOptions {
-  /** What forbids to call a host, by its name alone; null: nothing. */
+  /** Why a host must not be called, by its name alone; null: it may be. */
   readonly hostFault: (host: string) => string | null;
-  /** What forbids to call this address of it; null: nothing. */
+  /** Why this address of a host must not be called; null: it may be. */
   readonly addressFault: (host: string, address: string) => string | null;
   readonly lookup: Lookup;
 }
@@ -27,8 +27,8 @@ export interface GuardedAgentOptions {
 type Connect = ReturnType<typeof buildConnector>;
 
 /**
- * An agent that looks where it is going three times: at the host, since addresses in a URL are never looked up; at
- * every address a name has; and at the address it is connected to, before a single byte is sent there.
+ * An agent that checks its target three times: the host, since addresses in a URL are never looked up; every address of a
+ * name; and the address it is connected to, before a single byte is sent.
  */
 export async function createGuardedAgent(options: GuardedAgentOptions): Promise<Agent> {
   const undici = await import("undici");
@@ -51,7 +51,7 @@ function guardedConnect(connect: Connect, { hostFault, addressFault }: GuardedAg
       callback(refused(fault), null);
       return;
     }
-    // TLS begins to talk as soon as it is connected: it is put on top once the connection is known to be a right one.
+    // TLS would send data as soon as it is connected. So it is started only after the address of the connection is checked.
     const { servername: _, ...plain } = target;
     const port = target.port || (target.protocol === "https:" ? "443" : "80");
     connect({ ...plain, protocol: "http:", port }, (...[error, socket]) => {

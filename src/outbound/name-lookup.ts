@@ -9,16 +9,16 @@ export interface ResolvedAddress {
 /** Every address a name has; rejects when it has none. */
 export type Lookup = (name: string) => Promise<readonly ResolvedAddress[]>;
 
-/** As the operating system resolves names, /etc/hosts included. */
+/** Resolves names as the operating system does, including /etc/hosts. */
 export const systemLookup: Lookup = (name) => dnsLookup(name, { all: true });
 
-/** How long whoever asks is kept waiting. */
+/** How long a caller waits at most. */
 const WAIT_MS = 1_000;
-/** How long an answer is good for: a burst of submissions asks once. */
+/** How long a result is reused: a burst of submissions causes one lookup. */
 const KEEP_MS = 10_000;
-/** Names remembered; the oldest goes first. */
+/** Names in the cache. The oldest is evicted first. */
 const NAMES_MAX = 1_000;
-/** The operating system resolves a few names at a time: more would only queue in front of everybody else's. */
+/** Lookups under way at once. The operating system resolves a few names at a time: more would delay all other lookups. */
 const UNDER_WAY_MAX = 16;
 
 export interface HurriedLookupOptions {
@@ -32,7 +32,7 @@ interface Remembered {
   readonly until: number;
 }
 
-/** Asks for the addresses of names on behalf of somebody who waits: soon, or not at all. */
+/** Resolves names for callers that cannot wait long: within `WAIT_MS`, or not at all. */
 export class HurriedLookup {
   readonly #lookup: Lookup;
   readonly #clock: Clock;
@@ -44,7 +44,7 @@ export class HurriedLookup {
     this.#clock = clock;
   }
 
-  /** Null: they could not be found out in time, or there are none. */
+  /** Null: the lookup took too long or failed, or too many are under way. */
   async addresses(name: string): Promise<readonly ResolvedAddress[] | null> {
     const known = this.#names.get(name);
     const fresh = known !== undefined && this.#clock.monotonic() < known.until;

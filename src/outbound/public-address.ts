@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { parseAddress } from "../model/outbound-target.ts";
 
-/** What users know these ranges as; the rest of them are just not public. */
+/** Names of ranges for users. Other ranges are only called not public. */
 const KINDS: Readonly<Record<string, string>> = {
   loopback: "a loopback address",
   unspecified: "an address of this machine",
@@ -24,7 +24,7 @@ const CLOUD_SERVICES = [
   "166.8.0.0/14",
 ].map((network) => ipaddr.IPv4.parseCIDR(network));
 
-/** What an address is instead of a public one; null for a public one. */
+/** The kind of an address that is not public; null: it is public. */
 export function notPublic(address: string): string | null {
   const parsed = parseAddress(address);
   if (parsed === null) return "not an address";
@@ -35,8 +35,8 @@ export function notPublic(address: string): string | null {
 }
 
 /**
- * Of IPv6 only 2000::/3 is given out for the internet. Everything else is special or not assigned, such as ::127.0.0.1,
- * the old way to write an IPv4 address, which ipaddr.js takes for a common one.
+ * Of IPv6 only 2000::/3 is assigned for the internet. Everything else is special or not assigned, such as ::127.0.0.1, the old
+ * form of an IPv4 address, which ipaddr.js classifies as unicast.
  */
 function isAssigned(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (address.kind() === "ipv4") return true;

@@ -1,7 +1,7 @@
 import type { Answer, OutboundRequest } from "./fetch-answer.ts";
 
 export interface LimitedRequest extends OutboundRequest {
-  /** How much of the answer is read, unpacked if it comes packed; the rest is left and the connection dropped. */
+  /** How many bytes of the body are read, after decompression. The connection of a longer body is dropped. */
   readonly bodyBytesMax: number;
 }
 
@@ -11,7 +11,7 @@ export interface LimitedResponse extends Omit<Answer, "body"> {
   readonly truncated: boolean;
 }
 
-/** The rest of an answer that has begun, up to a bound. */
+/** Reads the body of a response, up to a limit. */
 export async function readAnswer(answer: Answer, bodyBytesMax: number): Promise<LimitedResponse> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -23,6 +23,6 @@ export async function readAnswer(answer: Answer, bodyBytesMax: number): Promise<
   }
   const kept = Buffer.concat(chunks).subarray(0, bodyBytesMax);
   const truncated = bytes > bodyBytesMax;
-  // As a stream that goes on, a character that the cut went through is left out.
+  // With `stream`, the decoder drops a character that the limit cuts in two.
   return { ...answer, body: new TextDecoder().decode(kept, { stream: truncated }), truncated };
 }

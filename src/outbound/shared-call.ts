@@ -1,6 +1,6 @@
 /**
- * One call that several wait for. Whoever stops waiting leaves it to the others; when the last one has gone, it is
- * dropped.
+ * One call that several callers share. A caller that stops waiting does not end it for the others. When the last one stops
+ * waiting, the call is aborted.
  */
 export class SharedCall<Value> {
   readonly #abort = new AbortController();
@@ -12,21 +12,21 @@ export class SharedCall<Value> {
     this.#answer = call(this.#abort.signal).finally(() => {
       this.#isOver = true;
     });
-    // Those who wait are told; when nobody does any more, nobody needs to know.
+    // Waiting callers get the error. Without callers, the rejection must not count as unhandled.
     this.#answer.catch(() => {});
   }
 
-  /** Answered, failed or dropped: it is too late to wait for it. */
+  /** Whether the call has succeeded, failed or been aborted: it is too late to wait for it. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Its answer; throws the signal's reason when that fires first. */
+  /** Returns the result of the call. Throws the signal's reason if the signal fires first. */
   async wait(signal: AbortSignal): Promise<Value> {
     signal.throwIfAborted();
     const gone = Promise.withResolvers<never>();
     const onAbort = () => {
-      // At once, so that nobody joins a call that is about to be dropped.
+      // At once, so that no caller joins a call that is about to be aborted.
       this.#leave();
       gone.reject(signal.reason);
     };

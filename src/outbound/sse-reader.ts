@@ -1,25 +1,25 @@
 import { createParser } from "eventsource-parser";
 
-/** One event of an answer: its data, which is all that those who answer tasks say. */
+/** One event of a response. Agents use only its data. */
 export interface SseEvent {
   readonly data: string;
-  /** Whether there was more of it than is kept. */
+  /** Whether the event was longer than `eventLengthMax`. */
   readonly truncated: boolean;
 }
 
 export interface SseReaderLimits {
-  /** How much of the answer is read at most: then it fails. */
+  /** Reading a longer response fails. */
   readonly bytesMax: number;
-  /** How many characters of one event are kept, its field names included; the rest is left out. */
+  /** How many characters of one event are kept, including its field names; the rest is dropped. */
   readonly eventLengthMax: number;
 }
 
-/** A line's end, or what stands between two of them. */
+/** A line break, or the text between two of them. */
 const PARTS = /\r\n|\r|\n|[^\r\n]+/g;
 
 /**
- * Reads an answer of server-sent events while it arrives, holding no more of it than one event. An event that the
- * answer ends in is one, too: many servers leave out the empty line behind their last.
+ * Reads a response of server-sent events while it arrives, and keeps no more than one event of it. An event at the end of the
+ * response counts even without the empty line after it, which many servers leave out.
  *
  * @example
  * const reader = new SseReader(answer.body, { bytesMax: 64 * 1_048_576, eventLengthMax: 1_048_576 });
@@ -31,15 +31,15 @@ export class SseReader implements AsyncIterable<SseEvent> {
   readonly #parser = createParser({ onEvent: ({ data }) => this.#take(data) });
   readonly #decoder = new TextDecoder();
   #bytes = 0;
-  /** What has arrived as long as there was no event, up to the length of one. */
+  /** The text that has arrived before the first event, up to about the length of one; null: there was an event. */
   #text: string | null = "";
   #events: SseEvent[] = [];
-  /** How many characters of the event that is arriving may still be kept. */
+  /** How many more characters of the current event may be kept. */
   #room: number;
   #truncated = false;
-  /** Whether the line that is arriving has anything in it, and whether any of that was kept. */
+  /** Whether the current line has any text, and whether any of it was kept. */
   #line: "empty" | "kept" | "left out" = "empty";
-  /** A carriage return ended the last part: a line feed that comes next belongs to it. */
+  /** The last part was a carriage return: a line feed right after it belongs to the same line break. */
   #afterReturn = false;
 
   constructor(body: AsyncIterable<Uint8Array>, limits: SseReaderLimits) {
@@ -48,7 +48,7 @@ export class SseReader implements AsyncIterable<SseEvent> {
     this.#room = limits.eventLengthMax;
   }
 
-  /** What the answer was if it was none of events; null when there were some. */
+  /** The text of the response if it had no events; null: it had some. */
   get otherwise(): { readonly text: string; readonly truncated: boolean } | null {
     const max = this.#limits.eventLengthMax;
     return this.#text === null
@@ -102,7 +102,7 @@ export class SseReader implements AsyncIterable<SseEvent> {
     if (isRestOfEnd) return;
     const line = this.#line;
     this.#line = "empty";
-    // Without its text the end of a line would be an empty one, and so the end of the event.
+    // The text of this line was dropped: its line break would look like an empty line and end the event.
     if (line === "left out") return;
     this.#parser.feed("\n");
     if (line === "empty") this.#endEvent();

@@ -28,9 +28,9 @@ export interface TargetGuardOptions extends OutboundTargets {
 }
 
 /**
- * Decides which URLs Rota calls on behalf of its users: those of public hosts, and those that the configuration opens.
- * A name is looked at when it is handed in, so that a user hears of a mistake at once; what counts is the look at the
- * address that is connected to, since the same name may lead elsewhere by then.
+ * Decides which URLs Rota calls on behalf of its users: those of public hosts, and those that the configuration allows.
+ * `check` resolves a name when it is submitted, so that the caller gets an error at once. The check that counts is the one of
+ * the address at the time of the connection, since the name may resolve to another address by then.
  *
  * @example
  * const guard = new TargetGuard({ allow: ["hooks.internal", "10.0.0.0/8"], clock });
@@ -51,21 +51,21 @@ export class TargetGuard {
     this.#names = new HurriedLookup({ lookup, clock });
   }
 
-  /** What forbids to call a URL, as far as it alone tells, as the rest of "`callbackUrl` must …"; null: nothing. */
+  /** Why a URL must not be called, without a name lookup, as the rest of "`callbackUrl` must …"; null: it may be. */
   urlFault(url: string): string | null {
     return callbackUrlFault(url) ?? this.#hostFault(hostOf(url));
   }
 
   /**
-   * Throws `invalid_field` for a URL that must not be called. A name that cannot be resolved now passes: it may well
-   * be right by the time it is called, and is looked at again then.
+   * Throws `invalid_field` for a URL that must not be called. A name that cannot be resolved now passes: it may resolve by the
+   * time it is called, and is checked again then.
    */
   async check(url: string, field: string): Promise<void> {
     const fault = this.urlFault(url) ?? (await this.#nameFault(hostOf(url)));
     if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
   }
 
-  /** Connects to nothing that must not be called. */
+  /** A dispatcher for undici that refuses to connect to hosts and addresses that must not be called. */
   dispatcher(): Promise<Dispatcher> {
     this.#agent ??= createGuardedAgent({
       hostFault: (host) => this.#hostFault(host),
@@ -75,7 +75,7 @@ export class TargetGuard {
     return this.#agent;
   }
 
-  /** Drops all its connections. One that is merely no longer used lets go of them by itself, after a while. */
+  /** Drops all its connections. Without a call, idle ones close by themselves after a while. */
   async close(): Promise<void> {
     await (await this.#agent)?.destroy();
   }

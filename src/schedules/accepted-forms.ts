@@ -1,6 +1,6 @@
 import type { ScheduleKind } from "../model/schedule.ts";
 
-/** One way to say when, as error messages and docs/schedules.md list it. */
+/** One form of a phrase, as error messages and docs/schedules.md list it. */
 export interface AcceptedForm {
   readonly form: string;
   readonly kind: ScheduleKind;

@@ -1,7 +1,7 @@
 import type { Rule } from "../model/rule.ts";
 import { nextMoment } from "./moments.ts";
 
-/** A row of the ledger: the moments from the first to the last of them have their row. */
+/** A row: it covers the due times from the first to the last. */
 export interface AccountedSpan {
   readonly firstDueAt: number;
   readonly dueAt: number;
@@ -10,18 +10,18 @@ export interface AccountedSpan {
 export interface Account {
   readonly rule: Rule;
   readonly anchor: number;
-  /** Moments after this one are accounted for … */
+  /** Due times after this one are checked … */
   readonly after: number;
-  /** … if they come before this one. */
+  /** … if they are before this one. */
   readonly before: number;
   readonly spans: readonly AccountedSpan[];
-  /** How many to look for at most. */
+  /** How many missing due times to return at most. */
   readonly limit: number;
 }
 
 /**
- * Moments of a rule that nothing stands for, oldest first. Whole spans are stepped over, so that a row which stands for a
- * million moments costs what one for a single moment does.
+ * Due times of a rule that no row covers, oldest first. Whole spans are skipped, so that a row for a million due times costs as
+ * little as a row for one.
  */
 export function unaccountedMoments({ rule, anchor, after, before, spans, limit }: Account): number[] {
   const inOrder = spans.toSorted((a, b) => a.firstDueAt - b.firstDueAt || a.dueAt - b.dueAt);
@@ -43,7 +43,7 @@ export function unaccountedMoments({ rule, anchor, after, before, spans, limit }
   return missing;
 }
 
-/** Moments that two rows stand for, where there should be one. */
+/** Due times that two rows cover, where there should be one. */
 export function doubledMoments(spans: readonly AccountedSpan[]): number[] {
   const inOrder = spans.toSorted((a, b) => a.firstDueAt - b.firstDueAt || a.dueAt - b.dueAt);
   const doubled: number[] = [];

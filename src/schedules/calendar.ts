@@ -2,7 +2,7 @@ import { type DaysRule, WEEKDAYS, type WeeksRule } from "../model/rule.ts";
 import { countEach, type WallPattern } from "./clock-changes.ts";
 import { DAY_MS, dayOf, mondayOf, timeOf, timeOfText, weekdayOf, weekOf } from "./wall-clock.ts";
 
-/** A time every so many days; the first is the first after the anchor. */
+/** A time of day, every `every` days. The first one is the first after the anchor. */
 export function everyDays({ every, at }: DaysRule, anchorWall: number): WallPattern {
   const time = timeOfText(at);
   const firstDay = dayAfter(anchorWall, time);
@@ -14,7 +14,7 @@ export function everyDays({ every, at }: DaysRule, anchorWall: number): WallPatt
   });
 }
 
-/** A time of some weekdays, every so many weeks; the first week is that of the first one after the anchor. */
+/** A time on some weekdays, every `every` weeks. The first week is that of the first such time after the anchor. */
 export function everyWeeks({ every, on, at }: WeeksRule, anchorWall: number): WallPattern {
   const time = timeOfText(at);
   const weekdays = on.map((name) => WEEKDAYS.indexOf(name));
@@ -25,7 +25,7 @@ export function everyWeeks({ every, on, at }: WeeksRule, anchorWall: number): Wa
     return nextDay(from, every, firstWeek) * DAY_MS + time;
   });
 
-  /** The first such weekday that is not before `day`, in a week that is a whole number of steps from `week`. */
+  /** The first such weekday from `day` on, in a week that is a whole number of steps from `week`. */
   function nextDay(day: number, step: number, week: number): number {
     const stepsBehind = (weekOf(day) - week) % step;
     if (stepsBehind === 0) {
@@ -40,7 +40,7 @@ function fixed(next: WallPattern["next"]): WallPattern {
   return { isFixed: true, next, count: (...between) => countEach(next, ...between) };
 }
 
-/** The first day whose `time` comes after a time on the wall. */
+/** The first day whose `time` is after a local time. */
 function dayAfter(wall: number, time: number): number {
   return timeOf(wall) < time ? dayOf(wall) : dayOf(wall) + 1;
 }

@@ -2,8 +2,8 @@ import type { EveryRule, Rule, WeeksRule } from "../model/rule.ts";
 import { amount, ELAPSED_UNITS, WORKING_DAYS } from "./phrase-words.ts";
 
 /**
- * A rule as a phrase, always the same for the same rule: `every Mon at 09:00`. Said at the same time and in the same zone,
- * it means the same rule.
+ * A rule as a phrase, always the same for the same rule: `every Mon at 09:00`. Parsed at the same time and in the same zone, it
+ * results in the same rule.
  */
 export function canonicalForm(rule: Rule): string {
   switch (rule.kind) {
@@ -20,7 +20,7 @@ export function canonicalForm(rule: Rule): string {
   }
 }
 
-/** Never in days: those would be days of the calendar. */
+/** Never in days, which would be parsed as calendar days. */
 function everyForm({ everyMs }: EveryRule): string {
   const unit = ELAPSED_UNITS.find(({ ms }) => everyMs % ms === 0);
   if (unit === undefined) throw new Error(`a step of ${everyMs} ms is no whole number`);

@@ -1,20 +1,20 @@
 import { DAY_MS } from "./wall-clock.ts";
 import { spanAt } from "./zone.ts";
 
-/** Times on a wall, without a thought for zones. */
+/** A pattern of local times, independent of any zone. */
 export interface WallPattern {
   /**
-   * Whether it names times of a day, rather than something of every hour. The former happen once on a day whose clock
-   * changes; the latter go on as time goes on.
+   * Whether it names times of day, rather than times of every hour. On a day with a clock change, a time of day is due once. A
+   * pattern of every hour is due whenever the clock shows a matching time.
    */
   readonly isFixed: boolean;
-  /** The first time after this one; null when there is none. */
+  /** The first time after this one; null: there is none. */
   next(wall: number): number | null;
-  /** How many times come after `from` and not after `to`: counted at least up to `max`. Takes a step for each day at most. */
+  /** How many times are after `from` and not after `to`, counted at least up to `max`. Takes at most one step per day. */
   count(from: number, to: number, max: number): number;
 }
 
-/** Counts times of which there is one a day at most. */
+/** Counts the times of a pattern with at most one time per day. */
 export function countEach(
   next: WallPattern["next"],
   ...[from, to, max]: Parameters<WallPattern["count"]>
@@ -24,25 +24,25 @@ export function countEach(
   return count;
 }
 
-/** So long before a time as if its wall stood in UTC, no wall shows that time yet: nowhere is a clock a whole day from UTC. */
+/** This long before a local time read as UTC, no zone shows that time yet: no offset from UTC is a whole day. */
 const SURELY_BEFORE_MS = 2 * DAY_MS;
 
 /**
  * The first moment after `after` at which the pattern is due in a zone.
  *
- * The day is walked in spans between clock changes, in each of which the wall and the moment differ by a constant. What
- * remains is what happens at their borders. For fixed times: what the clock skips is due at the end of the gap, once
- * however many times lie in it; what it shows again is not due again. For patterns over every hour: whatever the clock
- * really shows, when it shows it.
+ * The search goes through spans between clock changes. In each span the local time and the moment differ by a constant, so
+ * only the borders need rules. For fixed times: times that the clock skips are due at the end of the gap, once however many
+ * they are; times that the clock shows twice are due the first time only. For patterns of every hour: a time is due whenever
+ * the clock shows it.
  */
 export function nextOnWall(pattern: WallPattern, tz: string, after: number): number | null {
   let span = spanAt(tz, after);
   let from = after + span.offsetMs;
-  // The clock was set back at the start of the span: up to there it shows what it showed before.
+  // If the clock went back at the start of the span, it first repeats times that it has shown before: those are skipped.
   if (pattern.isFixed) from = Math.max(from, span.startMs + span.offsetBeforeMs - 1);
   let wall = pattern.next(from);
   while (wall !== null && wall >= span.endMs + span.offsetMs) {
-    // Until the wall shows it nothing is due: the clock changes of the years before are passed over.
+    // Nothing is due before the clock shows this time: clock changes of earlier years are skipped.
     span = spanAt(tz, Math.max(span.endMs, wall - SURELY_BEFORE_MS));
     const change = span.startMs;
     if (!pattern.isFixed) wall = pattern.next(change + span.offsetMs - 1);
@@ -52,8 +52,8 @@ export function nextOnWall(pattern: WallPattern, tz: string, after: number): num
 }
 
 /**
- * How many moments come after `after` and not after `until`: counted at least up to `max`. Between clock changes the times on
- * the wall are counted, a day at a time.
+ * How many moments are after `after` and not after `until`, counted at least up to `max`. Between clock changes the local times
+ * are counted, a day at a time.
  */
 export function countOnWall(
   pattern: WallPattern,

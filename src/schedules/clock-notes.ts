@@ -3,10 +3,10 @@ import { wallText } from "./moment-text.ts";
 import { patternOf } from "./moments.ts";
 import { spanAt, type ZoneSpan } from "./zone.ts";
 
-/** Who lists moments far ahead meets two clock changes a year, and has understood after some. */
+/** A long preview has two clock changes a year. A few notes are enough to understand them. */
 const NOTES_MAX = 20;
 
-/** What clock changes do to moments of a rule, each once, as sentences. `from` is where the list begins. */
+/** Collects sentences about the effect of clock changes on due times of a rule, each once. The list begins at `from`. */
 export class ClockNotes {
   readonly #note: NoteTaker;
   readonly #sentences = new Set<string>();
@@ -21,7 +21,7 @@ export class ClockNotes {
     return [...this.#sentences];
   }
 
-  /** The next one of the list. */
+  /** Adds the next due time of the list. */
   add(moment: number): void {
     if (this.#sentences.size >= NOTES_MAX) return;
     const sentence = this.#note(moment, this.#before);
@@ -30,7 +30,7 @@ export class ClockNotes {
   }
 }
 
-/** Says what is to be said of a moment, given the one before it; null for most. */
+/** Returns the note for a due time, given the one before it; null: none, as for most. */
 type NoteTaker = (moment: number, before: number) => string | null;
 
 function noteTaker(rule: Rule, from: number): NoteTaker {
@@ -63,7 +63,7 @@ function noteOnce({ tz, atMs, movedFrom }: OnceRule): string | null {
   return repeating === null ? null : `${change(tz, repeating)}: this is the first of two such times.`;
 }
 
-/** By elapsed time nothing is moved, but the times on the wall look as if. */
+/** A rule by elapsed time is not moved by a clock change, but its local times look as if it were. */
 function noteElapsed(tz: string, moment: number, before: number): string | null {
   const span = spanAt(tz, moment);
   return spanAt(tz, before).offsetMs === span.offsetMs
@@ -71,7 +71,7 @@ function noteElapsed(tz: string, moment: number, before: number): string | null 
     : `${change(tz, span)}: this schedule goes on by elapsed time.`;
 }
 
-/** The span that begins with the clock going back to before what it shows at a moment; null for most moments. */
+/** The next span, if the clock goes back at its start and shows the local time of `moment` again; null: it does not. */
 function repeatAfter(tz: string, moment: number): ZoneSpan | null {
   const span = spanAt(tz, moment);
   if (span.endMs === Number.POSITIVE_INFINITY) return null;

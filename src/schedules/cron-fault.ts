@@ -19,8 +19,8 @@ const FIELDS: readonly CronField[] = [
 ];
 
 /**
- * What is wrong with a cron expression of 5 or 6 fields that makes no sense. croner's own words name its insides and count
- * some fields from 0, so each field is tried by itself.
+ * What is wrong with an invalid cron expression of 5 or 6 fields. croner's own messages name its internals and count some
+ * fields from 0, so each field is checked on its own.
  */
 export function cronFault(expr: string): string {
   const given = expr.split(" ");
@@ -31,7 +31,7 @@ export function cronFault(expr: string): string {
   return `the ${name} "${preview(given[wrong])}" takes ${takes}, and lists like 1,5, ranges like 1-5 and steps like */5`;
 }
 
-/** The expression with any value in all other fields. */
+/** The expression with `*` in all other fields. */
 function alone(given: readonly string[], at: number): string {
   return given.map((value, index) => (index === at ? value : "*")).join(" ");
 }

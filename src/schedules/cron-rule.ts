@@ -6,12 +6,12 @@ import { farthest } from "./horizon.ts";
 import { nextMoment } from "./moments.ts";
 import { cannotBeKept, notUnderstood } from "./not-understood.ts";
 
-/** Whether a phrase is meant as a cron expression: no phrase begins with two fields of one, or with an `@`. */
+/** Whether a text is meant as a cron expression: no phrase begins with two cron fields, or with an `@`. */
 export function looksLikeCron(phrase: string): boolean {
   return /^\s*(?:@|[\d*?]\S*\s+[\d*?])/.test(phrase);
 }
 
-/** The rule for a cron expression that makes sense and is due at least once in the next hundred years. */
+/** The rule for a cron expression. Throws if it is invalid, or not due in the next hundred years. */
 export function cronRule(expr: string, { now, tz }: { now: number; tz: string }, field: string): CronRule {
   if (expr.length > EXPRESSION_LENGTH_MAX) {
     throw notUnderstood(expr, `it is longer than ${EXPRESSION_LENGTH_MAX} characters`, field);
@@ -23,7 +23,7 @@ export function cronRule(expr: string, { now, tz }: { now: number; tz: string },
     const hint = nearest === undefined ? "" : `: did you mean ${nearest}?`;
     throw notUnderstood(expr, `the names are ${NICKNAMES.join(", ")}${hint}`, field);
   }
-  // croner takes a date for an expression, too.
+  // croner also accepts a date as an expression.
   if (!/^(?:@\w+|\S+(?: \S+){4,5})$/.test(rule.expr)) {
     throw notUnderstood(
       expr,
@@ -43,7 +43,7 @@ export function cronRule(expr: string, { now, tz }: { now: number; tz: string },
   return rule;
 }
 
-/** Naming every minute of an hour takes 160. */
+/** A list of every minute of an hour takes 160 characters. */
 const EXPRESSION_LENGTH_MAX = 1_000;
 
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];

@@ -4,12 +4,12 @@ import { YEARS_AHEAD_MAX } from "./horizon.ts";
 import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, SECOND_MS, timeOf } from "./wall-clock.ts";
 
 /**
- * Reads a cron expression; throws croner's complaint about one that makes no sense.
+ * Parses a cron expression. Throws croner's error for an invalid one.
  *
- * croner says what an expression means, and nothing else is asked of it: it is shown a wall in UTC. Its own way through
- * clock changes skips a day on which all times of `0,30 2 * * *` fall into the gap, and through Intl a step takes it a
- * tenth of a millisecond. What it finds is taken apart into days and times of day, which are the same on every day that
- * matches: the time is then arithmetic, and croner is asked for days only when a day has been used up.
+ * croner only interprets the expression, with local times as if in UTC. Its own handling of clock changes skips a day on which
+ * all times of `0,30 2 * * *` fall into the gap, and with Intl a step takes it a tenth of a millisecond. The pattern is split
+ * into days and times of day, which are the same on every matching day. So the time is arithmetic, and croner is needed only
+ * to find the next day.
  */
 export function readCron(expr: string): WallPattern {
   let pattern = patterns.get(expr);
@@ -22,7 +22,7 @@ export function readCron(expr: string): WallPattern {
   return pattern;
 }
 
-/** Taking one apart costs as much as a thousand of its moments; schedules often share a few expressions. */
+/** A cache: splitting an expression costs as much as a thousand due times, and schedules often share a few expressions. */
 const patterns = new Map<string, WallPattern>();
 const PATTERNS_MAX = 500;
 
@@ -62,7 +62,7 @@ function takeApart(expr: string): WallPattern {
   };
 }
 
-/** Whether an expression makes sense, so far as its fields do. */
+/** Whether each field of an expression is valid. */
 export function isCron(expr: string): boolean {
   try {
     open(expr);
@@ -76,7 +76,7 @@ function open(expr: string): Cron {
   return new Cron(expr, { paused: true, utcOffset: 0, mode: "5-or-6-parts" });
 }
 
-/** Where in the first stretch of this length an expression matches, in milliseconds. */
+/** The offsets at which an expression matches within the first `lengthMs` of a day. */
 function offsetsWithin(expr: string, lengthMs: number): number[] {
   const cron = open(expr);
   const found: number[] = [];
@@ -88,10 +88,10 @@ function offsetsWithin(expr: string, lengthMs: number): number[] {
   return found;
 }
 
-/** Some midnight: in UTC, one day is like another. */
+/** Any midnight: in UTC all days are alike. */
 const SAMPLE = Date.UTC(2000, 0, 1);
 
-/** Finds the first matching day that is not before a day. The answer stays right up to the day found. */
+/** Finds the first matching day from a day on. The result is reused for all days up to the one found. */
 function dayFinder([days, months, weekdays]: readonly string[]): (day: number) => number | null {
   const cron = open(`0 0 0 ${days} ${months} ${weekdays}`);
   const monthsOn = monthsOf(months as string);
@@ -104,8 +104,8 @@ function dayFinder([days, months, weekdays]: readonly string[]): (day: number) =
 }
 
 /**
- * Asks of one day after the other whether it matches. croner would look for the next itself, but where a list of days has
- * more than February it goes on from the third of March, and never sees the first.
+ * Checks one day after the other. croner's own search is wrong for a list with days that February does not have: it continues
+ * from the third of March and misses the first.
  */
 function findDay(cron: Cron, monthsOn: ReadonlySet<number>, from: number): number | null {
   const date = new Date(from * DAY_MS);
@@ -128,7 +128,7 @@ function monthsOf(field: string): Set<number> {
   );
 }
 
-/** The times of a day: every second of these, in every minute of these, in every hour of these. Each in milliseconds. */
+/** The times of a day: all combinations of these hours, minutes and seconds, each as an offset in milliseconds. */
 interface Times {
   readonly hours: readonly number[];
   readonly minutes: readonly number[];
@@ -139,7 +139,7 @@ function firstTime({ hours, minutes, seconds }: Times): number {
   return first(hours) + first(minutes) + first(seconds);
 }
 
-/** The first one that is not before a time; null when the day has none left. */
+/** The first time of day from `time` on; null: the day has none left. */
 function nextTime({ hours, minutes, seconds }: Times, time: number): number | null {
   const second = time % MINUTE_MS;
   const minute = (time % HOUR_MS) - second;
@@ -156,7 +156,7 @@ function nextTime({ hours, minutes, seconds }: Times, time: number): number | nu
   return later === undefined ? null : later + first(minutes) + first(seconds);
 }
 
-/** How many of a day are not after a time. */
+/** How many times of day are not after `time`. */
 function timesUpTo({ hours, minutes, seconds }: Times, time: number): number {
   const hour = Math.floor(time / HOUR_MS) * HOUR_MS;
   const minute = Math.floor((time % HOUR_MS) / MINUTE_MS) * MINUTE_MS;

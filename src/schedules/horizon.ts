@@ -1,19 +1,19 @@
-/** What is further ahead than this is a slip of the keyboard. */
+/** A time further ahead than this is most likely a typing error. */
 export const YEARS_AHEAD_MAX = 100;
 
-/** The longest step between two moments: 100 years of days. */
+/** The longest step between two due times: 100 years in days. */
 export const STEP_DAYS_MAX = 36_525;
 
-/** Nothing is due from here on: somewhere a walk through clock changes must end. */
+/** Nothing is due from here on, so that a search through clock changes ends. */
 export const END_OF_TIME_MS = Date.UTC(3_000, 0);
 
-/** What is wrong with a single moment; null when nothing is. */
+/** What is wrong with the time of a one-time schedule; null: nothing. */
 export function aheadFault(moment: number, now: number): string | null {
   if (moment <= now) return "that is in the past";
   return moment > farthest(now) ? `that is more than ${YEARS_AHEAD_MAX} years ahead` : null;
 }
 
-/** The last moment that a schedule made now may wait for. */
+/** The latest due time of a one-time schedule that is created now. */
 export function farthest(now: number): number {
   const date = new Date(now);
   date.setUTCFullYear(date.getUTCFullYear() + YEARS_AHEAD_MAX);

@@ -1,11 +1,11 @@
 import type { Rule } from "../model/rule.ts";
 import { nextMoment } from "./moments.ts";
 
-/** What bounds a schedule. */
+/** How many runs a schedule may make. */
 export interface Limits {
   /** How often it may fire; null: any number of times. */
   readonly maxRuns: number | null;
-  /** How often it has. */
+  /** How often it has fired. */
   readonly runCount: number;
 }
 
@@ -29,7 +29,7 @@ export function nextDue({ rule, anchorAt: anchor, untilAt }: Timed, after: numbe
   return next !== null && next <= (untilAt ?? next) ? next : null;
 }
 
-/** A moment, or the last at which a schedule may be due where that is earlier. */
+/** The earlier of a moment and the last one at which the schedule may be due. */
 export function withinUntil({ untilAt }: Pick<Timed, "untilAt">, moment: number): number {
   return Math.min(moment, untilAt ?? moment);
 }

@@ -6,9 +6,9 @@ import { END_OF_TIME_MS, farthest } from "./horizon.ts";
 import { wallAt } from "./zone.ts";
 
 export interface After {
-  /** Milliseconds since 1970; the moments wanted come strictly after it. */
+  /** Milliseconds since 1970. Only moments strictly after it count. */
   readonly after: number;
-  /** When the schedule was made or last edited: where steps are counted from. */
+  /** When the schedule was created or last edited: steps are counted from there. */
   readonly anchor: number;
 }
 
@@ -18,7 +18,7 @@ export interface Between extends After {
 }
 
 /**
- * The first moment after `after` at which a rule is due; null when it never is again.
+ * The first moment after `after` at which a rule is due; null: it is never due again.
  *
  * @example
  * nextMoment({ kind: "days", every: 1, at: "09:00", tz: "Europe/Berlin" }, { after: now, anchor: createdAt });
@@ -38,19 +38,19 @@ function next(rule: Rule, after: number, anchor: number): number | null {
   return nextOnWall(patternOf(rule, anchor), rule.tz, after);
 }
 
-/** What a rule says of times on a wall; only for the kinds that look at one. */
+/** The pattern of local times of a rule; only for the kinds of rules that use local times. */
 export function patternOf(rule: DaysRule | WeeksRule | CronRule, anchor: number): WallPattern {
   if (rule.kind === "cron") return readCron(rule.expr);
   const anchorWall = wallAt(rule.tz, anchor);
   return rule.kind === "days" ? everyDays(rule, anchorWall) : everyWeeks(rule, anchorWall);
 }
 
-/** The next moments, `limit` at most, of the next hundred years. */
+/** The next moments within a hundred years, at most `limit`. */
 export function nextMoments(rule: Rule, { after, anchor, limit }: After & { limit: number }): number[] {
   return momentsBetween(rule, { after, anchor, until: farthest(after), limit });
 }
 
-/** The first moments after `after` and not after `until`, `limit` at most. */
+/** The first moments after `after` and not after `until`, at most `limit`. */
 export function momentsBetween(
   rule: Rule,
   { after, anchor, until, limit }: Between & { limit: number },
@@ -67,8 +67,8 @@ export function momentsBetween(
 }
 
 /**
- * How many moments come after `after` and not after `until`: `max` where there are as many or more. Those of a rule by elapsed
- * time cost nothing to count, all others some microseconds for each day, however many of them it has.
+ * How many moments are after `after` and not after `until`, at most `max`. For a rule by elapsed time this is arithmetic. For
+ * others it takes some microseconds per day, however many moments the day has.
  */
 export function countMoments(rule: Rule, { after, anchor, until, max }: Between & { max: number }): number {
   if (rule.kind === "every") {
@@ -81,8 +81,8 @@ export function countMoments(rule: Rule, { after, anchor, until, max }: Between 
 }
 
 /**
- * The last moment after `after` and not after `until`; null when there is none. Takes some forty steps however many
- * moments lie between: the moment is where `nextMoment` begins to answer one past `until`.
+ * The last moment after `after` and not after `until`; null: there is none. A binary search of some forty steps, however many
+ * moments are between: it finds the first time from which `nextMoment` returns a moment past `until`.
  */
 export function lastMoment(rule: Rule, { after, anchor, until }: Between): number | null {
   const isPast = (moment: number) => {

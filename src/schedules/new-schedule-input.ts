@@ -25,12 +25,12 @@ import {
 import { requiredWork } from "./schedule-work.ts";
 import { parseZonedSchedule, phraseOf } from "./zoned-schedule.ts";
 
-/** A schedule as it was asked for, with everything that was left out filled in. */
+/** A schedule as submitted, with defaults for all fields that were left out. */
 export interface ParsedSchedule extends Omit<ScheduleFields, "retry"> {
   readonly phrase: string;
   readonly rule: Rule;
   readonly retryPolicy: RetryPolicy;
-  /** Whether it begins to be due at once. */
+  /** Whether it is active from the start. */
   readonly enabled: boolean;
 }
 
@@ -83,7 +83,7 @@ export function checkUntil(untilAt: number | null | undefined, now: number): voi
   throw invalidField("until", "`until` is in the past: write a moment that is still to come");
 }
 
-/** The error for a schedule that would be over before it is due. */
+/** The error for a schedule that would end before it is due. */
 export function endsTooSoon(rule: Rule): RotaError {
   return invalidField(
     "until",
@@ -91,7 +91,7 @@ export function endsTooSoon(rule: Rule): RotaError {
   );
 }
 
-/** Refuses that a schedule goes after its run if that is not its last: it would be gone after the first. */
+/** Throws if a recurring schedule is to be deleted after its run: it would be gone after the first. */
 export function checkDeletion<Definition extends { readonly rule: Rule; readonly deleteAfterRun: boolean }>(
   definition: Definition,
 ): Definition {

@@ -1,13 +1,13 @@
 import { nextDue, type Timed, withinUntil } from "./limits.ts";
 
-/** Spans of one plan: each leaves a row, and a clock that goes back and forth can leave thousands of them. */
+/** Spans in one plan: each leads to a row, and a clock that is set back and forth can cause thousands of them. */
 const SPANS_MAX = 100;
 
-/** Due times, from `nextFireAt` on, that have started a run already: the clock was set back, and they start no other. */
+/** Due times from `nextFireAt` on that have started a run before the clock was set back. They do not start another. */
 export interface TakenTimes {
   /** In order. */
   readonly dueAts: readonly number[];
-  /** Whether these are all; otherwise nothing is known of what lies behind the last. */
+  /** Whether these are all. Otherwise the due times after the last one are unknown. */
   readonly isComplete: boolean;
 }
 
@@ -17,16 +17,16 @@ export interface SpannedSchedule extends Timed {
   readonly taken?: TakenTimes;
 }
 
-/** Due times that come one after the other without one that is taken in between. */
+/** Consecutive due times, none of which is taken. */
 export interface OpenSpan {
   readonly first: number;
-  /** None of them lies behind this. */
+  /** No due time of the span is later than this. */
   readonly until: number;
-  /** A due time behind it has come and started its run. */
+  /** Whether a later due time has already started its run. */
   readonly isFollowed: boolean;
 }
 
-/** The due times of a schedule that have come, up to those that are taken, and the first of those that have not. */
+/** The due times of a schedule that have come and are not taken, and the first one that has not come. */
 export function openSpans(
   schedule: SpannedSchedule,
   now: number,

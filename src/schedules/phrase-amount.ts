@@ -15,7 +15,7 @@ function readAmount(reader: PhraseReader): Amount {
   return withUnit(reader, count);
 }
 
-/** Reads the rest of `half an hour`. Half of a day or week is refused: it is not clear at what time of day it ends. */
+/** Reads the rest of `half an hour`. Half a day or week is refused: it is not clear at what time of day it ends. */
 export function readHalfHour(reader: PhraseReader): Amount {
   reader.takeOneOf("an");
   if (reader.takeOneOf("hour") === undefined) throw reader.expected('"an hour"');

@@ -13,7 +13,7 @@ import { readDailyTime, readOptionalTime } from "./phrase-time.ts";
 import { NUMBER_WORDS, UNITS, WEEKDAY_NAMES, WORKING_DAYS } from "./phrase-words.ts";
 import { SECOND_MS } from "./wall-clock.ts";
 
-/** The shortest step: the clock of an operating system is not made for less. */
+/** The shortest step: timers of an operating system are not accurate enough for less. */
 export const EVERY_MS_MIN = SECOND_MS;
 
 /** Reads what follows `every`. */
@@ -39,7 +39,7 @@ export function readEvery(reader: PhraseReader, tz: string): Rule {
   ]);
 }
 
-/** Reads what follows `every other`: a unit or a day of the week, every second time that it comes. */
+/** Reads what follows `every other`: a unit or a weekday, of which every second one is due. */
 function everyOther(reader: PhraseReader, tz: string): Rule {
   const { text = "" } = reader.peek() ?? {};
   if (WEEKDAY_NAMES.has(text)) {

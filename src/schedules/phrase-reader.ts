@@ -4,7 +4,7 @@ import { nearestName } from "../model/text/nearest-name.ts";
 import { cannotBeKept, notUnderstood } from "./not-understood.ts";
 import { type Token, tokenize } from "./tokens.ts";
 
-/** Goes through the tokens of a phrase from left to right, and says where it stopped making sense. */
+/** Reads the tokens of a phrase from left to right. Its errors say where the phrase stops being valid. */
 export class PhraseReader {
   readonly #phrase: string;
   readonly #field: string;
@@ -17,7 +17,7 @@ export class PhraseReader {
     this.#tokens = tokenize(phrase);
   }
 
-  /** The next token, which stays there. */
+  /** Returns the next token without taking it. */
   peek(): Token | undefined {
     return this.#tokens[this.#place];
   }
@@ -38,7 +38,7 @@ export class PhraseReader {
     return token.text;
   }
 
-  /** Takes the next token if it is a word that the table knows, and answers what it stands for. */
+  /** Takes the next token if it is a word of the table, and returns its meaning. */
   takeFrom<Meaning>(table: ReadonlyMap<string, Meaning>): Meaning | undefined {
     const token = this.peek();
     const meaning = token?.kind === "word" ? table.get(token.text) : undefined;
@@ -46,7 +46,7 @@ export class PhraseReader {
     return meaning;
   }
 
-  /** Nothing may be left over: what it says would be silently ignored. */
+  /** Throws if tokens are left over, which would be silently ignored otherwise. */
   end(): void {
     const token = this.peek();
     if (token !== undefined) {
@@ -55,7 +55,7 @@ export class PhraseReader {
     }
   }
 
-  /** What is wrong when the next token is none of those that could follow, with the word that was perhaps meant. */
+  /** The error if the next token is not one that can follow, with a hint at the word that was perhaps meant. */
   expected(what: string, words: Iterable<string> = []): RotaError {
     const token = this.peek();
     const place = this.#place === 0 ? "it begins with" : `after "${preview(this.#taken())}" comes`;
@@ -67,12 +67,12 @@ export class PhraseReader {
     return this.unclear(`${place} "${preview(token.text)}"${hint}`);
   }
 
-  /** The error for words that do not say when. */
+  /** The error for a phrase that is not understood. */
   unclear(fault: string): RotaError {
     return notUnderstood(this.#phrase, fault, this.#field);
   }
 
-  /** The error for words that say when, but nothing that can be done. */
+  /** The error for a phrase that is understood but cannot be executed. */
   impossible(fault: string): RotaError {
     return cannotBeKept(this.#phrase, fault, this.#field);
   }
@@ -85,9 +85,9 @@ export class PhraseReader {
   }
 }
 
-/** People say much that is no slip: `weekend` is not nearly `weekday`, and a wrong hint is worse than none. */
+/** Many unknown words are not typing errors: `weekend` is not meant as `weekday`, and a wrong hint is worse than none. */
 function nearestWord(word: string, words: Iterable<string>): string | undefined {
-  // Almost any short word is near one of `h`, `in` and `wk`.
+  // Almost any short word is similar to one of `h`, `in` and `wk`.
   const known = [...words].filter(({ length }) => length > 2);
   return nearestName(word, known, word.length < 3 ? 0 : word.length < 6 ? 1 : 2);
 }

@@ -1,12 +1,12 @@
 import type { PhraseReader } from "./phrase-reader.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS, timeText } from "./wall-clock.ts";
 
-/** When a day is named and no time. */
+/** The time of day if a phrase names a day and no time. */
 const DEFAULT_TIME = "09:00";
 
 /**
- * Reads the `[at] TIME` of a day that was named, where there is one; 09:00 where there is none. Midnight is refused: it may
- * be the beginning of that day or its end.
+ * Reads the optional `[at] TIME` of a named day; 09:00 if there is none. Midnight is refused: it may be the beginning or the
+ * end of that day.
  */
 export function readOptionalTime(reader: PhraseReader): string {
   const isTold = reader.takeOneOf("at") !== undefined;
@@ -16,7 +16,7 @@ export function readOptionalTime(reader: PhraseReader): string {
   return isTold || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
 }
 
-/** The same for what is due every day, or every few days: there, midnight is between one day and the next. */
+/** The same for a rule of every day, or every few days. Midnight is accepted: it is between one day and the next. */
 export function readDailyTime(reader: PhraseReader): string {
   const isTold = reader.takeOneOf("at") !== undefined;
   return isTold || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
@@ -34,7 +34,7 @@ const TIME_NAMES: ReadonlyMap<string, string> = new Map([
   [MIDNIGHT, "00:00"],
 ]);
 
-/** Reads `17:00`, `5:30 pm`, `9am`, `noon` or `midnight`, and answers it as `HH:MM`. */
+/** Reads `17:00`, `5:30 pm`, `9am`, `noon` or `midnight`, and returns it as `HH:MM`. */
 export function readTime(reader: PhraseReader): string {
   const named = reader.takeFrom(TIME_NAMES);
   if (named !== undefined) return named;

@@ -1,15 +1,15 @@
 import { WEEKDAYS, type Weekday } from "../model/rule.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./wall-clock.ts";
 
-/** A unit that is a number of milliseconds, whatever the calendar. */
+/** A unit with a fixed number of milliseconds. */
 export interface ElapsedUnit {
   readonly kind: "elapsed";
-  /** As it is written for one. */
+  /** The singular form. */
   readonly name: "ms" | "second" | "minute" | "hour";
   readonly ms: number;
 }
 
-/** A unit of the calendar, which a clock change makes longer or shorter. */
+/** A calendar unit: a clock change makes it longer or shorter. */
 export interface CalendarUnit {
   readonly kind: "calendar";
   readonly name: "day" | "week";
@@ -18,7 +18,7 @@ export interface CalendarUnit {
 
 export type Unit = ElapsedUnit | CalendarUnit;
 
-/** From the largest, as canonical forms try them. */
+/** From the largest to the smallest, in the order in which canonical forms try them. */
 export const ELAPSED_UNITS: readonly ElapsedUnit[] = [
   { kind: "elapsed", name: "hour", ms: HOUR_MS },
   { kind: "elapsed", name: "minute", ms: MINUTE_MS },
@@ -31,7 +31,7 @@ const CALENDAR_UNITS: readonly CalendarUnit[] = [
   { kind: "calendar", name: "week", days: 7 },
 ];
 
-/** What is meant by a slip of the keyboard is the first that is near. */
+/** For a typing error, the first similar spelling is the hint. */
 const UNIT_SPELLINGS: Readonly<Record<Unit["name"], readonly string[]>> = {
   ms: ["milliseconds", "millisecond", "ms"],
   second: ["seconds", "second", "secs", "sec", "s"],
@@ -47,7 +47,7 @@ export const UNITS: ReadonlyMap<string, Unit> = new Map(
   ),
 );
 
-/** Their length is not a number of days, and "every month" does not say on which: cron does. */
+/** Their length in days varies, and "every month" does not name a day. A cron expression does. */
 export const UNITS_REFUSED: ReadonlySet<string> = new Set([
   "month",
   "months",
@@ -73,7 +73,7 @@ export const WEEKDAY_NAMES: ReadonlyMap<string, Weekday> = new Map(
   WEEKDAYS.flatMap((weekday) => WEEKDAY_SPELLINGS[weekday].map((spelling) => [spelling, weekday] as const)),
 );
 
-/** Numbers as people and models write them. `zero` is known so that it is refused for what it is. */
+/** Numbers as people and models write them. `zero` is included so that the error says that it is too small. */
 export const NUMBER_WORDS: ReadonlyMap<string, number> = new Map(
   [
     "zero",

@@ -12,15 +12,15 @@ import { WEEKDAY_NAMES } from "./phrase-words.ts";
 import { DAY_MS, dateText, dayOf, dayOfDate, HOUR_MS, timeOfText, weekdayOf } from "./wall-clock.ts";
 import { momentOf, wallAt } from "./zone.ts";
 
-/** From when and where a phrase is said. */
+/** The time and the zone in which a phrase is parsed. */
 export interface When {
   readonly now: number;
   readonly tz: string;
 }
 
 /**
- * Reads a phrase like `every Mon at 09:00`. The grammar is small and knows every word of a phrase or refuses it: a
- * schedule that was half understood would be noticed at the wrong time.
+ * Parses a phrase like `every Mon at 09:00`. The grammar is small and refuses a phrase with any unknown word: a schedule that
+ * was only partly understood would fire at the wrong time.
  */
 export function parsePhrase(phrase: string, when: When, field: string): Rule {
   if (looksLikeCron(phrase)) return cronRule(phrase, when, field);
@@ -35,7 +35,7 @@ export function parsePhrase(phrase: string, when: When, field: string): Rule {
   return rule;
 }
 
-/** All seven weekdays in full take a hundred. */
+/** All seven weekdays in full take a hundred characters. */
 const PHRASE_LENGTH_MAX = 500;
 
 function readPhrase(reader: PhraseReader, when: When): Rule {
@@ -82,7 +82,7 @@ const FIRST_WORDS = [
   "weekly",
 ] as const;
 
-/** Days and weeks keep the time of day; hours and less count from there as time passes. */
+/** Days and weeks keep the time of day. Hours and smaller units are then added as elapsed time. */
 function readIn(reader: PhraseReader, { now, tz }: When): OnceRule {
   const amounts = readAmounts(reader);
   const phrase = `in ${amountsText(amounts)}`;
@@ -112,7 +112,7 @@ function readAt(reader: PhraseReader, { now, tz }: When): OnceRule {
   return rule.atMs > now ? rule : on(today + 1);
 }
 
-/** The one day that has no time of its own to fall back on: 09:00 may be past. */
+/** The only day without a default time: 09:00 may be past. */
 function readToday(reader: PhraseReader, { now, tz }: When): OnceRule {
   if (reader.peek() === undefined) throw reader.unclear('"today" takes a time, as in "today at 17:00"');
   const time = readOptionalTime(reader);
@@ -120,7 +120,7 @@ function readToday(reader: PhraseReader, { now, tz }: When): OnceRule {
   return onceOnWall(day * DAY_MS + timeOfText(time), { phrase: `today at ${time}`, tz });
 }
 
-/** A time of this evening. What is later belongs to tomorrow, and not everybody means the same by it. */
+/** A time of this evening. A time like 01:00 is refused: it belongs to tomorrow, and not all users mean that. */
 function readTonight(reader: PhraseReader, when: When): OnceRule {
   const isTold = reader.peek() !== undefined;
   const time = readOptionalTime(reader);
@@ -165,7 +165,7 @@ function readNext(reader: PhraseReader, when: When): OnceRule {
   return onWeekday(weekday, readOptionalTime(reader), { ...when, fromDay: 1 });
 }
 
-/** The first such day whose time is still to come, from so many days from now on. Its phrase says which date that is. */
+/** The first such weekday whose time is in the future, from `fromDay` days after today on. Its phrase names the date. */
 function onWeekday(
   weekday: Weekday,
   time: string,

@@ -3,33 +3,36 @@ import { type Limits, runsLeft, type Timed } from "./limits.ts";
 import { countMoments, lastMoment, momentsBetween } from "./moments.ts";
 import { type OpenSpan, openSpans, type TakenTimes } from "./open-spans.ts";
 
-/** A moment that is noticed later than this was slept through: what becomes of it, `catchUp` says. */
+/** A due time that is noticed later than this is late: `catchUp` decides whether it still fires. */
 export const LATE_MS = 60_000;
-/** The most moments that catching up with all of them runs; the newest count. */
+/** How many late due times `catch_up: all` runs at most: the newest ones. */
 export const CATCH_UP_MAX = 100;
-/** How far moments are counted that one row stands for: it then stands for as many or more. */
+/** Due times that one row covers are counted up to this number. A row with this number may cover more. */
 export const MOMENTS_MAX = 100_000;
-/** Nothing is due more often than once a second. */
+/** The most due times that are on time: nothing is due more often than once a second. */
 const ON_TIME_MAX = LATE_MS / 1_000 + 1;
 
-/** What decides over the moments of a schedule. */
+/** The fields of a schedule that decide what its due times lead to. */
 export interface DueSchedule extends Limits, Timed {
-  /** The first moment that has no row yet. It is due whatever the rule says of it today: zones change their minds. */
+  /** The first due time without a row. It is due even if the rule no longer contains it: the rules of a zone may change. */
   readonly nextFireAt: number;
   readonly overlap: Overlap;
   readonly catchUp: CatchUp;
-  /** How late a moment may still fire; null: however late. */
+  /** How late a due time may still fire; null: any time. */
   readonly usefulForMs: number | null;
-  /** How many of its runs go. */
+  /** How many of its runs have not ended. */
   readonly openRuns: number;
   /** Due times from `nextFireAt` on that have started a run already; left out: none. */
   readonly taken?: TakenTimes;
 }
 
 export interface FirePlan {
-  /** In the order of their moments: each moment up to now belongs to one of them, but for those that are taken and those after the last run that it may make. */
+  /**
+   * In order of their due times. Each due time up to now belongs to one of them, except for those that are taken and those after
+   * the last run that `maxRuns` allows.
+   */
   readonly runs: readonly PlannedRun[];
-  /** The first moment after now; null: there is none. */
+  /** The first due time after now; null: there is none. */
   readonly nextFireAt: number | null;
 }
 
@@ -37,9 +40,9 @@ export type PlannedRun = PlannedMoments &
   (
     | {
         readonly status: "running";
-        /** It ends those that go. */
+        /** Whether it cancels earlier runs that have not ended. */
         readonly replaces: boolean;
-        /** It waits for those before it, also where runs otherwise do not. */
+        /** Whether it waits for earlier runs even if the overlap policy is `allow`. */
         readonly inTurn: boolean;
       }
     | { readonly status: "skipped" | "missed"; readonly reason: string }
@@ -47,13 +50,13 @@ export type PlannedRun = PlannedMoments &
 
 export interface PlannedMoments {
   readonly firstDueAt: number;
-  /** The last moment that it stands for. */
+  /** The last due time that it covers. */
   readonly dueAt: number;
   readonly moments: number;
 }
 
 /**
- * What becomes of all moments of a schedule that have come by now. Costs some milliseconds at most, however many there are.
+ * Plans the runs for all due times of a schedule up to now. Takes some milliseconds at most, however many there are.
  *
  * @example
  * const { runs, nextFireAt } = planFire(schedule, now);
@@ -61,7 +64,7 @@ export interface PlannedMoments {
 export function planFire(schedule: DueSchedule, now: number): FirePlan {
   const { spans, nextFireAt } = openSpans(schedule, now);
   const fates: Fate[][] = [];
-  // The newest are caught up with, over all spans.
+  // Catches up with the newest due times of all spans.
   let left = spans.at(-1)?.isFollowed === false ? CATCH_UP_MAX : 0;
   const isLate = (spans[0]?.first ?? now) <= lastLate(now);
   for (const span of spans.toReversed()) {
@@ -73,7 +76,7 @@ export function planFire(schedule: DueSchedule, now: number): FirePlan {
   return { runs: upToLast(withOverlap(fates, schedule), runsLeft(schedule)), nextFireAt };
 }
 
-/** Once it has made the last run that it may make, nothing of it is due any more. */
+/** After the last run that `maxRuns` allows, nothing is due any more. */
 function upToLast(runs: readonly PlannedRun[], left: number): readonly PlannedRun[] {
   if (left === 0) return [];
   let started = 0;
@@ -87,9 +90,9 @@ function upToLast(runs: readonly PlannedRun[], left: number): readonly PlannedRu
 /** One span of the due times of a schedule: `nextFireAt` is its first. */
 type DueSpan = DueSchedule & OpenSpan;
 
-/** What becomes of moments before anybody has looked at which runs still go. */
+/** The plan for due times before the overlap policy is applied. */
 interface Fate extends PlannedMoments {
-  /** Why they do not fire; null: they do. */
+  /** Why they do not fire; null: they fire. */
   readonly missed: string | null;
   readonly inTurn: boolean;
 }
@@ -102,7 +105,7 @@ function misses(moments: PlannedMoments, reason: string): Fate {
   return { ...moments, missed: reason, inTurn: false };
 }
 
-/** Whoever slept through a moment catches up with all that have come by now: those on time are no others' affair. */
+/** If any due time is late, `catchUp` applies to all due times up to now, including those on time. */
 function fatesOfLate(schedule: DueSpan, now: number, caughtUpMax: number): Fate[] {
   switch (schedule.catchUp) {
     case "none":
@@ -114,21 +117,21 @@ function fatesOfLate(schedule: DueSpan, now: number, caughtUpMax: number): Fate[
   }
 }
 
-/** Those that are late are missed. */
+/** Late due times are missed. Those on time fire. */
 function fatesOfNone(schedule: DueSpan, now: number): Fate[] {
   const onTime = fatesOfOnTime(schedule, now);
   if (schedule.nextFireAt > lastLate(now)) return onTime;
   return [misses(upTo(schedule, Math.min(lastLate(now), schedule.until)), TOO_LATE), ...onTime];
 }
 
-/** The last moment for all of them, unless one behind them has run already. */
+/** One run at the last due time covers all of them, unless a later one has run already. */
 function fatesOfOne(schedule: DueSpan, now: number): Fate[] {
   const all = upTo(schedule, schedule.until);
   if (schedule.isFollowed) return [misses(all, RAN_LATER)];
   return [isUseless(all.dueAt, schedule, now) ? misses(all, uselessReason(schedule)) : fires(all)];
 }
 
-/** Each moment for itself: the newest that are still of use, and one row for all before them. */
+/** One run for each of the newest due times that are still useful, and one row for all before them. */
 function fatesOfAll(schedule: DueSpan, now: number, max: number): Fate[] {
   const newest = newestUseful(schedule, now, max);
   const [first] = newest;
@@ -139,7 +142,7 @@ function fatesOfAll(schedule: DueSpan, now: number, max: number): Fate[] {
   return [misses(before, useless ? uselessReason(schedule) : TOO_MANY), ...fired];
 }
 
-/** Found from the last one backwards, since there may be any number before them. */
+/** Searches from the last due time backwards, since there may be any number before. */
 function newestUseful(schedule: DueSpan, now: number, max: number): number[] {
   const found: number[] = [];
   let moment = lastUpTo(schedule, schedule.until);
@@ -161,7 +164,7 @@ function fatesOfOnTime(schedule: DueSpan, now: number): Fate[] {
   );
 }
 
-/** Looks at what still goes, and at what has just been started, one after the other. */
+/** Applies the overlap policy in order: to runs that have not ended, and to runs that this plan starts. */
 function withOverlap(spans: readonly (readonly Fate[])[], { overlap, openRuns }: DueSchedule): PlannedRun[] {
   const runs: PlannedRun[] = [];
   let isGoing = openRuns > 0;
@@ -169,7 +172,7 @@ function withOverlap(spans: readonly (readonly Fate[])[], { overlap, openRuns }:
   for (const { missed, inTurn, isFirst, ...moments } of fates) {
     const before = runs.at(-1);
     if (missed !== null) {
-      // Between two spans lies one that has a row of its own.
+      // Between two spans is a due time with a row of its own, so rows are not joined across spans.
       if (before?.status === "missed" && !isFirst) runs[runs.length - 1] = joined(before, moments);
       else runs.push({ ...moments, status: "missed", reason: missed });
     } else if (isGoing && overlap === "skip" && !inTurn) {
@@ -182,12 +185,12 @@ function withOverlap(spans: readonly (readonly Fate[])[], { overlap, openRuns }:
   return runs;
 }
 
-/** Those that are missed one after the other share a row. */
+/** Consecutive missed due times share a row. */
 function joined<Row extends PlannedMoments>(row: Row, { dueAt, moments }: PlannedMoments): Row {
   return { ...row, dueAt, moments: Math.min(row.moments + moments, MOMENTS_MAX) };
 }
 
-/** The last moment that counts as late. */
+/** The last due time that counts as late. */
 function lastLate(now: number): number {
   return now - LATE_MS - 1;
 }
@@ -200,7 +203,7 @@ function only(moment: number): PlannedMoments {
   return { firstDueAt: moment, dueAt: moment, moments: 1 };
 }
 
-/** All moments that have no row yet, up to one. */
+/** All due times without a row, up to `until`. */
 export function upTo(
   schedule: Pick<DueSchedule, "rule" | "anchorAt" | "nextFireAt">,
   until: number,

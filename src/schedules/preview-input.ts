@@ -16,12 +16,12 @@ import { parseZonedSchedule } from "./zoned-schedule.ts";
 
 export interface PreviewInput {
   readonly rule: Rule;
-  /** When the schedule would be made. */
+  /** When the schedule would be created. */
   readonly from: number;
   readonly count: number;
 }
 
-/** What is to be previewed; said now and in this zone, unless the input says otherwise. Throws `invalid_field`. */
+/** Parses the input of a preview. The defaults are the time and the zone of `when`. Throws `invalid_field`. */
 export function parsePreviewInput(input: unknown, when: When): PreviewInput {
   if (!isObject(input)) {
     const example = '{"schedule": "every Mon at 09:00"}';

@@ -7,8 +7,8 @@ import { isoText } from "./moment-text.ts";
 import { nextMoment } from "./moments.ts";
 
 /**
- * What would come of a rule that was made at `from`: one due time in each step, so that whoever computes many can let other
- * work through.
+ * Computes the preview of a rule as if it was created at `from`. Each step computes one due time, so that the caller can yield
+ * to other work between steps.
  */
 export function* previewSteps(
   rule: Rule,

@@ -8,7 +8,7 @@ import {
 import { RETRY_FIELDS } from "../model/input/retry-policy-input.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 
-/** How a run is tried again when its schedule does not say: each wait is twice as long, give or take a quarter. */
+/** The default retries of a run: each wait is twice as long as the one before, with a jitter of a quarter. */
 export const RUN_RETRY_POLICY: RetryPolicy = {
   maxRetries: 3,
   backoffMs: 2_000,
@@ -17,7 +17,7 @@ export const RUN_RETRY_POLICY: RetryPolicy = {
   jitter: 0.25,
 };
 
-/** What the `retry` of a schedule says. */
+/** The `retry` of a schedule. Fields that are left out keep their values. */
 export interface RetryInput {
   readonly maxRetries?: number;
   readonly backoffMs?: number;
@@ -45,7 +45,7 @@ export function parseRetry(given: Fields): RetryInput {
   };
 }
 
-/** What was said over what held before. Of the two waits, one that was not said gives way to the one that was. */
+/** Applies the input to an earlier policy. If only one of the two waits is set, the other is adjusted to fit it. */
 export function retryPolicyOf(said: RetryInput, before: RetryPolicy): RetryPolicy {
   const { backoffMs, maxBackoffMs } = { ...before, ...said };
   return {

@@ -2,22 +2,22 @@ import type { Rule } from "../model/rule.ts";
 import { countMoments, lastMoment } from "./moments.ts";
 import { MOMENTS_MAX, type PlannedMoments } from "./plan-fire.ts";
 
-/** What a row stands for: all due times from the first to the last. */
+/** The due times that a row covers, from the first to the last. */
 export interface RowSpan extends PlannedMoments {
   /** Whether the last of them started a run. */
   readonly started: boolean;
 }
 
 export interface Rewound {
-  /** What the row stands for from now on; null: nothing. */
+  /** The due times that the row covers from now on; null: none. */
   readonly row: PlannedMoments | null;
-  /** What came before the clock was set back to, and needs a row of its own, since the run's due time lies ahead; null: nothing. */
+  /** Past due times that need a row of their own, since the due time of the row's run is in the future; null: none. */
   readonly rest: PlannedMoments | null;
 }
 
 /**
- * What becomes of a row whose last due time lies ahead of `now`, when those others that lie ahead are due again. Where a run
- * was started, its own due time stays, and the row stands for nothing else.
+ * Changes a row whose last due time is in the future since the clock was set back, so that its future due times are due again.
+ * If the row started a run, the due time of that run stays, and the row covers only that.
  */
 export function rewound(
   row: RowSpan,
@@ -30,7 +30,7 @@ export function rewound(
   return { row: { firstDueAt: dueAt, dueAt, moments: 1 }, rest: past };
 }
 
-/** Those that have come by now; of a row from before the rule was changed only the first is known. */
+/** The due times of the row up to now. If the rule was changed after the row, only the first is known. */
 function pastOf(
   { firstDueAt, moments }: RowSpan,
   { rule, anchorAt: anchor }: { readonly rule: Rule; readonly anchorAt: number },

@@ -16,7 +16,7 @@ import { parseScheduleCursor, SCHEDULE_PAGE_MAX, type ScheduleCursor } from "./s
 import { optionalTime } from "./schedule-fields.ts";
 import type { UpcomingRange } from "./upcoming.ts";
 
-/** Milliseconds, which are a thousand times as many, do not pass for seconds. */
+/** At most the end of the year 9999. Current times in milliseconds are larger, so that they are not taken for seconds. */
 const SINCE = { min: 0, max: 253_402_300_799, unit: "seconds since 1970" } as const;
 const PAGE: PageRules = { limitMax: 100, cursorName: "next_cursor" };
 
@@ -26,7 +26,7 @@ export interface ParsedRunFilter extends Page {
   readonly status?: RunStatus;
 }
 
-/** Checks which runs somebody wants to see. Throws `invalid_field`. */
+/** Checks which runs the caller wants to see. Throws `invalid_field`. */
 export function parseRunFilter(filter: Fields): ParsedRunFilter {
   checkKnown(filter, ["since", "status", "limit", "cursor"]);
   const since = optionalNumber(filter, "since", SINCE);
@@ -68,7 +68,7 @@ const UPCOMING_LIMIT_DEFAULT = 100;
 export function parseUpcomingFilter(filter: Fields, now: number): UpcomingRange {
   checkKnown(filter, ["from", "to", "limit", "per_schedule"]);
   const given = withoutNulls(filter);
-  // What lies in the past has its runs.
+  // Due times in the past have runs instead.
   const from = Math.max(optionalTime(given, "from") ?? now, now);
   const to = optionalTime(given, "to") ?? from + UPCOMING_DAYS * 24 * 60 * 60 * 1_000;
   if (to < from) throw invalidField("to", "`to` must not be before `from`, nor before now");
@@ -77,7 +77,7 @@ export function parseUpcomingFilter(filter: Fields, now: number): UpcomingRange 
   return { from, to, limit, ...(perSchedule === undefined ? {} : { perSchedule }) };
 }
 
-/** Checks how a schedule is to be run out of turn; nothing at all means at any rate. */
+/** Checks the mode of a run that the caller requests now. Left out: `force`. */
 export function parseRunMode(options: unknown): "force" | "due" {
   const given = options ?? {};
   if (!isObject(given)) {

@@ -20,18 +20,18 @@ import {
 import { optionalWork } from "./schedule-work.ts";
 import { checkZone, localZone } from "./zone.ts";
 
-/** What somebody wants to change of a schedule: what is left out stays. */
+/** The changes of a schedule. Fields that are left out stay. */
 export interface ParsedScheduleChanges {
   readonly fields: Partial<ScheduleFields>;
   readonly status: "active" | "paused" | undefined;
-  /** As it was given: what it means depends on when it is said, and on the zone that the schedule has. */
+  /** Not parsed: its meaning depends on the current time and on the zone of the schedule. */
   readonly schedule: unknown;
   readonly tz: string | undefined;
 }
 
 const KNOWN = ["schedule", "tz", "enabled", "status", ...FIELD_NAMES];
 
-/** Checks what is to change of a schedule, but for a new `schedule`. Throws `invalid_field`. */
+/** Checks the changes of a schedule, except for a new `schedule`. Throws `invalid_field`. */
 export function parseScheduleChanges(input: unknown, limits: FieldLimits): ParsedScheduleChanges {
   if (!isObject(input)) {
     throw invalidField(
@@ -57,7 +57,7 @@ const RETRY_DEFAULTS: Fields = {
   max_delay_ms: RUN_RETRY_POLICY.maxBackoffMs,
 };
 
-/** Null takes back what was said: the default holds again. */
+/** Null resets a field to its default. */
 function withDefaults(input: Fields): Fields {
   const { retry } = input;
   const nested = isObject(retry) ? { retry: takenBack(retry, RETRY_DEFAULTS) } : {};
@@ -74,7 +74,7 @@ function withDefaults(input: Fields): Fields {
   return takenBack({ ...input, ...nested }, defaults);
 }
 
-/** Where the default is null itself, and where there is none, null stays. */
+/** Null stays if the default is null, or if there is none. */
 function takenBack(fields: Fields, defaults: Fields): Fields {
   const entries = Object.entries(fields);
   return Object.fromEntries(
@@ -82,7 +82,7 @@ function takenBack(fields: Fields, defaults: Fields): Fields {
   );
 }
 
-/** `enabled` is another way to say it. */
+/** `enabled` is another form of `status`. */
 function readStatus(input: Fields): "active" | "paused" | undefined {
   const status = optionalChoice(input, "status", ["active", "paused"]);
   const enabled = optionalBoolean(input, "enabled");

@@ -1,9 +1,8 @@
 import { invalidField } from "../model/input/field-checks.ts";
 
 /**
- * Where a list of schedules goes on. The first page is by last change, all that follow are by id: an id never changes, so
- * that nothing is skipped or shown twice, whatever is edited between two pages. What the first page has shown is left out
- * of those that follow.
+ * Where a list of schedules continues. The first page is sorted by last change, all others by id. Since an id never changes,
+ * edits between two pages do not make the list skip or repeat a schedule. Later pages leave out the schedules of the first page.
  */
 export interface ScheduleCursor {
   /** Only ids below this one; null: from the newest on. */

@@ -18,7 +18,7 @@ import { parseRfc3339 } from "../model/text/rfc3339.ts";
 import { parseRetry, type RetryInput } from "./retry-input.ts";
 import { WORK_FIELDS } from "./schedule-work.ts";
 
-/** What its owner says of a schedule besides when it is due. */
+/** The fields of a schedule that its owner sets, besides its due times. */
 export interface ScheduleFields {
   readonly name: string | null;
   readonly agent: string;
@@ -40,7 +40,7 @@ export interface ScheduleFields {
   readonly pauseAfterFailures: number | null;
 }
 
-/** What these are called by whoever hands them in. */
+/** The names of these fields in the input. */
 export const FIELD_NAMES = [
   ...WORK_FIELDS,
   "agent",
@@ -66,22 +66,22 @@ export const DEFAULT_OVERLAP: Overlap = "skip";
 export const DEFAULT_CATCH_UP: CatchUp = "one";
 
 export interface FieldLimits {
-  /** The longest `timeout` that may be asked for. */
+  /** The longest `timeout` that is allowed. */
   readonly timeoutMaxMs: number;
 }
 
 const NAME_LENGTH_MAX = 200;
 const CONVERSATION_ID_LENGTH_MAX = 256;
-/** Ten years: more is a slip of the finger, and `null` says for ever. */
+/** At most ten years: more is most likely a typing error, and `null` means no limit. */
 const USEFUL_FOR = { min: 1, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
 
-/** More is a slip of the finger, and `null` says any number. */
+/** More is most likely a typing error, and `null` means no limit. */
 const MAX_RUNS = { min: 1, max: 1_000_000_000 } as const;
 const PAUSE_AFTER_FAILURES = { min: 0, max: 1_000_000 } as const;
-/** Milliseconds, which are a thousand times as many, do not pass for seconds. */
+/** The end of the year 9999. Current times in milliseconds are larger, so that they are not taken for seconds. */
 const SECONDS_MAX = 253_402_300_799;
 
-/** Checks those of the fields that are there, but for what the agent is handed. Throws `invalid_field`. */
+/** Checks the fields that are set, except for the work. Throws `invalid_field`. */
 export function readScheduleFields(
   given: Fields,
   { timeoutMaxMs }: FieldLimits,
@@ -114,14 +114,14 @@ export function readScheduleFields(
   >;
 }
 
-/** The conversation that the agent's side knows it by: a text, or an integer, which is kept as its text. */
+/** The id of the conversation on the agent's side: a text, or an integer, which is stored as text. */
 export function readConversationId(given: Fields): string | null | undefined {
   return orNull(given, "conversation_id", (id) =>
     Number.isSafeInteger(id) ? String(id) : readLine(given, "conversation_id", CONVERSATION_ID_LENGTH_MAX),
   );
 }
 
-/** A field that null takes away. */
+/** Reads a field that null removes. */
 function orNull<Value>(given: Fields, field: string, read: (value: unknown) => Value) {
   const value = given[field];
   return value === undefined || value === null ? value : read(value);
@@ -155,7 +155,7 @@ export function optionalTime(given: Fields, field: string): number | undefined {
   );
 }
 
-/** A text that somebody sees in a line. */
+/** Reads a text of one line. */
 function readLine(given: Fields, field: string, lengthMax: number): string {
   const text = given[field];
   const isLine = typeof text === "string" && /^[^\p{Cc}\p{Cs}]+$/u.test(text) && text.trim() !== "";

@@ -17,8 +17,8 @@ import { DAY_MS } from "./wall-clock.ts";
 import { checkZone } from "./zone.ts";
 
 /**
- * The rule that a phrase or an object stands for. Refuses, with an error that says what to write instead, whatever is
- * not understood to the last word, lies in the past or never comes.
+ * Parses a phrase or an object into a rule. Throws if any word is not understood, or if the time is past or never comes. The
+ * error says what to write instead.
  *
  * @example
  * parseSchedule("every monday at 9am", { now: clock.now(), tz: "Europe/Berlin" });

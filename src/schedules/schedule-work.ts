@@ -3,12 +3,12 @@ import { TASK_BYTES_MAX } from "../model/input/task-input.ts";
 import { jsonValue } from "../model/json-value.ts";
 import type { ScheduleWork } from "../model/schedule.ts";
 
-/** What a schedule hands its agent: one of these. */
+/** The fields for the work of a schedule. Exactly one of them is set. */
 export const WORK_FIELDS = ["message", "instruction", "payload"] as const;
 
 const ONE_OF = `a schedule needs exactly one of ${codeList(WORK_FIELDS)}`;
 
-/** What a new schedule hands its agent. There, null counts as left out, but for `payload`: that is JSON. */
+/** The work of a new schedule. Null counts as left out, except for `payload`, which may be any JSON. */
 export function requiredWork(given: Fields): ScheduleWork {
   const { payload } = given;
   const work = workOf(given, payload === undefined ? [] : ["payload"]);
@@ -16,7 +16,7 @@ export function requiredWork(given: Fields): ScheduleWork {
   return work;
 }
 
-/** What a schedule hands its agent from now on, whatever that was; undefined: as before. */
+/** The new work of a schedule, of any kind; undefined: unchanged. */
 export function optionalWork(given: Fields): ScheduleWork | undefined {
   const { payload = null } = given;
   const work = workOf(given, payload === null ? [] : ["payload"]);
@@ -44,7 +44,7 @@ function workOf(given: Fields, payloads: readonly "payload"[]): ScheduleWork | n
   }
 }
 
-/** As long as a task may be, since that is what becomes of it. */
+/** The limit is that of a task, since each run submits the text as a task. */
 function readText(given: Fields, field: "message" | "instruction"): string {
   const text = requiredText(given, field);
   if (text.includes("\0") || !text.isWellFormed()) {

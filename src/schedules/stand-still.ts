@@ -2,7 +2,7 @@ import { nextDue, withinUntil } from "./limits.ts";
 import { countMoments, lastMoment } from "./moments.ts";
 import { type DueSchedule, MOMENTS_MAX, type PlannedMoments } from "./plan-fire.ts";
 
-/** How far the moments of a recurring schedule are deferred while its tenant is disabled. */
+/** How far a recurring schedule is deferred each time while its tenant is disabled. */
 export const PUSH_MS = 60 * 60 * 1_000;
 
 /** A recurring schedule of a tenant that is, or was, disabled. */
@@ -10,20 +10,20 @@ export interface StandingSchedule extends Pick<DueSchedule, "rule" | "anchorAt" 
   readonly nextFireAt: number;
   /** When it was changed last. */
   readonly updatedAt: number;
-  /** The last moment that has its row; null: none has. */
+  /** The last due time that has a row; null: none has. */
   readonly lastDueAt: number | null;
 }
 
 export interface Standstill {
-  /** The moments that did not fire and have no row yet; null: there are none. */
+  /** The due times that did not fire and have no row yet; null: there are none. */
   readonly skipped: PlannedMoments | null;
   /** Null: it is never due again. */
   readonly nextFireAt: number | null;
 }
 
 /**
- * What becomes of the moments of a schedule that have come while its tenant is disabled: one row stands for all of them, and
- * the next is not looked at before an hour has passed.
+ * Plans for due times that came while the tenant is disabled: one row covers all of them, and the schedule is not due again
+ * within an hour.
  */
 export function deferWhileDisabled(schedule: StandingSchedule, now: number): Standstill {
   const skipped = momentsFrom(firstOpen(schedule), schedule, now);
@@ -31,13 +31,14 @@ export function deferWhileDisabled(schedule: StandingSchedule, now: number): Sta
   return { skipped, nextFireAt: nextDue(schedule, last + PUSH_MS - 1) ?? lastDue(schedule, last) };
 }
 
-/** The last moment before its end, where that comes within the hour: it would be over before it is looked at again. */
+/** The last due time before `untilAt`, if that is within the hour: otherwise the schedule would end without a row for it. */
 function lastDue({ rule, anchorAt: anchor, untilAt }: StandingSchedule, after: number): number | null {
   return untilAt === null || untilAt <= after ? null : lastMoment(rule, { after, anchor, until: untilAt });
 }
 
 /**
- * The same once the tenant is enabled: the next moment is the first to come. Null: it was not deferred, and what is due is due.
+ * Plans for a tenant that is enabled again: the schedule is due at the first future due time. Null: it was not deferred, and its
+ * `nextFireAt` stays.
  */
 export function resumeAfterEnable(schedule: StandingSchedule, now: number): Standstill | null {
   const first = firstOpen(schedule);
@@ -46,8 +47,8 @@ export function resumeAfterEnable(schedule: StandingSchedule, now: number): Stan
 }
 
 /**
- * When one is due that was paused until its tenant is enabled: its only moment, however long ago; where it was given another
- * rule meanwhile, as that says. Null: never.
+ * When a schedule is due that was held until its tenant is enabled: at its only due time, however long ago. If its rule was
+ * changed to a recurring one meanwhile, at the next due time of that. Null: never.
  */
 export function heldUntil(
   schedule: Pick<StandingSchedule, "rule" | "anchorAt" | "untilAt">,
@@ -57,8 +58,8 @@ export function heldUntil(
 }
 
 /**
- * The first moment that has no row. Of one that was deferred before it lies before the next that is looked at; while it was
- * paused, none was due.
+ * The first due time without a row. If the schedule was deferred, it is earlier than `nextFireAt`. Due times before the last
+ * change, such as those during a pause, do not count.
  */
 function firstOpen(schedule: StandingSchedule): number {
   const { nextFireAt, lastDueAt, updatedAt } = schedule;

@@ -5,8 +5,8 @@ export interface Token {
 }
 
 /**
- * Cuts a phrase into words, numbers, times and signs. Spaces are free: none are needed between a number and a word, as in
- * `every 15min`, and what is no part of any phrase becomes a sign for the grammar to stumble over.
+ * Splits a phrase into words, numbers, times and signs. Spaces are optional between a number and a word, as in `every 15min`.
+ * Characters of no known token become signs, which the grammar refuses.
  */
 export function tokenize(phrase: string): Token[] {
   const tokens: Token[] = [];

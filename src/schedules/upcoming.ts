@@ -1,10 +1,10 @@
 import type { Rule } from "../model/rule.ts";
 import { countMoments, nextMoment } from "./moments.ts";
 
-/** Due times before the range that are counted off against `runsLeft`: each costs about a microsecond. */
+/** Due times before the range that are subtracted from `runsLeft`, at most: each costs about a microsecond. */
 const COUNTED_MAX = 1_000;
 
-/** What the due times of a schedule follow from. */
+/** The fields of a schedule that determine its due times. */
 export interface DueSchedule {
   readonly rule: Rule;
   readonly anchorAt: number;
@@ -25,9 +25,9 @@ export interface UpcomingRange {
 }
 
 /**
- * Collects the first `limit` due times of many schedules, one schedule after the other. A schedule is asked only for due
- * times that are earlier than the last one kept so far, so that ten thousand schedules that are due each second cost little
- * more than a few.
+ * Collects the first `limit` due times of many schedules, one schedule after the other. For each schedule only due times are
+ * computed that are earlier than the last one kept so far. So ten thousand schedules that are due each second cost little more
+ * than a few.
  */
 export class Upcoming<Schedule extends DueSchedule> {
   readonly #range: UpcomingRange;
@@ -65,7 +65,7 @@ export class Upcoming<Schedule extends DueSchedule> {
       }
       at = nextMoment(rule, { after: from - 1, anchor });
     }
-    // One more than is kept, so that it shows whether something was left out.
+    // One more than is kept, to see whether something was left out.
     for (let most = Math.min(limit + 1, left, perSchedule); at !== null && at <= to && most > 0; most -= 1) {
       const last = this.#kept.length < limit ? undefined : this.#kept.at(-1);
       if (last !== undefined && at >= last.at) {

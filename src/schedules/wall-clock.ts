@@ -1,6 +1,6 @@
 /*
- * Wall-clock time as a number: the milliseconds since 1970 of a clock on the wall, as if the wall stood in UTC. Days
- * and times of day are then plain arithmetic, and only zone.ts knows how a wall's time becomes a moment.
+ * Wall-clock time as a number: the local time of a zone in milliseconds since 1970, as if the zone were UTC. Days and times of
+ * day are then plain arithmetic, and only zone.ts converts between local times and moments.
  */
 
 export const SECOND_MS = 1_000;
@@ -35,7 +35,7 @@ export function mondayOf(week: number): number {
 /** 1970-01-01 was a Thursday. */
 const DAYS_BEFORE_THURSDAY = 3;
 
-/** The day that a year, a month and a day of the month name; null where there is no such day. */
+/** The day number of a date; null: there is no such day. */
 export function dayOfDate(year: number, month: number, dayOfMonth: number): number | null {
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, dayOfMonth);
@@ -47,7 +47,7 @@ export function dateText(wall: number): string {
   return new Date(wall).toISOString().slice(0, -"T00:00:00.000Z".length);
 }
 
-/** `09:00`; with seconds and milliseconds only where there are any. */
+/** `09:00`; with seconds and milliseconds only if they are not zero. */
 export function timeText(wall: number): string {
   const [time = ""] = new Date(wall).toISOString().slice(0, -1).split("T").slice(-1);
   return time.replace(/(?::00)?\.000$/, "");

@@ -2,8 +2,8 @@ import { ACCEPTED_FORMS } from "./accepted-forms.ts";
 import type { CreateWrit, InvalidWrit, OrderWrit, Writ } from "./writ.ts";
 
 /*
- * What an agent reads in answer to a writ: a block of lines, the first of which repeats what was asked. Times are those of
- * the server's zone, as `minuteText` writes them.
+ * The response to a writ that an agent reads: a block of lines, the first of which repeats the writ. Times are in the server's
+ * zone, as `minuteText` writes them.
  */
 
 export interface ScheduledAnswer {
@@ -25,7 +25,7 @@ export interface ListedSchedule {
   readonly message: string;
 }
 
-/** A new schedule. */
+/** The response for a new schedule. */
 export function scheduledBlock(writ: CreateWrit, { id, normalized, next, agent }: ScheduledAnswer): string {
   return block(writ, [
     `OK: scheduled #${id} ${normalized} (${next}) → ${agent}`,
@@ -33,7 +33,7 @@ export function scheduledBlock(writ: CreateWrit, { id, normalized, next, agent }
   ]);
 }
 
-/** `more`: how many there are that are not listed. */
+/** `more`: how many further schedules are not listed. */
 export function listBlock(writ: Writ, schedules: readonly ListedSchedule[], more = 0): string {
   if (schedules.length === 0) return block(writ, ["(none)"]);
   return block(writ, [...schedules.map(listLine), ...(more === 0 ? [] : [`and ${more} more`])]);
@@ -47,26 +47,26 @@ function listLine({ id, status, normalized, next, agent, message }: ListedSchedu
 /** Many schedules with long messages would fill an agent's context. */
 const LISTED_MESSAGE_MAX = 200;
 
-/** A schedule that was paused, resumed or canceled. */
+/** The response for a schedule that was paused, resumed or canceled. */
 export function doneBlock(writ: OrderWrit): string {
   return block(writ, [`OK: ${DONE[writ.kind]} #${writ.id}`]);
 }
 
 const DONE = { cancel: "canceled", pause: "paused", resume: "resumed" } as const;
 
-/** A writ that could not be obeyed, and why. */
+/** The response for a writ that could not be executed. */
 export function errorBlock(writ: Writ | InvalidWrit, reason: string): string {
   return block(writ, [`ERR: ${oneLine(reason)}`]);
 }
 
-/** The same for one that did not say what or when, with the ways to say it. */
+/** The response for a writ that was not understood, with the accepted forms. */
 export function misunderstoodBlock(writ: Writ | InvalidWrit, reason: string): string {
   const phrases = ACCEPTED_FORMS.map(({ form }) => form);
   const forms = writ.kind === "invalid" ? [...WRIT_FORMS, ...phrases] : phrases;
   return block(writ, [`ERR: ${oneLine(reason)}`, "  accepted forms:", ...forms.map((form) => `    ${form}`)]);
 }
 
-/** What can be written, for whoever did not even get as far as saying when. */
+/** The forms of a writ, for a text that is not one. */
 const WRIT_FORMS = [
   "/schedule PHRASE: MESSAGE",
   "/schedule list | cancel N | pause N | resume N",

@@ -14,21 +14,21 @@ import { readConversationId } from "./schedule-fields.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 import { writsIn } from "./writs-in.ts";
 
-/** Far more than an answer of a model has that asks for something. */
+/** Far longer than a response of a model that contains writs. */
 const TEXT_LENGTH_MAX = 65_536;
-/** Carried out one after the other, while whoever asked waits. */
+/** Writs are executed one after the other while the caller waits. */
 const WRITS_MAX = 50;
 
 export interface ParsedWrits {
   readonly agent: string;
-  /** Where they were written; null: nowhere in particular. */
+  /** The session in which they were written; null: none. */
   readonly sessionKey: string | null;
   readonly conversationId: string | null;
-  /** One at least. */
+  /** At least one. */
   readonly writs: readonly (Writ | InvalidWrit)[];
 }
 
-/** What is to be carried out for whom. Throws `invalid_field`. */
+/** Checks the input and returns its writs and their agent. Throws `invalid_field`. */
 export function parseWritInput(input: unknown): ParsedWrits {
   if (!isObject(input)) {
     const example = '{"agent": "research", "text": "/schedule in 1 hour: look again"}';
@@ -45,7 +45,7 @@ export function parseWritInput(input: unknown): ParsedWrits {
   };
 }
 
-/** A text without any is one that was not understood. */
+/** A text without a writ results in one invalid writ. */
 function readWrits({ text }: Fields): ParsedWrits["writs"] {
   if (typeof text !== "string") {
     throw invalidField("text", `\`text\` must be a text with lines like /schedule list, not ${quoted(text)}`);

@@ -1,4 +1,4 @@
-/** What an agent asks for with `/schedule …`. */
+/** A command that an agent writes as `/schedule …`. */
 export type Writ = CreateWrit | { readonly kind: "list" } | OrderWrit;
 
 export interface CreateWrit {
@@ -7,22 +7,22 @@ export interface CreateWrit {
   readonly message: string;
 }
 
-/** For a schedule that is there. */
+/** A command for an existing schedule. */
 export interface OrderWrit {
   readonly kind: "cancel" | "pause" | "resume";
   readonly id: number;
 }
 
-/** A text that asks for nothing that could be done, and why. */
+/** A text that is not a valid writ, and why. */
 export interface InvalidWrit {
   readonly kind: "invalid";
-  /** What stood after `/schedule`. */
+  /** The text after `/schedule`, or the whole text if it does not begin so. */
   readonly text: string;
   readonly reason: string;
 }
 
 /**
- * Reads a writ. The phrase of a new schedule is only cut out here: whether it says when is for `parseSchedule` to see.
+ * Parses a writ. The phrase of a new schedule is only extracted here; `parseSchedule` checks it.
  *
  * @example
  * parseWrit("/schedule every monday at 09:00: summarise the week");
@@ -67,12 +67,12 @@ function parseCreate(order: string): CreateWrit | InvalidWrit {
 }
 
 /**
- * The separator is the first colon with a space or nothing behind it: the one in 09:00 has a digit there. Quotes are what
- * models take for quotes, straight or curly: no phrase has any within it.
+ * The separator is the first colon before a space or the end: the one in 09:00 is before a digit. Quotes may be straight or
+ * curly, since models write both. No phrase contains a quote.
  */
 const CREATE = /^(?:["'“”„‘’]([^\n]*?)["'“”‘’]\s*:|([^\n]*?):)(?!\S)(.*)$/s;
 
-/** Where no colon on the line has a space or nothing behind it: the first one that is not between two digits. */
+/** If no colon on the line is before a space or the end, the separator is the first one that is not between two digits. */
 const CREATE_WITHOUT_SPACE =
   /^(?:["'“”„‘’]([^\n]*?)["'“”‘’]\s*:|((?:[^\n:]|(?<=\d):(?=\d))+):)(?<!\d:(?=\d))(.*)$/s;
 

@@ -2,9 +2,8 @@ import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 
 /**
  * The writs of a text, in order: one for each line that begins with `/schedule`, perhaps as an item of a list (`- `) or as code
- * (in backticks). Where the message of a new schedule does not
- * begin on that line, it is what follows, up to an empty line or the next writ. `quotes`: what stands between fences, as in
- * Markdown, was only quoted.
+ * (in backticks). If the message of a new schedule does not begin on that line, it is the text that follows, up to an empty line
+ * or the next writ. `quotes`: text between Markdown fences is a quotation and is ignored.
  *
  * @example
  * writsIn("Will do.\n/schedule in 1 hour: look again"); // [{ kind: "create", phrase: "in 1 hour", message: "look again" }]
@@ -18,12 +17,12 @@ export function writsIn(
   return own.flatMap((line, index) => (isWrit(line) ? [readWrit(own, index)] : []));
 }
 
-/** The beginning of a line is enough to see it: lines can be long. */
+/** Checks only the beginning of a line: lines can be long. */
 function isWrit(line: string): boolean {
   return /^\s*\/schedule(?!\S)/i.test(line);
 }
 
-/** A line without the sign of a list and the backticks that a model may put around a writ. */
+/** A line without the list marker and the backticks that a model may put around a writ. */
 function bare(line: string): string {
   const item = line.trimStart().replace(/^-\s/, "").trimStart();
   const [ticks = ""] = /^`*/.exec(item) ?? [];
@@ -31,7 +30,7 @@ function bare(line: string): string {
   if (!isWrit(rest)) return line;
   const end = ticks === "" ? -1 : rest.indexOf("`");
   if (end === -1) return rest;
-  // What goes on behind its closing backticks is a sentence about a writ.
+  // Text after the closing backticks: the line is a sentence about a writ.
   return rest.slice(end).trimEnd() === ticks ? rest.slice(0, end) : line;
 }
 
@@ -44,17 +43,17 @@ function readWrit(lines: readonly string[], at: number): Writ | InvalidWrit {
   return parseWrit(lines.slice(at, end).join("\n"));
 }
 
-/** What is quoted becomes empty lines. */
+/** Replaces quoted lines by empty ones. */
 function withoutQuotes(lines: readonly string[]): string[] {
   let fence: string | null = null;
   return lines.map((line) => {
     const [, marks, rest = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
     if (fence === null) {
-      // Backticks that close on the same line are no fence.
+      // Backticks that are closed on the same line are not a fence.
       fence = marks?.startsWith("`") && rest.includes("`") ? null : (marks ?? null);
       return fence === null ? line : "";
     }
-    // What closes a fence is like what opened it, at least as long, and alone on its line.
+    // A closing fence has the characters of the opening one, is at least as long, and is alone on its line.
     if (marks?.startsWith(fence) && rest.trim() === "") fence = null;
     return "";
   });

@@ -3,27 +3,27 @@ import { invalidField, quoted } from "../model/input/field-checks.ts";
 import { nearestName } from "../model/text/nearest-name.ts";
 import { DAY_MS } from "./wall-clock.ts";
 
-/** A stretch of time in which a zone's clocks run evenly, from one clock change to the next. */
+/** The time from one clock change of a zone to the next. Its offset from UTC is constant. */
 export interface ZoneSpan {
   /** Its first moment, or -Infinity. */
   readonly startMs: number;
-  /** The first moment that no longer belongs to it, or Infinity. */
+  /** The first moment after it, or Infinity. */
   readonly endMs: number;
-  /** What to add to a moment to get the time on the wall. */
+  /** Add this to a moment to get the local time. */
   readonly offsetMs: number;
-  /** The same before it began; its own where nothing came before. */
+  /** The offset of the span before it; its own if there is none. */
   readonly offsetBeforeMs: number;
 }
 
-/** Refuses what is no IANA zone; answers it as it is usually written. */
+/** Throws if the value is not an IANA zone. Returns the zone in its usual spelling. */
 export function checkZone(tz: unknown, field = "tz"): string {
   if (typeof tz === "string" && ZONE_NAME.test(tz)) {
     try {
       Intl.DateTimeFormat("en", { timeZone: tz });
-      // Intl itself would answer Asia/Kathmandu with the name that it had before.
+      // Intl itself would return the former name of Asia/Kathmandu.
       return zoned(tz, 0).timeZoneId;
     } catch {
-      // No such zone: told below.
+      // No such zone: the error below is thrown.
     }
   }
   const nearest = typeof tz === "string" ? nearestZone(tz) : undefined;
@@ -34,9 +34,9 @@ export function checkZone(tz: unknown, field = "tz"): string {
   );
 }
 
-/** The zone of this machine; UTC where it has none with a name, since that is what its clock then shows. */
+/** The zone of this machine; UTC if it has none with a name, since its clock then shows UTC. */
 export function localZone(): string {
-  // Typed as a text, but not there when the machine is set to a zone that does not exist.
+  // The type says string, but it is undefined if the machine is set to a zone that does not exist.
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions() as { timeZone?: string };
   try {
     return checkZone(timeZone);
@@ -45,17 +45,17 @@ export function localZone(): string {
   }
 }
 
-/** An offset like +02:00 is a zone to Intl, but knows nothing of the clock changes that its author lives with. */
+/** Intl accepts an offset like +02:00 as a zone, but it has no clock changes, which users of a local time expect. */
 const ZONE_NAME = /^[a-z][\w+/-]{0,63}$/i;
 
-/** People name the city, or slip in a letter. */
+/** Users may write only the city, or mistype a letter. */
 function nearestZone(tz: string): string | undefined {
   const zones = Intl.supportedValuesOf("timeZone");
   const city = tz.trim().replaceAll(" ", "_").toLowerCase();
   return zones.find((zone) => zone.toLowerCase().endsWith(`/${city}`)) ?? nearestName(tz, zones);
 }
 
-/** The stretch between two clock changes that a moment lies in. */
+/** The span between two clock changes that contains a moment. */
 export function spanAt(tz: string, moment: number): ZoneSpan {
   const spans = spansOf(tz);
   let low = 0;
@@ -68,7 +68,7 @@ export function spanAt(tz: string, moment: number): ZoneSpan {
   const known = spans[low];
   if (known !== undefined && known.startMs <= moment) return known;
   const found = findSpan(tz, moment);
-  // Whoever looks centuries ahead does so once: all is found again when it is asked for.
+  // The cache is full after a look centuries ahead, which is rare. Cleared spans are found again when needed.
   if (spans.length >= SPANS_MAX) spans.length = 0;
   spans.splice(Math.min(low, spans.length), 0, found);
   return found;
@@ -78,8 +78,8 @@ export function spanAt(tz: string, moment: number): ZoneSpan {
 const SPANS_MAX = 400;
 
 /**
- * Looking for a clock change asks Intl dozens of times, so what was found is remembered, in the order of time: two spans
- * for each year that was looked at, up to `SPANS_MAX`, in each of the few hundred zones.
+ * Finding a clock change takes dozens of calls of Intl, so the spans are cached in order of time: two for each year that was
+ * needed, up to `SPANS_MAX`, for each of the few hundred zones.
  */
 const spansByZone = new Map<string, ZoneSpan[]>();
 
@@ -94,7 +94,7 @@ function spansOf(tz: string): ZoneSpan[] {
 
 function findSpan(tz: string, moment: number): ZoneSpan {
   const at = zoned(tz, moment);
-  // A change at this very moment begins the span: "previous" looks strictly before.
+  // A change at this very moment begins the span, but "previous" finds only earlier ones.
   const start = zoned(tz, moment + 1).getTimeZoneTransition("previous");
   const end = at.getTimeZoneTransition("next");
   return {
@@ -113,17 +113,16 @@ function offsetOf(time: Temporal.ZonedDateTime): number {
   return time.offsetNanoseconds / 1_000_000;
 }
 
-/** What the clock on the wall shows at a moment. */
+/** The local time of a zone at a moment. */
 export function wallAt(tz: string, moment: number): number {
   return moment + spanAt(tz, moment).offsetMs;
 }
 
 /**
- * The moment at which the clock on the wall shows a time: the first where it shows it twice, the end of the gap where it
- * skips it.
+ * The moment of a local time: the first if the clock shows it twice, the end of the gap if the clock skips it.
  */
 export function momentOf(tz: string, wall: number): number {
-  // Nowhere is a clock a whole day from UTC, so that the walk begins before the moment.
+  // No offset from UTC is a whole day, so the walk begins before the moment.
   let span = spanAt(tz, wall - DAY_MS);
   while (wall >= span.endMs + span.offsetMs) span = spanAt(tz, span.endMs);
   return Math.max(wall - span.offsetMs, span.startMs);

@@ -6,8 +6,8 @@ import { parseSchedule } from "./schedule-input.ts";
 import { checkZone } from "./zone.ts";
 
 /**
- * The rule of a `schedule` and the `tz` beside it; where neither the one nor the other names a zone, that of `when`. Two
- * zones that are not the same are refused: nobody could tell which one was meant.
+ * Parses a `schedule` and the `tz` beside it. If neither names a zone, the zone of `when` applies. Two different zones are
+ * refused: it is not clear which one is meant.
  */
 export function parseZonedSchedule({ schedule, tz }: Fields, when: When): Rule {
   const beside = tz === undefined ? undefined : checkZone(tz);
@@ -19,7 +19,7 @@ export function parseZonedSchedule({ schedule, tz }: Fields, when: When): Rule {
   );
 }
 
-/** A schedule as it was written, with single spaces; in its canonical form where it came as an object. */
+/** A phrase as it was submitted, with single spaces. An object results in the canonical form of its rule. */
 export function phraseOf(schedule: unknown, rule: Rule): string {
   return typeof schedule === "string" ? schedule.trim().replaceAll(/\s+/g, " ") : canonicalForm(rule);
 }

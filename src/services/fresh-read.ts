@@ -1,6 +1,6 @@
 /**
- * Reads something that others change, for any number of callers: whoever asks is answered by a read that began after they
- * did, and those who ask while one is waited for share the next.
+ * Reads something that other nodes change, for any number of callers. Each caller gets a read that began after its call.
+ * Callers that ask while a read is under way share the next one.
  */
 export class FreshRead {
   readonly #read: () => Promise<void>;
@@ -11,9 +11,9 @@ export class FreshRead {
     this.#read = read;
   }
 
-  /** Resolves once everything is known that was stored before this was called. */
+  /** Resolves once everything is read that was stored before this call. */
   now(): Promise<void> {
-    // The one under way may have begun too early.
+    // The read under way may have begun too early.
     this.#next ??= (this.#reading ?? Promise.resolve())
       .catch(() => {})
       .then(() => {

@@ -3,7 +3,7 @@ import { ownLength } from "../model/text/own-json.ts";
 /** A value parsed from a text of this length takes some milliseconds to read or write. */
 const LARGE_LENGTH = 65_536;
 
-/** Whether it came from outside and is large. */
+/** Whether the input came from a client and is large. */
 export function isLargeInput(input: object): boolean {
   return (ownLength(input) ?? 0) >= LARGE_LENGTH;
 }

@@ -9,13 +9,13 @@ export interface ServiceOptions {
   readonly random: () => number;
 }
 
-/** A storage that is away is tried again this soon, and ever more patiently. */
+/** The back-off after a failed tick. */
 const RETRY: Backoff = { firstMs: 50, maxMs: 5_000 };
 
 /**
- * Something that works in the background. `tick` does one unit of work and says how many milliseconds later to come
- * back, `wake` asks for one sooner. Ticks never overlap; waking during one brings another right after it. A tick that
- * throws is repeated, backing off; the log tells of the first failure in a row and of the recovery, not of each try.
+ * A background service. `tick` does one unit of work and returns the milliseconds until the next tick; `wake` asks for an
+ * earlier one. Ticks never overlap: a wake during a tick causes another right after it. A tick that throws is retried with
+ * back-off. The first failure in a row and the recovery are logged, not each retry.
  */
 export abstract class Service {
   protected readonly clock: Clock;
@@ -35,10 +35,10 @@ export abstract class Service {
     this.random = options.random;
   }
 
-  /** What the log calls it. */
+  /** The name of the service in the log. */
   abstract readonly name: string;
 
-  /** Does one unit of work; answers how long until the next, 0 for right after everybody else had a turn. */
+  /** Does one unit of work. Returns the milliseconds until the next tick; 0: in the next turn of the event loop. */
   abstract tick(): Promise<number>;
 
   start(): void {
@@ -55,7 +55,7 @@ export abstract class Service {
     await this.#busy;
   }
 
-  /** Asks for a tick within `delayMs`. While failures are waited out, the wait stands. */
+  /** Asks for a tick within `delayMs`. Does not shorten the back-off after a failure. */
   wake(delayMs = 0): void {
     if (!this.#started || this.#immediate !== null) return;
     const at = this.clock.monotonic() + delayMs;
@@ -68,8 +68,8 @@ export abstract class Service {
     this.#disarm();
     this.#dueAt = at;
     const delayMs = at - this.clock.monotonic();
-    // An immediate lets everything that is ready in this turn of the event loop gather first; a timer of 0 would
-    // wait a whole millisecond.
+    // An immediate runs after everything else that is ready in this turn of the event loop. A timer of 0 would wait a
+    // whole millisecond.
     if (delayMs <= 0) this.#immediate = setImmediate(this.#run);
     else this.#timer = this.clock.setTimer(delayMs, this.#run);
   }
@@ -88,7 +88,7 @@ export abstract class Service {
       this.#busy = null;
       if (!this.#started) return;
       const own = this.clock.monotonic() + delayMs;
-      // Whoever woke it meanwhile may want it sooner, but not sooner than a failure is waited out.
+      // A call of `wake` during the tick may ask for an earlier tick, but does not shorten the back-off.
       this.#arm(this.#failures > 0 ? own : Math.min(own, this.#dueAt));
     });
   };

@@ -1,23 +1,23 @@
 import type { Clock } from "../model/clock.ts";
 import type { Storage } from "../storage/storage.ts";
 
-/** How long a measured difference is trusted: clocks drift apart by less than a millisecond in this time. */
+/** How long a measured difference is used: clocks drift apart by less than a millisecond in this time. */
 const SYNC_EVERY_MS = 5_000;
-/** An answer that took longer says little of what the time is now: the storage is asked again sooner. */
+/** A response that took longer is too inaccurate: the storage is asked again sooner. */
 const QUICK_MS = 100;
 const SYNC_AGAIN_MS = 1_000;
 
 /**
- * The storage's time as this process sees it: due moments, deadlines and retries are in it. A storage that belongs to
- * this process alone shares its clock. Otherwise the database has its own: it is asked now and then, and counted on
- * from the answer by the monotonic clock, so that a jump of this machine's wall clock changes nothing. It is not taken to be ahead:
- * whoever believes that a moment has come which has not would fire it too early.
+ * The storage's time as this process sees it. Due times, deadlines and retries are in it. An exclusive storage uses the clock
+ * of this process. A shared database has its own: it is asked now and then, and the monotonic clock counts on from its
+ * response, so that a jump of this machine's wall clock has no effect. The estimate is never ahead of the database: otherwise
+ * schedules would fire too early.
  */
 export class StorageClock {
   readonly #clock: Clock;
   readonly #storage: Storage;
   #base: { storage: number; monotonic: number } | null = null;
-  /** When it is asked again, by the monotonic clock. */
+  /** When the storage is asked again, by the monotonic clock. */
   #syncAt = Number.NEGATIVE_INFINITY;
 
   constructor({ clock, storage }: { clock: Clock; storage: Storage }) {
@@ -30,7 +30,7 @@ export class StorageClock {
     return Math.floor(this.#base.storage + this.#clock.monotonic() - this.#base.monotonic);
   }
 
-  /** Asks the storage for its time, unless the last answer is young enough. */
+  /** Asks the storage for its time, unless the last response is recent enough. */
   async sync(): Promise<void> {
     if (this.#storage.capabilities.exclusive) return;
     const asked = this.#clock.monotonic();
@@ -43,8 +43,8 @@ export class StorageClock {
   }
 
   /**
-   * The storage looked at its clock at some time between the question and the answer, and nobody knows when: connections are
-   * waited for, processes stand still. What is known already stays unless it cannot be so.
+   * The storage read its clock at an unknown time between request and response: the request may wait for a connection, and a
+   * process may be suspended. The estimate stays as long as it is consistent with the response.
    */
   #learn({ storage, asked, answered }: { storage: number; asked: number; answered: number }): void {
     const known = this.#base === null ? null : this.#base.storage + answered - this.#base.monotonic;

@@ -2,7 +2,7 @@
 export interface TurnBudgetOptions {
   readonly pieces: number;
   readonly bytes: number;
-  /** A turn that was used up is followed by a pause of so many times its duration. Left out: none. */
+  /** The pause after a turn that was used up, as a multiple of its duration. Left out: none. */
   readonly rest?: number;
 }
 
@@ -55,7 +55,7 @@ export class TurnBudget<Owner> {
     if (!this.#isUsedUp) this.#letOneThrough();
   }
 
-  /** Does a piece of work that does not end at once. The turn goes on until it has ended. */
+  /** Does an asynchronous piece of work. The turn lasts until it has ended. */
   async during<Result>(owner: Owner, bytes: number, work: () => Promise<Result>): Promise<Result> {
     if (this.isOver) await this.next(owner);
     this.#underWay += 1;

@@ -1,12 +1,12 @@
-/** Steps of a computation that are carried out without letting other work through: some milliseconds at most. */
+/** Steps of a computation in one turn of the event loop: some milliseconds at most. */
 export const STEPS_PER_TURN = 10;
 
 /** A computation that yields after each step, which takes well below a millisecond. */
 export type Steps<Result> = Generator<void, Result, void>;
 
 /**
- * Carries out long computations for callers, a few steps in each turn of the event loop. Those that are under way take
- * turns: however many there are, other work waits for one of them at most. A short one is over at once.
+ * Runs long computations for callers, a few steps in each turn of the event loop. Computations take turns: other work never
+ * waits for the steps of more than one. A short computation ends at once.
  *
  * @example
  * const preview = await turns.run(previewSteps(rule, range));

@@ -2,7 +2,7 @@ import type { BatchCompleted } from "../model/batch.ts";
 import { rfc3339 } from "../model/text/rfc3339.ts";
 import type { BatchEnd } from "../storage/storage.ts";
 
-/** What is told of a batch of which all tasks have ended. */
+/** The body of the callback for a batch whose tasks have all ended. */
 export function batchCompleted({
   id: batchId,
   parallelism,

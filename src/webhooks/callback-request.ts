@@ -19,7 +19,7 @@ export interface CallbackParams {
   readonly sign: (tenant: string, content: SignedContent) => string | null;
 }
 
-/** What is sent to tell of an end, with the headers of PinchTab and of Standard Webhooks. */
+/** The request for a delivery, with the headers of PinchTab and of Standard Webhooks. */
 export function callbackRequest(
   claimed: ClaimedDelivery,
   { now, sign, version, redactor }: CallbackParams,
@@ -43,7 +43,7 @@ export function callbackRequest(
   };
 }
 
-/** The batch in numbers, or the task as it had ended. */
+/** The counts of the batch, or the task as it was when it ended. */
 function subjectOf({ delivery: { batch, end }, task }: ClaimedDelivery, redactor: Redactor): object {
   if (batch !== null) return batchCompleted(batch);
   if (end === null) throw new Error("A delivery tells of a task or of a batch.");

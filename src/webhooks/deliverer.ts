@@ -12,10 +12,10 @@ import { ResponseDrain } from "./response-drain.ts";
 import { settleTry, type TryOutcome } from "./try-outcome.ts";
 
 /**
- * Exchanges under way at once, and who gets how many. A tenant that is alone gets 12: it may hold three times what is free, so
- * that the next tenant always finds room, and several end up with as much each. Of these, hosts that are new or fail get four,
- * one each, and all tenants together half of all: whoever names hosts that hang, however many, slows down nobody whose hosts
- * answer.
+ * Slots for exchanges under way, and how tenants share them. A single tenant gets 12: it may hold three times the number of
+ * free slots, so that the next tenant always finds one, and several tenants end up with equal shares. Of its slots, a tenant may
+ * use four for unproven hosts (new or failing), one per host; all tenants together may use half of all slots for them. So
+ * hosts that hang, however many, do not slow down callbacks to hosts that respond.
  */
 const SHARES: DeliveryShares = {
   slots: 16,
@@ -25,18 +25,18 @@ const SHARES: DeliveryShares = {
   perHost: 4,
   perUnprovenHost: 1,
 };
-/** How long one exchange may take, from looking up the name to the status of the answer. */
+/** The timeout of one exchange, from the name lookup to the status of the response. */
 const EXCHANGE_MS = 10_000;
-/** How long a claim keeps others away: longer than an exchange and what is written before and after it. */
+/** The lease of a claim: longer than an exchange and the writes before and after it. */
 const HOLD_MS = 30_000;
-/** The net under every wake-up, and for what other nodes left behind. */
+/** How often to check for lost wake-ups, and for deliveries that other nodes left behind. */
 const POLL_MS = 30_000;
 
 const TOO_LATE = new Error(`no answer within ${EXCHANGE_MS / 1_000} s`);
 const DROPPED = new Error("dropped: the node was stopping");
 
 export interface DeliveryResult {
-  /** `retried`: it failed and will be tried again. */
+  /** `retried`: it failed and will be retried. */
   readonly outcome: "delivered" | "failed" | "retried";
   /** How long the exchange took. */
   readonly ms: number;
@@ -45,30 +45,30 @@ export interface DeliveryResult {
 export interface DelivererOptions extends ServiceOptions {
   readonly storage: Pick<Storage, "deliveries">;
   readonly storageClock: StorageClock;
-  /** What may be called, by the configuration as it is now. */
+  /** Decides which hosts may be called, by the current configuration. */
   readonly guard: () => TargetGuard;
   /** Signs the requests for a tenant; null: they are not signed. */
   readonly sign: CallbackParams["sign"];
   /** Masks secrets in the body, by the current configuration. */
   readonly redactor: () => Redactor;
   readonly version: string;
-  /** Told of each try. */
+  /** Called after each try. */
   readonly onResult?: (result: DeliveryResult) => void;
 }
 
 /** A delivery that was claimed, until its outcome is stored. */
 interface Try {
   readonly claimed: ClaimedDelivery;
-  /** The number it was last handed out with. */
+  /** The number of the try, from the last claim. */
   number: number;
   readonly exchange: AbortController;
-  /** Null while the exchange goes on. */
+  /** Null while the exchange is under way. */
   verdict: ReturnType<typeof settleTry> | null;
 }
 
 /**
- * Makes the callbacks that tasks asked for. The storage keeps the queue, and hands out only what may be sent at once: nothing
- * waits in here that would be lost with the process.
+ * Sends the callbacks of tasks and batches. The storage keeps the queue, and a claim returns only deliveries that may be sent
+ * at once: no delivery waits in this process and could be lost with it.
  */
 export class Deliverer extends Service {
   readonly name = "deliverer";
@@ -96,7 +96,7 @@ export class Deliverer extends Service {
     await storageClock.sync();
     await this.#writeDown();
     const held = this.#held();
-    // Every exchange that ends wakes it.
+    // Each exchange that ends wakes this service.
     if (!this.#open || held.length >= SHARES.slots) return POLL_MS;
     const { claimed, nextAt } = await storage.deliveries.claim({ shares: SHARES, held, holdMs: HOLD_MS });
     for (const each of claimed) this.#begin(each);
@@ -112,8 +112,8 @@ export class Deliverer extends Service {
   }
 
   /**
-   * Gives what is due, and what is under way, `graceMs` to be over. Then nothing more begins, and what is still under way
-   * is dropped: it is due again after its hold.
+   * Gives deliveries that are due or under way `graceMs` to end. Then begins no more, and drops exchanges that are still under
+   * way: their deliveries are due again when their leases end.
    */
   async drain(graceMs: number): Promise<void> {
     if (!this.#open) return;
@@ -131,8 +131,8 @@ export class Deliverer extends Service {
     const { seq, tries: number, dueAt: heldUntil } = claimed.delivery;
     const earlier = this.#tries.get(seq);
     if (earlier !== undefined) {
-      // Its hold ran out because the clock jumped, or because its end could not be written down for long. It is still
-      // on its way or done, and only has a new number.
+      // Its lease ended because the clock jumped, or because its outcome could not be stored for long. The exchange is
+      // still under way or done: only the number of the try is new.
       earlier.number = number;
       return;
     }
@@ -156,7 +156,7 @@ export class Deliverer extends Service {
       }));
   }
 
-  /** Never rejects: whatever goes wrong is how the try ended. */
+  /** Never rejects: an error is the outcome of the try. */
   async #exchange(each: Try): Promise<void> {
     const { exchange } = each;
     const began = this.clock.monotonic();
@@ -190,7 +190,7 @@ export class Deliverer extends Service {
     this.wake();
   }
 
-  /** The first failure and the last of a delivery are warnings: whoever waits for a callback finds out soon why it does not come. */
+  /** The first and the last failure of a delivery are warnings, so that an operator soon sees why a callback does not arrive. */
   #logFailure({ claimed, number: tries }: Try, { status, error, dueAt }: ReturnType<typeof settleTry>): void {
     if (status === "delivered") return;
     const { delivery } = claimed;
@@ -203,7 +203,7 @@ export class Deliverer extends Service {
     this.log[tries === 1 ? "warn" : "debug"]({ ...fields, retryAt }, "a callback failed; it is tried again");
   }
 
-  /** Nothing is forgotten before it is stored. */
+  /** Stores outcomes and returned claims. Keeps each in memory until it is stored. */
   async #writeDown(): Promise<void> {
     const { deliveries } = this.#options.storage;
     const ended = [...this.#tries.values()].flatMap(({ claimed, number, verdict }) =>
@@ -222,8 +222,8 @@ export class Deliverer extends Service {
 
   #untilDue(dueAt: number | null): number {
     if (dueAt === null) return POLL_MS;
-    // At least a millisecond: a moment that is due but yields nothing, because the clocks differ by a hair, must not
-    // keep the process busy.
+    // At least a millisecond: if the clocks differ slightly, a tick may find nothing that is due, and must not repeat
+    // in a busy loop.
     return Math.min(Math.max(dueAt - this.#options.storageClock.now(), 1), POLL_MS);
   }
 

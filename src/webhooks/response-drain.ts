@@ -1,15 +1,15 @@
 import type { Clock } from "../model/clock.ts";
 
-/** Answers that are read at once beyond their status. */
+/** Response bodies that are read at the same time. */
 const OPEN_MAX = 16;
-/** Enough of an answer for a short one to be read to its end, so that the connection can be used again. */
+/** Bytes read of a body: enough to read a short one to its end, so that the connection can be reused. */
 const BYTES_MAX = 4_096;
-/** How long the rest of an answer may take: whoever has answered has mostly sent all of it already. */
+/** How long reading a body may take: most receivers have sent all of it with the status. */
 const REST_MS = 1_000;
 
 /**
- * What receivers say beyond their status, which nobody wants to know. It is read all the same, aside and within limits:
- * a connection whose answer was read to its end serves the next callback. Where that takes too much, it is dropped.
+ * Reads and discards response bodies of receivers, in the background and within limits: a connection whose response was read
+ * to its end can be reused for the next callback. If that takes too much time or too many bytes, the connection is dropped.
  */
 export class ResponseDrain {
   readonly #clock: Pick<Clock, "setTimer">;
@@ -19,7 +19,7 @@ export class ResponseDrain {
     this.#clock = clock;
   }
 
-  /** Reads a body whose connection ends with this exchange. */
+  /** Reads a body. Aborting `exchange` drops its connection. */
   read(body: AsyncIterable<Uint8Array>, exchange: AbortController): void {
     if (this.#open.size >= OPEN_MAX) {
       exchange.abort();
@@ -31,11 +31,11 @@ export class ResponseDrain {
       timer.cancel();
       this.#open.delete(exchange);
     };
-    // An answer that breaks off, or cannot be unpacked, was still an answer.
+    // A body that breaks off, or cannot be decompressed, does not change the outcome.
     void skim(body).then(close, close);
   }
 
-  /** Drops all that are still being read. */
+  /** Drops all bodies that are still being read. */
   drop(): void {
     for (const exchange of this.#open) exchange.abort();
   }

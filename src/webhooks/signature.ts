@@ -8,8 +8,8 @@ export interface SignedContent {
 }
 
 /**
- * The `webhook-signature` of Standard Webhooks: only a holder of a key can have sent this, with this id, then. With several keys
- * a receiver that has one of them can check it.
+ * The `webhook-signature` of Standard Webhooks: proves that a holder of a key sent this body, with this id, at this time. With
+ * several keys, a receiver that has one of them can verify it.
  */
 export function signature(
   keys: readonly Uint8Array[],

@@ -3,7 +3,7 @@ import type { Task } from "../model/task.ts";
 import { type TaskRecord, toTask } from "../model/task-record.ts";
 import type { TaskEnd } from "../storage/storage.ts";
 
-/** The task as it was when it ended so: it may have been retried since, and even have ended once more. */
+/** The task as it was at this end. It may have been retried since, and even have ended again. */
 export function snapshotAt(end: TaskEnd, record: TaskRecord, redactor: Redactor): Task {
   const { state, completedAt, error, retryCount } = end;
   const ended: TaskRecord = {
@@ -14,7 +14,7 @@ export function snapshotAt(end: TaskEnd, record: TaskRecord, redactor: Redactor)
     retryCount,
     attempts: record.attempts.slice(0, end.attempts),
     startedAt: end.attempts === 0 ? null : record.startedAt,
-    // What is done is never retried: the result is the one of this end or of a later one.
+    // A done task is never retried: if this end is `done`, it is the last one, and the stored result belongs to it.
     result: state === "done" ? record.result : undefined,
   };
   return toTask(ended, redactor);

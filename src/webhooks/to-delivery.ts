@@ -3,7 +3,7 @@ import { rfc3339 } from "../model/text/rfc3339.ts";
 import type { DeliveryRecord } from "../storage/storage.ts";
 import { deliveryId } from "./delivery-id.ts";
 
-/** What users see of a record at this moment. */
+/** The public view of a delivery at this time. */
 export function toDelivery(record: DeliveryRecord, moment: { now: number; isDisabled: boolean }): Delivery {
   const waitsFor = waitOf(record, moment);
   return {
@@ -33,7 +33,7 @@ function waitOf(
   return hostProven ? "slot" : "host";
 }
 
-/** What it tells of. One name for every end of a task, as PinchTab has it: `state` says which. */
+/** The event of a delivery. As in PinchTab, every end of a task has the same name: `state` says which end. */
 export function deliveryEvent({ batch }: Pick<DeliveryRecord, "batch">): DeliveryEvent {
   return batch === null ? "task.completed" : "batch.completed";
 }

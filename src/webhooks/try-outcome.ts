@@ -2,17 +2,17 @@ import type { SettledTry } from "../storage/storage.ts";
 
 /** The waits before the second, third and fourth try; there is no fifth. */
 const WAITS_MS = [1_000, 5_000, 25_000] as const;
-/** How much of a wait chance adds or takes away, so that many do not come back at the same moment. */
+/** The part of a wait that is added or subtracted at random, so that many retries do not come at the same time. */
 const JITTER = 0.2;
 /** The longest wait that a receiver can ask for. */
 const RETRY_AFTER_MAX_MS = 5 * 60 * 1_000;
-/** Answers whose `Retry-After` is about us, not about a page that has moved. */
+/** Statuses with which `Retry-After` asks the caller to wait. */
 const BUSY: readonly number[] = [429, 503];
-/** The receiver says that it will never want it. */
+/** The receiver refuses the callback for good. */
 const GONE = 410;
 const ERROR_LENGTH_MAX = 500;
 
-/** What came of one try. */
+/** The outcome of one try. */
 export type TryOutcome =
   | { readonly kind: "answered"; readonly status: number; readonly retryAfterMs: number | undefined }
   | { readonly kind: "failed"; readonly error: string; readonly permanent: boolean };
@@ -25,7 +25,7 @@ export interface TryContext {
   readonly random: () => number;
 }
 
-/** The one place that decides what a try means for its delivery. */
+/** Decides from the outcome of a try whether its delivery is delivered, retried or failed. */
 export function settleTry(
   outcome: TryOutcome,
   { tries, now, random }: TryContext,
@@ -42,7 +42,7 @@ export function settleTry(
   return { status: "pending", dueAt, responseStatus, error };
 }
 
-/** Null: it was delivered. What the receiver wrote is not repeated: it is not meant for whoever reads this. */
+/** Null: it was delivered. The error never contains the body of the response, which is not meant for Rota's users. */
 function errorOf(outcome: TryOutcome): string | null {
   if (outcome.kind === "failed") return outcome.error.slice(0, ERROR_LENGTH_MAX).toWellFormed();
   const { status } = outcome;

@@ -2,7 +2,7 @@ import type { Timer } from "../../model/clock.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { Held, Storage } from "../../storage/storage.ts";
 
-/** How long a node's work is safe from rescue after a renewal. */
+/** How long after a renewal other nodes leave a node's tasks alone. */
 export const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 
@@ -12,11 +12,11 @@ export interface HeartbeatOptions extends ServiceOptions {
   readonly node: () => string;
   /** The attempts that run right now. */
   readonly tokens: () => readonly number[];
-  /** What the storage says this node runs. */
+  /** Called with the attempts that this node runs according to the storage. */
   readonly onHeld: (held: readonly Held[]) => void;
-  /** These attempts lost their lease, one by one. */
+  /** Called with attempts that lost their lease while the node kept its own. */
   readonly onFenced: (tokens: readonly number[]) => void;
-  /** The lease is lost, or may be: everything must be aborted before this returns. */
+  /** Called when the node's lease is lost, or may be. It must abort all attempts before it returns. */
   readonly onLost: (reason: string) => void;
 }
 
@@ -26,9 +26,9 @@ interface Moment {
 }
 
 /**
- * Renews the lease of what this node runs. When a renewal is missed for a whole lease, by either clock (the monotonic
- * one stands still while a machine sleeps, the wall clock does not), others may have taken the work over already:
- * this node lets go of it first and asks questions later.
+ * Renews the lease of this node. Without a renewal for a whole lease, by either clock, other nodes may have taken over its
+ * tasks already: this node aborts them at once, before it asks the storage. Two clocks, since the monotonic one may stop
+ * while a machine sleeps and the wall clock does not.
  */
 export class Heartbeat extends Service {
   readonly name = "heartbeat";
@@ -54,7 +54,7 @@ export class Heartbeat extends Service {
     this.#beats = false;
     this.#alarm?.cancel();
     this.#alarm = null;
-    // A renewal that hangs must not hang the stop; its answer no longer matters.
+    // A renewal that hangs must not block the stop. Its response no longer matters.
     void super.stop();
   }
 
@@ -63,13 +63,13 @@ export class Heartbeat extends Service {
     return { monotonic: this.clock.monotonic(), wall: this.clock.now() };
   }
 
-  /** A new membership is known to the others; `sent` is from before it was registered. */
+  /** A new membership is registered; `sent` is from before the registration. */
   reset(sent: Moment): void {
     this.#lost = false;
     this.#renew(sent);
   }
 
-  /** Whether the lease can still be counted on. */
+  /** Whether this node still has its lease. */
   get holds(): boolean {
     return !this.#lost;
   }
@@ -81,8 +81,8 @@ export class Heartbeat extends Service {
     const node = this.#options.node();
     const running = this.#options.tokens();
     const { alive, held } = await this.#options.storage.nodes.heartbeat({ node });
-    // The lease may have been lost, and a new membership begun, while the answer was on its way. Who stops signs off
-    // itself, and must not take that for the word of another node.
+    // While the response was on its way, the lease may have been lost and a new membership begun. A node that stops
+    // removes its own membership: that does not mean that another node declared it dead.
     if (node !== this.#options.node() || this.#lost || !this.#beats) return RENEW_EVERY_MS;
     if (!alive) {
       this.#lose("another node declared this one dead");
@@ -97,13 +97,13 @@ export class Heartbeat extends Service {
     return RENEW_EVERY_MS;
   }
 
-  /** Counted from before the renewal was sent: whoever watches sees it later, and so waits longer. */
+  /** The lease counts from before the renewal was sent. Other nodes see the renewal later, so they wait longer. */
   #renew(sent: Moment): void {
     this.#renewed = sent;
     if (this.#beats) this.#watch();
   }
 
-  /** A timer may fire a little early: then it is set again, since a renewal that hangs leaves nobody else to look. */
+  /** A timer may fire slightly early. It is then set again: while a renewal hangs, nothing else checks the lease. */
   #watch(): void {
     this.#alarm?.cancel();
     const leftMs = this.#renewed.monotonic + LEASE_MS - this.clock.monotonic();

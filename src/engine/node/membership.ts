@@ -6,15 +6,15 @@ import type { Capacity } from "../work/lane-slots.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Rescuer } from "./rescuer.ts";
 
-/** While all is well there is nothing to do. */
+/** The delay between ticks while the membership is valid. */
 const IDLE_MS = 60_000;
-/** How soon to look again whether the last ends of the old membership are written. */
+/** How often to check whether the last ends of the old membership are written. */
 const FLUSH_LOOK_MS = 100;
 
 export interface MembershipOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly newNodeId: () => string;
-  /** How many tasks of each lane this process is there to run. */
+  /** How many tasks of each lane this process runs at once. */
   readonly capacity: () => Capacity;
   /** Whether the node drains: it claims no more tasks. */
   readonly draining: () => boolean;
@@ -24,7 +24,7 @@ export interface MembershipOptions extends ServiceOptions {
   readonly abilities: () => Abilities;
 }
 
-/** The parts that act in the name of the membership. */
+/** The services that use the id of the membership. */
 export interface MembershipParts {
   readonly dispatcher: Dispatcher;
   readonly heartbeat: Heartbeat;
@@ -32,19 +32,19 @@ export interface MembershipParts {
 }
 
 /**
- * What the others know of this process: its name, and how much it runs at once. A node that lost its lease does not come
- * back under the old name: it writes down what had ended before, takes a new name, and rescues whatever is left of the old.
+ * The registration of this process that other nodes see: its id, slots and abilities. A node that lost its lease does not
+ * reuse the old id. It writes the attempts that had ended before, registers a new id, and rescues the tasks left under the old.
  */
 export class Membership extends Service {
   readonly name = "membership";
   readonly #options: MembershipOptions;
   #parts: MembershipParts | null = null;
   #node: string;
-  /** Whether the lease is gone and no new name is known yet. */
+  /** Whether the lease is lost and no new id is registered yet. */
   #lost = false;
-  /** The slots that the storage knows of, and whether it knows that the node drains; null: perhaps others. */
+  /** The slots and the draining state that the storage has; null: unknown. */
   #registered: (Capacity & { readonly draining: boolean }) | null = null;
-  /** The same of what this process can execute. */
+  /** The abilities that the storage has; null: unknown. */
   #abilities: Abilities | null = null;
 
   constructor(options: MembershipOptions) {
@@ -58,7 +58,7 @@ export class Membership extends Service {
   }
 
   async begin(parts: MembershipParts): Promise<void> {
-    // A name is tried once: the answer to an earlier try may have got lost, and the name with it.
+    // Each try uses a new id: an earlier try may have registered its id although the response was lost.
     if (this.#parts !== null) this.#node = this.#options.newNodeId();
     this.#parts = parts;
     const { heartbeat } = parts;
@@ -67,12 +67,12 @@ export class Membership extends Service {
     heartbeat.reset(sent);
   }
 
-  /** More, fewer or other tasks are run here from now on. */
+  /** The slots, the draining state or the abilities of this process have changed. */
   changed(): void {
     this.wake();
   }
 
-  /** The storage was put back to an earlier state: what it knows of this node is what it was told then. */
+  /** The storage was restored to an earlier state, and may have outdated slots and abilities of this node. */
   restored(): void {
     this.#registered = null;
     this.abilitiesDoubted();
@@ -84,7 +84,7 @@ export class Membership extends Service {
     this.wake();
   }
 
-  /** Everything that ran has just been aborted. */
+  /** The node lost its lease. The caller has aborted all attempts. */
   lose(): void {
     this.#lost = true;
     this.#parts?.dispatcher.stopClaiming();
@@ -99,7 +99,7 @@ export class Membership extends Service {
     return IDLE_MS;
   }
 
-  /** The storage hands this node only what it can execute. */
+  /** A claim returns only tasks that the node's registered abilities cover. */
   async #reportAbilities(): Promise<void> {
     const abilities = this.#options.abilities();
     if (isDeepStrictEqual(abilities, this.#abilities)) return;
@@ -142,7 +142,7 @@ export class Membership extends Service {
     return IDLE_MS;
   }
 
-  /** On the way out: the others need not wait for a lease to see that nobody is here. */
+  /** Removes the membership at shutdown, so that other nodes need not wait for the lease to end. */
   async end(): Promise<void> {
     if (this.#parts !== null) await retire(this.#options.storage, this.#parts.rescuer, this.#node);
   }
@@ -150,6 +150,6 @@ export class Membership extends Service {
 
 async function retire(storage: Storage, rescuer: Rescuer, node: string): Promise<void> {
   const record = (await storage.nodes.list()).find((candidate) => candidate.node === node);
-  // Its process is this one, which lives.
+  // `died` is false: its process is this one.
   if (record !== undefined) await rescuer.rescue(record, { died: false });
 }

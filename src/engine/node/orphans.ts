@@ -1,18 +1,18 @@
 import type { Held } from "../../storage/storage.ts";
 
 export interface OrphanCheck {
-  /** What the storage says this node runs. */
+  /** The attempts that this node runs according to the storage. */
   readonly held: readonly Held[];
-  /** Whether this node runs the attempt, or is about to write down its end. */
+  /** Whether this node runs the attempt, or is about to write its end. */
   readonly knows: (token: number) => boolean;
   /** How many exchanges with the storage have begun, and how many of them have ended. */
   readonly exchanges: { readonly begun: number; readonly ended: number };
 }
 
 /**
- * Finds attempts that the storage handed to this node in an answer that got lost: nobody runs them, and while the
- * node lives nobody would rescue them either. One is sure only when it is seen a second time, and every exchange that
- * could still have brought it, or be writing down its end, is over.
+ * Finds attempts that this node claimed in a response that was lost. No process runs them, and while this node is alive no
+ * other node rescues them. An attempt counts as lost only when it is seen a second time, and every exchange is over that could
+ * still return it or write its end.
  */
 export class Orphans {
   /** By token: how many exchanges had begun when it was first seen. */

@@ -14,15 +14,15 @@ export interface RescuerOptions extends ServiceOptions {
   readonly metrics: MetricsByTenant;
   /** How often a process may die with a task before the task fails. */
   readonly maxLost: () => number;
-  /** Told when work went back to the queue. */
+  /** Called after tasks went back to the queue. */
   readonly onRequeued: () => void;
-  /** Told when tasks had no retry left. */
+  /** Called after tasks failed because they had no retry left. */
   readonly onFailed: () => void;
 }
 
 interface Sighting {
   readonly beat: number;
-  /** By this node's monotonic clock: between machines no wall clock is to be trusted. */
+  /** By this node's monotonic clock: wall clocks of different machines cannot be compared. */
   readonly since: number;
 }
 
@@ -48,8 +48,8 @@ export class Rescuer extends Service {
   }
 
   /**
-   * Declares a node dead, unless it renewed meanwhile, and takes back all it held. `died`: its process is gone, or has not
-   * been heard of for so long that it is taken for gone, and may have died of what it ran.
+   * Declares a node dead, unless it renewed its lease meanwhile, and takes back all its tasks. `died`: its process is gone, or
+   * missed a whole lease, and one of its tasks may be the cause. Such a loss counts against `maxLost`.
    */
   async rescue({ node, beat, dead }: NodeRecord, { died }: { died: boolean }): Promise<void> {
     const { storage, metrics, maxLost, onRequeued, onFailed } = this.#options;
@@ -74,7 +74,7 @@ export class Rescuer extends Service {
 
   #note(nodes: readonly NodeRecord[]): void {
     const now = this.clock.monotonic();
-    // Only what is still listed is kept, so that the notes do not grow with every node there ever was.
+    // Only listed nodes are kept, so that the map does not grow with every node there ever was.
     this.#seen = new Map(
       nodes.map(({ node, beat }) => {
         const before = this.#seen.get(node);
@@ -83,7 +83,7 @@ export class Rescuer extends Service {
     );
   }
 
-  /** A whole lease without a renewal, seen with our own eyes. Nobody else can be alive on a storage of our own. */
+  /** This node saw no renewal for a whole lease. On an exclusive storage no other node can be alive. */
   #isGone({ node }: NodeRecord): boolean {
     if (this.#options.storage.capabilities.exclusive) return true;
     const sighting = this.#seen.get(node);

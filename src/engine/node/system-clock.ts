@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../model/clock.ts";
 
-/** setTimeout fires at once when asked to wait longer than this; a longer wait goes in steps. */
+/** setTimeout fires at once when the delay is longer than this. A longer wait takes several steps. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
 
 /** The machine's own time. */

@@ -7,15 +7,15 @@ import { errorText } from "../work/attempt-error.ts";
 
 export interface FireParts {
   readonly now: number;
-  /** Whether nobody knows its agent. */
+  /** Whether the agent of the schedule does not exist. */
   readonly isOrphan: boolean;
-  /** Whether its tenant may store nothing more; left out: it may. */
+  /** Whether its tenant has used up its storage quota. Left out: no. */
   readonly isFull?: boolean;
   readonly newTask: (schedule: ScheduleRecord, params: { inTurn: boolean; requestId: string }) => NewTask;
   readonly newRequestId: () => string;
 }
 
-/** What becomes of the moments of a schedule that have come. */
+/** Builds the runs for the due times of a schedule that have come. */
 export function fireDue(schedule: DueRecord, parts: FireParts): Fire {
   const planned = planFire(schedule, parts.now);
   const plan = parts.isFull ? { ...planned, runs: planned.runs.map(withoutRoom) } : planned;
@@ -24,13 +24,13 @@ export function fireDue(schedule: DueRecord, parts: FireParts): Fire {
     const runs = plan.runs.map((run) => toNewRun(schedule, run, parts));
     return { ...nameOf(schedule), runs, nextFireAt: plan.nextFireAt, pauses: null };
   }
-  // The first that cannot start stands for all that would have come after it.
+  // The first run that cannot start also covers the due times after it.
   const before = plan.runs.slice(0, start).map((run) => toNewRun(schedule, run, parts));
   const error = orphanError(schedule);
   return pausing(schedule, [...before, failedRun(joined(plan.runs.slice(start)), error, parts)], error);
 }
 
-/** There is no room for its task: those that miss their moments one after the other share a row, so that they take none either. */
+/** The tenant has no room for the task. The storage joins consecutive missed due times in one row, which takes no room either. */
 function withoutRoom({ firstDueAt, dueAt, moments, ...run }: PlannedRun): PlannedRun {
   const common = { firstDueAt, dueAt, moments };
   return run.status === "running" ? { ...common, status: "missed", reason: NO_ROOM } : { ...common, ...run };
@@ -38,7 +38,7 @@ function withoutRoom({ firstDueAt, dueAt, moments, ...run }: PlannedRun): Planne
 
 export type DueRecord = ScheduleRecord & {
   readonly nextFireAt: number;
-  /** Due times from then on that have started a run already. */
+  /** Due times from `nextFireAt` on that have started a run already. */
   readonly taken?: TakenTimes;
 };
 
@@ -46,7 +46,7 @@ export function isDue(schedule: ScheduleRecord, now: number): schedule is DueRec
   return schedule.nextFireAt !== null && schedule.nextFireAt <= now;
 }
 
-/** A run that somebody asked for out of turn. Null: the one before it still goes, and two are not to go at once. */
+/** A run that a caller requested, due or not. Null: with overlap `skip`, an earlier run has not ended yet. */
 export function fireForced(schedule: ScheduleRecord, parts: FireParts): Fire | null {
   const { overlap, openRuns, nextFireAt } = schedule;
   if (overlap === "skip" && openRuns > 0) return null;
@@ -58,12 +58,12 @@ export function fireForced(schedule: ScheduleRecord, parts: FireParts): Fire | n
   }
   const error = orphanError(schedule);
   const runs = [{ ...failedRun(now, error, parts), forced: true }];
-  // One that has ended fires no more by itself.
+  // Only an active schedule needs to be paused: others do not fire by themselves.
   if (schedule.status === "active") return pausing(schedule, runs, error);
   return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
 }
 
-/** A schedule that cannot be worked out would be due for ever: it is put aside, and its run says why. */
+/** A schedule whose due times cannot be computed would stay due for ever. It is paused, and a failed run gives the reason. */
 export function fireBroken(
   schedule: DueRecord,
   cause: unknown,
@@ -74,7 +74,7 @@ export function fireBroken(
   return pausing(schedule, [failedRun({ dueAt, firstDueAt: dueAt, moments: 1 }, error, parts)], error);
 }
 
-/** The same while its tenant is disabled: nothing fires, and one that is due once waits for the tenant. */
+/** Like `fireDue` while its tenant is disabled: nothing fires. A one-time schedule is held until the tenant is enabled. */
 export function fireDisabled(schedule: DueRecord, now: number): Fire {
   const fire =
     schedule.rule.kind === "once"
@@ -85,7 +85,7 @@ export function fireDisabled(schedule: DueRecord, now: number): Fire {
   return { ...fire, whileDisabled: true };
 }
 
-/** What is to be written when its tenant is enabled again; null: nothing. */
+/** The changes to write when its tenant is enabled again; null: none. */
 export function fireEnabled(schedule: ScheduleRecord, now: number): Fire | null {
   const { nextFireAt, rule } = schedule;
   if (nextFireAt === null || rule.kind === "once") return null;
@@ -97,7 +97,10 @@ function standing(schedule: ScheduleRecord, { skipped, nextFireAt }: Standstill)
   return skipping(schedule, skipped === null ? [] : [skipped], nextFireAt);
 }
 
-/** One whose clock was set back is not pushed: what lies between due times that have run could not be told apart. */
+/**
+ * After the clock was set back, the schedule is not deferred by an hour: it would not be clear which due times between earlier
+ * runs are still open.
+ */
 function standingBetween(schedule: DueRecord, now: number): Fire {
   const { spans, nextFireAt } = openSpans(schedule, now);
   const skipped = spans.map(({ first, until }) => upTo({ ...schedule, nextFireAt: first }, until));
@@ -152,10 +155,10 @@ function nameOf({
   return { tenant, id, revision, waitingMax: WAITING_RUNS_MAX };
 }
 
-/** What a row says of moments that did not fire since their tenant was disabled, and whoever hears of a pause. */
+/** The reason in the rows of due times that did not fire because the tenant is disabled, and in the notification of a pause. */
 const TENANT_DISABLED = "tenant disabled";
 
-/** The same where their tenant stores too much. */
+/** The reason when the tenant stores too much. */
 const NO_ROOM = "quota exceeded: the tenant stores as much as its `maxStoredBytes` allows";
 
 function orphanError({ agent }: ScheduleRecord): string {

@@ -5,16 +5,16 @@ import { isStorageAway } from "../../services/storage-away.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
 import type { DueRow, RewindParams, ScheduleRecord, Storage } from "../../storage/storage.ts";
 
-/** How often the clock is looked at. */
+/** How often the clock is read. */
 const LOOK_MS = 1_000;
-/** A clock that goes back by less than this was measured anew, and not set. */
+/** A smaller step back comes from a new measurement of the storage's clock, not from a change of the clock. */
 const BACK_MS = 200;
-/** Schedules, and rows of one, that are read at once. */
+/** Schedules per page, and rows of one schedule per page. */
 const PAGE = 200;
 const ROWS_PAGE = 1_000;
-/** Rows that one transaction takes back: others want their turn, too. */
+/** Rows that one transaction takes back, so that other writes do not wait for long. */
 const ROWS_MAX = 500;
-/** How often one is tried that changes meanwhile: the next time round it is seen again. */
+/** Tries for a schedule that others change meanwhile. After that, the next start or step back checks it again. */
 const TRIES_MAX = 5;
 
 export interface RewinderOptions extends ServiceOptions {
@@ -23,15 +23,15 @@ export interface RewinderOptions extends ServiceOptions {
 }
 
 /**
- * Notices that the storage's clock was set back, and makes those due times of schedules due again that lie ahead of it now
- * and have not started a run. What happened while no process ran is noticed at the start.
+ * Notices that the storage's clock was set back. Due times of schedules that are in the future again, and have not started a
+ * run, become due again. A clock that was set back while no process ran is noticed at the start.
  */
 export class Rewinder extends Service {
   readonly name = "rewinder";
   readonly #options: RewinderOptions;
   /** The latest time that the storage's clock has shown since it was last set back. */
   #latest = Number.POSITIVE_INFINITY;
-  /** When the clock was looked at last, by the monotonic clock. */
+  /** When the clock was last read, by the monotonic clock. */
   #lookedAt = Number.POSITIVE_INFINITY;
   #left: Left | null = null;
 
@@ -47,7 +47,8 @@ export class Rewinder extends Service {
     const monotonic = this.clock.monotonic();
     if (now < this.#latest - BACK_MS) {
       const tenants = (await storage.tenants.list()).map(({ id }) => id);
-      // It was set after the last look: whatever has come since then lay ahead of it.
+      // The clock was set after the last read. The time since then is subtracted, so that due times that came meanwhile
+      // count as future ones.
       this.#left = { tenants, after: 0, corrected: now - Math.max(monotonic - this.#lookedAt, 0) };
       this.#latest = now;
     }
@@ -85,7 +86,7 @@ export class Rewinder extends Service {
       }
     } catch (error) {
       if (isStorageAway(error)) throw error;
-      // Others are due again all the same.
+      // The other schedules are still processed.
       const { tenant, id } = read;
       this.log.error(
         { tenant, schedule: id, error },
@@ -94,7 +95,7 @@ export class Rewinder extends Service {
     }
   }
 
-  /** What is to be written; null: nothing. */
+  /** The changes to write; null: none. */
   async #plan(schedule: ScheduleRecord, corrected: number): Promise<RewindParams | null> {
     const { tenant, id, revision, rule, anchorAt: anchor } = schedule;
     const now = this.#options.storageClock.now();
@@ -126,7 +127,10 @@ export class Rewinder extends Service {
     return { tenant, id, revision, rows, missed, nextFireAt, reopens: false };
   }
 
-  /** False: it is another by now. The last row goes last, with the next due time: until then it is seen to lie ahead. */
+  /**
+   * Returns false if the schedule was changed meanwhile. The last rows are written together with the next due time: until then
+   * `isAhead` still finds the schedule.
+   */
   async #write({ nextFireAt }: ScheduleRecord, plan: RewindParams | null): Promise<boolean> {
     if (plan === null) return true;
     const { storage } = this.#options;
@@ -157,12 +161,12 @@ export class Rewinder extends Service {
   }
 }
 
-/** What is yet to be looked at. */
+/** The schedules that are not checked yet. */
 interface Left {
   readonly tenants: readonly string[];
-  /** The last schedule seen of the first of them. */
+  /** The last schedule that was checked, of the first tenant. */
   readonly after: number;
-  /** What the clock was set to, or somewhat earlier: due times that lie behind it have come, those ahead are due again. */
+  /** The time that the clock was set to, or slightly earlier. Due times up to it are past; later ones become due again. */
   readonly corrected: number;
 }
 
@@ -170,7 +174,7 @@ function reasonFor(runId: number): string {
   return `covered by run ${runId}, which was due later: the clock was set back`;
 }
 
-/** Whether something of it was written at a time that has not come: the clock was set back since. */
+/** Whether the schedule has a due time or a change in the future: then the clock was set back since. */
 function isAhead({ lastDueAt, updatedAt }: ScheduleRecord, now: number): boolean {
   return (lastDueAt ?? 0) > now || updatedAt > now;
 }

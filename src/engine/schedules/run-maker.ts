@@ -29,15 +29,15 @@ import {
   isDue,
 } from "./build-firing.ts";
 
-/** Rows that one transaction writes, unless one schedule alone has more: others want their turn, too. */
+/** Rows that one transaction writes, so that other writes do not wait for long. One schedule alone may have more. */
 const ROWS_MAX = 100;
-/** How long moments are worked out in one turn: after a long time away there may be many to count. */
+/** How long one turn computes due times: after a long downtime there may be many to count. */
 const PLANNING_MS = 20;
-/** Due times that one plan looks at which have run already. */
+/** Due times with a run that one plan reads. */
 const TAKEN_MAX = 1_000;
-/** Schedules that are read at once when a tenant is enabled. */
+/** Schedules per page when a tenant is enabled. */
 const PAGE = 200;
-/** How often a run that was asked for is tried while its schedule changes under it. */
+/** Tries for a schedule that others change meanwhile. */
 const TRIES_MAX = 20;
 
 export interface RunMakerOptions extends RunOptions {
@@ -47,25 +47,25 @@ export interface RunMakerOptions extends RunOptions {
   /** The monotonic clock. */
   readonly monotonic: () => number;
   readonly log: Log;
-  /** Told of the tasks that were made. */
+  /** Called with the tasks that were inserted. */
   readonly onInserted: (tasks: readonly NewTask[], answers: readonly InsertedTask[]) => void;
-  /** Told of the tasks that had to give way. */
+  /** Called with the tasks that were cancelled because a newer run replaces them. */
   readonly onCancelled: (tasks: readonly TenantTask[]) => void;
 }
 
-/** A task that was cancelled, and whose it was. */
+/** A cancelled task with its tenant. */
 export type TenantTask = EndedTask & { readonly tenant: string };
 
-/** What the runs of schedules are made of. */
+/** Ids, defaults and checks for new runs. */
 export interface RunOptions {
   readonly newTaskId: () => string;
   readonly newRequestId: () => string;
   readonly defaults: () => RunDefaults;
-  /** Whether an agent is known, after a look at the storage where another node may have made it. */
+  /** Whether an agent is known. Reads the storage if another node may have created it. */
   readonly hasAgent: (name: AgentName) => boolean | Promise<boolean>;
-  /** Whether a tenant is disabled, after a look at the storage: another node may have done it. */
+  /** Whether a tenant is disabled. Reads the storage, since another node may have disabled it. */
   readonly isDisabled: (tenant: string) => Promise<boolean>;
-  /** Whether a tenant stores so much that it may store nothing more. */
+  /** Whether a tenant has used up its storage quota. */
   readonly isFull: (tenant: string) => Promise<boolean>;
 }
 
@@ -75,18 +75,18 @@ export interface AgentName {
 }
 
 export interface RunNowParams extends ScheduleName {
-  /** `force`: out of turn; `due`: only what has come of its moments. */
+  /** `force`: one run now, whether it is due or not; `due`: only if a due time has come. */
   readonly mode: "force" | "due";
 }
 
-/** What came of it. A run whose agent is missing counts as one, since it left its row. */
+/** The result of `runNow`. A run that failed because its agent is missing counts as a run, since it has a row. */
 export type RanNow =
   | { readonly ran: true; readonly runId: number }
   | { readonly ran: false; readonly reason: "not-due" | "already-running" | "too_many_waiting" };
 
 /**
- * Makes runs of schedules. What becomes of moments is worked out from a schedule as it was read, and written only if that
- * is what it still is: of several nodes one succeeds, and a fire whose answer got lost is not made twice.
+ * Creates runs of schedules. A plan is computed from the schedule as it was read, and is written only if its revision is
+ * still the same. So one of several nodes succeeds, and a retry after a lost response does not fire twice.
  */
 export class RunMaker {
   readonly #options: RunMakerOptions;
@@ -95,7 +95,7 @@ export class RunMaker {
     this.#options = options;
   }
 
-  /** What becomes of schedules that are due: of as many as fit into one turn, and of one at least. */
+  /** Plans the runs of due schedules: as many schedules as fit into one turn, and at least one. */
   async plan(due: readonly ScheduleRecord[]): Promise<Fire[]> {
     const { monotonic } = this.#options;
     const [orphans, disabled, full, taken] = await Promise.all([
@@ -123,8 +123,8 @@ export class RunMaker {
   }
 
   /**
-   * Writes it down, and answers how many schedules that moved on. What cannot be written must not keep others from it: each
-   * is then written by itself, and that one is paused.
+   * Writes the fires and returns how many schedules advanced. If the write fails, each fire is written on its own, and a
+   * schedule whose fire cannot be stored is paused: it must not block the others.
    */
   async write(fires: readonly Fire[]): Promise<number> {
     const [first] = fires;
@@ -141,8 +141,8 @@ export class RunMaker {
   }
 
   /**
-   * Sees to those moments of a schedule that have come, as it was read; if it is another by now, nothing happens. Answers
-   * whether that paused it, since it cannot be fired as it is.
+   * Fires the due times of a schedule that have come. Does nothing if the schedule was changed since it was read. Returns
+   * whether it is paused now because it cannot be fired.
    */
   async firePastDue(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
     if (schedule.nextFireAt === null) return { paused: false };
@@ -151,7 +151,7 @@ export class RunMaker {
     return { paused: moved > 0 && fires.some((fire) => fire.pauses !== null && fire.whileDisabled !== true) };
   }
 
-  /** Null: there is no such schedule. Throws `conflict` when it changes too fast, or its tenant is disabled. */
+  /** Returns null if there is no such schedule. Throws `conflict` if it keeps changing, or if its tenant is disabled. */
   async runNow({ tenant, id, mode }: RunNowParams): Promise<RanNow | null> {
     const { storage, storageClock } = this.#options;
     await storageClock.sync();
@@ -181,8 +181,8 @@ export class RunMaker {
   }
 
   /**
-   * Sets the schedules of a tenant going again that stood still while it was disabled. Answers when the next of them is due;
-   * null: none is.
+   * Resumes the schedules of a tenant that were deferred or held while it was disabled. Returns when the next schedule of the
+   * tenant is due; null: none is.
    */
   async resumeTenant(tenant: string): Promise<number | null> {
     const { storage, storageClock } = this.#options;
@@ -200,7 +200,7 @@ export class RunMaker {
     return nextAt === Number.POSITIVE_INFINITY ? null : nextAt;
   }
 
-  /** When it is due next; null: never. */
+  /** Returns when the schedule is due next; null: never. */
   async #resume({ tenant, id }: ScheduleName): Promise<number | null> {
     const { storage, storageClock } = this.#options;
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
@@ -231,7 +231,7 @@ export class RunMaker {
     }: { isOrphan: boolean; isDisabled: boolean; isFull: boolean; taken: TakenTimes | undefined },
   ): Fire {
     const parts = { ...this.#parts(isOrphan), isFull };
-    // The storage says that it is due, and its clock is the one that counts.
+    // The storage returned it as due, and the storage's clock is authoritative.
     const due = {
       ...schedule,
       nextFireAt: schedule.nextFireAt ?? parts.now,
@@ -247,7 +247,7 @@ export class RunMaker {
     }
   }
 
-  /** The due times that lie behind the next one and have run already: only a clock that was set back leaves any. */
+  /** The due times from the next one on that have a run already. There are some only after the clock was set back. */
   async #taken({ tenant, id, nextFireAt, lastDueAt }: ScheduleRecord): Promise<TakenTimes | undefined> {
     if (nextFireAt === null || lastDueAt === null || lastDueAt < nextFireAt) return undefined;
     const { schedules } = this.#options.storage;
@@ -266,7 +266,7 @@ export class RunMaker {
     };
   }
 
-  /** Those agents of schedules that nobody knows. */
+  /** The agents of these schedules that do not exist. */
   async #orphans(schedules: readonly ScheduleRecord[]): Promise<ReadonlySet<string>> {
     const agents = new Map(schedules.map((schedule) => [agentKey(schedule), schedule]));
     const found = await Promise.all(
@@ -312,7 +312,7 @@ export class RunMaker {
     return answers;
   }
 
-  /** `made`: the tasks, by id. A run that was to fire and has none was skipped. */
+  /** `made`: the inserted tasks, by id. A planned run without a task was skipped. */
   #count({ runs }: Fire, made: ReadonlyMap<string | undefined, unknown>): void {
     const { metrics, storageClock } = this.#options;
     for (const run of runs) {
@@ -339,7 +339,7 @@ export class RunMaker {
   }
 }
 
-/** It goes on, unless it was given a rule meanwhile that has come to its end. */
+/** The schedule becomes active, unless its rule was changed meanwhile to one that has ended. */
 function changesOfHeld(schedule: ScheduleRecord, now: number) {
   const nextFireAt = heldUntil(schedule, now);
   const isOver = schedule.rule.kind !== "once" && (nextFireAt === null || runsLeft(schedule) === 0);
@@ -355,13 +355,13 @@ function spent({ id, maxRuns }: ScheduleRecord): RotaError {
   );
 }
 
-/** Of several runs the last one that went off; of none, what stood in the way. */
+/** The last run that was created, or the reason why there is none. */
 function ranNow({ runs }: Fire, answer: FiredSchedule): RanNow {
-  // One that could not even start has no task, and nothing comes after it.
+  // A run whose agent is missing has no task, and is the last one.
   const last =
     runs.at(-1)?.status === "failed" ? answer.runs.at(-1) : answer.runs.findLast(({ task }) => task);
   if (last !== undefined) return { ran: true, runId: last.id };
-  // What has a row already is not written: then it did not fire for another reason.
+  // A due time that has a row already is not written again: fewer rows than planned do not mean too many waiting runs.
   const isWhole = answer.runs.length === runs.length || runs.every(({ forced }) => forced);
   if (isWhole && runs.some(({ status }) => status === "running"))
     return { ran: false, reason: TOO_MANY_WAITING };

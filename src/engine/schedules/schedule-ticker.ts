@@ -3,15 +3,15 @@ import type { StorageClock } from "../../services/storage-clock.ts";
 import type { ScheduleRecord, Storage, StorageSignal } from "../../storage/storage.ts";
 import type { RanNow, RunMaker, RunNowParams } from "./run-maker.ts";
 
-/** Schedules that are fired in one transaction: on SQLite, requests wait until it ends. */
+/** Schedules fired in one transaction: on SQLite, requests wait until it ends. */
 const SLICE = 50;
-/** How often the clock is looked at: one that jumps, or a machine that slept, is noticed after this at the latest. */
+/** How often the clock is read: a clock that jumps, or a machine that slept, is noticed after this time at the latest. */
 const LOOK_MS = 1_000;
-/** Signals can be lost: on a shared storage, what other nodes changed is seen at least this often. */
+/** Signals can be lost: on a shared storage, changes by other nodes are read at least this often. */
 const POLL_MS = 30_000;
-/** How soon to look after a signal: many come in a row while schedules are made. What is made here is known at once. */
+/** The delay after a signal: many arrive in a row while schedules are created. Changes by this process need no signal. */
 const SIGNAL_MS = 20;
-/** How soon to look again when something is due and nothing fired: another node was faster, or the clocks differ by a hair. */
+/** The delay when a schedule is due but nothing fired: another node was faster, or the clocks differ slightly. */
 const AGAIN_MS = 5;
 
 export interface ScheduleTickerOptions extends ServiceOptions {
@@ -20,39 +20,38 @@ export interface ScheduleTickerOptions extends ServiceOptions {
   readonly runs: RunMaker;
 }
 
-/** What is asked of it from outside. */
+/** The part of the schedule ticker that other modules call. */
 export interface ScheduleRunner {
-  /** A schedule is due at this moment of the storage's clock: to be called when one was made or changed here. */
+  /** The caller created or changed a schedule that is due at this time of the storage's clock. */
   expect(at: number): void;
   /**
-   * Runs a schedule now, whether or not this process fires any by itself. Null: there is no such schedule. Throws `conflict`
-   * when it changes so fast that nothing can be made of it, and when its tenant is disabled.
+   * Runs a schedule now, even if this process fires no schedules by itself. Returns null if there is no such schedule. Throws
+   * `conflict` if it keeps changing, or if its tenant is disabled.
    */
   runNow(params: RunNowParams): Promise<RanNow | null>;
   /**
-   * Sees to those moments of a schedule that have come, before it is changed; it is taken as it was read. Answers whether
-   * that paused it.
+   * Fires the due times of a schedule that have come, before the caller changes it. Does nothing if it was changed since it was
+   * read. Returns whether it is paused now because it cannot be fired.
    */
   firePastDue(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }>;
-  /** Sets the schedules of a tenant going again that stood still while it was disabled. */
+  /** Resumes the schedules of a tenant that were deferred or held while it was disabled. */
   resumeTenant(tenant: string): Promise<void>;
 }
 
 /**
- * Fires schedules at their moments. It knows when the next of them all is due, and until then looks at nothing but the
- * clock.
+ * Fires schedules at their due times. It remembers the next due time of all schedules, and until then reads only the clock.
  */
 export class ScheduleTicker extends Service implements ScheduleRunner {
   readonly name = "schedule ticker";
   readonly #options: ScheduleTickerOptions;
   /** When the next schedule is due, by the storage's clock. */
   #dueAt = Number.POSITIVE_INFINITY;
-  /** Whether that may no longer be so. */
+  /** Whether `#dueAt` may be outdated. */
   #stale = true;
-  /** By the monotonic clock. */
+  /** When the storage was last asked for the next due time, by the monotonic clock. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #closed = false;
-  /** The tenant that the last slice ended with: the next slice begins after it, so that none is left out. */
+  /** The tenant that the last slice ended with. The next slice begins after it, so that all tenants get their turn. */
   #lastTenant = "";
 
   constructor(options: ScheduleTickerOptions) {
@@ -84,7 +83,7 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
     this.wake(SIGNAL_MS);
   }
 
-  /** Fires nothing any more by itself, from this moment on. */
+  /** From now on fires no schedule by itself. `runNow` still works. */
   closeDown(): void {
     this.#closed = true;
   }
@@ -100,7 +99,7 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
     const { storage, runs } = this.#options;
     const due = await storage.schedules.due({ limit: SLICE, after: this.#lastTenant });
     const fires = await runs.plan(due);
-    // It may have been told to stop while it looked.
+    // `closeDown` may have been called while the storage was read.
     if (this.#closed) return LOOK_MS;
     this.#lastTenant = fires.at(-1)?.tenant ?? this.#lastTenant;
     const moved = await runs.write(fires);
@@ -117,7 +116,7 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
   }
 
   async #ask(): Promise<void> {
-    // Whatever is expected or signalled while the storage is asked counts on top of its answer.
+    // Reset before the query, so that calls of `expect` and signals during it are not lost.
     this.#stale = false;
     this.#dueAt = Number.POSITIVE_INFINITY;
     this.#askedAt = this.clock.monotonic();

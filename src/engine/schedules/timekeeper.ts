@@ -3,26 +3,26 @@ import type { StorageClock } from "../../services/storage-clock.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 
-/** Tasks moved in one transaction, so that a storm of due ones holds up nobody for long. */
+/** Tasks moved in one transaction: many due tasks at once must not block other writes for long. */
 const SLICE = 500;
-/** How soon to look after a task came that no live node can execute: many such tasks share one look. */
+/** The delay after a task was inserted that no live node can execute: many such tasks share one check. */
 const UNSERVED_LOOK_MS = 1_000;
-/** The longest it sleeps: a clock that jumps, or a signal that got lost, is noticed after this at the latest. */
+/** The longest sleep: a clock that jumps, or a lost signal, is noticed after this time at the latest. */
 const POLL_MS = 5_000;
 
 export interface TimekeeperOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly metrics: MetricsByTenant;
-  /** Told when tasks were moved into the queue. */
+  /** Called after tasks were moved into the queue. */
   readonly onPromoted: () => void;
-  /** Told when tasks were failed. */
+  /** Called after tasks were failed. */
   readonly onExpired: () => void;
-  /** How long a task waits for an executor that no live node has. */
+  /** How long a task stays queued while no live node can execute it. Then it fails. */
   readonly noExecutorMs: () => number;
 }
 
-/** Waits for the next due moment of anything: delayed tasks move into the queue, overdue ones are failed. */
+/** Moves delayed tasks into the queue when they are due, and fails overdue ones. Sleeps until the next such time. */
 export class Timekeeper extends Service {
   readonly name = "timekeeper";
   readonly #options: TimekeeperOptions;
@@ -32,12 +32,12 @@ export class Timekeeper extends Service {
     this.#options = options;
   }
 
-  /** Something is due at this moment of the storage's clock. */
+  /** The caller knows of a task that is due at this time of the storage's clock. */
   expect(at: number): void {
     this.wake(Math.max(at - this.#options.storageClock.now(), 0));
   }
 
-  /** A task came that no live node can execute: its time counts from the next look on. */
+  /** A task was inserted that no live node can execute. Its waiting time counts from the next check. */
   expectUnserved(): void {
     this.wake(Math.min(this.#options.noExecutorMs(), UNSERVED_LOOK_MS));
   }
@@ -60,8 +60,8 @@ export class Timekeeper extends Service {
   #untilNext(...moments: readonly (number | null)[]): number {
     const dueAt = Math.min(...moments.map((moment) => moment ?? Number.POSITIVE_INFINITY));
     if (dueAt === Number.POSITIVE_INFINITY) return POLL_MS;
-    // At least a millisecond: a moment that is due but yields nothing, because the clocks differ by a hair, must not
-    // keep the process busy.
+    // At least a millisecond: if the clocks differ slightly, a tick may find nothing that is due, and must not repeat
+    // in a busy loop.
     return Math.min(Math.max(dueAt - this.#options.storageClock.now(), 1), POLL_MS);
   }
 }

@@ -4,7 +4,7 @@ import type { Storage } from "../../storage/storage.ts";
 /** Rows deleted in one transaction. */
 const SLICE = 500;
 const EVERY_MS = 10_000;
-/** Between slices while there is more: others get their turn, and fifty thousand tasks a second can still go. */
+/** The pause between slices while there is more, for other writes. It still allows fifty thousand tasks a second. */
 const PAUSE_MS = 10;
 /** The newest rejected tasks of each tenant that are kept. */
 const REJECTED_MAX = 1_000;
@@ -17,7 +17,7 @@ export interface PrunerOptions extends ServiceOptions {
   readonly runRetentionMs: () => number;
 }
 
-/** Deletes what has been kept long enough. */
+/** Deletes data that is past its retention. */
 export class Pruner extends Service {
   readonly name = "pruner";
   readonly #options: PrunerOptions;

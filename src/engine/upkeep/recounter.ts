@@ -9,7 +9,7 @@ export interface RecounterOptions extends ServiceOptions {
   readonly storage: Storage;
 }
 
-/** Counts one line a minute and compares: a counter that is off is mended, and is a fault worth hearing of. */
+/** Recounts one counter row a minute. A wrong counter is corrected and logged as an error. */
 export class Recounter extends Service {
   readonly name = "recounter";
   readonly #storage: Storage;
@@ -22,7 +22,7 @@ export class Recounter extends Service {
   async tick(): Promise<number> {
     const faults = await this.#storage.counters.recountOne({ random: this.random() });
     for (const fault of faults) this.log.error({ ...fault }, "a counter was off and has been mended");
-    // What a process did not get to that was told to count.
+    // Continues the count of stored bytes that another process began and did not finish.
     const { more } = await this.#storage.tenants.countStored({ limit: COUNT_SLICE });
     return more ? 0 : EVERY_MS;
   }

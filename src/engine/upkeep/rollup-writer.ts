@@ -3,9 +3,9 @@ import { ROLLUP_SLICE, type Storage } from "../../storage/storage.ts";
 
 /** The delay after the first event that is not counted, so that many are counted together. */
 const GATHER_MS = 2_000;
-/** While another node counts. */
+/** The delay while another node counts. */
 const OTHER_NODE_MS = 1_000;
-/** A signal may be lost: look at least this often. */
+/** A signal may be lost: check at least this often. */
 const EVERY_MS = 60_000;
 
 export interface RollupWriterOptions extends ServiceOptions {

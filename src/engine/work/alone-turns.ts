@@ -1,23 +1,23 @@
-/** How often it is looked up whether a task waits that runs alone: signals do not say. */
+/** How often the dispatcher checks whether a task waits that runs alone: signals do not say so. */
 const LOOK_MS = 5_000;
 
 /**
- * After a start the others have so long: a process that dies again and again with a task that runs alone would otherwise run
- * nothing else.
+ * How long the other tasks go first after a start of the process. Without it, a process that crashes again and again with a
+ * task that runs alone would run nothing else.
  */
 export const OTHERS_FIRST_MS = 5_000;
 
 /**
  * - `open`: tasks start as usual.
- * - `closing`: none starts; as soon as nothing runs any more, the one that runs alone does.
- * - `alone`: that one runs.
+ * - `closing`: no task starts. As soon as nothing runs any more, the task that runs alone is claimed.
+ * - `alone`: the task that runs alone is running.
  */
 export type AlonePhase = "open" | "closing" | "alone";
 
 /**
- * Whose turn it is in this process: that of one task that runs alone, or of all others. Neither starves. While one waits,
- * the process starts no others, so that its wait is bounded by the timeouts of what runs. After its turn the others have as
- * much time as they had to stand back: half of the time at least is theirs. After a start they go first.
+ * Decides whose turn it is in this process: one task that runs alone, or all others. Neither starves. While a task waits to
+ * run alone, the process starts no others, so that its wait is bounded by the timeouts of the running tasks. After its turn the
+ * others get as much time as they had to wait: at least half of the time. After a start of the process the others go first.
  */
 export class AloneTurns {
   #phase: AlonePhase = "open";
@@ -33,18 +33,18 @@ export class AloneTurns {
     return this.#phase;
   }
 
-  /** How long until it is time to look for a task that runs alone. Times are of the monotonic clock. */
+  /** How long until the next check for a task that runs alone. Times are of the monotonic clock. */
   lookInMs(now: number): number {
     if (this.#phase !== "open") return Number.POSITIVE_INFINITY;
     return Math.max(this.#lookAt - now, this.#openUntil - now, 0);
   }
 
-  /** One may have come: it is looked for at the next turn. */
+  /** There may be a task that runs alone: check at the next turn. */
   lookSoon(): void {
     this.#lookAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** What a look found. */
+  /** The result of a check. */
   looked(now: number, { waits }: { waits: boolean }): void {
     this.#lookAt = now + LOOK_MS;
     if (!waits) return;
@@ -56,9 +56,9 @@ export class AloneTurns {
     this.#phase = "alone";
   }
 
-  /** It ended, or there was none to start after all. */
+  /** The task ended, or there was none to claim after all. */
   reopen(now: number): void {
-    // There may be another, whose turn is after that of the others.
+    // There may be another task that runs alone. The others get their turn before it.
     if (this.#phase === "alone") this.lookSoon();
     this.#phase = "open";
     this.#openUntil = now + (now - this.#closedAt);

@@ -1,12 +1,12 @@
 import { HttpError, NoExecutorError, PermanentError } from "../../executors/errors.ts";
 import type { Outcome } from "../../model/outcome.ts";
 
-/** Enough for a message and the top of a stack; a whole page of HTML is nobody's error message. */
+/** Enough for a message and the top of a stack. A whole page of HTML is cut. */
 export const ERROR_BYTES_MAX = 4_096;
 
 /**
- * What a throw of an executor means for its attempt. This never throws itself, whatever it is handed: getters, `toJSON`
- * and the traps of a Proxy, which even `instanceof` springs, are code of somebody else.
+ * Returns the outcome of an attempt whose executor threw. Never throws, for any thrown value: getters, `toJSON` and the traps
+ * of a Proxy, which even `instanceof` calls, are foreign code.
  */
 export function failureOf(thrown: unknown): Outcome {
   const failed = { kind: "failed", error: errorText(thrown) } as const;
@@ -27,7 +27,7 @@ function askedWait(thrown: unknown): { retryAfterMs?: number } {
   return typeof retryAfterMs === "number" && retryAfterMs >= 0 ? { retryAfterMs } : {};
 }
 
-/** Whatever was thrown, as a text that every database stores and every reader can show. Never throws itself. */
+/** Any thrown value as a text that every database can store. Never throws. */
 export function errorText(thrown: unknown): string {
   try {
     return cleanText(messageOf(thrown), ERROR_BYTES_MAX) || "failed without a message";
@@ -36,7 +36,7 @@ export function errorText(thrown: unknown): string {
   }
 }
 
-/** Messages and names are strings by custom only, so that each is made one. */
+/** Messages and names may be of any type, so each is converted to a string. */
 function messageOf(thrown: unknown): string {
   if (thrown instanceof Error) return String(thrown.message ?? "") || String(thrown.name ?? "");
   if (typeof thrown !== "object" || thrown === null) return String(thrown);

@@ -21,13 +21,13 @@ export interface AttemptHooks {
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
   /** Called with each line that the executor logs, even after the end of the attempt. */
   readonly onLog: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
-  /** Hides the secrets that its task was given. */
+  /** Masks the secrets in the input of its task. */
   readonly hideSecrets: (attempt: Attempt, text: string) => string;
-  /** Hides the secrets of its `llmConfig` in what it answers or reports. */
+  /** Masks the secrets of its `llmConfig` in its result and progress. */
   readonly hideModelSecrets: (attempt: Attempt, answer: unknown) => unknown;
-  /** Called with what it says it cost, once that is counted. */
+  /** Called with the usage that the executor reports, once it is counted. */
   readonly onUsage: (attempt: Attempt, usage: Usage) => void;
-  /** What the model of its agent takes in at most; undefined: the agent does not say. */
+  /** The context window of the model of its agent; undefined: the agent does not name one. */
   readonly contextWindow: (record: TaskRecord) => number | undefined;
   readonly readSession: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
   /** Signs a request for a task of this tenant; null: no secret is set. */
@@ -35,8 +35,8 @@ export interface AttemptHooks {
 }
 
 /**
- * One execution of a task in this process, and what its executor is handed. At twenty thousand tasks a second most
- * executors look at none of it, so that the signal, the log and the functions are made when they are first read.
+ * One execution of a task in this process, and the context of its executor. At twenty thousand tasks a second most executors
+ * use none of it, so the signal, the log and the functions are created when they are first read.
  */
 export class Attempt implements ExecutorContext {
   readonly token: number;
@@ -45,13 +45,13 @@ export class Attempt implements ExecutorContext {
   readonly begunAt: number;
   /** By the monotonic clock; Infinity: no timeout. */
   readonly timesOutAt: number;
-  /** Decided, for whatever reason: nothing that the executor does any more changes anything. */
+  /** Whether the outcome is decided. From then on nothing that the executor does has an effect. */
   over = false;
-  /** When it was told to stop, by the monotonic clock; null while it was not. */
+  /** When it was aborted, by the monotonic clock; null: it was not. */
   abortedAt: number | null = null;
-  /** What it cost so far; null: it has not told. */
+  /** What it cost so far; null: its executor has not reported it. */
   used: AttemptUsage | null = null;
-  /** About what its result takes in memory, once there is one. */
+  /** About how many bytes its result takes in memory, once there is one. */
   resultBytes = 0;
 
   #heldBytes = 0;
@@ -74,7 +74,7 @@ export class Attempt implements ExecutorContext {
     this.#hooks = params.hooks;
   }
 
-  /** About what it holds in memory until its executor returns. */
+  /** About how many bytes it holds in memory until its executor returns. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -116,7 +116,7 @@ export class Attempt implements ExecutorContext {
     return this.#nodeLog;
   }
 
-  /** What it answers or reports, as it may be stored. */
+  /** Its result or progress with the secrets masked, as it may be stored. */
   asStored(answer: unknown): unknown {
     return this.#hooks.hideModelSecrets(this, answer);
   }
@@ -153,9 +153,9 @@ export class Attempt implements ExecutorContext {
   }
 
   /**
-   * Tells the executor to stop. What a listener of its own throws does not come back through this call: Node raises it
-   * as an uncaught exception, as it does for every event target. Catching it would mean replacing the methods of every
-   * signal handed out, which would then no longer be the platform's, so that docs/embedding.md says it instead.
+   * Aborts the executor. An error thrown by one of its abort listeners does not come back through this call: Node raises it as
+   * an uncaught exception, as for every event target. Catching it would mean replacing the methods of every signal, which would
+   * then no longer be the platform's. docs/embedding.md describes this instead.
    */
   abort(reason: Error, at: number): void {
     this.abortedAt = at;
@@ -166,20 +166,20 @@ export class Attempt implements ExecutorContext {
   /** Counts bytes that it holds until its executor returns. */
   hold(bytes: number): void {
     if (this.#returned || !Number.isFinite(bytes) || bytes <= 0) return;
-    // Whole bytes, so that what was added and taken back again is nothing.
+    // Whole bytes, so that sums return to exactly 0.
     const whole = Math.ceil(bytes);
     this.#heldBytes += whole;
     this.#hooks.memory.hold(this.record.tenant, whole);
   }
 
-  /** Takes back a part of what was counted. */
+  /** Subtracts bytes that were counted. */
   letGo(bytes: number): void {
     if (this.#returned) return;
     this.#heldBytes -= bytes;
     this.#hooks.memory.release(this.record.tenant, bytes);
   }
 
-  /** Its executor has returned: nothing that it does any more is counted. */
+  /** Its executor has returned. From then on nothing is counted. */
   returned(): void {
     this.#returned = true;
     this.#hooks.memory.release(this.record.tenant, this.#heldBytes);

@@ -5,7 +5,7 @@ import type { BulkRecord, BulkStep, EndedTask, Storage } from "../../storage/sto
 const SLICE = 500;
 /** How long a node may take for a slice before another node tries it. Only the first to commit has an effect. */
 const LEASE_MS = 15_000;
-/** A signal may be lost: look at least this often. */
+/** A signal may be lost: check at least this often. */
 const EVERY_MS = 60_000;
 
 export interface BulkWorkerOptions extends ServiceOptions {

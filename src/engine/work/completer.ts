@@ -9,18 +9,18 @@ import type { RunningBytes } from "./running-bytes.ts";
 
 export interface Finish extends Held {
   readonly settlement: Settlement;
-  /** What the attempt cost. Left out: it did not tell. */
+  /** What the attempt cost. Left out: its executor did not report it. */
   readonly usage?: AttemptUsage;
-  /** What the row of its run shows of the result. Left out: it is of no schedule, or is not done. */
+  /** The summary of the result in the row of its run. Left out: the task is of no schedule, or is not done. */
   readonly summary?: string;
   readonly tenant: string;
   readonly lane: string;
   readonly agent: string;
-  /** Whether somebody wants to be told of its end. */
+  /** Whether the task has a callback URL. */
   readonly callsBack: boolean;
-  /** How often it alone could not be written. */
+  /** How often writing this end alone failed. */
   readonly failures: number;
-  /** What its result counts as held by this process until it is written. */
+  /** The bytes of its result, which count as held by this process until it is written. */
   readonly heldBytes: number;
 }
 export type Report = FinishAndClaimParams["progress"][number];
@@ -37,7 +37,7 @@ export interface CompleterOptions {
   readonly memory: RunningBytes;
 }
 
-/** Turns outcomes into ends to be written, and holds them until they are. Nothing is forgotten before it is stored. */
+/** Turns outcomes into ends of attempts, and keeps each end until it is stored. */
 export class Completer {
   readonly #options: CompleterOptions;
   #finishes: Finish[] = [];
@@ -77,12 +77,12 @@ export class Completer {
     return settlement;
   }
 
-  /** Hands a task back that was claimed but never started: its place in the queue is the old one. */
+  /** Returns a task to the queue that was claimed but never started. It keeps its old position. */
   putBack({ token, task }: ClaimedTask, error: string): void {
     this.#finishes.push(finishOf(task, token, { to: "queued", error }));
   }
 
-  /** The same for a task of which nothing but the lease is known, and which takes no slot here. */
+  /** The same for a task of which only the lease is known. It takes no slot here. */
   putBackOrphan({ seq, token }: Held, error: string): void {
     this.#finishes.push({
       seq,
@@ -104,7 +104,7 @@ export class Completer {
 
   report(attempt: Attempt, data: unknown): void {
     const checked = checkJson("progress", data, PROGRESS_BYTES_MAX);
-    // A report is a courtesy: one that cannot be kept must not fail the work it tells of.
+    // A progress report that cannot be stored must not fail its attempt.
     if (!checked.ok) attempt.log.warn({}, `${checked.error}; it is left out`);
     else
       this.#progress.set(attempt.token, {
@@ -114,12 +114,12 @@ export class Completer {
       });
   }
 
-  /** Forgets the reports of an attempt that holds nothing any more. */
+  /** Drops the report of an attempt that lost its lease. */
   drop(attempt: Attempt): void {
     this.#progress.delete(attempt.token);
   }
 
-  /** Hands over up to `max` ends, oldest first, and as many reports. What could not be written is given back. */
+  /** Removes and returns up to `max` ends, oldest first, and as many reports. The caller gives back what it could not write. */
   take(max: number): Completed {
     const finishes = this.#finishes.length <= max ? this.#finishes : this.#finishes.slice(0, max);
     this.#finishes = this.#finishes.length <= max ? [] : this.#finishes.slice(max);
@@ -132,7 +132,7 @@ export class Completer {
     return { finishes, progress };
   }
 
-  /** Gives one back behind all others. */
+  /** Gives an end back, behind all others. */
   giveBackLast(finish: Finish): void {
     this.#finishes.push(finish);
   }

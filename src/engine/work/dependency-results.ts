@@ -5,9 +5,9 @@ import type { TurnBudget } from "../../services/turn-budget.ts";
 import type { Storage, StoredDependency } from "../../storage/storage.ts";
 import { type PatientReadParams, readPatiently } from "./patient-read.ts";
 
-/** Results up to this are read at once, with the sizes of the others. */
+/** Results up to this size are read in the first query, together with the sizes of the others. */
 const SMALL_BYTES = 16_384;
-/** The others are read by so many bytes at a time: reading a megabyte of them takes some milliseconds. */
+/** The others are read in slices of this many bytes: reading a megabyte takes some milliseconds. */
 const SLICE_BYTES = 262_144;
 
 /** How much starting tasks read in one turn of the event loop. */
@@ -20,7 +20,7 @@ export interface ReadDependenciesParams extends Omit<PatientReadParams<unknown>,
   readonly turns: TurnBudget<string>;
 }
 
-/** What an executor gets of the results of the tasks that its own depends on. */
+/** The results of the dependencies of a task, as its executor gets them. */
 export interface ReadDependencies {
   readonly results: readonly DependencyResult[];
   /** How many bytes of text they hold. */
@@ -52,7 +52,7 @@ interface Slice {
   bytes: number;
 }
 
-/** The results still to be read that fit into `bytesMax`, up to the first that does not. */
+/** Slices of the unread results, up to the first result that does not fit into `bytesMax`. */
 function slicesOf(
   unread: readonly StoredDependency[],
   bytesMax: number,

@@ -11,32 +11,32 @@ import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { Runner } from "./runner.ts";
 import type { RunningBytes } from "./running-bytes.ts";
 
-/** Ends written in one transaction: more would only make the others wait longer for theirs. */
+/** Ends of attempts written in one transaction: a larger one would make other writes wait longer. */
 const FINISHES_MAX = 200;
-/** Signals can be lost: every lane is asked at least this often. */
+/** Signals can be lost: the dispatcher tries to claim from every lane at least this often. */
 const POLL_MS = 5_000;
-/** An end that alone fails this often, by no fault of the connection, is one that cannot be stored. */
+/** After this many failures on its own, for reasons other than the connection, an end counts as one that cannot be stored. */
 const ALONE_TRIES_MAX = 5;
 
 export interface DispatcherOptions extends ServiceOptions {
   readonly storage: Storage;
-  /** The membership in whose name it acts. */
+  /** The id of the current membership. */
   readonly node: () => string;
   readonly slots: LaneSlots;
   readonly runner: Runner;
   readonly completer: Completer;
   readonly metrics: MetricsByTenant;
-  /** Says how much may be claimed. */
+  /** Limits how much may be claimed. */
   readonly memory: RunningBytes;
-  /** Whether an end of this agent's tasks can make room in other lanes than their own. */
+  /** Whether the end of a task of this agent can let tasks of other lanes start. */
   readonly spansLanes: (name: AgentName) => boolean;
-  /** Told when a retry was written down that is due at this moment of the storage's clock. */
+  /** Called when a retry was written that is due at this time of the storage's clock. */
   readonly onRetryAt: (runAt: number) => void;
-  /** Told when tasks ended of which somebody may want to be told. */
+  /** Called when tasks ended that may have a callback URL. */
   readonly onEnded: () => void;
 }
 
-/** Moves tasks: writes down what ended and starts what may start, both in one transaction, one at a time. */
+/** Writes the ends of attempts and claims tasks to start, both in one transaction. Transactions do not overlap. */
 export class Dispatcher extends Service {
   readonly name = "dispatcher";
   readonly #options: DispatcherOptions;
@@ -64,18 +64,18 @@ export class Dispatcher extends Service {
     if (free) this.wake();
   }
 
-  /** There may be work anywhere. */
+  /** There may be work in any lane. */
   wakeAll(): void {
     this.#options.slots.wakeAll();
     this.wake();
   }
 
-  /** Only writes down what ends, until it may go on. */
+  /** From now on only writes ends, until `startClaiming` is called. */
   stopClaiming(): void {
     this.#claiming = false;
   }
 
-  /** Only writes down what ends, for good. */
+  /** From now on only writes ends, for good. */
   closeDown(): void {
     this.#claiming = false;
     this.#closing = true;
@@ -101,20 +101,20 @@ export class Dispatcher extends Service {
     this.wake();
   }
 
-  /** How many tasks of each lane it is there to run: none once it closes down. */
+  /** How many tasks of each lane this node runs at once: none once it closes down. */
   get serves(): Capacity {
     return this.#closing ? { slots: {}, perTenant: {} } : this.#options.slots.capacity;
   }
 
   /**
-   * These attempts lost their lease. One that nobody runs here may be in an answer that is on its way: it is then
-   * passed over.
+   * These attempts lost their lease. One that does not run here yet may be in a response that is on its way: it is not started
+   * then.
    */
   fenced(tokens: readonly number[]): void {
     if (this.#begun > this.#ended) for (const token of tokens) this.#fencedEarly.add(token);
   }
 
-  /** Whether everything that ended so far is written down. */
+  /** Whether the ends of all attempts so far are written. */
   get flushed(): boolean {
     return this.#begun === this.#ended && this.#options.completer.finishes === 0;
   }
@@ -123,7 +123,7 @@ export class Dispatcher extends Service {
     return { begun: this.#begun, ended: this.#ended };
   }
 
-  /** Goes on, unless it is to close down. */
+  /** Claims again, unless the dispatcher closes down. */
   startClaiming(): void {
     this.#claiming = !this.#closing;
     this.wakeAll();
@@ -158,13 +158,13 @@ export class Dispatcher extends Service {
     this.#turns.looked(now, { waits });
   }
 
-  /** Others had to wait. */
+  /** Lets the other tasks start, which had to wait. */
   #reopen(): void {
     this.#turns.reopen(this.clock.monotonic());
     this.#options.slots.wakeAll();
   }
 
-  /** Nothing runs here, and nothing that ran is still to be written. */
+  /** Whether no attempt runs here, and no end waits to be written. */
   #isEmpty(): boolean {
     const { runner, completer } = this.#options;
     return runner.size === 0 && completer.finishes === 0;
@@ -184,7 +184,7 @@ export class Dispatcher extends Service {
   }
 
   #mayClaim(): boolean {
-    // While an end is sought that cannot be stored, claims would only blur what fails.
+    // While the dispatcher searches for an end that cannot be stored, a claim could be another cause of a failure.
     return this.#claiming && this.#finishesMax === FINISHES_MAX;
   }
 
@@ -241,7 +241,7 @@ export class Dispatcher extends Service {
     this.#askForMore();
   }
 
-  /** After a success larger exchanges are dared again; with nothing left to blame, the largest. */
+  /** After a success the next exchange may be twice as large; once no ends are left, of full size. */
   #askForMore(): void {
     if (this.#finishesMax === FINISHES_MAX) return;
     const left = this.#options.completer.finishes;
@@ -264,10 +264,11 @@ export class Dispatcher extends Service {
         slots.freed(task.task);
         this.wakeAll();
       } else if (!memory.hasRoom) {
-        // Those that were claimed with it hold more than was to be expected.
+        // The tasks that were claimed with it hold more memory than expected.
         completer.putBack(task, "not started: the tasks that run in its process hold too much memory");
       } else if (memory.isOverShare(task.task.tenant) && !overShare.has(task.task.tenant)) {
-        // The same. One that was over its share before is given tasks where the storage knows no second enabled tenant.
+        // The same for its tenant. A tenant that was over its share before the claim gets tasks only if the storage
+        // knows no second enabled tenant: those start.
         completer.putBack(
           task,
           "not started: the tasks of its tenant hold their share of its process's memory",
@@ -276,15 +277,15 @@ export class Dispatcher extends Service {
         metrics.of(task.task.tenant).dispatched(task.task);
         runner.run(task);
       } else {
-        // Claimed just before this node was told to stop: it goes back as if nothing had happened.
+        // Claimed just before this node began to stop: it goes back to the queue.
         completer.putBack(task, "not started: its node was stopping");
       }
     }
   }
 
   /**
-   * Nothing that ended is lost to a call that failed. When the connection is not to blame, one of the ends may be:
-   * it is looked for by halves, so that it does not hold up the others, and in the end failed rather than kept.
+   * Keeps the ends after a failed write. If the connection is not the cause, one of the ends may be. The dispatcher halves the
+   * group until that end is alone, so that it does not block the others. After some tries its task fails.
    */
   #keep(completed: Completed, error: unknown): void {
     const { completer } = this.#options;
@@ -301,12 +302,12 @@ export class Dispatcher extends Service {
   }
 }
 
-/** An end that failed alone: once more, or not at all. */
+/** An end whose write failed on its own: it is tried again, or replaced by a failure of its task. */
 function blamed(finish: Finish, error: unknown): Finish {
   const failures = finish.failures + 1;
   if (failures < ALONE_TRIES_MAX) return { ...finish, failures };
   const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
-  // Whatever it was that could not be stored, this end says nothing but that.
+  // Usage and summary may be what cannot be stored: they are left out.
   const { usage: _, summary: __, ...bare } = finish;
   return { ...bare, failures, settlement };
 }

@@ -4,15 +4,15 @@ import { type Backoff, backoffMs } from "../../services/backoff.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
 import type { AdmissionLimits, InsertedTask, NewBatch, NewTask, Storage } from "../../storage/storage.ts";
 
-/** Tasks written in one transaction, and perhaps the rest of a batch. */
+/** Tasks written in one transaction. The rest of a batch may come on top. */
 const INSERT_MAX = 500;
-/** A larger group costs less for each, but nobody should wait long for others to come. */
+/** Turns of the event loop to wait for more tasks. A larger group costs less per task, but callers should not wait long. */
 const GATHER_TURNS_MAX = 4;
-/** Tasks that may wait to be written. More only pile up when the storage is slower than its users for long. */
+/** Tasks that may wait to be written. More pile up only if the storage is slower than the callers for long. */
 const BUFFER_MAX = 20_000;
-/** An insert whose connection was lost is repeated under the same ids; after this many tries the caller is told. */
+/** An insert whose connection was lost is retried with the same ids. After this many tries the caller gets the error. */
 const TRIES_MAX = 5;
-/** A storage that hangs takes long to fail: then there is no time for further tries. */
+/** A storage that hangs takes long to fail. After this time there are no further tries. */
 const GIVE_UP_MS = 10_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
@@ -21,44 +21,44 @@ export interface IntakeOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly limits: () => AdmissionLimits;
-  /** Told when tasks are on their way to the storage: who could run them may get in line right behind them. */
+  /** Called when tasks are on their way to the storage, so that a claim can follow right behind the insert. */
   readonly onSent: (tasks: readonly NewTask[]) => void;
-  /** Told after each commit, before the callers are. */
+  /** Called after each commit, before the promises of the callers resolve. */
   readonly onInserted: (tasks: readonly NewTask[], answers: readonly InsertedTask[]) => void;
 }
 
 interface Pending {
   readonly task: NewTask;
-  /** What it is written together with, in one transaction or not at all; null: it stands alone. */
+  /** The batch it is written with, in one transaction or not at all; null: none. */
   readonly batch: NewBatch | null;
   resolve(inserted: InsertedTask): void;
   reject(error: unknown): void;
 }
 
 /**
- * Takes tasks in. Those that arrive in one turn of the event loop share a transaction, and so do those that arrive
- * while one is being written; a task that comes alone waits for nobody.
+ * Inserts tasks in groups. Tasks submitted in one turn of the event loop share a transaction, and so do tasks submitted
+ * while another group is written. A single task waits for one turn only.
  */
 export class Intake {
   readonly #options: IntakeOptions;
   #buffer: Pending[] = [];
   #writing: Promise<void> | null = null;
-  /** What became of the one that came last: they are written in order. */
+  /** The result of the last task. Tasks are written in order. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
   }
 
-  /** Resolves once the task is durable, with what became of it. */
+  /** Resolves with the result of the insert, once the task is durable. */
   add(task: NewTask): Promise<InsertedTask> {
     this.#makeRoom(1);
     return this.#enqueue(task, null);
   }
 
   /**
-   * In order, all or none of them held to be written. With a batch that they are all of, they also become durable
-   * together, and none of them does if one cannot.
+   * Adds all of the tasks to the buffer, in order, or none. With a batch, they also become durable together, or none of them
+   * does.
    */
   addMany(tasks: readonly NewTask[], batch: NewBatch | null = null): Promise<InsertedTask[]> {
     this.#makeRoom(tasks.length);
@@ -70,7 +70,7 @@ export class Intake {
     while (this.#writing !== null) await this.#writing;
   }
 
-  /** Resolves once what has come by now is written, or could not be. */
+  /** Resolves once all tasks submitted so far are written, or failed to be. */
   async written(): Promise<void> {
     await this.#last.catch(() => {});
   }
@@ -106,7 +106,7 @@ export class Intake {
     this.#writing = null;
   }
 
-  /** Whatever else arrives in this turn of the event loop comes along; and in the next, as long as each brings more. */
+  /** Waits for other tasks of this turn of the event loop, and of the next ones while each turn brings more. */
   async #gather(): Promise<void> {
     let seen = 0;
     for (let turns = 0; turns < GATHER_TURNS_MAX && this.#buffer.length > seen; turns += 1) {
@@ -131,7 +131,7 @@ export class Intake {
     }
   }
 
-  /** One task that cannot be written must not take those along that merely arrived together with it. */
+  /** One task that cannot be written must not fail the other tasks of its group: each half is tried on its own. */
   async #insertApart(group: readonly Pending[], error: unknown): Promise<void> {
     const middle = cutNear(group, Math.ceil(group.length / 2));
     if (middle === null || isStorageAway(error)) {
@@ -164,14 +164,14 @@ function batchesOf(group: readonly Pending[]): NewBatch[] {
   return [...batches].filter((batch) => batch !== null);
 }
 
-/** The first place from `at` on where those before it can be written without those behind it. */
+/** The first index from `at` on that does not split a batch. */
 function cutAfter(pending: readonly Pending[], at: number): number {
   let place = Math.min(at, pending.length);
   while (place < pending.length && isInsideBatch(pending, place)) place += 1;
   return place;
 }
 
-/** Such a place inside of a group; null when it has none. */
+/** An index near `at` inside the group that does not split a batch; null: there is none. */
 function cutNear(group: readonly Pending[], at: number): number | null {
   let place = cutAfter(group, at);
   if (place < group.length) return place;

@@ -2,30 +2,30 @@ import { slotsPerTenant } from "../../model/lane.ts";
 import type { Claim, Slots as SlotCounts, TenantSlots } from "../../storage/storage.ts";
 import type { Finish } from "./completer.ts";
 
-/** Tasks claimed from one lane in one transaction: more would hold it, and everybody else, up for long. */
+/** Tasks claimed from one lane in one transaction: a longer transaction would delay all other writes. */
 const CLAIM_MAX = 200;
 
 /**
- * How long nothing is claimed from a lane that gave this process a task which it cannot execute: the first time, and at most. The
- * storage believes that it can, and would give it the same task again at once.
+ * How long nothing is claimed from a lane after a claim returned a task that this process cannot execute: the first time, and at
+ * most. The storage has outdated abilities of this process, and would return the same task again at once.
  */
 const REST_MIN_MS = 100;
 const REST_MAX_MS = 1_000;
 
-/** How many tasks of one lane this process runs, and whether it is worth asking for more. */
+/** How many tasks of one lane this process runs, and whether a claim may find more. */
 interface Slots {
   concurrency: number;
   /** How many of them one tenant may hold while there is a second enabled tenant; null: no bound. */
   perTenant: number | null;
   /** Of `held`, how many each tenant has. */
   readonly heldBy: Map<string, number>;
-  /** Attempts the storage believes this process runs: their ends may be decided, but are not yet written. */
+  /** Attempts that this process runs according to the storage: some may be decided, but their ends are not written yet. */
   held: number;
-  /** Whether the lane may have something to start: false once it gave less than it was asked for. */
+  /** Whether the lane may have tasks to start: false once a claim returned fewer than its limit. */
   hungry: boolean;
-  /** How often somebody said there may be work; tells a wake-up during a claim from one before it. */
+  /** Number of wake-ups. It distinguishes a wake-up during a claim from one before it. */
   wakes: number;
-  /** Nothing is claimed before this moment of the monotonic clock. */
+  /** Nothing is claimed before this time of the monotonic clock. */
   restsUntil: number;
   restMs: number;
 }
@@ -44,13 +44,13 @@ export interface ClaimBounds {
 
 const UNBOUNDED: ClaimBounds = { claimsMax: Number.POSITIVE_INFINITY, overShare: new Set() };
 
-/** The slots of a lane by the tenant who has one. */
+/** The lane of a slot, and the tenant that holds it. */
 export interface SlotHolder {
   readonly lane: string;
   readonly tenant: string;
 }
 
-/** How many slots there are in each lane, and how many of them one tenant may hold, where that is bounded. */
+/** The slots of each lane, and how many of them one tenant may hold, if that is bounded. */
 export interface Capacity {
   readonly slots: SlotCounts;
   readonly perTenant: SlotCounts;
@@ -59,7 +59,7 @@ export interface Capacity {
 /** The slots of this process, lane by lane. */
 export class LaneSlots {
   readonly #slots = new Map<string, Slots>();
-  /** How many claims there were: each begins with another lane, so that none is last whenever few may be claimed. */
+  /** Rotates the order of lanes: when few tasks may be claimed, each claim begins with another lane. */
   #turn = 0;
 
   constructor(concurrency: SlotCounts, maxLaneShare: number) {
@@ -67,9 +67,9 @@ export class LaneSlots {
   }
 
   /**
-   * Sets how many tasks of each lane run here at once. Where more run already, they go on, and nothing starts until
-   * they are fewer. A lane that is not named keeps its number, so that what waits in it is still run. `maxLaneShare`: the
-   * part of every lane that one tenant may hold.
+   * Sets how many tasks of each lane run here at once. If more run already, they continue, and nothing starts until they are
+   * fewer. A lane that is not named keeps its number, so that its queued tasks still run. `maxLaneShare`: the part of every lane
+   * that one tenant may hold.
    */
   configure(concurrency: SlotCounts, maxLaneShare: number): void {
     for (const [lane, limit] of Object.entries(concurrency)) {
@@ -120,7 +120,7 @@ export class LaneSlots {
     return first;
   }
 
-  /** The lane returned a task that this process cannot execute: no claims from it for a while, longer each time. */
+  /** A claim returned a task that this process cannot execute: no claims from its lane for a while, longer each time. */
   rest(lane: string, now: number): void {
     const slots = this.#slots.get(lane);
     if (slots === undefined) return;
@@ -132,7 +132,7 @@ export class LaneSlots {
     slots.restsUntil = now + slots.restMs;
   }
 
-  /** There may be work in this lane. Answers whether a slot is free to take it. */
+  /** There may be work in this lane. Returns whether a slot is free for it. */
   wake(lane: string): boolean {
     const slots = this.#slots.get(lane);
     if (slots === undefined) return false;
@@ -145,13 +145,13 @@ export class LaneSlots {
     for (const lane of this.#slots.keys()) this.wake(lane);
   }
 
-  /** What to claim in the transaction that ends these tasks: their slots are free again in it. */
+  /** The claims for the transaction that writes these ends: it also frees their slots. */
   claims(finishes: readonly Finish[], now: number, { claimsMax: max, overShare } = UNBOUNDED): LaneClaim[] {
     const claims: LaneClaim[] = [];
     const freed = Map.groupBy(finishes, ({ lane }) => lane);
     for (const [lane, slots] of this.#slots) {
       const freedHere = freed.get(lane) ?? [];
-      // An end makes room for the agent and the lane, so that work that had to wait may start now.
+      // An end frees a slot of the lane and of the agent, so that waiting tasks may start now.
       if (!slots.hungry && freedHere.length === 0) continue;
       const limit = Math.min(slots.concurrency - slots.held + freedHere.length, CLAIM_MAX);
       if (limit <= 0) continue;
@@ -159,14 +159,14 @@ export class LaneSlots {
         const perTenant = without(overShare, tenantSlots(slots, freedHere, limit), limit);
         claims.push({ lane, limit, wakes: slots.wakes, ...(perTenant === null ? {} : { perTenant }) });
       } else {
-        // What may not be claimed now is asked for as soon as it may.
+        // Nothing may be claimed now. Claim from this lane as soon as that is allowed.
         slots.hungry = true;
       }
     }
     return this.#inTurn(claims, max);
   }
 
-  /** Where not all may be claimed, another lane is the first each time. */
+  /** If `max` is smaller than all limits together, another lane is first each time. */
   #inTurn(claims: LaneClaim[], max: number): LaneClaim[] {
     if (claims.length < 2 || claims.reduce((sum, { limit }) => sum + limit, 0) <= max) return claims;
     this.#turn = (this.#turn + 1) % claims.length;
@@ -191,8 +191,8 @@ export class LaneSlots {
   }
 
   /**
-   * A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked, or no more may be
-   * claimed: `isCut`.
+   * A lane that returned fewer tasks than the limit has no more, unless it was woken during the claim, or `claimsMax` cut the
+   * claim short (`isCut`).
    */
   answered(claim: LaneClaim, given: number, { isCut = false } = {}): void {
     const slots = this.#slots.get(claim.lane);
@@ -200,7 +200,7 @@ export class LaneSlots {
   }
 }
 
-/** What tenants may take of the next `limit` slots. Only those are named whose share that could exceed. */
+/** How many of the next `limit` slots tenants may take. Names only tenants that could exceed their share. */
 function tenantSlots(
   { perTenant: max, heldBy }: Slots,
   freed: readonly Finish[],
@@ -218,7 +218,7 @@ function tenantSlots(
   return { max, left };
 }
 
-/** The same with nothing for some tenants, where the lane itself is shared or not. */
+/** The same with no slots for some tenants, even if the lane has no bound per tenant. */
 function without(tenants: ReadonlySet<string>, slots: TenantSlots | null, limit: number): TenantSlots | null {
   if (tenants.size === 0) return slots;
   const left = new Map(slots?.left);

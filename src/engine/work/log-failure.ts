@@ -2,7 +2,7 @@ import type { Settlement } from "../../model/outcome.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { Attempt } from "./attempt.ts";
 
-/** Writes one line for an attempt that failed: whoever runs a server sees in its log that agents do not work. */
+/** Logs a failed attempt, so that an operator sees in the log of the server that agents do not work. */
 export function logFailure(attempt: Attempt, settlement: Settlement): void {
   if (settlement.to === "done" || settlement.to === "queued") return;
   const { tenant } = attempt.record;

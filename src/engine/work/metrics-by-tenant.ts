@@ -2,19 +2,19 @@ import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { RescuedTasks, TaskPlace } from "../../storage/storage.ts";
 import { Metrics } from "./metrics.ts";
 
-/** Tenants that are counted for themselves. */
+/** Tenants with counters of their own. */
 const TENANTS_MAX = 1_000;
-/** Agents of all tenants together that get a row of their own, so that many tenants with many agents fit into memory. */
+/** Agents of all tenants together that get a row of their own: a bound on the memory for many tenants with many agents. */
 const ROWS_MAX = 10_000;
 
-/** What this process did since it started, for each tenant by itself: the names of its agents are nobody else's business. */
+/** What this process did since it started, per tenant: no tenant may see the agent names of another. */
 export class MetricsByTenant {
   readonly #tenants = new Map<string, Metrics>();
   readonly #rows = { left: ROWS_MAX };
-  /** Of all further tenants; shown to nobody. */
+  /** The counters of all further tenants. They are not shown. */
   readonly #others = new Metrics(this.#rows);
 
-  /** Where the tasks of a tenant are counted. */
+  /** The counters for the tasks of a tenant. */
   of(tenant: string): Metrics {
     const known = this.#tenants.get(tenant);
     if (known !== undefined) return known;
@@ -24,7 +24,7 @@ export class MetricsByTenant {
     return metrics;
   }
 
-  /** What may be shown to a tenant: its own, or nothing yet. */
+  /** The counters that a tenant may see: its own, or empty ones. */
   shownTo(tenant: string): Metrics {
     return this.#tenants.get(tenant) ?? new Metrics(this.#rows);
   }
@@ -34,17 +34,17 @@ export class MetricsByTenant {
     this.#tenants.delete(tenant);
   }
 
-  /** Failed before they started. */
+  /** These tasks failed before they started. */
   expired(tasks: readonly TaskPlace[]): void {
     for (const task of tasks) this.of(task.tenant).expired(task);
   }
 
-  /** Failed for want of an executor. */
+  /** These tasks failed because no node has an executor for them. */
   unserved(tasks: readonly TaskPlace[]): void {
     for (const task of tasks) this.of(task.tenant).ended(task, "failed");
   }
 
-  /** Their node was lost: they failed, or go on elsewhere. */
+  /** The node of these tasks was lost. They failed, or are in the queue again. */
   lost({ failed, requeued }: RescuedTasks): void {
     for (const task of failed) this.of(task.tenant).lost(task, "failed");
     for (const task of requeued) this.of(task.tenant).lost(task, "queued");

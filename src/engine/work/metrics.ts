@@ -10,7 +10,7 @@ import type { TaskPlace } from "../../storage/storage.ts";
 /** Where a task of this tenant runs. */
 type Place = Pick<TaskPlace, "agent" | "lane">;
 
-/** Agents that get a row of their own; ids are the callers' to choose, so that there may be any number of them. */
+/** Agents that get a row of their own. Callers choose the ids of agents, so there may be any number of them. */
 const AGENTS_MAX = 1_000;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -22,14 +22,14 @@ interface AgentRow {
 }
 
 /**
- * What this process did for a tenant since it started, for `/scheduler/stats` and for Prometheus. It is told of every task
- * three times, so that it keeps plain numbers at the end of two look-ups.
+ * What this process did for a tenant since it started, for `/scheduler/stats` and for Prometheus. It is called three times
+ * for every task, so it keeps plain numbers that take two look-ups to find.
  */
 export class Metrics {
   readonly labels = new AgentLabels();
   readonly #totals = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0, expired: 0 };
   readonly #agents = new Map<string, AgentRow>();
-  /** How many rows there may still be; the one that all others share is always among them. */
+  /** How many more rows there may be. The row that all further agents share does not count. */
   readonly #budget: { left: number };
   readonly #lanesByLabel = new Map<string, Map<string, TaskSeries>>();
   readonly #tokensByLabel = new Map<string, Tokens>();
@@ -61,12 +61,12 @@ export class Metrics {
     this.#latencySumMs += waitedMs;
   }
 
-  /** An attempt is over, for whatever reason. */
+  /** An attempt is over, for any reason. */
   ran(task: Place, ms: number): void {
     this.#series(task).run.observe(ms);
   }
 
-  /** The end of an attempt was written down and left the task in this state. */
+  /** The end of an attempt was written and left the task in this state. */
   ended(task: Place, state: TaskState): void {
     if (state === "done") this.#count(task, "completed");
     else if (state === "failed") this.#count(task, "failed");
@@ -78,7 +78,7 @@ export class Metrics {
     this.#series(task).preempted += 1;
   }
 
-  /** An attempt told what it cost. */
+  /** An attempt reported what it cost. */
   used({ agent }: Place, { inputTokens = 0, outputTokens = 0, costMicros = 0 }: Usage): void {
     const label = this.labels.of(agent);
     const before = this.#tokensByLabel.get(label) ?? { input: 0, output: 0, costMicros: 0 };
@@ -93,14 +93,14 @@ export class Metrics {
     this.#count(task, "cancelled");
   }
 
-  /** It failed before it started. */
+  /** The task failed before it started. */
   expired(task: Place): void {
     this.#totals.expired += 1;
     this.#series(task).expired += 1;
     this.#count(task, "failed");
   }
 
-  /** Its node was lost: it failed, or goes on elsewhere. */
+  /** The node of the task was lost. The task failed, or is in the queue again. */
   lost(task: Place, state: "failed" | "queued"): void {
     if (state === "failed") this.#count(task, "failed");
     else this.#series(task).retried += 1;
@@ -128,7 +128,7 @@ export class Metrics {
     );
   }
 
-  /** What the tasks of each agent cost, as far as they told. */
+  /** What the tasks of each agent cost, as far as their executors reported it. */
   tokens(): ReadonlyMap<string, Tokens> {
     return this.#tokensByLabel;
   }
@@ -172,7 +172,7 @@ function seriesOf({ lanes }: AgentRow, lane: string): TaskSeries {
   return series;
 }
 
-/** From the moment it could start to its start; null when nobody wrote down when that was, as for a task retried by hand. */
+/** The time from when it could start to its start; null: not recorded, as for a task that a user retried. */
 function waitBeforeLastAttempt({ attempts, createdAt, runAt }: TaskRecord): number | null {
   const startedAt = attempts.at(-1)?.startedAt;
   if (startedAt === undefined) return null;

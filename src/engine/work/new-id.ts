@@ -4,13 +4,13 @@ import type { Clock } from "../../model/clock.ts";
 
 /** A clock set back by less than this does not make ids go backwards. */
 const ROLLBACK_ALLOWANCE_MS = 10_000;
-/** Random numbers fetched at once: asking for the few that one id needs takes longer than making the id. */
+/** Random numbers fetched in one call: a call per id takes longer than making the id. */
 const RANDOM_NUMBERS = 1_024;
 
 /** Makes ids that sort by the time they were made: the noun's prefix and 32 hexadecimal digits. */
 export function idMaker(prefix: string, clock: Clock): () => string {
   const generator = new V7Generator(randomNumbers());
-  // The generator's own `toHex` puts the text together digit by digit, which takes as long as all the rest.
+  // The generator's own `toHex` builds the text digit by digit, which takes as long as all the rest.
   const bytes = Buffer.alloc(16);
   return () => {
     bytes.set(generator.generateOrResetCore(clock.now(), ROLLBACK_ALLOWANCE_MS).bytes);
@@ -18,10 +18,10 @@ export function idMaker(prefix: string, clock: Clock): () => string {
   };
 }
 
-/** Random digits in the id of a membership: enough for one machine, whose processes may get the same number again. */
+/** Random bytes in the id of a membership: enough to distinguish processes of one machine that get the same pid. */
 const NODE_ID_BYTES = 6;
 
-/** Makes ids for memberships of this process. Short ones: every attempt is stored with it. */
+/** Makes ids for memberships of this process. They are short, since every attempt is stored with one. */
 export function nodeIdMaker(host: string, pid: number): () => string {
   return () => `${host}-${pid}-${randomBytes(NODE_ID_BYTES).toString("hex")}`;
 }

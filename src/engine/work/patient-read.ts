@@ -7,14 +7,14 @@ const RETRY: Backoff = { firstMs: 50, maxMs: 2_000 };
 export interface PatientReadParams<Value> {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Fires when nobody needs it any more. */
+  /** Fires when the caller no longer needs the value. */
   readonly signal: AbortSignal;
   readonly read: () => Promise<Value>;
 }
 
 /**
- * Reads something from the storage that an attempt needs. A storage that is away is waited for: it is no fault of the task,
- * which may have no retry left.
+ * Reads something from the storage that an attempt needs. Retries while the storage is unavailable: an outage is no fault of
+ * the task, which may have no retry left.
  */
 export async function readPatiently<Value>(params: PatientReadParams<Value>): Promise<Value> {
   const { clock, random, signal, read } = params;

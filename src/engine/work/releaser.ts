@@ -1,16 +1,16 @@
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { Storage } from "../../storage/storage.ts";
 
-/** Dependants reached in one transaction. */
+/** Dependants updated in one transaction. */
 const SLICE = 200;
-/** A signal may be lost: look at least this often. */
+/** A signal may be lost: check at least this often. */
 const EVERY_MS = 10_000;
 
 export interface ReleaserOptions extends ServiceOptions {
   readonly storage: Storage;
 }
 
-/** Passes ends and retries on to dependants, when there are more of them than one transaction reaches. */
+/** Updates dependants after a task ended or was retried, when there are more than one transaction updates. */
 export class Releaser extends Service {
   readonly name = "releaser";
   readonly #storage: Storage;

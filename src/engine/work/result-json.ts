@@ -14,9 +14,8 @@ export type Checked =
   | { readonly ok: false; readonly error: string };
 
 /**
- * A value of an executor as what JSON makes of it, or why it cannot be kept. Objects are copied: what the executor
- * does to its own afterwards must not reach what is about to be stored. Never throws, whatever the value does when it
- * is looked at.
+ * Returns a value of an executor as JSON represents it, or why it cannot be stored. Objects are copied, so that later changes
+ * by the executor do not reach the stored value. Never throws, even if a getter or `toJSON` of the value does.
  */
 export function checkJson(what: string, value: unknown, bytesMax: number): Checked {
   const simple = checkSimple(value, bytesMax);
@@ -28,7 +27,7 @@ export function checkJson(what: string, value: unknown, bytesMax: number): Check
   }
 }
 
-/** The same in steps, of which each may take some tens of milliseconds where the value is large. */
+/** The same in steps. Each may take some tens of milliseconds if the value is large. */
 export function* checkJsonSteps(
   what: string,
   value: unknown,
@@ -37,7 +36,7 @@ export function* checkJsonSteps(
   return checkSimple(value, bytesMax) ?? (yield* checkText(what, value, bytesMax));
 }
 
-/** Null: only its text tells. */
+/** Returns null if the value must be serialized to be checked. */
 function checkSimple(value: unknown, bytesMax: number): Checked | null {
   if (value === undefined || value === null) return { ok: true, value: null, bytes: 0 };
   if (typeof value === "boolean") return { ok: true, value, bytes: 0 };
@@ -69,7 +68,7 @@ function* checkText(what: string, value: unknown, bytesMax: number): Generator<v
   return { ok: true, value: copy, bytes: jsonWeight(text) };
 }
 
-/** V8 draws a cycle over several lines; the first says what is wrong. What a `toJSON` throws can be anything. */
+/** V8 describes a cycle in several lines; the first says what is wrong. A `toJSON` may throw any value. */
 function firstLine(error: unknown): string {
   const text = errorText(error);
   return text.split("\n", 1)[0] || text;

@@ -2,24 +2,24 @@ import { FALLBACK_LANE, RUNS_LANE } from "../../model/lane.ts";
 import { DEFAULT_PRIORITY } from "../../model/priority.ts";
 import type { NewTask, ScheduleRecord } from "../../storage/storage.ts";
 
-/** What holds where a schedule does not say. */
+/** Values for fields that a schedule leaves out. */
 export interface RunDefaults {
   readonly timeoutMs: number;
-  /** How many tasks of a session run at once that does not say. */
+  /** How many tasks of a session run at once, by default. */
   readonly sessionMaxConcurrent: number;
   readonly hasLane: (lane: string) => boolean;
 }
 
 export interface RunTaskParams {
   readonly id: string;
-  /** The id that the run is called by in logs, here and on the agent's side. */
+  /** The id of the run in the logs of Rota and of the agent. */
   readonly requestId: string;
-  /** Whether it waits for the runs before it, also where runs otherwise do not. */
+  /** Whether it waits for earlier runs even if the overlap policy is `allow`. */
   readonly inTurn: boolean;
   readonly defaults: RunDefaults;
 }
 
-/** The task that a run of a schedule is. */
+/** The task of a run of a schedule. */
 export function toRunTask(schedule: ScheduleRecord, params: RunTaskParams): NewTask {
   const { tenant, agent, work, conversationId, retryPolicy, timeoutMs, metadata, callbackUrl } = schedule;
   const { id, requestId, defaults } = params;
@@ -54,13 +54,13 @@ export function toRunTask(schedule: ScheduleRecord, params: RunTaskParams): NewT
   };
 }
 
-/** A lane that is not there, or no longer, is as for any task. */
+/** A lane that does not exist is replaced by the fallback lane, as for any task. */
 function laneOf({ lane }: ScheduleRecord, { hasLane }: RunDefaults): string {
   if (lane === null) return RUNS_LANE;
   return hasLane(lane) ? lane : FALLBACK_LANE;
 }
 
-/** In a session of their own, runs go one after the other; where they may go side by side, each has one for itself. */
+/** The runs of a schedule share a session, so that they run one after the other. With overlap `allow` each gets its own. */
 function sessionOf(schedule: ScheduleRecord, { id, inTurn, defaults }: RunTaskParams): NewTask["session"] {
   const { sessionKey, overlap } = schedule;
   if (sessionKey !== null) return { key: sessionKey, maxConcurrent: defaults.sessionMaxConcurrent };

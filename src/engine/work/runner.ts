@@ -17,9 +17,9 @@ import type { ReadDependencies } from "./dependency-results.ts";
 import { type Checked, checkJson, checkJsonSteps, RESULT_BYTES_MAX } from "./result-json.ts";
 import type { RunningBytes } from "./running-bytes.ts";
 
-/** An executor that still runs this long after it was told to stop is named in the log. */
+/** An executor that still runs this long after its abort is named in the log. */
 const IGNORED_ABORT_MS = 5_000;
-/** Deadlines are moments of the wall clock, which may jump: look at least this often. */
+/** Deadlines are times of the wall clock, which may jump: check at least this often. */
 const DEADLINE_LOOK_MS = 5_000;
 
 /** An attempt that holds at least this much may have a large result. */
@@ -28,7 +28,7 @@ const LARGE_BYTES = 65_536;
 const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144, rest: 2 } as const;
 
 interface Hider {
-  /** By which it was made: names may be listed later. */
+  /** The redactor it was made with. The configuration may replace it, with other names of secrets. */
   readonly redactor: Redactor;
   /** Null: the task has no secrets. */
   readonly hide: ((text: string) => string) | null;
@@ -40,22 +40,22 @@ export interface RunnerOptions {
   readonly storageNow: () => number;
   readonly log: Log;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
-  /** Counts what running tasks hold. */
+  /** Counts the bytes that running tasks hold. */
   readonly memory: RunningBytes;
-  /** Reads the results of the tasks that one depends on, for its executor. Gives up when the signal fires. */
+  /** Reads the results of a task's dependencies for its executor. Gives up when the signal fires. */
   readonly readDependencies: (record: TaskRecord, signal: AbortSignal) => Promise<ReadDependencies>;
   /** Called once for each attempt, when its outcome is decided. */
   readonly onOutcome: (attempt: Attempt, outcome: Outcome) => void;
-  /** Called instead when its lease is gone: there is nothing left to decide. */
+  /** Called instead of `onOutcome` when the attempt lost its lease. */
   readonly onFenced: (attempt: Attempt) => void;
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
   /** Called with each line that an executor logs. Left out: none is kept. */
   readonly onLog?: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
-  /** Called with what an attempt says it cost, once that is counted. */
+  /** Called with the usage that an executor reports, once it is counted. */
   readonly onUsage?: (attempt: Attempt, usage: Usage) => void;
-  /** What the model of a task's agent takes in at most. Left out: nobody says. */
+  /** The context window of the model of a task's agent. Left out: unknown. */
   readonly contextWindow?: (record: TaskRecord) => number | undefined;
-  /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
+  /** Reads the session of an attempt's task, with its last turns. Left out: no task has a session. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
   /** Masks secrets of a task in its errors. Left out: masks those of `llmConfig` only. */
   readonly redactor?: () => Redactor;
@@ -64,21 +64,21 @@ export interface RunnerOptions {
 }
 
 /**
- * Runs claimed tasks. An attempt is decided by whatever comes first: its executor returns or throws, its timeout or
- * the task's deadline passes, its lease is lost, the node stops. From then on the executor is on its own.
+ * Runs claimed tasks. The first of these events decides an attempt: its executor returns or throws, its timeout or the
+ * task's deadline passes, its lease is lost, the node stops. From then on the executor has no effect on its task.
  */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #redactor: () => Redactor;
-  /** What hides the secrets of a task, which may log many lines. */
+  /** The function that masks the secrets of a task. It is kept, since a task may log many lines. */
   readonly #hiders = new WeakMap<TaskSpec, Hider>();
   readonly #hooks: AttemptHooks;
   readonly #running = new Map<number, Attempt>();
-  /** Told to stop and not yet returned. */
+  /** Attempts that were aborted and whose executor has not returned. */
   readonly #lingering = new Set<Attempt>();
   /** Yields to other work while large results are checked, by tenant. */
   readonly #turns = new TurnBudget<string>(CHECKED_PER_TURN);
-  // One timer for all: most attempts end long before their timeout, and a timer each would cost more than the rest.
+  // One timer for all attempts: most end long before their timeout, and a timer for each would cost more than the rest.
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
 
@@ -112,7 +112,7 @@ export class Runner {
     return hider.hide === null ? text : hider.hide(text);
   }
 
-  /** A model has no use for the keys that it is called with in its answer. Other secrets may be what the next task needs. */
+  /** The result of a model never needs the API keys of its `llmConfig`. Other secrets may be what the next task needs. */
   #hideModelSecrets({ spec: { work } }: TaskRecord, answer: unknown): unknown {
     if (work.kind !== "instruction" || work.llmConfig === undefined) return answer;
     const secrets = this.#redactor().secretsIn("llmConfig", work.llmConfig);
@@ -131,7 +131,7 @@ export class Runner {
     return [...this.#running.keys()];
   }
 
-  /** The ids of up to `max` of the tasks that run, those that began first. */
+  /** The ids of up to `max` running tasks, oldest first. */
   taskIds(max: number): string[] {
     return [...this.#running.values()].slice(0, max).map(({ record }) => record.id);
   }
@@ -150,8 +150,7 @@ export class Runner {
   }
 
   /**
-   * Stops attempts whose lease is gone: a cancel, a critical task or a rescue got there first. Answers those that ran
-   * here.
+   * Stops attempts that lost their lease to a cancel, a pre-emption or a rescue. Returns those that ran here.
    */
   fence(tokens: readonly number[], reason: string): Attempt[] {
     const stopped: Attempt[] = [];
@@ -165,12 +164,12 @@ export class Runner {
     return stopped;
   }
 
-  /** Stops everything and hands it back: for a node that goes away. */
+  /** Stops all attempts of a node that shuts down. Their tasks go back to the queue, or fail if they have no retry left. */
   interruptAll(error: string): void {
     for (const attempt of [...this.#running.values()]) this.#stop(attempt, { kind: "interrupted", error });
   }
 
-  /** Lets go of the timer. Executors that never returned are not waited for. */
+  /** Cancels the timer. Does not wait for executors that have not returned. */
   close(): void {
     this.#timer?.cancel();
     this.#timer = null;
@@ -184,7 +183,7 @@ export class Runner {
     return attempt;
   }
 
-  /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
+  /** Never rejects: an unhandled rejection would end the process and all its tasks. */
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
     const made = await this.#outcomeOf(attempt, executor);
     const outcome =
@@ -197,13 +196,13 @@ export class Runner {
     try {
       this.#decide(attempt, outcome);
     } catch (error) {
-      // A fault of ours, not of the executor. The heartbeat's look for orphans puts the task back on a storage that
-      // is shared, the next start on one of our own.
+      // A fault of Rota, not of the executor. On a shared storage the heartbeat's search for orphans returns the task to
+      // the queue, on an exclusive one the next start does.
       this.#options.log.error({ error, taskId: attempt.record.id }, "could not take in how an attempt ended");
     }
   }
 
-  /** The executor came back, too late to matter. */
+  /** The executor returned after the attempt was decided. */
   #returned(attempt: Attempt): void {
     this.#lingering.delete(attempt);
   }
@@ -246,7 +245,7 @@ export class Runner {
     this.#timer = this.#options.clock.setTimer(Math.max(at - this.#options.clock.monotonic(), 1), this.#look);
   }
 
-  /** Ends what is past its time, and waits for the next that will be. */
+  /** Stops attempts that are past their deadline or timeout, and sets the timer for the next. */
   #look = (): void => {
     this.close();
     const now = this.#options.clock.monotonic();
@@ -287,7 +286,7 @@ export class Runner {
       if (record.spec.dependsOn === undefined) {
         return this.#outcomeOfResult(attempt, await executor(toExecutorTask(record), attempt));
       }
-      // Until they are read they count as much as they may take, so that no others are claimed into that room.
+      // Until the results are read, their largest possible size is counted, so that no tasks are claimed for that memory.
       const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
       attempt.hold(bytesMax);
       const { results: dependencies, bytes } = await this.#options.readDependencies(record, attempt.signal);
@@ -303,7 +302,7 @@ export class Runner {
     }
   }
 
-  /** An attempt that holds little cannot have made much of it, or not at the cost of others: it is checked at once. */
+  /** The result of an attempt that holds little memory is checked at once: it is most likely small. */
   #outcomeOfResult(attempt: Attempt, result: unknown): Outcome | Promise<Outcome> {
     if (attempt.heldBytes >= LARGE_BYTES && typeof result === "object") {
       return this.#checkInTurns(attempt, result);
@@ -311,7 +310,7 @@ export class Runner {
     return outcomeOf(attempt, checkJson("result", result, RESULT_BYTES_MAX));
   }
 
-  /** Large results are checked one after the other. */
+  /** Waits for the attempt's turn: attempts with large input or results take turns. */
   async #turnFor(attempt: Attempt): Promise<void> {
     await this.#turns.next(attempt.tenantId);
     this.#turns.used(attempt.heldBytes);

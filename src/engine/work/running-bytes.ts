@@ -6,7 +6,7 @@ export interface RunningBytesOptions {
   readonly max: () => number;
   /** The part of them that one tenant's tasks may hold; null: all, as there is no second enabled tenant. */
   readonly tenantShare: () => number | null;
-  /** How many tasks hold them. */
+  /** How many tasks run. */
   readonly running: () => number;
   /** Called when memory is free again, for all tenants or for one. */
   readonly onRoom: () => void;
@@ -22,8 +22,8 @@ const NO_TENANTS: ReadonlySet<string> = new Set();
 
 /**
  * How many bytes the running tasks of this process hold, as far as it knows: their input, the results of their dependencies,
- * requests, the answers that arrive, and results that are not stored yet. An executor that ignores its signal holds them
- * until it returns.
+ * requests, responses, and results that are not stored yet. An executor that ignores its abort signal holds them until it
+ * returns.
  */
 export class RunningBytes {
   readonly #options: RunningBytesOptions;
@@ -43,7 +43,7 @@ export class RunningBytes {
     return this.#options.max();
   }
 
-  /** How many bytes the tasks of one tenant may hold; null: as many as all may. They are divided as slots are. */
+  /** How many bytes the tasks of one tenant may hold; null: as many as all may. Computed like slots per tenant. */
   get tenantMax(): number | null {
     const share = this.#options.tenantShare();
     return share === null ? null : slotsPerTenant(this.max, share);
@@ -53,7 +53,7 @@ export class RunningBytes {
     return this.#heldBy.get(tenant) ?? 0;
   }
 
-  /** Whether tasks may start, though perhaps not of each tenant. */
+  /** Whether tasks may start, though perhaps not of every tenant. */
   get hasRoom(): boolean {
     const { max } = this;
     return max === 0 || this.#counted < max;
@@ -74,8 +74,8 @@ export class RunningBytes {
   }
 
   /**
-   * How many tasks may be claimed at once: none while too much is held, one where one more may be too much. Those that come
-   * are taken to hold as much as those that run do, and as much as the input of a task may take at least.
+   * How many tasks may be claimed at once: 0 while too much is held, otherwise at least 1. Assumes that each new task holds as
+   * much as a running task on average, and at least the largest input of a task.
    */
   get claimsMax(): number {
     const { max } = this;
@@ -104,8 +104,8 @@ export class RunningBytes {
   }
 
   /**
-   * What counts against the bound: of each tenant no more than its share. It holds more where answers arrive after its tasks
-   * have started, and those must not keep the tasks of others waiting.
+   * The bytes that count against `max`: of each tenant no more than its share. A tenant exceeds its share when responses
+   * arrive after its tasks have started. That must not keep tasks of other tenants waiting.
    */
   get #counted(): number {
     const { tenantMax } = this;

@@ -7,7 +7,7 @@ import { type PatientReadParams, readPatiently } from "./patient-read.ts";
 export interface TaskSessionParams extends Omit<PatientReadParams<unknown>, "read" | "signal"> {
   readonly storage: Storage;
   readonly attempt: Attempt;
-  /** How many turns are wanted. */
+  /** How many turns to read. */
   readonly turns: number;
 }
 

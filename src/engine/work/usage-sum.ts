@@ -6,9 +6,9 @@ export type AddedUsage =
   | { readonly ok: false; readonly error: string };
 
 /**
- * Adds what an attempt reports of its cost to what it reported before. A report that is wrong in part is not taken. How
- * full the context is does not add up: each call of a model is handed the whole of it. `agentWindow` is what the agent says its
- * model takes in: it holds where no report names another.
+ * Adds a usage report of an attempt to its earlier ones. A report with an invalid field is refused as a whole. Context tokens
+ * are not added up: each call of a model gets the whole context. `agentWindow` is the context window that the agent names; it
+ * applies if no report names another.
  */
 export function addUsage(before: AttemptUsage | null, told: Usage, agentWindow?: number): AddedUsage {
   if (typeof told !== "object" || told === null) return refused(`must be an object, not ${nameOf(told)}`);
@@ -42,7 +42,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Executors in plain JavaScript may hand over anything: a number is shown, of anything else its type. */
+/** Executors in plain JavaScript may pass any value: a number is shown, of other values the type. */
 function nameOf(value: unknown): string {
   if (value == null || typeof value === "number") return String(value);
   return `a value of type ${typeof value}`;
