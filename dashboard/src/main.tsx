@@ -1,18 +1,18 @@
 import { createRoot } from "react-dom/client";
 import { SessionGate } from "./api/session.tsx";
 import { applyTheme } from "./frame/theme.ts";
-import { loadable } from "./parts/loadable.tsx";
+import { Loadable, LoadableFile } from "./parts/loadable.tsx";
 import "./styles/tokens.css";
 import "./styles/components.css";
 import "./styles/app.css";
 
 // The pages load while the server is asked who the user is.
 const loading = import("./pages.tsx");
-const SignedIn = loadable(() => loading);
+const signedIn = new LoadableFile(() => loading);
 
 applyTheme();
 createRoot(document.getElementById("root") as HTMLElement).render(
   <SessionGate>
-    <SignedIn />
+    <Loadable file={signedIn} props={{}} />
   </SessionGate>,
 );

@@ -5,7 +5,7 @@ import { Frame } from "./frame/frame.tsx";
 import { Page } from "./frame/page.tsx";
 import { PageBoundary } from "./frame/page-boundary.tsx";
 import { LiveProvider } from "./live/live.tsx";
-import { loadable } from "./parts/loadable.tsx";
+import { Loadable, LoadableFile } from "./parts/loadable.tsx";
 import { Empty } from "./parts/notices.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
 import { navOf, viewsFor } from "./views/registry.ts";
@@ -26,7 +26,7 @@ function Pages() {
     const pages = views.flatMap((view) => view.routes);
     return {
       nav: navOf(views),
-      routes: pages.map(({ path, load }) => ({ path, Component: loadable(load, <Page title="" />) })),
+      routes: pages.map(({ path, load }) => ({ path, file: new LoadableFile(load) })),
     };
   });
   const first = nav[0]?.items[0]?.path ?? "/tasks";
@@ -36,9 +36,15 @@ function Pages() {
         <Frame nav={nav}>
           <PageBoundary>
             <Switch>
-              {routes.map(({ path, Component }) => (
+              {routes.map(({ path, file }) => (
                 <Route key={path} path={path}>
-                  {(params) => <Component params={params as Record<string, string>} />}
+                  {(params) => (
+                    <Loadable
+                      file={file}
+                      props={{ params: params as Record<string, string> }}
+                      fallback={<Page title="" />}
+                    />
+                  )}
                 </Route>
               ))}
               <Route path="/">

@@ -1,29 +1,35 @@
-import { type ComponentType, type ReactNode, useEffect, useState } from "react";
+import { type ComponentType, type ReactNode, useEffect, useReducer, useState } from "react";
+
+/** A file with one component. */
+export class LoadableFile<Props extends object> {
+  readonly load: () => Promise<void>;
+  loaded: ComponentType<Props> | undefined;
+
+  constructor(load: () => Promise<{ readonly default: ComponentType<Props> }>) {
+    this.load = async () => {
+      this.loaded ??= (await load()).default;
+    };
+  }
+}
+
+export interface LoadableProps<Props extends object> {
+  readonly file: LoadableFile<Props>;
+  readonly props: Props;
+  readonly fallback?: ReactNode;
+}
 
 /**
- * A component from a file that is loaded when it is first shown. Unlike with `lazy`, it is shown as soon as the file has loaded:
- * React delays the content after a `Suspense` fallback by 300 ms, twice at every start of the dashboard. Throws load errors, for
- * an error boundary.
+ * The component of a file, loaded when it is first shown. Unlike with `lazy`, it is shown as soon as the file is there: React
+ * holds back what follows a `Suspense` fallback for 300 ms, at every start of the dashboard twice. Throws the error of a file
+ * that cannot be loaded, for an error boundary.
  */
-export function loadable<Props extends object>(
-  load: () => Promise<{ readonly default: ComponentType<Props> }>,
-  fallback: ReactNode = null,
-): ComponentType<Props> {
-  let loaded: ComponentType<Props> | undefined;
-  return function Loadable(props: Props) {
-    const [Shown, setShown] = useState(() => loaded);
-    const [failure, setFailure] = useState<{ readonly error: unknown }>();
-    useEffect(() => {
-      if (loaded !== undefined) return;
-      load().then(
-        (file) => {
-          loaded = file.default;
-          setShown(() => loaded);
-        },
-        (error: unknown) => setFailure({ error }),
-      );
-    }, []);
-    if (failure !== undefined) throw failure.error;
-    return Shown === undefined ? fallback : <Shown {...props} />;
-  };
+export function Loadable<Props extends object>({ file, props, fallback = null }: LoadableProps<Props>) {
+  const [, showAgain] = useReducer((count: number) => count + 1, 0);
+  const [failure, setFailure] = useState<{ readonly error: unknown }>();
+  useEffect(() => {
+    if (file.loaded === undefined) file.load().then(showAgain, (error: unknown) => setFailure({ error }));
+  }, [file]);
+  if (failure !== undefined) throw failure.error;
+  const Shown = file.loaded;
+  return Shown === undefined ? fallback : <Shown {...props} />;
 }
