@@ -18,9 +18,9 @@ export interface EventStorage {
    */
   read(params: ReadEventsParams): Promise<EventPage>;
   /**
-   * A page of a tenant's events: oldest first with `after`, else newest first. It holds fewer than `limit` when they take more than
-   * `bytesMax` together, one at least, or when `PAGE_LOOKED` is reached first. `next`: the `after` or `before` of the next page; null: there
-   * are no more. Events of deleted tasks are left out.
+   * A page of a tenant's events: oldest first with `after`, else newest first. It holds fewer than `limit` if they take more
+   * than `bytesMax` together (but one at least), or if `PAGE_LOOKED` is reached first. `next`: the `after` or `before` of the
+   * next page; null: there are no more. Events of deleted tasks are left out.
    */
   page(params: PageEventsParams): Promise<{ events: StoredEvent[]; next: number | null }>;
   /**

@@ -306,7 +306,7 @@ export interface RunRecord {
   readonly moments: number;
   readonly forced: boolean;
   readonly status: RunStatus;
-  /** Why it was skipped or missed, or who ended it. */
+  /** Why it was skipped or missed, or why its task was cancelled. */
   readonly reason: string | null;
   /** When it fired; null: it did not. */
   readonly startedAt: number | null;

@@ -26,7 +26,8 @@ export interface TaskStorage {
   /**
    * Ends attempts that still hold their lease, then claims tasks that may start now, in the order they start: one transaction,
    * because a busy node always does both. An end whose token is no longer held changes nothing and is left out of the result.
-   * Overdue tasks fail before any task is claimed. A node that is dead, or was never registered, ends nothing and gets nothing.
+   * Overdue tasks fail before any task is claimed, a bounded number per call. A node that is dead, or was never registered,
+   * ends nothing and gets nothing.
    *
    * A lane's slots are shared between tenants first. The next slot goes to the tenant with the fewest tasks in flight there; of
    * several, to the one served longest ago. A tenant whose critical task pre-empted one of its own tasks gets the freed slot
@@ -271,7 +272,7 @@ export interface InsertedTask {
   readonly createdAt: number;
   readonly runAt: number | null;
   readonly deadline: number | null;
-  /** Why it was rejected, with how many tasks of the agent wait, or of the tenant if another queue was full; null when accepted. */
+  /** Why it was rejected. `queued`: waiting tasks of the agent, or of the tenant if another queue was full. Null: accepted. */
   readonly rejection: { readonly full: FullQueue; readonly queued: number } | null;
   /** This task was created earlier with the same key, by the same request or by another one; null: it is new. */
   readonly repeats: "same" | "other" | null;

@@ -12,7 +12,10 @@ export interface TenantStorage {
   list(): Promise<TenantRecord[]>;
   /** Changes the given fields; a tenant that is being deleted is not found. New limits do not abort running tasks. */
   update(params: { id: string; name?: string; limits?: Partial<TenantLimits> }): Promise<UpdatedTenant>;
-  /** While a tenant is disabled, none of its tasks start; running ones finish, submitted ones wait. Null: there is none, or it is being deleted. */
+  /**
+   * While a tenant is disabled, none of its tasks start; running ones finish, submitted ones wait. Null: there is no such
+   * tenant, or it is being deleted.
+   */
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
    * Disables a tenant for good (`deleting`), deletes its keys, and deletes up to `limit` rows that it owns, its tasks first:
@@ -27,8 +30,8 @@ export interface TenantStorage {
    */
   countStored(params: { limit: number }): Promise<{ readonly more: boolean }>;
   /**
-   * Makes `secret` the one that signs a tenant's callbacks. The previous one signs as well for `overlapMs`; any older one stops at
-   * once. Before its first rotation, the default tenant has the configured secret; other tenants have none.
+   * Signs a tenant's callbacks with `secret` from now on. The previous secret signs as well for `overlapMs`; any older one
+   * stops at once. Before its first rotation, the default tenant has the configured secret; other tenants have none.
    */
   rotateWebhookSecret(params: RotateWebhookSecretParams): Promise<RotatedWebhookSecret>;
   /** The secrets of all tenants, by tenant, the newest first. Expired ones may be among them. */
