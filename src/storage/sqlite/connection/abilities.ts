@@ -57,8 +57,8 @@ export function forgetAgents(db: SqliteDatabase): void {
 }
 
 /**
- * Updates the agent queues after a node registered, died or changed its abilities. `lessServed`: an agent may no longer be
- * served. While there is no live node, everything stays as it is.
+ * Updates the agent queues after a node registered, died or changed its abilities, or after agents were forgotten.
+ * `lessServed`: an agent may no longer be served. While there is no live node, everything stays as it is.
  */
 export function abilitiesChanged(
   db: SqliteDatabase,

@@ -69,7 +69,10 @@ const EXECUTABLE = `
 /** The correct `standing` of a row of `line` while there is a live node. Ordinary claims never start tasks that run alone. */
 export const STANDING = `max(${EXECUTABLE}, ${IS_ALONE})`;
 
-/** Whether live nodes can execute the tasks of a row of `line`, alone or not. True also while there is no live node. */
+/**
+ * Whether live nodes can execute the tasks of a row of `line`, alone or not. While there is no live node: as last stored, and
+ * true for tasks that run alone.
+ */
 export const IS_EXECUTABLE = `
   (standing = 0 or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
 
@@ -89,7 +92,7 @@ export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: LineNa
   return standingOf(db, { tenant, agent, kind: heldKind(kind) }) === 0;
 }
 
-/** Whether the agent has an executor of its own, in a live process or in one that was seen recently. */
+/** Whether the agent has an executor of its own: in the catalogue, on a node, or on a node that was seen recently. */
 export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "kind">): boolean {
   const { served } = db.abilities;
   const name = `${tenant}\n${agent}`;

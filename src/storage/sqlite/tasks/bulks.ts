@@ -87,7 +87,7 @@ function claim(
   db: SqliteDatabase,
   { leaseMs, now }: { leaseMs: number; now: number },
 ): { bulk: BulkRecord | null; retryMs: number | null } {
-  // A lease that ends later than any can was given before the clock was set back.
+  // A lease that ends later than any new one could was given before the clock was set back.
   const row = db
     .prepare<BulkRow>(
       `update bulk set lease_until = @now + @leaseMs,
