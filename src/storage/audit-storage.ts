@@ -36,8 +36,8 @@ export interface AuditFacts {
   /** The id or name of the changed object; null: none, or erased with its tenant. */
   readonly subject: string | null;
   /**
-   * Where the caller chose the name of the subject, a digest of it: when the tenant is deleted, the subject is erased and this
-   * stays. Null: the subject is an id that Rota made.
+   * A digest of the subject, if the caller chose its name: when the tenant is deleted, the subject is erased and the digest
+   * stays. Null: the subject is an id that Rota created.
    */
   readonly subjectDigest: string | null;
   /**

@@ -1,4 +1,4 @@
-/** How a storage keeps callbacks that are to be made: one part of the contract in storage.ts. */
+/** Webhook deliveries: one part of the contract in storage.ts. */
 import type { DeliveryStatus } from "../model/delivery.ts";
 import type { DeliveryShares, HeldDelivery } from "../model/delivery-shares.ts";
 import type { TaskRecord } from "../model/task-record.ts";

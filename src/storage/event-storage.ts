@@ -1,4 +1,4 @@
-/** How a storage shows what happened: one part of the contract in storage.ts. */
+/** The event log: one part of the contract in storage.ts. */
 import type { EventType } from "../model/event.ts";
 import type { TaskState } from "../model/task-state.ts";
 

@@ -44,7 +44,7 @@ export interface LogPage {
   /** Null: there are no log lines. */
   readonly attempt: number | null;
   readonly lines: readonly (LoggedLine & { readonly n: number })[];
-  /** How many lines of this attempt are no longer there. */
+  /** How many lines of this attempt were deleted. */
   readonly dropped: number;
   readonly more: boolean;
 }

@@ -1,4 +1,4 @@
-/** How a storage keeps track of processes: one part of the contract in storage.ts. */
+/** Nodes and their leases: one part of the contract in storage.ts. */
 import type { TaskKind } from "../model/task.ts";
 import type { Held } from "./task-storage.ts";
 

@@ -23,7 +23,10 @@ export interface RollupStorage {
    * node is counting.
    */
   advance(params: { limit: number }): Promise<{ events: number; more: boolean }>;
-  /** Rows of a tenant from `from` on and before `to`, by time and key; `next`: where to go on, null: those were all. */
+  /**
+   * Rows of a tenant from `from` on and before `to`, by time and key. `next`: the `after` of the next call; null: there are no
+   * more.
+   */
   read(params: ReadRollupsParams): Promise<{ rows: RollupRow[]; next: RollupCursor | null }>;
   /** How long the oldest event has waited that is not counted yet, in milliseconds; 0: there is none. */
   lateMs(): Promise<number>;

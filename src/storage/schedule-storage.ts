@@ -1,4 +1,4 @@
-/** How a storage keeps schedules and their runs: one part of the contract in storage.ts. */
+/** Schedules and their runs: one part of the contract in storage.ts. */
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { Rule } from "../model/rule.ts";
 import type { CatchUp, Overlap, RunStatus, ScheduleStatus, ScheduleWork } from "../model/schedule.ts";
@@ -40,16 +40,16 @@ export interface ScheduleStorage {
 
   /**
    * Schedules that are due, at most `limit`, taken from their tenants in turn: the longest due of each tenant, then the second
-   * of each, and so on. The turn begins with the first tenant after `after`, by id, and goes round. If more than `limit` are
-   * due, each of the first `limit` tenants in that order gives an equal share of `limit`, rounded down: what one tenant has due
-   * neither delays the others nor makes the call cost more.
+   * of each, and so on. The first turn belongs to the first tenant after `after`, by id; the order wraps around. If more than
+   * `limit` are due, each of the first `limit` tenants in that order gets an equal share of `limit`, rounded down. So a tenant
+   * with many due schedules neither delays others nor makes the call slower.
    */
   due(params: DueParams): Promise<ScheduleRecord[]>;
   /** When the next schedule is due, of one tenant or of all; null: none is. */
   nextDueAt(params?: { tenant?: string }): Promise<number | null>;
   /**
-   * Stores the outcomes of due times, inserts the tasks of those that fire, and sets the next due time of each schedule. What
-   * has fired goes on, whatever happens to the schedule. The rules:
+   * Stores the outcomes of due times, inserts the tasks of those that fire, and sets the next due time of each schedule. Runs
+   * that have fired continue, even if their schedule ends. The rules:
    *
    * - A schedule whose `revision` is another by now stays as it is: another node fired it first, or it was changed.
    * - A due time that has a row never gets another one: its new outcome is ignored.
@@ -182,7 +182,7 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   /** How the run ended that ended last; null: none has. Of a one-shot also that it was missed. */
   readonly lastStatus: Exclude<RunStatus, "running" | "skipped"> | null;
   readonly lastError: string | null;
-  /** How many of its runs have failed since one succeeded, or since it was made active; those that were cancelled don't count. */
+  /** How many of its runs have failed since one succeeded, or since it became active. Cancelled runs do not count. */
   readonly consecutiveFailures: number;
   /** Why Rota paused it; null: it is not paused, or its owner paused it. */
   readonly pausedReason: string | null;
@@ -241,7 +241,7 @@ export type NewRun = NewRunMoments &
         readonly task: NewTask;
         readonly replaces: boolean;
       }
-    /** It could not even start. */
+    /** A run that could not start. */
     | { readonly status: "failed"; readonly requestId: string; readonly error: string }
     | { readonly status: "skipped" | "missed"; readonly reason: string }
   );

@@ -1,4 +1,4 @@
-/** How a storage keeps conversations in order: one part of the contract in storage.ts. */
+/** Sessions: one part of the contract in storage.ts. */
 import type { DropPolicy, SessionMode, SessionSettings } from "../model/session.ts";
 import type { Turn } from "../model/turn.ts";
 import type { CancelledTask, Held, InsertedTask, NewTask } from "./task-storage.ts";
@@ -84,7 +84,7 @@ export interface SessionName {
 }
 
 export interface SendParams {
-  /** Its `session` says which. */
+  /** Its `session` names the session. */
   readonly task: NewTask;
   /** For this message; null: the session's. */
   readonly mode: SessionMode | null;
@@ -127,7 +127,7 @@ export type EndedTask = Extract<CancelledTask, { was: null }>;
 
 /** A setting that is null is taken from the configuration. */
 export interface SessionRecord extends SessionName {
-  /** Grows with every session that is made. */
+  /** Grows with every new session. */
   readonly seq: number;
   /** The agent and lane of messages that name none: those of the last message. */
   readonly agent: string | null;

@@ -1,6 +1,6 @@
 /**
- * The storage contract: what a database must do for the engine. SQLite and PostgreSQL keep it, conformance/ proves that they
- * do, oracle/ says the same in plain TypeScript.
+ * The storage contract: what a database must do for the engine. SQLite and PostgreSQL implement it, conformance/ tests that
+ * they do, oracle/ is the same contract in plain TypeScript.
  *
  * Three rules hold for every operation:
  * - It is one transaction, over as many rows as it is given, and its events are rows of that transaction.
@@ -110,7 +110,7 @@ export type StorageSignal =
   | { readonly kind: "keys" }
   /** A bulk action was added. */
   | { readonly kind: "bulks" }
-  /** Signals may have been missed: look at everything. */
+  /** Signals may have been lost: check everything. */
   | { readonly kind: "reconnected" };
 
 export type FenceReason = "cancelled" | "preempted";
@@ -199,7 +199,7 @@ export interface CatalogueChanges {
   readonly agents: readonly AgentRecord[];
   /** Deleted agents. */
   readonly gone: readonly { readonly tenant: string; readonly agent: string }[];
-  /** Deleted tenants: all their agents that are not in `agents` are gone. */
+  /** Deleted tenants: all their agents that are not in `agents` are deleted, too. */
   readonly goneTenants: readonly string[];
   readonly last: number;
   /** Whether there are further changes after `last`. */

@@ -73,7 +73,7 @@ export interface TaskStorage {
    */
   retry(params: RetryTaskParams): Promise<RetriedTask>;
 
-  /** Moves delayed tasks whose `runAt` or retry time has come into the queue. */
+  /** Queues delayed tasks whose `runAt` or retry time has come. */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
   /** Fails waiting tasks whose deadline has passed. */
   expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
@@ -85,7 +85,7 @@ export interface TaskStorage {
     afterMs: number;
     limit: number;
   }): Promise<{ failed: readonly TaskPlace[]; nextAt: number | null }>;
-  /** The earliest moment at which `promoteDue` or `expire` will have something to do; null when there is none. */
+  /** The earliest time at which `promoteDue` or `expire` will have something to do; null: there is none. */
   nextDueAt(): Promise<number | null>;
 
   /**
@@ -513,7 +513,7 @@ export type CancelledTask =
 export interface RetryTaskParams {
   readonly tenant: string;
   readonly id: string;
-  /** Whether the tasks come back that were cancelled because of it. */
+  /** Whether to retry the tasks that were cancelled because of it, too. */
   readonly dependants?: boolean;
 }
 

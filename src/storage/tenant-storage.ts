@@ -60,7 +60,7 @@ export interface WebhookSecretRecord {
 /** About what a task takes beside its texts: its row, its attempts and its events. */
 export const TASK_OVERHEAD_BYTES = 1_024;
 
-/** Null: no bound. */
+/** Null: no limit. */
 export interface TenantLimits {
   /** Waiting tasks, as far as admission counts them. */
   readonly maxQueued: number | null;

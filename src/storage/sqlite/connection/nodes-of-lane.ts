@@ -4,7 +4,7 @@ export interface ServingNode {
   readonly node: string;
   /** Negative if it runs more tasks than it now has slots. */
   readonly free: number;
-  /** How many of its slots one tenant may hold; null: no bound. */
+  /** How many of its slots one tenant may hold; null: no limit. */
   readonly perTenant: number | null;
 }
 

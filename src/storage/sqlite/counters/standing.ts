@@ -19,7 +19,7 @@ export type LineKind = TaskKind | "" | AloneKind;
 export class AbilityCache {
   readonly served = new Map<string, boolean>();
   commonKinds: ReadonlySet<TaskKind> | null = null;
-  /** Whether some line holds one kind of tasks alone. */
+  /** Whether some agent queue holds only one kind of tasks. */
   hasKindLines: boolean | null = null;
 
   clear(): void {

@@ -4,7 +4,7 @@ import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-/** Moves delayed tasks whose `runAt` or retry time has come into the queue. */
+/** Queues delayed tasks whose `runAt` or retry time has come. */
 export async function promoteDue(
   db: SqliteDatabase,
   params: { limit: number },
