@@ -61,7 +61,7 @@ export interface AuditLink {
   readonly number: number;
   /** The hash of the entry before it; empty for the first. */
   readonly previousHash: string;
-  /** Over all of the entry but a subject that may be erased, and over `previousHash`. */
+  /** Covers `previousHash` and the whole entry, except for a subject that may be erased. */
   readonly hash: string;
 }
 

@@ -12,8 +12,8 @@ export const EVENT_NUMBERS_PER_MS = 100;
 export interface EventStorage {
   /**
    * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at least.
-   * `more`: there may be others right after them. Never passes over an event that commits later. Events of deleted tasks, and
-   * those that do not match the filter, are left out. One call reads `LOOKED_MAX` events at most; with a filter, those of other
+   * `more`: there may be others right after them. Never skips an event that commits later. Events of deleted tasks, and those
+   * that do not match the filter, are left out. One call reads `LOOKED_MAX` events at most; with a filter, those of other
    * tenants are not read and do not count.
    */
   read(params: ReadEventsParams): Promise<EventPage>;

@@ -4,7 +4,7 @@ import type { LogMark } from "./event-storage.ts";
 
 /** The log of what schedules and runs did. The transaction that makes a change also writes its notification. */
 export interface NotificationStorage {
-  /** Up to `limit` after `after`, of one tenant or of all, oldest first. Never passes over one that commits later. */
+  /** Up to `limit` after `after`, of one tenant or of all, oldest first. Never skips one that commits later. */
   read(params: { after: number; limit: number; tenant?: string }): Promise<NotificationPage>;
   /** As `EventStorage.mark`. Null may also mean that it was deleted with its tenant. */
   mark(params: { seq: number }): Promise<LogMark | null>;
@@ -16,7 +16,7 @@ export interface NotificationStorage {
 
 export interface NotificationPage {
   readonly notifications: StoredNotification[];
-  /** There may be others right after them. */
+  /** There may be more after them. */
   readonly more: boolean;
   /** All notifications up to this number are read: continue after it. */
   readonly upTo: number;

@@ -28,7 +28,7 @@ export interface RollupStorage {
    * more.
    */
   read(params: ReadRollupsParams): Promise<{ rows: RollupRow[]; next: RollupCursor | null }>;
-  /** How long the oldest event has waited that is not counted yet, in milliseconds; 0: there is none. */
+  /** The age of the oldest event that is not counted yet, in milliseconds; 0: there is none. */
   lateMs(): Promise<number>;
   /** Deletes up to `limit` rows that have been kept for long enough. `more`: call again. */
   prune(params: { limit: number }): Promise<{ more: boolean }>;

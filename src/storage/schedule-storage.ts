@@ -109,7 +109,7 @@ export interface DeletedSchedule {
 
 export interface DueParams {
   readonly limit: number;
-  /** The tenant whose turn was last; left out: the turn begins with the first. */
+  /** The tenant whose turn was last; left out: the first tenant begins. */
   readonly after?: string;
 }
 
@@ -156,7 +156,7 @@ export interface NewSchedule {
   readonly tenant: string;
   readonly definition: ScheduleDefinition;
   readonly status: "active" | "paused";
-  /** Null: never; always so unless it is active. */
+  /** The first due time; null: none. Must be null unless the schedule is active. */
   readonly nextFireAt: number | null;
   /** An idempotency key: only one schedule is created for it. Null: none. */
   readonly source: string | null;
@@ -179,7 +179,7 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   readonly lastRunId: number | null;
   /** How often it has fired. */
   readonly runCount: number;
-  /** How the run ended that ended last; null: none has. Of a one-shot also that it was missed. */
+  /** The status of the run that ended last; null: none has. For a schedule that is due once also `missed`. */
   readonly lastStatus: Exclude<RunStatus, "running" | "skipped"> | null;
   readonly lastError: string | null;
   /** How many of its runs have failed since one succeeded, or since it became active. Cancelled runs do not count. */

@@ -4,7 +4,7 @@ export interface TaskGroup {
   readonly tenant: string;
   readonly state: string;
   readonly ended: boolean;
-  /** Its batch or its session holds it back. */
+  /** Its batch, its session or its concurrency key holds it back. */
   readonly parked: boolean;
   /** Admission does not count it. */
   readonly exempt: boolean;

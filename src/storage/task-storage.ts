@@ -45,7 +45,7 @@ export interface TaskStorage {
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
   getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
-  /** The tasks of a batch, oldest first, without what they were given and what they resulted in. */
+  /** The tasks of a batch, oldest first, without their inputs and results. */
   batchTasks(params: { tenant: string; batch: string; limit: number }): Promise<BatchTaskRecord[]>;
   /** What keeps a task from starting, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
@@ -58,9 +58,9 @@ export interface TaskStorage {
   listRows(params: ListTasksParams): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
-  /** Per agent with anything waiting or in flight, and in all, for one tenant. */
+  /** How many tasks of a tenant wait or are in flight, by agent and in all. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
-  /** The waiting tasks of a tenant, by what could hold them. Reads counters only, no tasks. */
+  /** The waiting tasks of a tenant, by what could hold them back. Reads counters only, no tasks. */
   waiting(params: { tenant: string }): Promise<WaitingTasks>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
@@ -315,7 +315,7 @@ export interface Claim {
   readonly perTenant?: TenantSlots;
 }
 
-/** What one tenant may still take of the slots of a lane on a node. */
+/** How many slots of a lane on a node each tenant may still take. */
 export interface TenantSlots {
   /** For a tenant that is not in `left`. */
   readonly max: number;
@@ -421,8 +421,8 @@ export interface TaskSituation {
     readonly active: readonly string[];
   } | null;
   /**
-   * Set while no live node can execute it. `served`: a node that has an executor for its agent was `lastSeenAt`; else the
-   * agent has none, and `failUnserved` counts from `since`.
+   * Set while no live node can execute it. `served`: its agent has an executor, and a node that names the agent was last seen
+   * at `lastSeenAt`. Otherwise `failUnserved` counts from `since`.
    */
   readonly noExecutor: {
     readonly served: boolean;

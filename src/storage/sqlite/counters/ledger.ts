@@ -15,7 +15,7 @@ export interface Line {
   readonly lane: string;
   readonly tenant: string;
   readonly agent: string;
-  /** The kind of tasks that it holds alone; '': all kinds. */
+  /** The only kind of tasks in this agent queue; '': all kinds. */
   readonly kind: LineKind;
   /**
    * Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and its agent is not served. If its
@@ -179,14 +179,14 @@ export class Ledger {
     return lines;
   }
 
-  /** Everything the agent has waiting, in all lanes. */
+  /** How many tasks of the agent wait, in all lanes. */
   waitingOfAgent(tenant: string, agent: string): number {
     let sum = 0;
     for (const { waiting } of this.linesOfAgent(tenant, agent)) sum += waiting;
     return sum;
   }
 
-  /** Those of them that admission does not count. */
+  /** How many of these admission does not count. */
   exemptOfAgent(tenant: string, agent: string): number {
     let sum = 0;
     for (const { exempt } of this.linesOfAgent(tenant, agent)) sum += exempt;

@@ -6,7 +6,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 interface LineName {
   readonly tenant: string;
   readonly agent: string;
-  /** The kind of tasks that it holds alone; '': all kinds. */
+  /** The only kind of tasks in this agent queue; '': all kinds. */
   readonly kind: LineKind;
 }
 

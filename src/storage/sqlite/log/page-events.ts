@@ -101,7 +101,7 @@ function toSought(db: SqliteDatabase, params: PageEventsParams): Sought | null {
     .get(tenant, taskId);
   if (task === undefined) return null;
   const first = firstSince(db, task.created_at - TASK_SPAN_ROOM_MS);
-  // `batch.completed` counts as an event of the task, too, at any later time.
+  // `batch.completed` is an event of the task, too, and may come at any later time.
   const end = task.ended_at === null ? null : firstSince(db, task.ended_at + TASK_SPAN_ROOM_MS);
   return {
     ...sought,

@@ -50,7 +50,7 @@ function isCounted(db: SqliteDatabase, { cutoff, latest }: Age): boolean {
   return at === null || (at >= cutoff && at <= latest);
 }
 
-/** When the first event happened that is not counted; null: there is none. */
+/** The time of the first event that is not counted; null: there is none. */
 export function nextEventAt(db: SqliteDatabase): number | null {
   const row = db
     .prepare<{ at: number }>("select at from event where last_seq > ? order by last_seq limit 1")

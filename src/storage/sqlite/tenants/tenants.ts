@@ -135,7 +135,7 @@ function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
 function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: number): boolean {
   if (deleteTasks(db, tenant, limit, now) === limit) return true;
   const owned = [
-    // The log knows a number without an entry for one of before a restore: so the number, the type and the time stay.
+    // Readers take a number without an entry as a sign of a restored database, so the number, the type and the time stay.
     `update event set tenant = '', task_seqs = '[]', data = null
       where last_seq in (select last_seq from event where tenant = ? limit +?)`,
     "delete from session where id in (select id from session where tenant = ? limit +?)",
