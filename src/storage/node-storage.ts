@@ -68,7 +68,7 @@ export interface NodeRecord {
 
 export interface NodeDetails {
   readonly node: string;
-  /** Null: it runs an older Rota that does not store its version. */
+  /** Null: the node did not report its version. */
   readonly version: string | null;
   /** When it was registered; null for the same reason. */
   readonly startedAt: number | null;

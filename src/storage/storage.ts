@@ -183,8 +183,8 @@ export interface AgentRecord {
   readonly agent: string;
   readonly maxInflight: number | null;
   /**
-   * The rest of its definition, as JSON. The storage reads two fields: an agent with an `executor` is served, and only nodes
-   * with the key `sealedWith` can execute its tasks.
+   * The rest of its definition, as JSON. The storage reads two fields: an agent with an `executor` is served, and `sealedWith`
+   * names the key that a node needs to use that executor.
    */
   readonly definition: Readonly<Record<string, unknown>>;
 }
