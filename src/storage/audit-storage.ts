@@ -2,41 +2,42 @@
 
 export interface AuditStorage {
   /**
-   * Appends entries, in this order. Throws if an entry of this number is in its chain already: then nothing was written. Each
-   * node has its own chain, so that nodes never wait for each other. Entries of a
-   * tenant that is being deleted are stored without the names that callers chose: nothing would erase those later.
+   * Appends entries, in this order. Throws and writes nothing if a chain already has an entry of the same number. Each node has
+   * its own chain, so that nodes never wait for each other. Entries of a tenant that is being deleted are stored without the
+   * names that callers chose, since no later step would erase them.
    */
   append(params: { entries: readonly NewAuditEntry[] }): Promise<void>;
-  /** Of one tenant, the newest first; of one moment, the last that was written down. */
+  /** Of one tenant, newest first; entries of the same time in reverse order of insertion. */
   list(params: ListAuditParams): Promise<{ entries: AuditEntry[]; nextCursor: number | null }>;
   /**
-   * Deletes up to `limit` entries from before `now - retentionMs`, or from after `now + retentionMs`, written while the clock
-   * was wrong. Of a chain only its oldest go, and the last of them is remembered. `more`: call again.
+   * Deletes up to `limit` entries from before `now - retentionMs`, or from after `now + retentionMs`, which were written while
+   * the clock was wrong. Of a chain only the oldest entries are deleted, and the last deleted one stays known (`prunedOf`).
+   * `more`: call again.
    */
   prune(params: { retentionMs: number; limit: number }): Promise<{ more: boolean }>;
   /** The last entry that a chain had; null: it had none. */
   endOf(params: { chain: string }): Promise<AuditChainPoint | null>;
-  /** The name of a chain that has entries: the first after this one; null: there is no further one. */
+  /** The name of the first chain after this one that has entries; null: there is none. */
   nextChain(params: { after: string }): Promise<string | null>;
   /** The last entry of a chain that was deleted for its age; null: none was. */
   prunedOf(params: { chain: string }): Promise<AuditChainPoint | null>;
-  /** Entries of a chain beyond a number, in their order. */
+  /** Entries of a chain with a number above `after`, in order. */
   readChain(params: { chain: string; after: number; limit: number }): Promise<AuditEntry[]>;
 }
 
 export interface AuditFacts {
   readonly at: number;
-  /** Whose key it was. */
+  /** The tenant of the API key. */
   readonly tenant: string;
-  /** Null: no key was asked for, or none was known. */
+  /** Null: the server required no key, or the key was unknown. */
   readonly keyId: string | null;
-  /** What was done, as the route says it. */
+  /** The route of the request. */
   readonly route: string;
   /** The id or name of the changed object; null: none, or erased with its tenant. */
   readonly subject: string | null;
   /**
-   * Where the caller chose the name of the subject, a digest of it: when the tenant is deleted, the subject is erased and this
-   * stays. Null: the subject is an id that Rota made.
+   * A digest of the subject, if the caller chose its name: when the tenant is deleted, the subject is erased and the digest
+   * stays. Null: the subject is an id that Rota created.
    */
   readonly subjectDigest: string | null;
   /**
@@ -48,11 +49,11 @@ export interface AuditFacts {
   readonly address: string | null;
   /** The status with which it was refused; null: it was done. */
   readonly status: number | null;
-  /** How many requests the entry stands for. */
+  /** How many requests this entry covers. */
   readonly count: number;
 }
 
-/** The place of an entry in the chain of a node membership. */
+/** The position of an entry in the chain of a node membership. */
 export interface AuditLink {
   /** The node membership. */
   readonly chain: string;
@@ -60,13 +61,13 @@ export interface AuditLink {
   readonly number: number;
   /** The hash of the entry before it; empty for the first. */
   readonly previousHash: string;
-  /** Over all of the entry but a subject that may be erased, and over `previousHash`. */
+  /** Covers `previousHash` and the whole entry, except for a subject that may be erased. */
   readonly hash: string;
 }
 
 export interface NewAuditEntry extends AuditFacts, AuditLink {}
 
-/** Without a place in a chain, if it is of before there were chains. */
+/** Entries from before there were chains have no position in one. */
 export interface AuditEntry extends AuditFacts, AuditEntryLink {
   /** Grows with every entry. */
   readonly seq: number;

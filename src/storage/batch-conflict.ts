@@ -1,6 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 
-/** A task of a batch whose key was used for another request: `taskId` is what that made, `refused` the task that was not. */
+/** The key of a task in a batch was used for another request: `taskId` is the task of that request, `refused` the new one. */
 export function batchConflict(conflict: { readonly taskId: string; readonly refused: string }): RotaError {
   return new RotaError(
     "idempotency_conflict",

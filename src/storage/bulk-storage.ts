@@ -5,16 +5,17 @@ import type { ListTasksParams } from "./task-storage.ts";
 /** Bulk actions, carried out in slices in the background: one part of the contract in storage.ts. */
 export interface BulkStorage {
   /**
-   * Stores a bulk action to be carried out. False: `runningMax` of its tenant run already, and nothing was stored. Of those
-   * that have ended, the newest `keptMax` of the tenant stay.
+   * Stores a bulk action for later execution. False: its tenant has `runningMax` running ones already, and nothing was stored.
+   * Of the tenant's ended ones, the newest `keptMax` are kept.
    */
   add(params: NewBulk & { runningMax: number; keptMax: number }): Promise<boolean>;
   get(params: BulkName): Promise<BulkRecord | null>;
-  /** Ends a bulk action that runs. Returns it as it is then; null: there is none. */
+  /** Ends a running bulk action and returns its new state; null: there is none. */
   abort(params: BulkName): Promise<BulkRecord | null>;
   /**
-   * Leases a running bulk action for one slice: of the tenant whose turn is longest ago, the one whose turn is longest ago.
-   * Null: none is free. `retryMs`: when the first that another node works on is free; null: none runs.
+   * Leases a running bulk action for one slice. Tenants take turns, and so do the bulk actions of a tenant: the one served
+   * longest ago goes first. Null: none is free. `retryMs`: after how long the first lease of another node ends; null: none
+   * runs.
    */
   claim(params: { leaseMs: number }): Promise<{ bulk: BulkRecord | null; retryMs: number | null }>;
   /**

@@ -1,43 +1,42 @@
-/** How a storage keeps callbacks that are to be made: one part of the contract in storage.ts. */
+/** Webhook deliveries: one part of the contract in storage.ts. */
 import type { DeliveryStatus } from "../model/delivery.ts";
 import type { DeliveryShares, HeldDelivery } from "../model/delivery-shares.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
 /**
- * Callbacks to be made. One comes into being with the end of a task that has a `callbackUrl`, in the transaction that
- * ends it, and goes with its task; another with the end of the last task of a batch that has one. Its number is that of
- * the event that tells of the end.
+ * Webhook deliveries. The transaction that ends a task with a `callbackUrl` adds one; it is deleted with its task. The end of
+ * the last task of a batch with a `callbackUrl` adds another. A delivery has the number of the event that reports the end.
  */
 export interface DeliveryStorage {
   /**
-   * Hands out deliveries that are due, as many as `shares` allow beside those that the caller holds already. Tenants take
-   * turns, and so do the hosts of a tenant; of a host the longest due goes first. Whoever was served waits until everyone that
-   * was due before that had its turn. Each counts as tried, and is due again after `holdMs`: should the caller die, another
-   * node goes on then. Nothing of a disabled tenant is handed out. What a claim costs grows with what it hands out and with
-   * `held`, not with what is pending.
+   * Claims deliveries that are due, as many as `shares` allow beside those that the caller holds already. Tenants take turns,
+   * and so do the hosts of a tenant; of a host the longest due goes first. A tenant or host that was served waits until all
+   * others that were due by then had their turn. Each claim counts as a try and is a lease of `holdMs`: if the caller dies,
+   * another node claims the delivery after that. Deliveries of a disabled tenant are not claimed. The cost of a claim grows
+   * with what it returns and with `held`, not with what is pending.
    */
   claim(params: ClaimDeliveriesParams): Promise<ClaimedDeliveries>;
   /**
-   * Stores the outcomes of tries, and what they say of the host: see `FAILURES_MAX`. One that was tried again since, or sent
-   * anew, stays as it is: `tries` must be the number that was handed out.
+   * Stores the outcomes of tries, and counts failures of the host: see `FAILURES_MAX`. `tries` must be the number that the
+   * claim returned: a delivery that was claimed again or re-sent since stays as it is.
    */
   settle(params: { tries: readonly SettledTry[] }): Promise<void>;
   /**
-   * Takes claims back that nothing was done with: the try does not count, and each is due when `dueAt` says. One that was
-   * claimed again since stays as it is.
+   * Returns unused claims: the try does not count, and the delivery is due at `dueAt`. A delivery that was claimed again since
+   * stays as it is.
    */
   putBack(params: { claims: readonly PutBackClaim[] }): Promise<void>;
   /** Newest first. */
   list(params: ListDeliveriesParams): Promise<{ deliveries: DeliveryRecord[]; nextCursor: number | null }>;
   get(params: { tenant: string; seq: number }): Promise<DeliveryRecord | null>;
-  /** Makes one that is over due at once, as if it had never been tried. `was`: nothing changed. */
+  /** Makes a delivery that has ended due at once, as if it had never been tried. `was` not null: nothing changed. */
   resend(params: { tenant: string; seq: number }): Promise<ResentDelivery>;
 }
 
 export interface ClaimDeliveriesParams {
   readonly shares: DeliveryShares;
-  /** What the caller claimed before and is still at. */
+  /** Earlier claims that the caller still works on. */
   readonly held: readonly HeldDelivery[];
   readonly holdMs: number;
 }
@@ -45,8 +44,8 @@ export interface ClaimDeliveriesParams {
 export interface ClaimedDeliveries {
   readonly claimed: ClaimedDelivery[];
   /**
-   * When to claim again if nothing changes: when the next one is due that may be handed out beside what the caller then
-   * holds. Null: none is pending, or all have to wait for one that is held.
+   * When to claim again if nothing changes: the due time of the next delivery that `shares` allow beside what the caller then
+   * holds. Null: none is pending, or all have to wait until the caller ends one that it holds.
    */
   readonly nextAt: number | null;
 }
@@ -57,26 +56,26 @@ export interface DeliveryRecord {
   readonly taskSeq: number;
   readonly taskId: string;
   readonly url: string;
-  /** As `callbackHost` reads it off the URL. */
+  /** The result of `callbackHost` for the URL. */
   readonly host: string;
   /** Whether its host is proven for the tenant; see `FAILURES_MAX`. */
   readonly hostProven: boolean;
-  /** The end it tells of: the task may have been retried since. Null: it tells of a batch. */
+  /** The end of the task that it reports; the task may have been retried since. Null: it reports a batch. */
   readonly end: TaskEnd | null;
-  /** The end of the batch that it tells of; the task is the last that was accepted of it. Null: it tells of the task. */
+  /** The end of the batch that it reports; the task is the last accepted task of the batch. Null: it reports the task. */
   readonly batch: BatchEnd | null;
   readonly status: DeliveryStatus;
   readonly tries: number;
   readonly createdAt: number;
   /** Null unless pending. */
   readonly dueAt: number | null;
-  /** These three are null until it was tried, and null where there is nothing to tell. */
+  /** These three are null before the first try, and if there is no value. */
   readonly lastTryAt: number | null;
   readonly responseStatus: number | null;
   readonly error: string | null;
 }
 
-/** What of a task is overwritten when it is retried after its end. */
+/** The fields of a task that a retry after its end overwrites. */
 export interface TaskEnd {
   readonly state: TerminalState;
   readonly completedAt: number;
@@ -94,7 +93,7 @@ export interface BatchEnd {
   readonly counts: Readonly<Partial<Record<TaskState, number>>>;
 }
 
-/** `hostProven` of the delivery is what it was handed out as. */
+/** `hostProven` of the delivery is its value at the time of the claim. */
 export interface ClaimedDelivery {
   readonly delivery: DeliveryRecord;
   /** As it is now. */
@@ -112,8 +111,8 @@ export interface SettledTry {
 }
 
 /**
- * `tries` and `heldUntil` must be what was handed out, as `tries` and `dueAt`: a number alone comes again once a claim was
- * taken back, and whoever does not know that it was would take back the claim of another.
+ * `tries` and `heldUntil` must be the `tries` and `dueAt` that the claim returned. `tries` alone is not unique: after a claim
+ * was returned, the next one has the same number, and a late caller would return the claim of another node.
  */
 export type PutBackClaim = Readonly<
   Pick<SettledTry, "seq" | "tries"> & {

@@ -1,6 +1,6 @@
 import type { TerminalState } from "../model/task-state.ts";
 
-/** What the `error` of a task says that was cancelled because something it depends on was not done. */
+/** The `error` of a task that was cancelled because a dependency ended without being done. */
 export function dependencyError(cause: string, state: Exclude<TerminalState, "done">): string {
   return `dependency ${cause} ${state}`;
 }
@@ -11,13 +11,13 @@ export function namedDependency(error: string | null): string | null {
 }
 
 /**
- * Why dependants of a task come back. It takes the place of the error in a release row, so that a graph of any size comes
- * back in the same durable slices in which it was cancelled.
+ * Why dependants of a task are queued again. A release row holds it instead of an error, so that a graph of any size is brought
+ * back in durable slices, as it was cancelled.
  */
 export interface ComeBack {
   /** The task that the caller retried. */
   readonly retried: string;
-  /** What the error of the row's task named before it came back; null: nothing. */
+  /** The task that the error of the row's task named before that task was queued again; null: none. */
   readonly named: string | null;
 }
 
@@ -34,8 +34,8 @@ export function parseComeBack(text: string | null): ComeBack | null {
 }
 
 /**
- * Whether a cancelled dependant of `parent` was cancelled because of what comes back. A cancellation is passed on with the
- * error it began with; a task submitted later is cancelled with an error that names its direct dependency.
+ * Whether a dependant of `parent` was cancelled because of a task that is now queued again. A cancellation is passed on with
+ * the error it began with; a task submitted later is cancelled with an error that names its direct dependency.
  */
 export function isNamedBy(error: string | null, parent: string, { retried, named }: ComeBack): boolean {
   const cause = namedDependency(error);

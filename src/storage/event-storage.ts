@@ -1,31 +1,31 @@
-/** How a storage shows what happened: one part of the contract in storage.ts. */
+/** The event log: one part of the contract in storage.ts. */
 import type { EventType } from "../model/event.ts";
 import type { TaskState } from "../model/task-state.ts";
 
 /**
- * How many events are written in a millisecond at most, with a margin of ten. A storage that is opened goes on with numbers
- * that lie as far behind its newest event as this allows for: should it be a restored one, no number is handed out again
- * that readers saw before the restore.
+ * How many events are written per millisecond at most, with a margin of ten. When a storage is opened, it skips this many
+ * numbers for each millisecond since its newest event. If the database was restored from a backup, no number that readers saw
+ * before the restore is used again.
  */
 export const EVENT_NUMBERS_PER_MS = 100;
 
 export interface EventStorage {
   /**
-   * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at
-   * least. `more`: there may be others right after them. Never passes over an event that commits later. Events of tasks
-   * that are gone, and those that nobody asked for, are left out; no more than `LOOKED_MAX` are looked at in all. Of a
-   * tenant's events, those of others are not looked at.
+   * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at least.
+   * `more`: there may be others right after them. Never skips an event that commits later. Events of deleted tasks, and those
+   * that do not match the filter, are left out. One call reads `LOOKED_MAX` events at most; with a filter, those of other
+   * tenants are not read and do not count.
    */
   read(params: ReadEventsParams): Promise<EventPage>;
   /**
-   * A page of a tenant's events: oldest first with `after`, else newest first. It holds fewer than `limit` when they take more than
-   * `bytesMax` together, one at least, or when `PAGE_LOOKED` is reached first. `next`: the `after` or `before` of the next page; null: there
-   * are no more. Events of deleted tasks are left out.
+   * A page of a tenant's events: oldest first with `after`, else newest first. It holds fewer than `limit` if they take more
+   * than `bytesMax` together (but one at least), or if `PAGE_LOOKED` is reached first. `next`: the `after` or `before` of the
+   * next page; null: there are no more. Events of deleted tasks are left out.
    */
   page(params: PageEventsParams): Promise<{ events: StoredEvent[]; next: number | null }>;
   /**
-   * What the event of this number is known by, whether or not its task is gone; null: there is no such event. Between the
-   * oldest and the newest, that is a number the log never had: only the oldest are ever deleted.
+   * Identifies the event of this number, even if its task is deleted; null: there is no such event. Null for a number between
+   * the oldest and the newest means that the log never had it: only the oldest events are ever deleted.
    */
   mark(params: { seq: number }): Promise<LogMark | null>;
   /** The number of the last event that was written no later than `at`; 0: none. */
@@ -40,25 +40,22 @@ export interface EventStorage {
 export interface EventPage {
   readonly events: StoredEvent[];
   readonly more: boolean;
-  /** Everything up to this number has been looked at: go on after it. */
+  /** All events up to this number are read: continue after it. */
   readonly upTo: number;
   /**
-   * What `mark` returns for `after`, read no earlier than the events. A reader compares it with what it saw under that
-   * number: if they differ, the database was restored to an earlier state and the numbers were handed out again.
+   * What `mark` returns for `after`, read no earlier than the events. A reader compares it with what it saw under that number:
+   * if they differ, the database was restored to an earlier state and numbers were used again.
    */
   readonly mark: LogMark | null;
 }
 
-/**
- * What tells an entry of a log from another that has the same number because the database was restored in between: the
- * later one was written later.
- */
+/** Distinguishes two log entries that have the same number because the database was restored in between: their times differ. */
 export interface LogMark {
   readonly type: string;
   readonly at: number;
 }
 
-/** How many events one call looks at: those of tasks that are gone or that nobody asked for may be any number. */
+/** How many events one call reads. Any number of them may be of deleted tasks or not match the filter. */
 export const LOOKED_MAX = 2_000;
 
 export interface ReadEventsParams {
@@ -69,7 +66,7 @@ export interface ReadEventsParams {
   readonly filter?: EventFilter;
 }
 
-/** Which events of a tenant are asked for; what is left out does not matter. */
+/** Selects events of a tenant; a field that is left out matches all. */
 export interface EventFilter {
   readonly tenant: string;
   readonly agent?: string | undefined;
@@ -119,9 +116,9 @@ export interface StoredEvent {
   readonly state: TaskState;
   /** Only with `task.completed`. */
   readonly result: unknown;
-  /** What this type of event adds; see `RotaEvent`. */
+  /** The fields of this type of event; see `RotaEvent`. */
   readonly data: EventData | null;
-  /** What `result` and `data` take, about. */
+  /** About how many bytes `result` and `data` take. */
   readonly bytes: number;
 }
 
@@ -130,7 +127,7 @@ export interface EventData {
   readonly attempt?: number;
   readonly retryAt?: number;
   readonly progress?: unknown;
-  /** With `task.created` and `task.retrying`: where it was put; with `batch.completed`: how its last task ended. */
+  /** With `task.created` and `task.retrying`: the new state; with `batch.completed`: the final state of its last task. */
   readonly state?: TaskState;
   readonly counts?: Readonly<Partial<Record<TaskState, number>>>;
 }

@@ -1,18 +1,18 @@
-/** How a storage knows who is asking: one part of the contract in storage.ts. */
+/** API keys: one part of the contract in storage.ts. */
 
-/** Keys by which requests are let in. The key itself is nowhere: only its hash is. */
+/** API keys that authenticate requests. Only the hash of a key is stored, never the key. */
 export interface KeyStorage {
   /** Null: there is no such tenant, or it is being deleted, and nothing changed. */
   create(params: NewKey): Promise<KeyRecord | null>;
-  /** Asked at every request. Whether the key has expired is for the caller to see. */
+  /** Called for every request. The caller checks whether the key has expired. */
   findByHash(params: { hash: string }): Promise<KeyRecord | null>;
   /** Of one tenant, the oldest first. */
   list(params: { tenant: string }): Promise<KeyRecord[]>;
-  /** Whether there is any key at all, whoever's. */
+  /** Whether there is a key of any tenant. */
   any(): Promise<boolean>;
   /** False: the tenant has no such key. */
   delete(params: { tenant: string; id: string }): Promise<boolean>;
-  /** Writes down when keys were used last. A moment before the one that is known changes nothing, nor does a key that is gone. */
+  /** Stores when keys were last used. A time before the stored one changes nothing. Deleted keys are ignored. */
   touch(params: { uses: readonly { readonly id: string; readonly at: number }[] }): Promise<void>;
 }
 
@@ -20,11 +20,11 @@ export interface NewKey {
   readonly id: string;
   readonly tenant: string;
   readonly name: string;
-  /** What it allows: the storage does not look into it. */
+  /** What it allows. The storage does not interpret it. */
   readonly role: string;
-  /** The only agent it is for; null: any. */
+  /** The only agent that it gives access to; null: all. */
   readonly agent: string | null;
-  /** Nobody else's. */
+  /** Unique. */
   readonly hash: string;
   /** Null: never. */
   readonly expiresAt: number | null;

@@ -3,18 +3,18 @@ import type { TaskLogLevel } from "../model/task-log.ts";
 
 export interface TaskLogStorage {
   /**
-   * Keeps lines of attempts, and deletes the oldest pieces of an attempt while it has more than `TASK_LOG_MAX`. The same piece once
-   * more changes nothing. Lines of deleted tasks are dropped.
+   * Stores log lines of attempts, and deletes the oldest pieces of an attempt while it has more than `TASK_LOG_MAX`. Idempotent
+   * for each piece. Lines of deleted tasks are dropped.
    */
   append(params: { pieces: readonly LogPiece[] }): Promise<void>;
   /** Up to `limit` lines after the one with the number `after`, oldest first. Null: there is no such task. */
   read(params: ReadLogParams): Promise<LogPage | null>;
 }
 
-/** How much one piece may have: small, since an attempt that has too much loses whole ones. */
+/** The size of one piece: small, since an attempt that logs too much loses whole pieces. */
 export const LOG_PIECE_MAX = { lines: 100, bytes: 16_384 } as const;
 
-/** Lines of one attempt that follow each other. */
+/** Consecutive log lines of one attempt. */
 export interface LogPiece {
   readonly taskSeq: number;
   readonly attempt: number;
@@ -34,7 +34,7 @@ export interface LoggedLine {
 export interface ReadLogParams {
   readonly tenant: string;
   readonly taskId: string;
-  /** Left out: the newest that logged something. */
+  /** Left out: the newest attempt with log lines. */
   readonly attempt?: number | undefined;
   readonly after: number;
   readonly limit: number;
@@ -44,7 +44,7 @@ export interface LogPage {
   /** Null: there are no log lines. */
   readonly attempt: number | null;
   readonly lines: readonly (LoggedLine & { readonly n: number })[];
-  /** How many lines of this attempt are no longer there. */
+  /** How many lines of this attempt were deleted. */
   readonly dropped: number;
   readonly more: boolean;
 }

@@ -1,10 +1,10 @@
-/** How a storage keeps track of processes: one part of the contract in storage.ts. */
+/** Nodes and their leases: one part of the contract in storage.ts. */
 import type { TaskKind } from "../model/task.ts";
 import type { Held } from "./task-storage.ts";
 
 export interface NodeStorage {
   /**
-   * Makes a membership known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
+   * Registers a node membership. Its id is new at every start of the process. `slots`: left out, it runs nothing yet.
    * `abilities`: left out, it can execute everything. `version`: of Rota; left out, it is unknown.
    */
   register(params: {
@@ -14,34 +14,37 @@ export interface NodeStorage {
     perTenant?: Slots;
     abilities?: Abilities;
   }): Promise<void>;
-  /** Replaces what the node can execute. From then on it is handed only tasks that it can. */
+  /** Replaces what the node can execute. From then on its claims return only such tasks. */
   setAbilities(params: { node: string; abilities: Abilities }): Promise<void>;
   /**
-   * Says anew how much the node can run; lanes not named here it no longer runs. `perTenant`: how many slots of a lane one
-   * tenant may hold there while there is a second enabled tenant; lanes not named in it have no such bound. `draining`: it
-   * ends what it runs and takes nothing more; left out, that is not so.
+   * Replaces the slots of the node; it no longer runs lanes that are not named here. `perTenant`: how many slots of a lane one
+   * tenant may hold on this node while there is a second enabled tenant; lanes not named in it have no such limit. `draining`:
+   * the node finishes its running tasks and claims no more; left out: false.
    */
   setSlots(params: { node: string; slots: Slots; perTenant?: Slots; draining?: boolean }): Promise<void>;
   /**
-   * Renews the lease of everything this membership runs. `alive: false`: it was declared dead and must abort all
-   * it runs. `held` are the attempts it holds: anything else it runs has been fenced off, and what it does not run
-   * although it holds it was claimed by a call whose answer got lost.
+   * Renews the leases of all attempts of this membership. `alive: false`: it was declared dead and must abort all attempts.
+   * `held` are the attempts that it holds. Any other attempt that the node runs has been fenced. An attempt in `held` that the
+   * node does not run was claimed by a call whose response got lost.
    */
   heartbeat(params: { node: string }): Promise<{ alive: boolean; held: readonly Held[] }>;
   list(): Promise<NodeRecord[]>;
   /** The same with the details that `GET /v1/nodes` shows, ordered by name. Reads every running attempt. */
   details(): Promise<NodeDetails[]>;
-  /** Declares a membership dead if it has not renewed since `beat`. From then on it can end nothing. */
+  /** Declares a membership dead if it has not renewed its leases since `beat`. From then on it cannot end attempts. */
   markDead(params: { node: string; beat: number }): Promise<boolean>;
-  /** Forgets a membership that holds nothing any more. */
+  /** Deletes a dead membership that holds no attempts. */
   remove(params: { node: string }): Promise<void>;
 }
 
-/** What a node can execute; of stored agents with an executor, every node can execute the tasks. */
+/**
+ * What a node can execute, beside the tasks of stored agents with an executor: every node can execute those, if they are not
+ * sealed.
+ */
 export interface Abilities {
   /**
-   * The agents that its configuration and its program name, for every tenant. True: the node has an executor for that
-   * agent, so that the agent is *served* and no other executor runs its tasks.
+   * The agents of its configuration and its program, for all tenants. True: the node has an executor for the agent. Such an
+   * agent is *served*, and no other executor runs its tasks.
    */
   readonly agents: ReadonlyMap<string, boolean>;
   /** The kinds of tasks that it can execute for agents that are not served. */
@@ -50,7 +53,7 @@ export interface Abilities {
   readonly keys?: readonly string[];
 }
 
-/** For how long an agent that no live node names any more is still known, and served if it was. */
+/** How long an agent that no live node names any more stays known, and served if it was. */
 export const AGENT_MEMORY_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** How many tasks of each lane a node runs at once. */
@@ -58,22 +61,22 @@ export type Slots = Readonly<Record<string, number>>;
 
 export interface NodeRecord {
   readonly node: string;
-  /** Grows with every renewal: compare it with an earlier look rather than with a clock. */
+  /** Grows with every renewal. Compare it with an earlier value, not with a clock. */
   readonly beat: number;
   readonly dead: boolean;
 }
 
 export interface NodeDetails {
   readonly node: string;
-  /** Null: a Rota registered it that did not say. */
+  /** Null: the node did not report its version. */
   readonly version: string | null;
-  /** When it was registered; null likewise. */
+  /** When it was registered; null for the same reason. */
   readonly startedAt: number | null;
   /** When it last renewed. */
   readonly seenAt: number;
   readonly dead: boolean;
   readonly draining: boolean;
-  /** The lanes that the node serves or has running tasks of, ordered by name. */
+  /** The lanes in which the node has slots or running tasks, ordered by name. */
   readonly lanes: readonly NodeLane[];
 }
 

@@ -1,10 +1,10 @@
-/** How a storage keeps what is told of schedules: one part of the contract in storage.ts. */
+/** Notifications about schedules: one part of the contract in storage.ts. */
 import type { NotificationKind, RunStatus } from "../model/schedule.ts";
 import type { LogMark } from "./event-storage.ts";
 
-/** What schedules and runs do, in order, each told in the transaction that did it. */
+/** The log of what schedules and runs did. The transaction that makes a change also writes its notification. */
 export interface NotificationStorage {
-  /** Up to `limit` after `after`, of one tenant or of all, oldest first. Never passes over one that commits later. */
+  /** Up to `limit` after `after`, of one tenant or of all, oldest first. Never skips one that commits later. */
   read(params: { after: number; limit: number; tenant?: string }): Promise<NotificationPage>;
   /** As `EventStorage.mark`. Null may also mean that it was deleted with its tenant. */
   mark(params: { seq: number }): Promise<LogMark | null>;
@@ -16,9 +16,9 @@ export interface NotificationStorage {
 
 export interface NotificationPage {
   readonly notifications: StoredNotification[];
-  /** There may be others right after them. */
+  /** There may be more after them. */
   readonly more: boolean;
-  /** Everything up to this number has been looked at: go on after it. */
+  /** All notifications up to this number are read: continue after it. */
   readonly upTo: number;
   /** What `mark` returns for `after`, read no earlier than the notifications; see `EventPage.mark`. */
   readonly mark: LogMark | null;
@@ -31,7 +31,7 @@ export interface StoredNotification {
   readonly kind: NotificationKind;
   readonly scheduleId: number;
   readonly agent: string;
-  /** What it says of the run, as that was then; null: it is about the schedule. */
+  /** The run as it was at that time; null: the notification is about the schedule. */
   readonly run: NotifiedRun | null;
   /** Of a schedule: why it was paused. */
   readonly reason: string | null;

@@ -1,4 +1,4 @@
-/** Why an attempt was taken from a task that runs again later. */
+/** The error of an attempt that was pre-empted; its task runs again later. */
 export function preemptionError(by: string): string {
   return `made way for the critical task ${by}`;
 }

@@ -1,14 +1,14 @@
 /** Statistics per minute, hour and day: one part of the contract in storage.ts. */
 import type { Durations, RollupCount, RollupKind, RollupStep, RollupTime } from "../model/rollup.ts";
 
-/** Events that are counted in one transaction: few milliseconds of work. */
+/** Events that are counted in one transaction: a few milliseconds of work. */
 export const ROLLUP_SLICE = 4_000;
-/** The same where others wait for the transaction. */
+/** The same in `prune`, whose transaction holds up other writes. */
 export const ROLLUP_SLICE_OF_PRUNE = 1_000;
 
 /**
- * Counts of the event log. Each event is counted once, however many nodes count and whenever they stop: what was counted up
- * to is written in the transaction of the counts. No event is pruned before it is counted.
+ * Counts of the event log. Each event is counted exactly once, even if several nodes count or a node crashes: one transaction
+ * writes the counts and the number of the last counted event. No event is pruned before it is counted.
  *
  * - `submitted`: `task.created`. `started`: `task.started`, every attempt. `done`, `failed`, `cancelled`: the ends.
  * - `wait`: of first attempts, from when the task could start (acceptance or `runAt`) to the start.
@@ -23,9 +23,12 @@ export interface RollupStorage {
    * node is counting.
    */
   advance(params: { limit: number }): Promise<{ events: number; more: boolean }>;
-  /** Rows of a tenant from `from` on and before `to`, by time and key; `next`: where to go on, null: those were all. */
+  /**
+   * Rows of a tenant from `from` on and before `to`, by time and key. `next`: the `after` of the next call; null: there are no
+   * more.
+   */
   read(params: ReadRollupsParams): Promise<{ rows: RollupRow[]; next: RollupCursor | null }>;
-  /** How long the oldest event has waited that is not counted yet, in milliseconds; 0: there is none. */
+  /** The age of the oldest event that is not counted yet, in milliseconds; 0: there is none. */
   lateMs(): Promise<number>;
   /** Deletes up to `limit` rows that have been kept for long enough. `more`: call again. */
   prune(params: { limit: number }): Promise<{ more: boolean }>;

@@ -1,4 +1,4 @@
-/** How a storage keeps schedules and their runs: one part of the contract in storage.ts. */
+/** Schedules and their runs: one part of the contract in storage.ts. */
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { Rule } from "../model/rule.ts";
 import type { CatchUp, Overlap, RunStatus, ScheduleStatus, ScheduleWork } from "../model/schedule.ts";
@@ -6,64 +6,69 @@ import type { EndedTask } from "./session-storage.ts";
 import type { InsertedTask, NewTask } from "./task-storage.ts";
 
 /**
- * Schedules. When one is due is worked out by whoever calls, from its rule; the storage makes sure that what follows from
- * a moment happens once. Every change of a schedule, every fire and every end of a run raises its `revision`, and what was
- * worked out from an older one is not carried out.
+ * Schedules. The caller computes due times from the rule; the storage makes sure that each due time takes effect exactly once.
+ * Every change of a schedule, every fire and every end of a run raises its `revision`. A write with an older revision changes
+ * nothing.
  */
 export interface ScheduleStorage {
   /**
-   * With a `source` that was used before, nothing is made: the answer is the schedule that was made then, if it is still there.
+   * Idempotent by `source`: if it was used before and that schedule still exists, the call returns it and creates nothing.
    * Throws `conflict` when its tenant has `maxSchedules` already.
    */
   create(params: NewSchedule): Promise<ScheduleRecord>;
   get(params: ScheduleName): Promise<ScheduleRecord | null>;
-  /** The one that was changed last first; with `below` those with a smaller id, by id, newest first. */
+  /** The last changed first; with `below`: those with a smaller id, highest id first. */
   list(params: ListSchedulesParams): Promise<ScheduleRecord[]>;
   count(params: ScheduleSelection): Promise<number>;
   /** By id, those after `after`. */
   page(params: { tenant: string; after: number; limit: number }): Promise<ScheduleRecord[]>;
   /**
-   * Changes what is named. A schedule that is no longer active has nothing due, and one whose status is named is not held. Going to `paused` is told of, with
-   * `pauseReason`. Null: it is gone, `revision` is no longer its own, or it is due and that matters; then nothing changed.
-   * Throws `conflict` when it was over, is to be active or paused, and its tenant has `maxSchedules` already.
+   * Changes the given fields. A schedule that is no longer active has no due time, and one whose status is given is no longer
+   * `held`. A change to `paused` writes a notification with `pauseReason`. Null: nothing changed, because the schedule is
+   * deleted, its `revision` is another, or it is due and `unlessDue` is set. Throws `conflict` if a completed or failed
+   * schedule should become active or paused and its tenant has `maxSchedules` already.
    */
   update(params: UpdateScheduleParams): Promise<ScheduleRecord | null>;
   /**
-   * Deletes it with its runs, and cancels those of their tasks that have not ended; with `sparesRunning`, only those that
-   * have not started. With more than `limit` runs that are over, only so many of them go; `more`: call again. Until the last
-   * call it is paused, and then the notification is written. Null: there was none.
+   * Deletes a schedule with its runs, and cancels their tasks that have not ended; with `sparesRunning`, only those that have
+   * not started. One call deletes up to `limit` runs that are over; `more`: call again. The schedule is paused until the last
+   * call, which writes the notification. Null: there is none.
    */
   delete(params: DeleteScheduleParams): Promise<DeletedSchedule | null>;
-  /** How many there are, how many of their runs go, and when the next is due. */
+  /** How many schedules there are, how many runs are running, and when the next schedule is due. */
   status(params: { tenant: string }): Promise<ScheduleCounts>;
 
   /**
    * Schedules that are due, at most `limit`, taken from their tenants in turn: the longest due of each tenant, then the second
-   * of each, and so on. The turn begins with the first tenant after `after`, by id, and goes round. If more than `limit` are
-   * due, each of the first `limit` tenants in that order gives an equal share of `limit`, rounded down: what one tenant has due
-   * neither delays the others nor makes the call cost more.
+   * of each, and so on. The first turn belongs to the first tenant after `after`, by id; the order wraps around. If more than
+   * `limit` are due, each of the first `limit` tenants in that order gets an equal share of `limit`, rounded down. So a tenant
+   * with many due schedules neither delays others nor makes the call slower.
    */
   due(params: DueParams): Promise<ScheduleRecord[]>;
-  /** When the next one is due, of one tenant or of any; null: none ever is. */
+  /** When the next schedule is due, of one tenant or of all; null: none is. */
   nextDueAt(params?: { tenant?: string }): Promise<number | null>;
   /**
-   * Writes down what became of moments, makes the tasks of those that fire, and moves the schedules on. A schedule whose
-   * `revision` is another by now stays as it is: somebody else was faster, or it was changed. A moment that has its row never
-   * gets another: what was to become of it is left out. Moments that were missed join the row of those missed right before
-   * them, unless one that lies in between has a row of its own. A run that fires while `waitingMax` of its schedule wait, their
-   * tasks without an attempt that runs, is skipped with `TOO_MANY_WAITING` as its reason, unless it replaces them; so skipped
-   * ones in a row share a row as missed ones do, and notify only of the first. One out of turn is left out instead. Of those that are
-   * skipped in a row for another reason, the first `SKIPPED_ROWS_MAX` have rows of their own, and all that follow share the last. A run that `replaces` ends those that go, with `REPLACED` as the
-   * error of their tasks. A schedule that recurs is `completed` once it has fired `maxRuns` times, or nothing more is due; then
-   * it is not paused. What has fired goes on.
+   * Stores the outcomes of due times, inserts the tasks of those that fire, and sets the next due time of each schedule. Runs
+   * that have fired continue, even if their schedule ends. The rules:
+   *
+   * - A schedule whose `revision` is another by now stays as it is: another node fired it first, or it was changed.
+   * - A due time that has a row never gets another one: its new outcome is ignored.
+   * - Missed due times join the row of those missed right before them, unless a due time in between has a row of its own.
+   * - A run that fires while `waitingMax` runs of its schedule wait (their tasks have no running attempt) is skipped with the
+   *   reason `TOO_MANY_WAITING`, unless it replaces them. Consecutive runs that are skipped so share a row, and only the first
+   *   one notifies. A forced run is dropped instead.
+   * - Of due times that are skipped in a row for another reason, the first `SKIPPED_ROWS_MAX` have rows of their own; all that
+   *   follow share the last.
+   * - A run that `replaces` cancels the open runs, with `REPLACED` as the error of their tasks.
+   * - A recurring schedule is `completed` once it has fired `maxRuns` times or has no next due time; then it is not paused.
    */
   fire(params: { fires: readonly Fire[] }): Promise<FiredSchedule[]>;
 
-  /** The rows of a schedule's due times after `after`, in the order of those. Runs out of turn have none. */
+  /** The rows of a schedule's due times after `after`, in order. Forced runs are left out. */
   dueRows(params: ScheduleName & { after: number; limit: number }): Promise<DueRow[]>;
   /**
-   * Takes back what was written of due times that lie ahead of the clock, which was set back: they are due again. False:
-   * its `revision` is another by now, or a row does not lie ahead; then nothing changed.
+   * Reverts rows of due times that are in the future because the clock was set back: they become due again. False: nothing
+   * changed, because its `revision` is another by now or a row is not in the future.
    */
   rewind(params: RewindParams): Promise<boolean>;
 
@@ -104,44 +109,44 @@ export interface DeletedSchedule {
 
 export interface DueParams {
   readonly limit: number;
-  /** The tenant whose turn was last; left out: the turn begins with the first. */
+  /** The tenant whose turn was last; left out: the first tenant begins. */
   readonly after?: string;
 }
 
-/** What its owner says of a schedule. */
+/** The definition of a schedule, as its owner set it. */
 export interface ScheduleDefinition {
   readonly name: string | null;
   readonly agent: string;
-  /** What its agent is handed. */
+  /** The input of its tasks. */
   readonly work: ScheduleWork;
-  /** As it was written, or its canonical form where it was given in another way. */
+  /** The rule as the owner wrote it, or its canonical form if the owner gave it in another way. */
   readonly phrase: string;
   readonly rule: Rule;
-  /** When it was made, or given another rule: where steps are counted from. */
+  /** When it was created or its rule changed: intervals are counted from here. */
   readonly anchorAt: number;
-  /** The conversation that its agent's side knows it by; null: that of the session. */
+  /** The id of the conversation on the side of its agent; null: that of the session. */
   readonly conversationId: string | null;
-  /** The session that its runs are part of; null: one of its own. */
+  /** The session of its runs; null: the schedule has one of its own. */
   readonly sessionKey: string | null;
-  /** Whether it goes after its run has succeeded: only for one that is due once. */
+  /** Whether it is deleted after its run has succeeded: only for a schedule that is due once. */
   readonly deleteAfterRun: boolean;
   readonly retryPolicy: RetryPolicy;
   readonly overlap: Overlap;
   readonly catchUp: CatchUp;
-  /** How late a moment may still fire; null: however late. */
+  /** How late a due time may still fire; null: no limit. */
   readonly usefulForMs: number | null;
-  /** For each attempt of its runs; null: the configuration's. */
+  /** The timeout for each attempt of its runs; null: that of the configuration. */
   readonly timeoutMs: number | null;
-  /** Where its runs go; null: the lane of runs. */
+  /** The lane of its runs; null: the default lane for runs. */
   readonly lane: string | null;
-  /** Of its runs; null: the default. */
+  /** The priority of its runs; null: the default. */
   readonly priority: number | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** Where the end of each of its runs is told; null: nowhere. */
+  /** Rota calls this URL at the end of each run; null: no callback. */
   readonly callbackUrl: string | null;
   /** How often it may fire; null: any number of times. */
   readonly maxRuns: number | null;
-  /** The last moment at which it may be due; null: there is none. */
+  /** The last time at which it may be due; null: no limit. */
   readonly untilAt: number | null;
   /** After how many failed runs in a row it is paused; null or 0: never. */
   readonly pauseAfterFailures: number | null;
@@ -151,11 +156,11 @@ export interface NewSchedule {
   readonly tenant: string;
   readonly definition: ScheduleDefinition;
   readonly status: "active" | "paused";
-  /** Null: never; always so unless it is active. */
+  /** The first due time; null: none. Must be null unless the schedule is active. */
   readonly nextFireAt: number | null;
-  /** What it was made for, so that it is made only once; null: nobody minds. */
+  /** An idempotency key: only one schedule is created for it. Null: none. */
   readonly source: string | null;
-  /** How many of its tenant may be active or paused, this one included; left out or null: any number. */
+  /** How many schedules of its tenant may be active or paused, including this one; left out or null: no limit. */
   readonly maxSchedules?: number | null;
 }
 
@@ -167,37 +172,37 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   readonly updatedAt: number;
   /** Null: nothing is due. */
   readonly nextFireAt: number | null;
-  /** The last moment that has its row; null: none has. */
+  /** The last due time that has a row; null: none has. */
   readonly lastDueAt: number | null;
   /** When a run of it fired last, and which; null: none has. */
   readonly lastRunAt: number | null;
   readonly lastRunId: number | null;
   /** How often it has fired. */
   readonly runCount: number;
-  /** How the run ended that ended last; null: none has. Of a one-shot also that it was missed. */
+  /** The status of the run that ended last; null: none has. For a schedule that is due once also `missed`. */
   readonly lastStatus: Exclude<RunStatus, "running" | "skipped"> | null;
   readonly lastError: string | null;
-  /** How many of its runs have failed since one succeeded, or since it was made active; those that were cancelled don't count. */
+  /** How many of its runs have failed since one succeeded, or since it became active. Cancelled runs do not count. */
   readonly consecutiveFailures: number;
-  /** Why it is paused, unless its owner wished it; null too while it is not. */
+  /** Why Rota paused it; null: it is not paused, or its owner paused it. */
   readonly pausedReason: string | null;
-  /** How many of its runs go. */
+  /** How many of its runs are running. */
   readonly openRuns: number;
-  /** Paused until its tenant is enabled, by nobody's wish; see `whileDisabled`. */
+  /** Paused by Rota until its tenant is enabled again; see `whileDisabled`. */
   readonly held: boolean;
 }
 
 export interface UpdateScheduleParams extends ScheduleName {
   readonly revision: number;
   readonly changes: Partial<ScheduleDefinition> & {
-    /** Made active, its failures in a row are forgotten. */
+    /** `active` sets the consecutive failures to 0. */
     readonly status?: "active" | "paused" | "completed";
     readonly nextFireAt?: number | null;
   };
   readonly pauseReason?: string;
-  /** Nothing changes while one of its moments has come and has no row yet. */
+  /** Changes nothing while a past due time has no row yet. */
   readonly unlessDue?: boolean;
-  /** As for a new one. */
+  /** As in `NewSchedule`. */
   readonly maxSchedules?: number | null;
 }
 
@@ -209,21 +214,21 @@ export interface ScheduleCounts {
   readonly nextFireAt: number | null;
 }
 
-/** What becomes of a schedule's moments. */
+/** The outcome of due times of a schedule. */
 export interface Fire extends ScheduleName {
   readonly revision: number;
-  /** In the order of their moments. */
+  /** In the order of their due times. */
   readonly runs: readonly NewRun[];
-  /** Null: nothing more. Where it was asked for out of turn: as it was. */
+  /** The next due time; null: none. For a forced run: unchanged. */
   readonly nextFireAt: number | null;
-  /** It is paused for this reason; null: it is not. */
+  /** Pauses the schedule for this reason; null: does not pause it. */
   readonly pauses: string | null;
   /**
-   * It follows from its tenant being disabled: where that no longer is so, the schedule stays as it is, and one that is paused
-   * is held until then.
+   * The caller computed it because the tenant is disabled. If the tenant is enabled by now, nothing changes. A schedule that
+   * this pauses is `held` until the tenant is enabled.
    */
   readonly whileDisabled?: boolean;
-  /** How many of its runs may wait; left out: any number. */
+  /** How many of its runs may wait; left out: no limit. */
   readonly waitingMax?: number;
 }
 
@@ -236,26 +241,26 @@ export type NewRun = NewRunMoments &
         readonly task: NewTask;
         readonly replaces: boolean;
       }
-    /** It could not even start. */
+    /** A run that could not start. */
     | { readonly status: "failed"; readonly requestId: string; readonly error: string }
     | { readonly status: "skipped" | "missed"; readonly reason: string }
   );
 
 export interface NewRunMoments {
-  /** The last moment that it stands for. */
+  /** The last due time that it covers. */
   readonly dueAt: number;
   readonly firstDueAt: number;
   readonly moments: number;
-  /** Somebody asked for it out of turn: `dueAt` is no moment of the schedule. */
+  /** A caller requested it outside the rule: `dueAt` is no due time of the schedule. */
   readonly forced: boolean;
 }
 
 export interface FiredSchedule extends ScheduleName {
-  /** False: somebody else was faster, or it was changed, and nothing happened. */
+  /** False: another node fired it first, or the schedule was changed, and nothing happened. */
   readonly fired: boolean;
-  /** Those that were written, in order; one that was to fire and has no task was skipped. */
+  /** The runs that were written, in order. A run that should have fired and has no task was skipped. */
   readonly runs: readonly { readonly id: number; readonly task: InsertedTask | null }[];
-  /** What had to give way. */
+  /** Tasks of the runs that a new run replaced. */
   readonly cancelled: readonly EndedTask[];
 }
 
@@ -263,10 +268,10 @@ export interface FiredSchedule extends ScheduleName {
 export interface DueRow {
   readonly runId: number;
   readonly firstDueAt: number;
-  /** The last due time that it stands for. */
+  /** The last due time that it covers. */
   readonly dueAt: number;
   readonly moments: number;
-  /** Whether that started a run: it never starts another. */
+  /** Whether the due time started a run: it never starts another. */
   readonly started: boolean;
 }
 
@@ -279,12 +284,12 @@ export interface MissedTimes {
 
 export interface RewindParams extends ScheduleName {
   readonly revision: number;
-  /** What they stand for from now on; 0 `moments`: nothing, and they go. */
+  /** The due times that each row covers from now on; with 0 `moments` the row is deleted. */
   readonly rows: readonly Omit<DueRow, "started">[];
-  /** Due times that a run stood for whose own lies ahead: they have come, and get a row that says that they were missed. */
+  /** Past due times that were covered by a run whose own due time is in the future: they get a row as missed. */
   readonly missed: readonly MissedTimes[];
   readonly nextFireAt: number | null;
-  /** It had ended because its only due time did not run, and goes on. */
+  /** Whether a schedule that ended because its only due time did not run becomes active again. */
   readonly reopens: boolean;
 }
 
@@ -294,25 +299,25 @@ export interface RunRecord {
   readonly tenant: string;
   readonly scheduleId: number;
   readonly agent: string;
-  /** The task that it became; null: none. */
+  /** Its task; null: none. */
   readonly taskId: string | null;
   readonly dueAt: number;
   readonly firstDueAt: number;
   readonly moments: number;
   readonly forced: boolean;
   readonly status: RunStatus;
-  /** Why it was skipped or missed, or ended by somebody. */
+  /** Why it was skipped or missed, or why its task was cancelled. */
   readonly reason: string | null;
   /** When it fired; null: it did not. */
   readonly startedAt: number | null;
-  /** When it ended, or was written down as skipped or missed; null: it goes. */
+  /** When it ended, or was stored as skipped or missed; null: it is running. */
   readonly completedAt: number | null;
   readonly requestId: string | null;
   readonly resultSummary: string | null;
   readonly error: string | null;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** How often its task was tried, the try under way included. */
+  /** How many attempts its task had, including the running one. */
   readonly attempt: number;
 }
 
@@ -320,7 +325,7 @@ export interface ListRunsParams {
   readonly tenant: string;
   readonly schedule?: number;
   readonly status?: RunStatus;
-  /** Those that fired, ended or were written down not before. */
+  /** Only runs that fired, ended or were stored at this time or later. */
   readonly since?: number;
   readonly limit: number;
   /** From `nextCursor` of the page before. */

@@ -1,30 +1,31 @@
-/** How a storage keeps conversations in order: one part of the contract in storage.ts. */
+/** Sessions: one part of the contract in storage.ts. */
 import type { DropPolicy, SessionMode, SessionSettings } from "../model/session.ts";
 import type { Turn } from "../model/turn.ts";
 import type { CancelledTask, Held, InsertedTask, NewTask } from "./task-storage.ts";
 
 /**
- * Sessions. Tasks of one start in the order of their places, at most `effectiveMaxConcurrent` at once over all nodes; the
- * rest is parked. A place is given on acceptance, and anew to a task that had to wait for its moment or for others, when it
- * becomes ready. Once let in, a task keeps its place until it ends, also while it waits for a retry. Among tasks that are
- * let in together the earlier one starts first if they are of one agent and lane, whatever their priorities.
+ * Sessions. The tasks of a session start in the order of their positions (`place`), at most `effectiveMaxConcurrent` at once
+ * over all nodes; the rest is parked. A task gets its position on acceptance. One that had to wait for its `runAt` or for
+ * dependencies gets a new one when it becomes ready. Once admitted to the session, a task keeps its slot until it ends, also
+ * while it waits for a retry. Of several admitted tasks of one agent and lane the earlier one starts first, whatever their
+ * priorities.
  *
- * A session comes into being with its first task, message or setting.
+ * The first task, message or setting creates a session.
  */
 export interface SessionStorage {
   /**
-   * Takes a message in, as the session's settings say: with `interrupt` all that runs or waits in the session is cancelled;
-   * within the debounce it is added to the message before it, if that is of the same agent, lane and mode; when the session
-   * is full, the message that waits longest goes, or this one is refused and nothing is stored. A message, or any other task
-   * of the session that becomes ready, ends the debounce of the one before it.
+   * Inserts a message by the settings of the session. With `interrupt` it cancels everything that runs or waits in the session.
+   * Within the debounce window it adds the text to the previous message, if that has the same agent, lane and mode. If the
+   * session is full, it cancels the message that has waited longest, or refuses this one and stores nothing. A message, or any
+   * other task of the session that becomes ready, ends the debounce window of the previous message.
    */
   send(params: SendParams): Promise<SentMessage>;
   /**
-   * Cancels tasks of the session. Of `oldest` the running one that started first; if none runs, the first in place of those
-   * that wait in the session: for their retry, for a slot, or in the debounce window, but not for `runAt` or for dependencies.
-   * Of `all` everything that has not ended, and so with `reset`, which also begins a new generation with an empty context. Up to `limit` at a time: while `more`,
-   * call again with the `cutoff` that was answered, so that what came since is left alone. From the first call on, whatever
-   * was accepted before it and turns up later ends as `stale`.
+   * Cancels tasks of the session. `oldest`: the running task that started first; if none runs, the first by position of those
+   * that wait for their retry, for a slot or in the debounce window, but not of those that wait for `runAt` or dependencies.
+   * `all`: everything that has not ended. `reset`: the same, and it begins a new generation with an empty context. One call
+   * cancels up to `limit`. While `more`, call again with the returned `cutoff`, which spares newer tasks. From the first call
+   * on, a task that was accepted before it and becomes ready later ends as `stale`.
    */
   stop(params: StopSessionParams): Promise<StoppedSession>;
   get(params: SessionName): Promise<SessionRecord | null>;
@@ -35,9 +36,10 @@ export interface SessionStorage {
     cursor?: number;
   }): Promise<{ sessions: SessionRecord[]; nextCursor: number | null }>;
   /**
-   * Reads the session of a task for the attempt that holds it: the tasks with the same agent that were done since the last
-   * reset and have an earlier place, oldest first, as many of the last as `limit`, `TURNS_LOOKED_AT` and `TURNS_BYTES_MAX` allow.
-   * Null when the attempt no longer holds the task, the task has no session, or a reset is about to end it.
+   * Reads the session of a task for the attempt that holds it: the tasks of the same agent that were done since the last reset
+   * and have an earlier position, oldest first. It returns as many of the newest as `limit`, `TURNS_LOOKED_AT` and
+   * `TURNS_BYTES_MAX` allow. Null when the attempt no longer holds the task, the task has no session, or a reset is about to
+   * end it.
    */
   readTurns(params: ReadTurnsParams): Promise<SessionTurns | null>;
   /**
@@ -82,25 +84,25 @@ export interface SessionName {
 }
 
 export interface SendParams {
-  /** Its `session` says which. */
+  /** Its `session` names the session. */
   readonly task: NewTask;
   /** For this message; null: the session's. */
   readonly mode: SessionMode | null;
-  /** Stays on the session, as a setting of it; null: as it is. */
+  /** Stored as a setting of the session; null: unchanged. */
   readonly maxConcurrent: number | null;
   /** As in `UpdateSessionParams`: `send` throws `conflict`, too. */
   readonly maxSessions?: number | null;
-  /** What holds where the session does not say. */
+  /** Used for settings that the session does not have. */
   readonly defaults: Omit<SessionSettings, "maxConcurrent">;
 }
 
 export type SentMessage =
   | {
       readonly refused: null;
-      /** The task that it became, or was added to. */
+      /** The task of the message, or the one that its text was added to. */
       readonly task: InsertedTask;
       readonly merged: boolean;
-      /** What had to go for it. */
+      /** The tasks that it interrupted or displaced. */
       readonly cancelled: readonly EndedTask[];
     }
   | { readonly refused: { readonly waiting: number; readonly cap: number } };
@@ -123,11 +125,11 @@ export interface StoppedSession {
 /** A task that was cancelled. */
 export type EndedTask = Extract<CancelledTask, { was: null }>;
 
-/** Null: the session does not say, and the configuration holds. */
+/** A setting that is null is taken from the configuration. */
 export interface SessionRecord extends SessionName {
-  /** Grows with every session that is made. */
+  /** Grows with every new session. */
   readonly seq: number;
-  /** Who its messages go to, and where they run, unless they say otherwise: as the last one did. */
+  /** The agent and lane of messages that name none: those of the last message. */
   readonly agent: string | null;
   readonly lane: string | null;
   readonly mode: SessionMode | null;
@@ -135,19 +137,19 @@ export interface SessionRecord extends SessionName {
   readonly drop: DropPolicy | null;
   readonly debounceMs: number | null;
   readonly maxConcurrent: number | null;
-  /** What holds where `maxConcurrent` does not say: as whoever last used the session was configured. */
+  /** Applies if `maxConcurrent` is null: from the configuration of the node that last used the session. */
   readonly defaultMax: number;
-  /** How much of its context is used, as was told last; null: nobody told. */
+  /** How many tokens of its context are used, as last reported; null: never reported. */
   readonly tokens: number | null;
   readonly contextWindow: number | null;
   /** How often it was reset. */
   readonly generation: number;
   readonly running: number;
-  /** Everything that waits, for whatever reason. */
+  /** All waiting tasks, for any reason. */
   readonly queued: number;
 }
 
-/** Null takes a setting back. */
+/** Null removes a setting. */
 export type SessionChanges = Partial<
   Pick<
     SessionRecord,

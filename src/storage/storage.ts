@@ -1,11 +1,12 @@
 /**
- * The storage contract: what a database must do for the engine. SQLite and PostgreSQL keep it, conformance/ proves
- * that they do, oracle/ says the same in plain TypeScript.
+ * The storage contract: what a database must do for the engine. SQLite and PostgreSQL implement it, conformance/ tests that
+ * they do, oracle/ is the same contract in plain TypeScript.
  *
  * Three rules hold for every operation:
  * - It is one transaction, over as many rows as it is given, and its events are rows of that transaction.
  * - Time is the storage's own clock, so that all nodes agree on it.
- * - What it answers may be told to the outside at once: it is durable. `finishAndClaim` is the exception and says how.
+ * - It returns only durable results, so that the caller may pass them on at once. `finishAndClaim` is the exception and says
+ *   how.
  */
 import type { Lane } from "../model/lane.ts";
 import type { AuditStorage } from "./audit-storage.ts";
@@ -58,76 +59,76 @@ export interface Storage {
   /** The storage's clock, in milliseconds since 1970. */
   now(): Promise<number>;
   /**
-   * Resolves once something was written that survives a power cut; throws `storage_unavailable` if nothing can be written
-   * now. After it has worked, other writes do, unless something breaks anew.
+   * Resolves once something was written that survives a power cut; throws `storage_unavailable` if nothing can be written now.
+   * After a success other writes work, too, until the next failure.
    */
   check(): Promise<void>;
-  /** Tells `listener` of what happened elsewhere or just now, until the returned function is called. */
+  /** Calls `listener` for changes by this process and by other nodes, until the returned function is called. */
   subscribe(listener: (signal: StorageSignal) => void): () => void;
-  /** Lets go of everything. Closing twice is fine; any other call after it fails with `storage_unavailable`. */
+  /** Releases all resources. Idempotent; any other call after it fails with `storage_unavailable`. */
   close(): Promise<void>;
 }
 
 export interface StorageCapabilities {
-  /** Whether what was accepted outlives the process: decides how long results are kept by default. */
+  /** Whether accepted tasks survive a restart of the process: decides how long results are kept by default. */
   readonly durable: boolean;
   /**
-   * Whether this process is the only one: then nobody else can renew a lease, and what other nodes left behind is
-   * rescued at once instead of after a lease.
+   * Whether this process is the only one: then no other node can renew a lease, and the tasks of earlier nodes are rescued at
+   * once instead of when their lease ends.
    */
   readonly exclusive: boolean;
 }
 
 /**
- * Why somebody may want to look at the storage. Signals wake and carry no truth: they can be doubled, merged or lost,
- * and a slow poll stands behind each.
+ * Why a service should read the storage again. A signal is only a hint: it can be doubled, merged or lost. For each kind there
+ * is also a slow poll.
  */
 export type StorageSignal =
   /** Events were added and may be read. */
   | { readonly kind: "events" }
-  /** In some lane something may be able to start that could not before. */
+  /** A task that could not start before may be able to start now, in some lane. */
   | { readonly kind: "work" }
-  /** The earliest due moment may have moved forward. */
+  /** The time that `tasks.nextDueAt` returns may be earlier now. */
   | { readonly kind: "due" }
-  /** These attempts lost their lease: whoever runs them should stop. */
+  /** These attempts lost their lease: the node that runs them should stop them. */
   | { readonly kind: "fenced"; readonly tokens: readonly number[]; readonly reason: FenceReason }
-  /** Dependants have yet to hear of an end: `tasks.release` tells them. */
+  /** The end of a task still has to be passed on to dependants: call `tasks.release`. */
   | { readonly kind: "release" }
-  /** Callbacks are to be made that nobody here may know of. */
+  /** There may be webhook deliveries that this node does not know of. */
   | { readonly kind: "deliveries" }
   /** The settings of lanes were changed. */
   | { readonly kind: "lanes" }
   /** The catalogue of agents was changed. */
   | { readonly kind: "agents" }
-  /** The next moment of a schedule may have moved forward. */
+  /** The next due time of a schedule may be earlier now. */
   | { readonly kind: "schedules" }
   /** Notifications were added and may be read. */
   | { readonly kind: "notifications" }
-  /** Tenants were made, changed or deleted. */
+  /** Tenants were created, changed or deleted. */
   | { readonly kind: "tenants" }
-  /** Keys were made or taken away. */
+  /** Keys were created or deleted. */
   | { readonly kind: "keys" }
   /** A bulk action was added. */
   | { readonly kind: "bulks" }
-  /** Signals may have been missed: look at everything. */
+  /** Signals may have been lost: check everything. */
   | { readonly kind: "reconnected" };
 
 export type FenceReason = "cancelled" | "preempted";
 
 export interface LaneStorage {
   /**
-   * Writes down the limits, strategy and ageing of lanes, for all nodes. Lanes not named here stay as they are. Where
-   * ageing changes, what waits is put in order anew.
+   * Stores the limits, strategy and ageing of lanes, for all nodes. Lanes not named here stay as they are. If ageing changes,
+   * the waiting tasks are ordered again.
    */
   configure(params: { lanes: readonly Omit<Lane, "concurrency">[] }): Promise<void>;
   list(): Promise<LaneRecord[]>;
-  /** Stores how much of a lane runs at once, for nodes to take over; there need not be such a lane yet. */
+  /** Stores how many tasks of a lane run at once; nodes adopt it. The lane need not exist yet. */
   put(params: LaneSetting): Promise<void>;
-  /** What was stored so, by name. */
+  /** What `put` stored, ordered by name. */
   settings(): Promise<LaneSetting[]>;
   /**
-   * Cancels up to `limit` of a tenant's tasks that wait in a lane and were accepted up to `cutoff` (left out: by now).
-   * `more`: call again with the `cutoff` that was answered.
+   * Cancels up to `limit` of a tenant's tasks that wait in a lane and were accepted up to `cutoff` (left out: up to now).
+   * `more`: call again with the returned `cutoff`.
    */
   clear(params: {
     tenant: string;
@@ -138,28 +139,28 @@ export interface LaneStorage {
   }): Promise<{ cancelled: readonly EndedTask[]; more: boolean; cutoff: number }>;
 }
 
-/** `total`: over all nodes; null: no bound. */
+/** `total`: over all nodes; null: no limit. */
 export type LaneSetting = Pick<Lane, "name" | "concurrency" | "total">;
 
 export interface LaneRecord extends Omit<Lane, "concurrency"> {
   /** Queued, delayed or waiting for something. */
   readonly waiting: number;
   readonly inflight: number;
-  /** When the task was accepted that could start and has waited longest; null: none could. */
+  /** When the oldest ready task was accepted; null: none is ready. */
   readonly oldestAt: number | null;
 }
 
 export interface AgentStorage {
-  /** Bounds how many tasks of an agent run at once over all lanes; null: no bound of its own. */
+  /** Limits how many tasks of an agent run at once over all lanes; null: no limit of its own. */
   configure(params: { tenant: string; agent: string; maxInflight: number | null }): Promise<void>;
-  /** The agents outside the catalogue that have a bound, by tenant and id. */
+  /** The agents outside the catalogue that have a limit, by tenant and id. */
   bounded(): Promise<{ tenant: string; agent: string }[]>;
 
-  /** Adds an agent to the catalogue, and its bound with it. False: there is one of that id, and nothing changed. */
+  /** Adds an agent and its limit to the catalogue. False: the id exists already, and nothing changed. */
   create(params: AgentRecord): Promise<boolean>;
   /** Replaces an agent of the catalogue. False: there is none. */
   update(params: AgentRecord): Promise<boolean>;
-  /** Takes an agent out of the catalogue, and its bound away. False: there is none. */
+  /** Deletes an agent and its limit from the catalogue. False: there is none. */
   delete(params: { tenant: string; agent: string }): Promise<boolean>;
   /** The catalogue of all tenants, by tenant and id. */
   list(): Promise<AgentRecord[]>;
@@ -181,7 +182,10 @@ export interface AgentRecord {
   readonly tenant: string;
   readonly agent: string;
   readonly maxInflight: number | null;
-  /** What else was said of it, as JSON. The storage looks at one thing only: with an `executor` the agent is served. */
+  /**
+   * The rest of its definition, as JSON. The storage reads two fields: an agent with an `executor` is served, and `sealedWith`
+   * names the key that a node needs to use that executor.
+   */
   readonly definition: Readonly<Record<string, unknown>>;
 }
 
@@ -193,9 +197,9 @@ export interface CatalogueChanges {
   readonly whole: boolean;
   /** As they are now. */
   readonly agents: readonly AgentRecord[];
-  /** Those that are in it no more. */
+  /** Deleted agents. */
   readonly gone: readonly { readonly tenant: string; readonly agent: string }[];
-  /** Deleted tenants: all their agents that are not in `agents` are gone. */
+  /** Deleted tenants: all their agents that are not in `agents` are deleted, too. */
   readonly goneTenants: readonly string[];
   readonly last: number;
   /** Whether there are further changes after `last`. */
@@ -203,29 +207,29 @@ export interface CatalogueChanges {
 }
 
 export interface CounterStorage {
-  /** Counts the rows behind one line picked by `random` in [0, 1), and mends the line if it is off. */
+  /** Counts the tasks of one agent queue, picked by `random` in [0, 1), and corrects its counters if they are off. */
   recountOne(params: { random: number }): Promise<CounterFault[]>;
   /**
-   * Counts everything, slice by slice, and changes nothing. What it returns is wrong, however much changes meanwhile, and
-   * what is wrong all the time is found. For tests and `doctor`.
+   * Counts everything, slice by slice, and changes nothing. Writes in between cause no false reports, and a counter that is
+   * wrong throughout is found. For tests and `doctor`.
    */
   recountAll(params?: RecountParams): Promise<CounterFault[]>;
 }
 
 export interface RecountParams {
-  /** Rows that one slice looks at; left out: as many as take a few milliseconds. */
+  /** Rows that one slice reads; left out: as many as take a few milliseconds. */
   readonly limit?: number;
-  /** Called after each slice, and waited for: so the caller lets other work through. What it throws ends the recount. */
+  /** Called and awaited after each slice, so that the caller can let other work run. If it throws, the recount ends. */
   readonly onSlice?: (progress: RecountProgress) => void | Promise<void>;
 }
 
 export interface RecountProgress {
-  /** Rows that were looked at, and about how many there are. */
+  /** Rows read so far, and about how many there are. */
   readonly rows: number;
   readonly rowsTotal: number;
 }
 
-/** A counter that does not say what the rows say. */
+/** A counter that differs from the number of rows. */
 export interface CounterFault {
   readonly counter: string;
   readonly stored: number | string | null;

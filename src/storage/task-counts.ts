@@ -1,19 +1,19 @@
-/** Tasks that are alike in everything that some counter goes by, and how many of them there are. */
+/** Tasks that have the same values in all columns that counters depend on, and how many there are. */
 export interface TaskGroup {
   readonly line: number;
   readonly tenant: string;
   readonly state: string;
   readonly ended: boolean;
-  /** Its batch or its session holds it back. */
+  /** Its batch, its session or its concurrency key holds it back. */
   readonly parked: boolean;
   /** Admission does not count it. */
   readonly exempt: boolean;
   readonly isMessage: boolean;
-  /** Of a task that has ended: null. */
+  /** Null for tasks that have ended. */
   readonly batch: string | null;
   readonly session: number | null;
   readonly inSession: boolean;
-  /** Negative where tasks are taken back. */
+  /** Negative: subtracts tasks that were counted before. */
   readonly tasks: number;
 }
 
@@ -42,8 +42,8 @@ export interface SessionTasks {
 }
 
 /**
- * What the rows of `task` say about every counter, added up group by group. Only tasks that have not ended are kept apart by
- * batch and session, so that it takes as much memory as there are agent queues and open batches and sessions.
+ * The value that each counter should have, added up from groups of rows of `task`. Only open tasks are counted by batch and
+ * session, so that the memory grows only with the number of agent queues, open batches and open sessions.
  */
 export class TaskCounts {
   readonly lines = new Map<number, LineTasks>();

@@ -1,23 +1,23 @@
 import type { TaskOrder } from "../model/task-order.ts";
 import type { ListTasksParams } from "./task-storage.ts";
 
-/** How many tasks one call of `list` looks at: behind many that do not fit there can be any number of them. */
+/** How many tasks one call of `list` reads: any number of tasks may not match the filter. */
 export const LISTED_LOOKED_MAX = 4_000;
 
-/** The same in the order of ends: neither the log nor the tasks that it tells of lie together. */
+/** The same in the order of ends, which is slower: neither the log rows nor their tasks lie together on disk. */
 export const ENDED_LOOKED_MAX = 2_000;
 
-/** What one index has of a list, in the order of the list. */
+/** The part of a list that one index yields, in the order of the list. */
 export interface Walk {
-  /** Those that fit: at most one more than the page holds. */
+  /** The tasks that match: at most one more than the page holds. */
   readonly found: readonly number[];
-  /** The last that was looked at; null: there is nothing behind it. */
+  /** The last task that was read; null: the index has no more. */
   readonly reached: number | null;
 }
 
 /**
- * Puts together what several indexes have of one list. None of them may have stopped before the others: what lies behind the
- * first to stop is left for the next page.
+ * Merges the parts that several indexes yield of one list. The page ends where the first index stopped; later tasks are left
+ * for the next page.
  */
 export function mergeWalks(
   walks: readonly Walk[],
@@ -36,7 +36,7 @@ export function mergeWalks(
   return { found: page, nextCursor: end ?? null };
 }
 
-/** The filters that an index may already answer for; what it does not is looked up task by task. */
+/** The filters that an index may cover; the others are checked task by task. */
 export const LIST_FILTERS = [
   "agent",
   "states",
@@ -52,12 +52,12 @@ export const LIST_FILTERS = [
 ] as const;
 export type ListFilter = (typeof LIST_FILTERS)[number];
 
-/** Whether a list asks for anything else than what an index answers for. */
+/** Whether a list has filters that its index does not cover. */
 export function asksForMore(params: ListTasksParams, answered: readonly ListFilter[]): boolean {
   return LIST_FILTERS.some((filter) => params[filter] !== undefined && !answered.includes(filter));
 }
 
-/** The ids that begin with a text lie between it and this. */
+/** All ids that begin with `prefix` sort between `prefix` and this text. */
 export function behindPrefix(prefix: string): string {
   return `${prefix}\u{10ffff}`;
 }

@@ -7,95 +7,96 @@ import type { TaskState, TerminalState } from "../model/task-state.ts";
 
 export interface TaskStorage {
   /**
-   * Takes new tasks in, in order, each admitted or rejected by itself: a rejected one is kept as `rejected`. A task
-   * whose id is already there is not inserted again and answers as it did the first time, so that an insert whose
-   * answer got lost can be repeated.
+   * Inserts new tasks, in order. Each is admitted or rejected by itself; a rejected one is stored as `rejected`. The insert is
+   * idempotent by task id: for an id that is stored already the call returns the first result, so that the caller can retry an
+   * insert whose response got lost.
    *
-   * A batch is taken whole: when one of its tasks has a key that was used for another request, the call fails with
-   * `idempotency_conflict` (see `batchConflict`) and stores nothing.
+   * A batch is inserted whole or not at all: if one of its tasks has a key that was used for another request, the call fails
+   * with `idempotency_conflict` (see `batchConflict`) and stores nothing.
    *
-   * A critical task that finds no free slot makes a running one give way that was marked `preemptible`: that attempt is
-   * fenced, the task queued again in front of all that are not critical. So it does wherever a critical task becomes
-   * ready: when its moment comes, when its dependencies are done, when it is retried or rescued; and where one that waits
-   * may have lost the slot it waited for: when a node dies or has fewer slots, when limits change.
+   * A critical task that finds no free slot pre-empts a running task that was marked `preemptible`: the storage fences that
+   * attempt and queues its task again, ahead of all tasks that are not critical. This also happens when a critical task becomes
+   * ready later (its `runAt` comes, its dependencies are done, it is retried or rescued), and when a waiting one may have lost
+   * the slot it waited for (a node dies or has fewer slots, limits change).
    */
   insert(params: InsertTasksParams): Promise<InsertedTask[]>;
   /** The idempotency keys among these that have a task. A request with such a key creates no other. */
   keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
 
   /**
-   * Ends attempts that still hold their lease, then hands out tasks that may start now, in the order they start: one
-   * transaction, because a busy node always does both. An end whose token is no longer held changes nothing and is
-   * left out of the answer. Overdue tasks are failed before anything is handed out. A node that is dead, or was never
-   * registered, ends nothing and is handed nothing.
+   * Ends attempts that still hold their lease, then claims tasks that may start now, in the order they start: one transaction,
+   * because a busy node always does both. An end whose token is no longer held changes nothing and is left out of the result.
+   * Overdue tasks fail before any task is claimed, a bounded number per call. A node that is dead, or was never registered,
+   * ends nothing and gets nothing.
    *
-   * A lane's slots are shared out between tenants first: the one with the fewest in flight there, ties to the one served
-   * longest ago; a tenant of which a critical task took a running one's slot gets that slot back. What goes first of one
-   * tenant is the lane's strategy's affair, and a critical task goes ahead of its own tenant's alone. A tenant that is
-   * disabled, or at its bound over all lanes, is passed over; and, while there is a second enabled tenant, one that holds its
-   * share of the lane's slots: `perTenant` of the lane over all nodes, `perTenant` of the claim on this node.
+   * A lane's slots are shared between tenants first. The next slot goes to the tenant with the fewest tasks in flight there; of
+   * several, to the one served longest ago. A tenant whose critical task pre-empted one of its own tasks gets the freed slot
+   * first. Within a tenant the strategy of the lane decides, and a critical task goes ahead of tasks of its own tenant only.
+   * The claim skips a tenant that is disabled or at its limit over all lanes. While there is a second enabled tenant, it also
+   * skips one that holds its share of the lane's slots: `perTenant` of the lane over all nodes, `perTenant` of the claim on
+   * this node.
    *
-   * A node is handed only what it can execute; see `Abilities`. Tasks that it cannot execute stay where they are and hold up no
-   * others.
+   * A node gets only tasks that it can execute; see `Abilities`. The other tasks stay in the queue and block none behind them.
    *
-   * Unlike all others this may answer before it is durable: a claim or an end that is lost is merely done again.
-   * Nobody outside is told before `get`, `list` or `events.read` answer, and those wait for durability.
+   * Unlike all other operations this may return before its commit is durable: a claim or an end that is lost is done again.
+   * Clients see neither before `get`, `list` or `events.read` returns it, and those wait until it is durable.
    */
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
   getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
-  /** The tasks of a batch, oldest first, without what they were given and what they resulted in. */
+  /** The tasks of a batch, oldest first, without their inputs and results. */
   batchTasks(params: { tenant: string; batch: string; limit: number }): Promise<BatchTaskRecord[]>;
-  /** What stands in the way of a task, as far as the storage knows. */
+  /** What keeps a task from starting, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
   /**
-   * The tasks that fit, a page at a time. A page is short, or even empty, when `lookedMax` tasks have been looked at or those
-   * found would take more than `bytesMax`: as long as `nextCursor` is not null there may be more.
+   * The tasks that match, a page at a time. A page is short, or even empty, when the call has read `lookedMax` tasks or the
+   * tasks found would take more than `bytesMax`. While `nextCursor` is not null there may be more.
    */
   list(params: ListTasksParams): Promise<ListedTasks>;
-  /** The same list with what fits into a line of each task. Nothing is read of a task that could be large. */
+  /** The same list with the small fields of each task. Fields that could be large are not read. */
   listRows(params: ListTasksParams): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
-  /** Per agent with anything waiting or in flight, and in all, for one tenant. */
+  /** How many tasks of a tenant wait or are in flight, by agent and in all. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
-  /** The waiting tasks of a tenant, by what could hold them. Reads counters only, no tasks. */
+  /** The waiting tasks of a tenant, by what could hold them back. Reads counters only, no tasks. */
   waiting(params: { tenant: string }): Promise<WaitingTasks>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
   cancel(params: { tenant: string; ids: readonly string[]; error: string | null }): Promise<CancelledTask[]>;
   /**
-   * Puts a failed or cancelled task back into the queue with its retries and its default deadline anew. With `dependants`
-   * those come back that were cancelled because of it, transitively: a hundred in the same transaction, the rest by
-   * `release`. A dependant stays cancelled when another dependency of it will never be done, or its own deadline has passed.
+   * Puts a failed or cancelled task back into the queue, with all its retries and a new default deadline. With `dependants` it
+   * also brings back the tasks that were cancelled because of this one, transitively: a hundred in the same transaction, the
+   * rest by `release`. A dependant stays cancelled when another dependency of it will never be done, or its own deadline has
+   * passed.
    */
   retry(params: RetryTaskParams): Promise<RetriedTask>;
 
-  /** Moves delayed tasks whose moment has come into the queue. */
+  /** Queues delayed tasks whose `runAt` or retry time has come. */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
   /** Fails waiting tasks whose deadline has passed. */
   expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
   /**
    * Fails queued tasks of agents that are not served when no live node has had an executor for their kind for `afterMs`.
-   * `nextAt`: when this will have more to do; null: not before something changes.
+   * `nextAt`: when to call again; null: not before something changes.
    */
   failUnserved(params: {
     afterMs: number;
     limit: number;
   }): Promise<{ failed: readonly TaskPlace[]; nextAt: number | null }>;
-  /** The earliest moment at which `promoteDue` or `expire` will have something to do; null when there is none. */
+  /** The earliest time at which `promoteDue` or `expire` will have something to do; null: there is none. */
   nextDueAt(): Promise<number | null>;
 
   /**
-   * Passes the end or the retry of a task on to up to `limit` of its dependants. Whatever ends or retries a task does so
-   * itself for the first hundred; this is for the rest. `more`: call again.
+   * Passes the end or the retry of a task on to up to `limit` of its dependants. The operation that ends or retries a task does
+   * so for the first hundred; this is for the rest. `more`: call again.
    */
   release(params: { limit: number }): Promise<{ more: boolean }>;
 
   /**
-   * The results of the tasks that one depends on, of those that are done, in the order of `ids`: whole ones while they take
-   * up to `bytesMax` in all, from the first that does not fit on only their size. The text of the others is not read.
+   * The results of those dependencies of a task that are done, in the order of `ids`: whole results as long as they take up to
+   * `bytesMax` together. From the first that does not fit on, it returns only their sizes and does not read their text.
    */
   dependencyResults(params: DependencyResultsParams): Promise<StoredDependency[]>;
 
@@ -103,26 +104,27 @@ export interface TaskStorage {
    * Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. A task that has retries left is queued
    * again, any other fails with `worker lost`.
    *
-   * `maxLost`: the process died, and each of these attempts counts as a loss of its task. A task that was lost so often fails
-   * with `lost 5 times`, whatever its retries; after `ALONE_AFTER_LOSSES` it is handed out by `claimAlone` only. Left out:
-   * the process lives on, and nothing is counted. A retry by hand begins anew.
+   * `maxLost`: the process died, and each of these attempts counts as a loss of its task. A task that was lost this often fails
+   * with `lost 5 times`, even if it has retries left; after `ALONE_AFTER_LOSSES` losses only `claimAlone` claims it. Left out:
+   * the process is still alive, and nothing is counted. `retry` sets the count back to 0.
    */
   rescue(params: { node: string; limit: number; maxLost?: number }): Promise<RescuedTasks>;
 
   /**
-   * Hands out one task that runs alone in its process, of these lanes and within all limits, to a node that runs nothing
-   * else: of the agent queues that hold such tasks the one served longest ago goes first, whatever its tenant or lane.
+   * Claims one task that must run alone in its process, from these lanes and within all limits, for a node that runs nothing
+   * else. Of the agent queues with such tasks, the one served longest ago goes first, across tenants and lanes.
    */
   claimAlone(params: { node: string; lanes: readonly string[] }): Promise<FinishedAndClaimed>;
   /**
-   * Whether a task of these lanes waits that this node can execute and that runs alone. Limits are not looked at: what the
-   * node runs now may be what fills them.
+   * Whether a task that must run alone, and that this node can execute, waits in these lanes. Limits are ignored: the tasks
+   * that the node runs now may be what reaches them.
    */
   isAloneWaiting(params: { node: string; lanes: readonly string[] }): Promise<boolean>;
   /**
-   * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
-   * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch
-   * is past its time, rejected ones until it has ended and its callback was made. `more`: call again for the next slice.
+   * Deletes a slice of what has expired: events added before `now - retentionMs` and the tasks that had ended by then; and
+   * rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch has
+   * expired, rejected ones until the batch has ended and its callback is no longer pending. `more`: call again for the next
+   * slice.
    */
   prune(params: {
     retentionMs: number;
@@ -133,7 +135,7 @@ export interface TaskStorage {
 
 export interface DependencyResultsParams {
   readonly seq: number;
-  /** Its dependencies, in the order in which they are wanted. */
+  /** Its dependencies, in the order of the result. */
   readonly ids: readonly string[];
   readonly bytesMax: number;
 }
@@ -148,22 +150,22 @@ export interface StoredDependency {
 
 export interface InsertTasksParams {
   readonly tasks: readonly NewTask[];
-  /** The batches that some of the tasks are the first of, all tasks of each among these. */
+  /** New batches. All tasks of each are among `tasks`. */
   readonly batches?: readonly NewBatch[];
   readonly limits: AdmissionLimits;
 }
 
-/** Tasks handed in together. */
+/** Tasks that are submitted together. */
 export interface NewBatch {
   readonly id: string;
   readonly tenant: string;
-  /** How many of its tasks are in flight or about to be, over all nodes; the rest is parked. Null: no bound. */
+  /** How many of its tasks may be ready or in flight at once, over all nodes; the rest is parked. Null: no limit. */
   readonly parallelism: number | null;
-  /** Where it is told that all of them have ended. Null: nobody asked. */
+  /** Rota calls this URL when all of them have ended. Null: no callback. */
   readonly callbackUrl: string | null;
 }
 
-/** There as long as one of its tasks is. */
+/** Exists as long as one of its tasks does. */
 export interface BatchRecord {
   readonly id: string;
   readonly parallelism: number | null;
@@ -178,12 +180,12 @@ export interface BatchTaskRecord {
   readonly agent: string;
   readonly state: TaskState;
   readonly error: string | null;
-  /** What the others of its batch call it; null: nothing. */
+  /** The name by which other tasks of its batch refer to it; null: none. */
   readonly key: string | null;
   readonly dependsOn: readonly string[];
 }
 
-/** Whose a task is, and where it runs. */
+/** The tenant, agent and lane of a task. */
 export interface TaskPlace {
   readonly tenant: string;
   readonly agent: string;
@@ -204,41 +206,40 @@ export interface NewTask {
   /** Start not before; null or past: at once. */
   readonly runAt: number | null;
   readonly deadline: number | null;
-  /** Stands in for `deadline`: so long after the moment the task could first start. Null when there is no default. */
+  /** Without a `deadline`: the default, counted from when the task could first start. Null: there is no default. */
   readonly deadlineAfterMs: number | null;
-  /** How many retries it has when its node is lost, where that differs from failing by itself. */
+  /** How many retries it has if its node is lost; this may differ from the retries after a failure of its own. */
   readonly maxRetriesIfLost: number;
-  /** How many of its agent's tasks may wait, in place of `maxPerAgent`; null: that holds. */
+  /** How many of its agent's tasks may wait, instead of `maxPerAgent`; null: `maxPerAgent` applies. */
   readonly maxQueued: number | null;
-  /** What it came as: admission counts and refuses tasks alone; a session's `cap` counts messages. */
+  /** How it was created. Admission counts and rejects only `task`; the `cap` of a session counts only `message`. */
   readonly origin: TaskOrigin;
   /** The schedule that it is a run of; null: none. */
   readonly schedule: number | null;
-  /** The conversation that it is part of; null: none. `maxConcurrent` holds where the session does not say. */
+  /** The session that it is part of; null: none. `maxConcurrent` applies if the session has none of its own. */
   readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
-  /** Whether it gives way to a critical task, `PREEMPTIONS_MAX` times at most. */
+  /** Whether a critical task may pre-empt it, `PREEMPTIONS_MAX` times at most. */
   readonly preemptible: boolean;
   /**
    * Tasks of a tenant with the same key run one at a time, over all nodes, lanes and agents. Null: it has none.
    *
-   * A task takes its key once its dependencies, its time, its session and its batch are out of the way; only then is it
-   * ready. While the task is only ready, it gives the key up to one of better rank that asks for it, and to any other that
-   * could start when it cannot itself: its agent or its lane is at its limit. `finishAndClaim` looks for the latter when it
-   * ended something or leaves slots unused. A claimed task keeps the key until its attempt ends, in whatever way. The next
-   * one is the first by rank, then by order of acceptance. A task that waits for its key holds no place in its batch and
-   * keeps its place in its session.
+   * A task takes its key once its dependencies, its `runAt`, its session and its batch no longer hold it back; only then is it
+   * ready. A ready task gives the key up to a task of better rank that asks for it. If its agent or its lane is at its limit,
+   * it gives the key up to any task that could start. `finishAndClaim` looks for such tasks when it ended something or leaves
+   * slots unused. A claimed task keeps the key until its attempt ends in any way. The next holder is the first by rank, then by
+   * order of acceptance. A task that waits for its key holds no slot of its batch, but keeps its position in its session.
    */
   readonly concurrencyKey: string | null;
-  /** Handed in together with others; null: by itself. */
+  /** The batch that it was submitted in; null: none. */
   readonly batch: string | null;
-  /** Where its end is told: ending it leaves a delivery. Null: nobody asked. */
+  /** Rota calls this URL when the task ends: the transaction that ends it adds a webhook delivery. Null: no callback. */
   readonly callbackUrl: string | null;
   /**
-   * The ids of the tasks it depends on, each once: it starts when all are done, and is cancelled when one of them ends
-   * in another way. One that is not known is waited for.
+   * The ids of the tasks it depends on, each once. It starts when all are done, and is cancelled when one of them ends in
+   * another way. It waits for ids that do not exist yet.
    */
   readonly dependsOn: readonly string[];
-  /** Of several tasks with the same key within `IDEMPOTENCY_MS`, only the first is made. Null: it has none. */
+  /** Of several tasks with the same key within `IDEMPOTENCY_MS`, only the first is created. Null: it has no key. */
   readonly idempotency: { readonly key: string; readonly hash: string } | null;
   readonly spec: TaskSpec;
 }
@@ -246,15 +247,16 @@ export interface NewTask {
 /** `message`: to a session; `run`: of a schedule. */
 export type TaskOrigin = "task" | "message" | "run";
 
-/** How long a key stands for the task that was made with it. */
+/** How long an idempotency key returns the task that was created with it. */
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1_000;
 
 export interface AdmissionLimits {
-  /** Waiting tasks of one tenant over all lanes, where the tenant has no bound of its own. */
+  /** Waiting tasks of one tenant over all lanes, if the tenant has no limit of its own. */
   readonly maxQueueSize: number;
   /**
-   * Waiting tasks of all tenants that are not disabled. Once a second enabled tenant exists, one alone is admitted no
-   * further than half of it, and what it has beyond (by retries) is not counted here: that takes nothing from others.
+   * Waiting tasks of all tenants that are not disabled. While a second enabled tenant exists, one tenant may fill at most half
+   * of it. Tasks that a tenant has beyond that half (by retries) are not counted here, so that they take nothing from other
+   * tenants.
    */
   readonly maxQueueSizeTotal: number;
   /** Waiting tasks of one agent. */
@@ -264,28 +266,28 @@ export interface AdmissionLimits {
 export interface InsertedTask {
   readonly seq: number;
   readonly id: string;
-  /** `cancelled`: something that it depends on had ended without being done. With `repeats`: what it is in now. */
+  /** `cancelled`: a dependency had ended without being done. With `repeats`: the current state of the earlier task. */
   readonly state: TaskState;
   readonly position: number;
   readonly createdAt: number;
   readonly runAt: number | null;
   readonly deadline: number | null;
-  /** Why it was rejected, with how many tasks of the agent wait, or of the tenant if another queue was full; null when accepted. */
+  /** Why it was rejected. `queued`: waiting tasks of the agent, or of the tenant if another queue was full. Null: accepted. */
   readonly rejection: { readonly full: FullQueue; readonly queued: number } | null;
-  /** This is a task that was made before, with the same key, from the same request or from another; null: it is new. */
+  /** This task was created earlier with the same key, by the same request or by another one; null: it is new. */
   readonly repeats: "same" | "other" | null;
   /** Its agent is not served, and no live node has an executor for its kind. */
   readonly unserved?: true;
 }
 
 /**
- * Which queue was full. `server`: that of all tenants, or a tenant alone has half of it; `global`: the tenant's, by
- * `maxQueueSize` or its own `maxQueued`; `agent`: the agent's. The total queue is checked first, then the tenant's bound,
- * the half, and the agent's.
+ * Which queue was full. `server`: that of all tenants, or this tenant fills half of it; `global`: the tenant's, by
+ * `maxQueueSize` or its own `maxQueued`; `agent`: the agent's. The order of the checks: total queue, limit of the tenant, half
+ * of the total, agent.
  */
 export type FullQueue = "server" | "global" | "agent";
 
-/** Names one execution. A token is handed out once; holding it is what allows ending the attempt. */
+/** Names one attempt. Each claim assigns a new fencing token; only the holder of the token can end the attempt. */
 export interface Held {
   readonly seq: number;
   readonly token: number;
@@ -298,7 +300,7 @@ export interface FinishAndClaimParams {
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
   readonly claims: readonly Claim[];
-  /** How many it can start in all, the first lanes first. Left out: as many as in each lane. */
+  /** How many it can start in all lanes together; earlier lanes go first. Left out: only the limits of the lanes apply. */
   readonly claimsMax?: number;
 }
 
@@ -306,39 +308,40 @@ export interface Claim {
   readonly lane: string;
   readonly limit: number;
   /**
-   * Bounds how many of them one tenant gets while there is a second enabled tenant. Left out: nothing does. The node says
-   * what is left, as it says `limit`: nobody else claims for it, so that no counter is kept for each tenant on each node.
+   * Limits how many of them one tenant gets while there is a second enabled tenant. Left out: no limit. The node passes what is
+   * left, as it passes `limit`: only the node itself claims for it, so the storage needs no counter for each tenant on each
+   * node.
    */
   readonly perTenant?: TenantSlots;
 }
 
-/** What one tenant may still take of the slots of a lane on a node. */
+/** How many slots of a lane on a node each tenant may still take. */
 export interface TenantSlots {
-  /** Of a tenant that is not named in `left`. */
+  /** For a tenant that is not in `left`. */
   readonly max: number;
-  /** Of tenants that hold some already; what ends in the same call is not held any more. Zero or less: nothing. */
+  /** For tenants that hold slots already; attempts that end in the same call no longer hold theirs. Zero or less: none. */
   readonly left: ReadonlyMap<string, number>;
 }
 
 export interface FinishedAttempt extends Held {
   readonly settlement: Settlement;
-  /** Added to what earlier attempts told. */
+  /** Added to the usage of earlier attempts. */
   readonly usage?: AttemptUsage;
-  /** Of a run of a schedule that is done: what its row shows of the result. */
+  /** For a run of a schedule that is done: the summary of the result in its row. */
   readonly summary?: string;
 }
 
 /** What an attempt cost. */
 export interface AttemptUsage extends TaskUsage {
-  /** How much of the context its last call took: what its session's fullness is measured by. Left out: it did not say. */
+  /** How much of the context window its last model call used; the session reports its fullness by this. Left out: unknown. */
   readonly contextTokens?: number;
 }
 
 export interface FinishedAndClaimed {
-  /** The tokens of those that had still been held. */
+  /** The attempts whose token was still held. */
   readonly finished: readonly { readonly token: number; readonly state: TaskState }[];
   readonly claimed: readonly ClaimedTask[];
-  /** The overdue tasks that were failed on the way. */
+  /** The overdue tasks that this call failed. */
   readonly expired: readonly TaskPlace[];
 }
 
@@ -354,34 +357,34 @@ export interface ListTasksParams {
   readonly agent?: string;
   readonly states?: readonly TaskState[];
   readonly priority?: number;
-  /** This priority and what goes before it, which has lower numbers. */
+  /** This priority and more urgent ones, which have lower numbers. */
   readonly priorityMax?: number;
   readonly batch?: string;
   readonly lane?: string;
   readonly session?: string;
   readonly schedule?: number;
-  /** The id of a task or what it begins with, the id of a batch, or what a task is called in its batch. */
+  /** The id of a task or the start of one, the id of a batch, or the `key` of a task in its batch. */
   readonly search?: string;
-  /** Created then or later; with the order `completed`: ended. */
+  /** Created at this time or later; with the order `completed`: ended. */
   readonly from?: number;
-  /** Created before that; with the order `completed`: ended. */
+  /** Created before this time; with the order `completed`: ended. */
   readonly to?: number;
   /** Left out: `newest`. */
   readonly order?: TaskOrder;
   readonly limit: number;
   /** From `nextCursor` of the page before, which had the same order. */
   readonly cursor?: number;
-  /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
+  /** How many tasks the call reads at most; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
   readonly lookedMax?: number;
   /** Called with the approximate number of entries read: at least `lookedMax` if that ended the page. */
   readonly onLooked?: ((entries: number) => void) | undefined;
-  /** What the tasks may take together, about, after one at least. Left out: any number. */
+  /** About how many bytes the tasks of a page may take together; the first always fits. Left out: no limit. */
   readonly bytesMax?: number;
 }
 
 export interface ListedTasks {
   readonly tasks: TaskRecord[];
-  /** What the tasks take together, about: their specs and results. */
+  /** About how many bytes the tasks take together: their specs and results. */
   readonly bytes: number;
   readonly nextCursor: number | null;
 }
@@ -395,7 +398,7 @@ export interface TaskSituation {
     readonly total: number | null;
     readonly perAgent: number | null;
   };
-  /** Over all lanes. Disabled, or `max` in flight: nothing of it starts. */
+  /** Over all lanes. If it is disabled, or has `max` in flight, none of its tasks starts. */
   readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
   /**
    * Set when its tenant holds its share of the slots of its lane: `max` of them over all nodes, or on every node that has
@@ -405,23 +408,21 @@ export interface TaskSituation {
   /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /**
-   * The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. Of one that
-   * waits for its concurrency key, those that wait for the same key and get it first, of all agents and lanes.
+   * The first tasks of its agent queue that go before it, in order, and how many there are: `AHEAD_MAX` at most. If it waits
+   * for its concurrency key: the tasks of all agents and lanes that get the key before it.
    */
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
-  /**
-   * Its batch, when that is what holds it: others of it fill its parallelism. `active` are some of those.
-   */
+  /** Its batch, if the batch holds it back: other tasks fill its parallelism. `active` are some of those. */
   readonly batch: { readonly parallelism: number; readonly active: readonly string[] } | null;
-  /** Its session, when that is what holds it: `active` are some of those that go before it, `max` the most at once. */
+  /** Its session, if the session holds it back: `active` are some of the tasks before it, `max` how many may run at once. */
   readonly session: {
     readonly key: string;
     readonly max: number;
     readonly active: readonly string[];
   } | null;
   /**
-   * Set while no live node can execute it. `served`: a node that has an executor for its agent was `lastSeenAt`; else the
-   * agent has none, and `failUnserved` counts from `since`.
+   * Set while no live node can execute it. `served`: its agent has an executor, and a node that names the agent was last seen
+   * at `lastSeenAt`. Otherwise `failUnserved` counts from `since`.
    */
   readonly noExecutor: {
     readonly served: boolean;
@@ -430,30 +431,30 @@ export interface TaskSituation {
   } | null;
   /** Set while it waits to run alone in a process, with how often it was lost. */
   readonly alone: { readonly losses: number } | null;
-  /** Its concurrency key, when that is what holds it: `holder` is the task that has the key. */
+  /** Its concurrency key, if the key holds it back: `holder` is the task that has the key. */
   readonly key: { readonly name: string; readonly holder: string } | null;
-  /** The tasks it depends on that are there. */
+  /** Those of its dependencies that exist. */
   readonly parents: readonly { readonly id: string; readonly state: TaskState }[];
 }
 
 /**
- * How many concurrency keys a claim looks at whose holder may be unable to start, when it leaves slots unused and when
- * something ended; and how many of those that wait for each. What a claim costs does not grow with how many there are: those
- * that it does not look at have their turn at the next.
+ * How many concurrency keys with a holder that may be unable to start a claim checks: `keys` when it leaves slots unused,
+ * `afterEnd` when something ended. `waiting`: how many tasks that wait for such a key it checks. So the cost of a claim does
+ * not grow with the number of keys; the next claims check the others.
  */
 export const KEYS_LOOKED_AT = { keys: 20, afterEnd: 5, waiting: 1_000 } as const;
 
-/** How many tasks ahead of one are named, and how many are counted. */
+/** How many of the tasks ahead of a task are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
 
 /** Agents without any are left out. */
 export interface QueueDepth {
-  /** What admission counts: tasks that wait, delayed or for others included, but neither messages nor runs. */
+  /** What admission counts: waiting tasks, including delayed ones and those with open dependencies, but no messages or runs. */
   readonly queued: number;
   readonly inflight: number;
   /** The same as `queued`, by agent. */
   readonly agents: Readonly<Record<string, number>>;
-  /** What is in the state `queued`, by agent, whatever it came as. */
+  /** Everything in the state `queued`, by agent: tasks, messages and runs. */
   readonly ready: Readonly<Record<string, number>>;
 }
 
@@ -512,7 +513,7 @@ export type CancelledTask =
 export interface RetryTaskParams {
   readonly tenant: string;
   readonly id: string;
-  /** Whether the tasks come back that were cancelled because of it. */
+  /** Whether to retry the tasks that were cancelled because of it, too. */
   readonly dependants?: boolean;
 }
 
@@ -526,7 +527,7 @@ export type RetriedTask =
   | { readonly found: false }
   /** Neither failed nor cancelled: nothing changed. */
   | { readonly found: true; readonly was: TaskState }
-  /** The deadline that was asked for has passed, so that it could only fail again: nothing changed. */
+  /** The deadline of the request has passed, so that the task could only fail again: nothing changed. */
   | { readonly found: true; readonly was: "overdue" }
   /** A dependency will never be done: nothing changed. `by` null: that dependency is no longer kept. */
   | { readonly found: true; readonly was: "blocked"; readonly by: BlockingDependency | null }

@@ -1,34 +1,37 @@
-/** Whose work it is, how much of it, and whether it goes on: one part of the contract in storage.ts. */
+/** Tenants and their limits: one part of the contract in storage.ts. */
 
 /**
- * Tenants. `DEFAULT_TENANT` is always among them. One that has work but was never created works like one without bounds, so that nothing that moves tasks asks
- * whether there is one.
+ * Tenants. `DEFAULT_TENANT` always exists. A tenant that has tasks but was never created works like one without limits, so that
+ * operations on tasks need not check whether their tenant exists.
  */
 export interface TenantStorage {
-  /** Nothing changes when the id or the name is taken: names tell tenants apart, too. */
+  /** Changes nothing if the id or the name is taken: names are unique, too. */
   create(params: NewTenant): Promise<CreatedTenant>;
   get(params: { id: string }): Promise<TenantRecord | null>;
   /** By id. */
   list(): Promise<TenantRecord[]>;
   /** Changes the given fields; a tenant that is being deleted is not found. New limits do not abort running tasks. */
   update(params: { id: string; name?: string; limits?: Partial<TenantLimits> }): Promise<UpdatedTenant>;
-  /** While a tenant is disabled, none of its tasks start; running ones finish, submitted ones wait. Null: there is none, or it is being deleted. */
+  /**
+   * While a tenant is disabled, none of its tasks start; running ones finish, submitted ones wait. Null: there is no such
+   * tenant, or it is being deleted.
+   */
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
-   * Disables a tenant for good (`deleting`), deletes its keys, and deletes up to `limit` rows that it owns, its tasks
-   * first: running attempts are fenced, and no events are published. `more`: call again. The tenant itself goes with the
-   * last slice. With a `limit` of 0 it is only locked so. Nothing that it was given stays: of its events numbers, types and times are
-   * left, of its audit log ids, routes and times.
+   * Disables a tenant for good (`deleting`), deletes its keys, and deletes up to `limit` rows that it owns, its tasks first:
+   * running attempts are fenced, and no events are published. `more`: call again. The last slice deletes the tenant itself. A
+   * `limit` of 0 only disables it. No content of the tenant stays: its events keep numbers, types and times, its audit log
+   * keeps ids, routes and times.
    */
   delete(params: { id: string; limit: number }): Promise<DeletedTenant>;
   /**
-   * Counts a slice of the tasks that were there when `maxStoredBytes` was given to their tenant, of up to `limit` tasks of any
-   * tenant. Until all are counted, `storedBytes` says less than there is. `more`: call again.
+   * Counts tasks that existed before their tenant got `maxStoredBytes`. One call reads up to `limit` tasks of all tenants.
+   * Until all are counted, `storedBytes` is too low. `more`: call again.
    */
   countStored(params: { limit: number }): Promise<{ readonly more: boolean }>;
   /**
-   * Makes `secret` the one that signs a tenant's callbacks. The previous one signs as well for `overlapMs`; any older one stops at
-   * once. Before its first rotation, the default tenant has the configured secret; other tenants have none.
+   * Signs a tenant's callbacks with `secret` from now on. The previous secret signs as well for `overlapMs`; any older one
+   * stops at once. Before its first rotation, the default tenant has the configured secret; other tenants have none.
    */
   rotateWebhookSecret(params: RotateWebhookSecretParams): Promise<RotatedWebhookSecret>;
   /** The secrets of all tenants, by tenant, the newest first. Expired ones may be among them. */
@@ -54,18 +57,18 @@ export interface WebhookSecretRecord {
   readonly expiresAt: number | null;
 }
 
-/** What a task takes beside its texts: its row, its attempts and its events, about. */
+/** About what a task takes beside its texts: its row, its attempts and its events. */
 export const TASK_OVERHEAD_BYTES = 1_024;
 
-/** Null: no bound. */
+/** Null: no limit. */
 export interface TenantLimits {
   /** Waiting tasks, as far as admission counts them. */
   readonly maxQueued: number | null;
   /** Tasks in flight, over all lanes and nodes. */
   readonly maxInflight: number | null;
-  /** Schedules that are active or paused; null: what `maxSchedulesOf` says. */
+  /** Schedules that are active or paused; null: the limit of `maxSchedulesOf`. */
   readonly maxSchedules: number | null;
-  /** Sessions that stay without tasks; null: what `maxSessionsOf` says. */
+  /** Sessions with settings, which stay without tasks; null: the limit of `maxSessionsOf`. */
   readonly maxSessions: number | null;
   readonly maxStreams: number | null;
   /** Agents of the catalogue. */
@@ -82,8 +85,8 @@ export interface NewTenant {
 
 export interface TenantRecord extends NewTenant {
   /**
-   * What its tasks take: the UTF-8 of what each was given, of its result and its error as they are stored, and
-   * `TASK_OVERHEAD_BYTES`. Null: it has no `maxStoredBytes`, and nothing is counted.
+   * What its tasks take: for each the stored UTF-8 of its input, result and error, and `TASK_OVERHEAD_BYTES`. Null: it has no
+   * `maxStoredBytes`, and nothing is counted.
    */
   readonly storedBytes: number | null;
   readonly disabled: boolean;

@@ -1,6 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 
-/** A tenant has as many schedules that are active or paused as it may. Waiting does not help, so it is no 429. */
+/** The tenant has reached its limit of active and paused schedules. A 409, not a 429: waiting does not help. */
 export function tooManySchedules(max: number): RotaError {
   const schedules = max === 1 ? "1 schedule that is" : `${max} schedules that are`;
   return new RotaError("conflict", `the tenant may have ${schedules} not over: delete one first`, {

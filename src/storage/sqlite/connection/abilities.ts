@@ -12,8 +12,8 @@ import { preemptAfterChange, refreshLines } from "../tenants/lanes.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 /**
- * Writes down what a node can execute; null: everything. What it named before is remembered. `lessServed`: an agent may be
- * served no longer.
+ * Stores what a node can execute; null: everything. Agents that it named before go to `agent_seen`. `lessServed`: an agent may
+ * no longer be served.
  */
 export function writeAbilities(
   db: SqliteDatabase,
@@ -25,7 +25,7 @@ export function writeAbilities(
   db.prepare("delete from node_agent where node = ?").run(node);
   const add = db.prepare("insert into node_agent (agent, node, serves) values (?, ?, ?)");
   for (const [agent, serves] of abilities?.agents ?? []) add.run(agent, node, serves ? 1 : 0);
-  // A node that names an agent and has no executor for it says that it needs none: that ends what is remembered.
+  // A node that names an agent without an executor says that the agent needs none: this overrides `agent_seen`.
   const unserved = db
     .prepare(
       `update agent_seen set serves = 0
@@ -40,7 +40,7 @@ export function writeAbilities(
   return { lessServed: unserved.changes > 0 };
 }
 
-/** Keeps in mind what a node names that is about to say something else, or is gone. */
+/** Stores the agents of a node in `agent_seen`, before the node replaces them or after it died. */
 export function rememberAgents(db: SqliteDatabase, node: string, now: number): void {
   db.prepare(
     `insert into agent_seen (agent, serves, at) select agent, serves, @now from node_agent where node = @node
@@ -48,7 +48,7 @@ export function rememberAgents(db: SqliteDatabase, node: string, now: number): v
   ).run({ node, now });
 }
 
-/** Forgets what no node has named for long. */
+/** Deletes agents that no node has named for `AGENT_MEMORY_MS`. */
 export function forgetAgents(db: SqliteDatabase): void {
   db.write((now) => {
     const forgotten = db.prepare("delete from agent_seen where at <= ?").run(now - AGENT_MEMORY_MS);
@@ -57,8 +57,8 @@ export function forgetAgents(db: SqliteDatabase): void {
 }
 
 /**
- * Follows what nodes can execute, whenever a node comes, goes or changes, and when a stored agent does. `lessServed`: an
- * agent may be served no longer. As long as there is no live node at all, everything stays as it was.
+ * Updates the agent queues after a node registered, died or changed its abilities, or after agents were forgotten.
+ * `lessServed`: an agent may no longer be served. While there is no live node, everything stays as it is.
  */
 export function abilitiesChanged(
   db: SqliteDatabase,
@@ -81,7 +81,7 @@ export function abilitiesChanged(
   relabelLines(db, ANY, now);
 }
 
-/** The same for one stored agent that was made, changed or deleted: what others can execute stays as it is. */
+/** The same for one stored agent that was created, changed or deleted; other agents are not affected. */
 export function agentChanged(
   db: SqliteDatabase,
   { tenant, agent }: { tenant: string; agent: string },
@@ -94,7 +94,7 @@ export function agentChanged(
   relabelLines(db, only, now);
 }
 
-/** Some of the lines. */
+/** A condition that selects agent queues. */
 interface Selection {
   readonly where: string;
   readonly values: readonly string[];
@@ -102,7 +102,10 @@ interface Selection {
 
 const ANY: Selection = { where: "true", values: [] };
 
-/** Moves tasks out of lines of all kinds that not every live node can execute any more. Costs what waits. */
+/**
+ * Moves tasks that not every live node can execute any more out of agent queues that hold all kinds. The cost grows with the
+ * waiting tasks.
+ */
 function splitLines(db: SqliteDatabase, { where, values }: Selection): void {
   const mixed = db
     .prepare<{ id: number; tenant: string; agent: string }>(
@@ -157,7 +160,7 @@ function moveToKind(db: SqliteDatabase, ledger: Ledger, task: MovingTask): void 
   contestKey(db, from.tenant, task.concurrency_key);
 }
 
-/** Moves a task that runs to another line of its agent. Its lease is the caller's to change. */
+/** Moves a running task to another queue of its agent. The caller changes its lease. */
 export function moveHeldTask(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -178,7 +181,7 @@ function moveTask(db: SqliteDatabase, seq: number, from: Line, to: Line): void {
   db.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(to.id, from.id, seq);
 }
 
-/** Those that share the key may be of several lines now. */
+/** The tasks with this key may be in several agent queues now. */
 function contestKey(db: SqliteDatabase, tenant: string, key: string | null): void {
   if (key === null) return;
   db.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(tenant, key);
@@ -208,19 +211,19 @@ function relabelLines(db: SqliteDatabase, { where, values }: Selection, now: num
   db.signal({ kind: "work" });
 }
 
-/** Fails what no live node has been able to execute for `afterMs`, of agents that are not served. */
+/** Fails tasks of agents that are not served, if no live node has been able to execute them for `afterMs`. */
 export async function failUnserved(
   db: SqliteDatabase,
   { afterMs, limit }: { afterMs: number; limit: number },
 ): Promise<{ failed: TaskPlace[]; nextAt: number | null }> {
-  // Mostly there is no such line, and then nothing is written.
+  // Usually there is no such agent queue, and then nothing is written.
   if (
     db.prepare(`select 1 from line where standing = ${UNSERVED} and waiting > 0 limit 1`).get() === undefined
   ) {
     return { failed: [], nextAt: null };
   }
   const answer = db.write((now) => {
-    // What ended in another way is of no interest any more.
+    // Tasks that have ended in another way.
     db.prepare(
       "delete from unserved where not exists (select 1 from task t where t.seq = task_seq and t.completed_at is null)",
     ).run();
@@ -254,7 +257,7 @@ export async function failUnserved(
   return answer;
 }
 
-/** From now on the time of these counts. Answers how many there were, up to one more than it marked. */
+/** Starts the clock for up to `limit` tasks. Returns how many unmarked ones it found, at most `limit + 1`. */
 function markUnserved(db: SqliteDatabase, limit: number, now: number): number {
   const unmarked = db
     .prepare<{ seq: number }>(

@@ -15,16 +15,16 @@ import { lockForThisProcess } from "./process-lock.ts";
 import { realPath } from "./real-path.ts";
 import { type FlushFile, LostPagesError, WalSync } from "./wal-sync.ts";
 
-/** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): few, larger pauses. */
+/** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): fewer but longer pauses. */
 const CHECKPOINT_PAGES = 4000;
 const CACHE_KIB = 64 * 1024;
 /**
- * How long a write waits for another program that has locked the file, a backup perhaps. It waits in the one thread there
- * is, so that everything else does, too: longer waits are for whoever called, who tries again.
+ * How long a write waits for another program that has locked the file, such as a backup. It blocks the only thread, and so
+ * everything else. For a longer wait the caller retries.
  */
 const BUSY_MS = 100;
 
-/** How often it is tried at most to write the log anew after a flush that failed. */
+/** The shortest interval between attempts to rewrite the log after a failed flush. */
 const WRITE_ANEW_MS = 500;
 /** What `check` writes after a write has failed: more than most transactions do. */
 const CHECK_BYTES = 256 * 1024;
@@ -33,17 +33,17 @@ export interface SqliteOptions {
   /** A file, or `:memory:`. */
   readonly path: string;
   readonly clock: Clock;
-  /** How many tasks are entered into `task_of_line` at a time. */
+  /** How many tasks are inserted into `task_of_line` at a time. */
   readonly enterEvery?: number;
-  /** Called with those of its files that other users of this machine may read or write. */
+  /** Called with the database files that other users of this machine may read or write. */
   readonly onLooseFiles?: (files: readonly string[]) => void;
-  /** For tests: the bytes of an empty database to begin with in memory. To make one anew takes 45 ms. */
+  /** For tests: the bytes of an empty in-memory database. Creating one takes 45 ms. */
   readonly image?: Buffer;
   /** For tests that simulate a power cut. */
   readonly flushWal?: FlushFile;
 }
 
-/** The connection: transactions, prepared statements, numbers, durability. The operations are in files of their own. */
+/** The connection: transactions, prepared statements, sequence numbers, durability. The operations are in files of their own. */
 export class SqliteDatabase {
   readonly clock: Clock;
   readonly #db: Sqlite.Database;
@@ -52,16 +52,16 @@ export class SqliteDatabase {
   readonly #begin: Sqlite.Statement;
   readonly #commit: Sqlite.Statement;
   readonly #rollback: Sqlite.Statement;
-  /** What the ledgers of transactions have read and written. */
+  /** Rows that earlier transactions read and wrote through their ledgers. */
   readonly lines = new LineCache();
-  /** What nodes can execute, as far as every task asks for it. */
+  /** What nodes can execute: the part that every insert needs. */
   readonly abilities = new AbilityCache();
-  /** What claims have written. */
+  /** Leases that claims wrote. */
   readonly leases = new LeaseCache();
-  /** Whether there may be a concurrency key that tasks of several lines want: most often there is none to look for. */
+  /** Whether tasks of several agent queues may want the same concurrency key. Usually not, which saves the query. */
   mayContest = true;
   readonly enterEvery: number;
-  /** Up to which task `task_of_line` is complete. */
+  /** `task_of_line` is complete up to this task. */
   enteredUpTo: number;
   readonly #lock: { release(): void } | null;
   readonly #sync: WalSync | null;
@@ -69,7 +69,7 @@ export class SqliteDatabase {
   #lastTaskSeq: number;
   #signals: StorageSignal[] = [];
   #closing: Promise<void> | null = null;
-  /** A write failed because the storage was away, and no `check` has found since that writing works again. */
+  /** A write failed because the storage was unavailable, and no `check` has succeeded since. */
   #broken = false;
   #wroteAnewAt = Number.NEGATIVE_INFINITY;
 
@@ -112,7 +112,7 @@ export class SqliteDatabase {
     if (loose.length > 0) options.onLooseFiles?.(loose);
   }
 
-  /** How many tasks `task_of_line` does not have yet. */
+  /** How many tasks are not in `task_of_line` yet. */
   get tasksNotEntered(): number {
     return this.#lastTaskSeq - this.enteredUpTo;
   }
@@ -127,8 +127,8 @@ export class SqliteDatabase {
   }
 
   /**
-   * Writes something, and waits until it is on the disk: a disk that is full or broken can still be read. After a write that
-   * failed it is as much as a large task takes, since there may be room for little.
+   * Writes something and waits until it is on the disk: reads alone still work on a full or broken disk. After a failed write
+   * it writes as much as a large task takes, since a nearly full disk may still accept a little.
    */
   async check(): Promise<void> {
     this.#assertOpen();
@@ -139,7 +139,7 @@ export class SqliteDatabase {
     this.#broken = false;
   }
 
-  /** Another value each time: SQLite writes nothing where nothing changes. */
+  /** A new value each time: SQLite writes nothing if nothing changes. */
   #writeLittle(): void {
     this.write(() =>
       this.prepare(
@@ -157,7 +157,7 @@ export class SqliteDatabase {
     this.write(() => this.#db.exec("drop table write_check"));
   }
 
-  /** Nothing is committed meanwhile: `write` refuses to. */
+  /** Meanwhile nothing is committed: `write` throws. */
   async #writeAnew(sync: WalSync): Promise<void> {
     try {
       await sync.writeAnew(() => this.#db.pragma("wal_checkpoint(truncate)"));
@@ -166,7 +166,7 @@ export class SqliteDatabase {
     }
   }
 
-  /** After a flush that failed nothing is accepted until everything was written anew, which this begins. */
+  /** After a failed flush, writes are refused until the log is rewritten. This starts the rewrite. */
   #assertDurable(): void {
     if (!this.#sync?.failure) return;
     const { failure } = this.#sync;
@@ -174,7 +174,7 @@ export class SqliteDatabase {
     throw notDurable(failure);
   }
 
-  /** For callers who do not wait for it. Reading and writing the log takes this thread a while: not for each of them. */
+  /** For callers that do not wait for the rewrite. It blocks this thread for a while, so not every call starts one. */
   #writeAnewSoon(sync: WalSync): void {
     const now = this.clock.monotonic();
     if (now - this.#wroteAnewAt < WRITE_ANEW_MS) return;
@@ -183,9 +183,9 @@ export class SqliteDatabase {
   }
 
   /**
-   * Prepares a statement once. Rows come back as objects; integers as numbers, which all of ours fit. A limit is written
-   * `limit +?`: a bare `limit ?` is something to plan by, so that SQLite plans the statement anew whenever it is bound,
-   * which takes four times as long as reading a few rows.
+   * Prepares a statement once. Rows are returned as objects, integers as numbers (all of ours fit). Write a limit as `limit
+   * +?`: SQLite plans by the value of a bare `limit ?`, and so plans the statement again for every new value, which takes four
+   * times as long as reading a few rows.
    */
   prepare<Row = unknown>(sql: string): Sqlite.Statement<unknown[], Row> {
     this.#assertOpen();
@@ -197,7 +197,7 @@ export class SqliteDatabase {
     return statement as Sqlite.Statement<unknown[], Row>;
   }
 
-  /** Runs `work` as one transaction, all or nothing; then tells the listeners what it signalled. */
+  /** Runs `work` as one transaction, all or nothing. After the commit it passes the signals of `work` to the listeners. */
   write<Result>(work: (now: number) => Result): Result {
     this.#assertOpen();
     this.#assertDurable();
@@ -225,8 +225,8 @@ export class SqliteDatabase {
   }
 
   /**
-   * The same for what is to leave nothing behind: SQLite overwrites what it deletes. That costs writes, and what an earlier
-   * change left in a free part of a page stays there until `vacuum`: see docs/tenants.md.
+   * The same, but SQLite overwrites what it deletes. That costs writes. Content that an earlier change left in a free part of a
+   * page stays there until `vacuum`: see docs/tenants.md.
    */
   erase<Result>(work: (now: number) => Result): Result {
     this.#assertOpen();
@@ -238,7 +238,7 @@ export class SqliteDatabase {
     }
   }
 
-  /** Takes the write-ahead log over into the file, and cuts it off: it holds pages as they were before. */
+  /** Writes the write-ahead log back into the database file and truncates it, since it still holds earlier versions of pages. */
   emptyLog(): void {
     try {
       this.#db.pragma("wal_checkpoint(truncate)");
@@ -247,7 +247,7 @@ export class SqliteDatabase {
     }
   }
 
-  /** Answers what `look` sees, once all of it survives a power cut: what was told must not be untold. */
+  /** Returns what `look` reads once it survives a power cut, so that no reader sees something that is lost later. */
   async read<Result>(look: () => Result): Promise<Result> {
     const seen = look();
     await this.durable();
@@ -285,7 +285,7 @@ export class SqliteDatabase {
     return this.#lastTaskSeq;
   }
 
-  /** To be told when the transaction in progress is committed. */
+  /** Passes a signal to the listeners when the current transaction is committed. */
   signal(signal: StorageSignal): void {
     this.#signals.push(signal);
   }
@@ -314,7 +314,7 @@ export class SqliteDatabase {
     for (const listener of this.#listeners) for (const signal of signals) listener(signal);
   }
 
-  /** A file that was restored must not hand out numbers again that readers have seen: see `EVENT_NUMBERS_PER_MS`. */
+  /** A restored database must not reuse event numbers that readers have seen: see `EVENT_NUMBERS_PER_MS`. */
   #beyondLastEvent(): number {
     const newest = this.#db
       .prepare<[], { seq: number; at: number }>(
@@ -359,7 +359,7 @@ function cannotOpen(path: string, error: unknown): unknown {
   );
 }
 
-/** `missing`: what was not found, which a link may have led to. */
+/** `missing`: the path that was not found; a link may have led to it. */
 function reasonFor(code: string, path: string, missing?: string): string | undefined {
   const folder = dirname(path);
   switch (code) {
@@ -391,7 +391,7 @@ function isFlushError(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && /^SQLITE_IOERR_(DIR_)?FSYNC$/.test(error.code);
 }
 
-/** Failures of the file or the disk, by the start of their code: something to wait for. */
+/** Prefixes of the codes for failures of the file or the disk: the caller may retry. */
 const AWAY_CODES = [
   "SQLITE_BUSY",
   "SQLITE_IOERR",
@@ -401,7 +401,10 @@ const AWAY_CODES = [
   "SQLITE_NOTADB",
 ];
 
-/** A database that is away is something to wait for; anything else is a fault of ours and stays what it is. */
+/**
+ * An unavailable database becomes `storage_unavailable`, which callers retry. Any other error is a bug and is rethrown as it
+ * is.
+ */
 function toRotaError(error: unknown): unknown {
   const away = error instanceof Sqlite.SqliteError && AWAY_CODES.some((code) => error.code.startsWith(code));
   return away ? new RotaError("storage_unavailable", `SQLite: ${error.message}`, { cause: error }) : error;

@@ -1,7 +1,7 @@
 import type Sqlite from "better-sqlite3";
 import { type Migration, newerSchemaError } from "../../migrations.ts";
 
-/** Brings the schema up to date. The process lock makes sure that nobody else is at it. */
+/** Brings the schema up to date. Because of the process lock, no other process migrates at the same time. */
 export function migrate(db: Sqlite.Database, migrations: readonly Migration[]): void {
   db.exec(
     "create table if not exists schema_version (version integer primary key, name text not null) strict",

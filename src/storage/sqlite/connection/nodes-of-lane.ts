@@ -2,13 +2,13 @@ import type { SqliteDatabase } from "./database.ts";
 
 export interface ServingNode {
   readonly node: string;
-  /** Below nothing where it runs more than it has slots by now. */
+  /** Negative if it runs more tasks than it now has slots. */
   readonly free: number;
-  /** How many of its slots one tenant may hold; null: no bound. */
+  /** How many of its slots one tenant may hold; null: no limit. */
   readonly perTenant: number | null;
 }
 
-/** The nodes that have said how many slots they have in a lane, with how many of those are free. */
+/** The live nodes with slots in a lane, and how many of those are free. */
 export function nodesOfLane(db: SqliteDatabase, lane: string): ServingNode[] {
   return db
     .prepare<ServingNode>(

@@ -3,7 +3,7 @@ import { preemptAfterChange } from "../tenants/lanes.ts";
 import { abilitiesChanged, rememberAgents, writeAbilities } from "./abilities.ts";
 import type { SqliteDatabase } from "./database.ts";
 
-/** Memberships of this process: one lives, those before it are dead as soon as it says so. */
+/** Node memberships of this process. Only one is alive; it declares the earlier ones dead. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
     async register({ node, version = null, slots = {}, perTenant = {}, abilities = null }) {

@@ -1,11 +1,11 @@
 import { closeSync, openSync, statSync } from "node:fs";
 
-/** Only the user that Rota runs as reads and writes it. */
+/** Only the user that Rota runs as may read and write the file. */
 const PRIVATE = 0o600;
 /** The permission bits of other users. */
 const OTHERS = 0o077;
 
-/** Makes an empty file that is this user's alone, unless there is a file already. SQLite gives its log the same mode. */
+/** Creates an empty file that only this user can access, unless the file exists. SQLite gives its log the same mode. */
 export function createPrivate(path: string): void {
   try {
     closeSync(openSync(path, "wx", PRIVATE));
@@ -14,7 +14,7 @@ export function createPrivate(path: string): void {
   }
 }
 
-/** The files of a database that other users of this machine may read or write: older files, or files of another program. */
+/** The database files that other users of this machine may read or write: older files, or files that another program created. */
 export function looseFiles(path: string): string[] {
   // Windows has no such modes.
   if (process.platform === "win32") return [];

@@ -3,9 +3,9 @@ import { RotaError } from "../../../model/errors.ts";
 import { createPrivate } from "./private-files.ts";
 
 /**
- * Keeps a second Rota process off a database file. SQLite itself would let it in, and two schedulers would each
- * believe to be alone. The lock is an exclusive transaction on an empty database beside the file: the operating
- * system holds it, so it ends with the process however that ends, and `sqlite3` and backups can still read.
+ * Keeps a second Rota process from opening a database file. SQLite itself would allow it, and two schedulers would each assume
+ * to be the only one. The lock is an exclusive transaction on an empty database beside the file. The operating system holds it,
+ * so it ends with the process, even after a crash. `sqlite3` and backups can still read the database.
  */
 export function lockForThisProcess(path: string): { release(): void } {
   createPrivate(`${path}.lock`);

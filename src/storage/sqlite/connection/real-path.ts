@@ -1,12 +1,12 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
-/** More links one behind the other are a circle. */
+/** A chain of more links is treated as a cycle. */
 const LINKS_MAX = 40;
 
 /**
- * The one name of a database file. Two names of it (a symbolic link, `../`) must meet at the same lock, and SQLite keeps
- * its log beside the real file, not beside a link to it. A link may lead to a file that does not exist yet.
+ * The canonical path of a database file. Different names of one file (a symbolic link, `../`) must use the same lock, and
+ * SQLite keeps its log beside the real file, not beside a link to it. A link may lead to a file that does not exist yet.
  */
 export function realPath(path: string): string {
   // SQLite's binding trims names as well.

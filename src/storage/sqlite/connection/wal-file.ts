@@ -8,7 +8,7 @@ const INDEX_HEADER_BYTES = 48;
 
 type Checksum = readonly [number, number];
 
-/** How far the log goes by the index that SQLite keeps of it, and the checksum over all of it up to there. */
+/** The end of the log according to SQLite's index of it, and the checksum of the log up to there. */
 export interface WalEnd {
   readonly frames: number;
   readonly pageBytes: number;
@@ -31,7 +31,7 @@ export function readWalEnd(indexPath: string): WalEnd {
   }
 }
 
-/** How many bytes of the log file hold what is committed. */
+/** How many bytes of the log file hold committed frames. */
 export function walBytes({ frames, pageBytes }: WalEnd): number {
   return frames === 0 ? 0 : HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageBytes);
 }

@@ -2,12 +2,12 @@ import { closeSync, fdatasync, openSync, readSync, writeSync } from "node:fs";
 import { isWholeWal, readWalEnd, walBytes } from "./wal-file.ts";
 
 /**
- * Makes commits durable without holding up the thread that makes them. SQLite runs with `synchronous = NORMAL`, so a
- * commit only appends to the write-ahead log; this flushes that file from libuv's pool. One flush covers every
- * commit before it, so callers that wait together share one.
+ * Makes commits durable without blocking the thread that makes them. SQLite runs with `synchronous = NORMAL`, so a commit only
+ * appends to the write-ahead log; this class flushes that file in libuv's thread pool. One flush covers every commit before it,
+ * so callers that wait at the same time share one.
  *
- * A flush that failed is never simply tried again: the system may have marked what it could not write as written, and
- * a second flush would succeed without it. Until `writeAnew` has worked nothing counts as durable any more.
+ * A failed flush is never simply retried: the operating system may have marked pages that it could not write as clean, and a
+ * second flush would succeed without them. After a failure nothing counts as durable until `writeAnew` succeeds.
  */
 export class WalSync {
   readonly #path: string;
@@ -26,17 +26,17 @@ export class WalSync {
     this.#flush = flush;
   }
 
-  /** What made the last flush fail; null: what was flushed is on the disk. */
+  /** The error of the failed flush; null: all flushes succeeded. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Says that a transaction was committed. */
+  /** Call this after each commit. */
   committed(): void {
     this.#committed += 1;
   }
 
-  /** Says that SQLite itself could not flush a file. */
+  /** Call this when SQLite itself failed to flush a file. */
   failed(error: unknown): void {
     this.#failure ??= error;
   }
@@ -52,8 +52,8 @@ export class WalSync {
   }
 
   /**
-   * After a failed flush, while nothing is committed: writes all of the log a second time, so that the next flush has to
-   * write it to the disk, and then lets `checkpoint` take it over into the database file and begin an empty log.
+   * Recovers from a failed flush, while nothing is committed. It writes the whole log a second time, so that the next flush has
+   * to write it to the disk. Then `checkpoint` writes it back into the database file and starts an empty log.
    */
   writeAnew(checkpoint: () => void): Promise<void> {
     this.#writing ??= this.#writeAnew(checkpoint).finally(() => {
@@ -68,7 +68,7 @@ export class WalSync {
   }
 
   async #flushOnce(): Promise<void> {
-    // What is committed while the flush runs may or may not be covered by it: it waits for the next.
+    // The flush may or may not cover commits made while it runs, so they wait for the next.
     const covered = this.#committed;
     try {
       await this.#flush(this.#file);
@@ -87,7 +87,7 @@ export class WalSync {
     const end = readWalEnd(`${this.#path}-shm`);
     const bytes = Buffer.alloc(walBytes(end));
     readSync(this.#file, bytes, 0, bytes.length, 0);
-    // The system may also have dropped what it could not write: then what is read here is what the disk has.
+    // The system may also have dropped the pages that it could not write. Then this reads what is on the disk.
     if (!isWholeWal(bytes, end)) throw new LostPagesError();
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at, bytes.length - at, at);
     await this.#flush(this.#file);
@@ -97,7 +97,7 @@ export class WalSync {
   }
 }
 
-/** What was committed last is neither on the disk nor in memory any more. */
+/** The last commits are neither on the disk nor in memory any more. */
 export class LostPagesError extends Error {
   constructor() {
     super(

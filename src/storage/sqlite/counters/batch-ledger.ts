@@ -12,7 +12,7 @@ export interface BatchRow {
   open: number;
 }
 
-/** The batches that one transaction moves tasks of: read when first needed, written once at its end. */
+/** The batches whose tasks one transaction moves: read when first needed, written once at its end. */
 export class BatchLedger {
   readonly #db: SqliteDatabase;
   readonly #rows = new Map<string, BatchRow>();
@@ -31,13 +31,13 @@ export class BatchLedger {
     return row;
   }
 
-  /** Whether one more task of the batch of a task may be active. */
+  /** Whether the batch of a task has a free slot for one more active task. */
   hasPlace(task: { readonly batch: string | null }): boolean {
     const batch = this.of(task);
     return batch === undefined || batch.parallelism === null || batch.active < batch.parallelism;
   }
 
-  /** All that were looked at. */
+  /** All batches that this transaction has read. */
   touched(): Iterable<BatchRow> {
     return this.#rows.values();
   }

@@ -1,4 +1,4 @@
-/** A task that is ready but for its concurrency key. */
+/** A task that only its concurrency key keeps from being ready. */
 export interface WantedTask {
   readonly seq: number;
   readonly line: number;
@@ -7,17 +7,17 @@ export interface WantedTask {
   readonly concurrency_key: string | null;
 }
 
-/** What one transaction has moved in a key. */
+/** The changes of one transaction to a key. */
 export interface MovedKey {
   readonly tenant: string;
   readonly key: string;
-  /** Whoever had it has let go of it. */
+  /** The holder has released it. */
   freed: boolean;
-  /** These want it. They hold their places in their batches and are neither ready nor parked. */
+  /** Tasks that want it. They hold the slots of their batches and are neither ready nor parked. */
   asking: WantedTask[];
 }
 
-/** The concurrency keys that one transaction has to give away before it ends. */
+/** Deferred work: the concurrency keys that a transaction has to assign before it commits. */
 export class ConcurrencyKeyLedger {
   readonly #moved = new Map<string, MovedKey>();
 
@@ -33,7 +33,7 @@ export class ConcurrencyKeyLedger {
     this.#of(tenant, key).freed = true;
   }
 
-  /** Whether the task had asked for its key in this transaction; it does so no longer. */
+  /** Withdraws the request of a task for its key. Returns whether it had asked in this transaction. */
   withdraw(tenant: string, key: string, seq: number): boolean {
     const moved = this.#moved.get(nameOf(tenant, key));
     const left = moved?.asking.filter((task) => task.seq !== seq) ?? [];
@@ -42,7 +42,7 @@ export class ConcurrencyKeyLedger {
     return true;
   }
 
-  /** All that are to be settled, in order; they are the caller's then. */
+  /** Removes and returns all keys that have to be settled, in order. */
   take(): MovedKey[] {
     const moved = [...this.#moved.values()];
     this.#moved.clear();
@@ -60,7 +60,7 @@ export class ConcurrencyKeyLedger {
   }
 }
 
-/** A tenant's name may hold anything: its length is what tells where it ends. */
+/** A tenant's name may contain any character. Its length marks where it ends. */
 function nameOf(tenant: string, key: string): string {
   return `${tenant.length} ${tenant} ${key}`;
 }

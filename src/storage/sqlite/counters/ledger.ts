@@ -15,11 +15,11 @@ export interface Line {
   readonly lane: string;
   readonly tenant: string;
   readonly agent: string;
-  /** The kind of tasks that it holds alone; '': all kinds. */
+  /** The only kind of tasks in this agent queue; '': all kinds. */
   readonly kind: LineKind;
   /**
-   * Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and it is not. Of a line whose tasks
-   * run alone 1 stands for 0 and 1.
+   * Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and its agent is not served. If its
+   * tasks run alone, 1 means 0 or 1.
    */
   readonly standing: number;
   readonly agent_max: number | null;
@@ -31,9 +31,9 @@ export interface Line {
   last_served: number;
   /** Ended ones included. */
   tasks: number;
-  /** Of the waiting, those that admission does not count. */
+  /** How many of the waiting tasks admission does not count. */
   exempt: number;
-  /** How many of the ready could start, and whether the head goes ahead, as they were written down last. */
+  /** How many ready tasks could start, and whether the head goes ahead of fairness, as last stored. */
   room: number;
   ahead: 0 | 1;
 }
@@ -43,7 +43,7 @@ export interface LaneRow {
   readonly name: string;
   readonly total: number | null;
   readonly per_agent: number | null;
-  /** How many slots of `total` one tenant holds at most while `second_tenant` is set; null: no bound. */
+  /** How many slots of `total` one tenant may hold while `second_tenant` is set; null: no limit. */
   readonly per_tenant: number | null;
   /** Whether a second enabled tenant exists. */
   readonly second_tenant: 0 | 1;
@@ -51,7 +51,7 @@ export interface LaneRow {
   readonly aging_ms: number;
   waiting: number;
   inflight: number;
-  /** Of the waiting, those that admission does not count; all of disabled tenants are among them. */
+  /** How many of the waiting tasks admission does not count, including all tasks of disabled tenants. */
   exempt: number;
 }
 
@@ -61,8 +61,8 @@ export interface ReadyEntry {
 }
 
 /**
- * The counters that one transaction touches, and the events it tells. Counters are read when first needed, changed in
- * memory, and written once at the end, however many tasks moved: a busy line costs one update per transaction.
+ * The counters that one transaction changes, and the events it writes. Counters are read when first needed, changed in memory,
+ * and written once at the end: a busy agent queue costs one update per transaction, however many tasks moved.
  */
 export class Ledger {
   readonly events: EventLog;
@@ -70,11 +70,11 @@ export class Ledger {
   readonly sessions: SessionLedger;
   readonly tenants: TenantLedger;
   readonly keys = new ConcurrencyKeyLedger();
-  /** Whether an end was written down of which dependants have yet to be told. */
+  /** Whether there may be release rows: ends or retries that still have to be passed on to dependants. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
   readonly arrivals: { readonly line: Line; readonly entry: ReadyEntry }[] = [];
-  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  /** Lanes to check again: a waiting critical task may have lost the slot it waits for, or its agent may have room now. */
   readonly shaken = new Set<string>();
   readonly #db: SqliteDatabase;
   readonly #lines = new Map<number, Line>();
@@ -107,7 +107,7 @@ export class Ledger {
     return this.#db.lines.lanes(() => this.#db.prepare<LaneRow>("select * from lane").all());
   }
 
-  /** Counts a task that begins or ceases to wait. */
+  /** Counts a task that starts (1) or stops (-1) waiting. */
   countWaiting(
     line: Line,
     { origin, session }: { origin: TaskOrigin; session: number | null },
@@ -119,7 +119,7 @@ export class Ledger {
     this.countSpecial(line, { origin, session }, by);
   }
 
-  /** What only tasks of a session, and those that admission does not count, are counted in. */
+  /** The counters of sessions, and of tasks that admission does not count. */
   countSpecial(
     line: Line,
     { origin, session: id }: { origin: TaskOrigin; session: number | null },
@@ -142,7 +142,7 @@ export class Ledger {
     return this.adopt(row);
   }
 
-  /** These lines; those that nobody has read lately in one go. */
+  /** These agent queues. One query reads those that are not cached. */
   linesOf(ids: readonly number[]): Line[] {
     const unread = ids.filter((id) => !this.#lines.has(id) && this.#db.lines.get(id) === undefined);
     if (unread.length > 0) {
@@ -154,7 +154,7 @@ export class Ledger {
     return ids.map((id) => this.line(id));
   }
 
-  /** The line of these four, made when it is the first time. */
+  /** The agent queue with these four values; created if it does not exist. */
   lineOf(lane: string, tenant: string, agent: string, kind: Line["kind"]): Line {
     const lines = this.linesOfAgent(tenant, agent);
     return (
@@ -163,7 +163,7 @@ export class Ledger {
     );
   }
 
-  /** Every line of an agent: mostly one for each lane it has ever used. */
+  /** All queues of an agent: usually one for each lane that it has used. */
   linesOfAgent(tenant: string, agent: string): readonly Line[] {
     const name = agentName(tenant, agent);
     let lines = this.#byAgent.get(name);
@@ -179,21 +179,21 @@ export class Ledger {
     return lines;
   }
 
-  /** Everything the agent has waiting, in all lanes. */
+  /** How many tasks of the agent wait, in all lanes. */
   waitingOfAgent(tenant: string, agent: string): number {
     let sum = 0;
     for (const { waiting } of this.linesOfAgent(tenant, agent)) sum += waiting;
     return sum;
   }
 
-  /** Those of them that admission does not count. */
+  /** How many of these admission does not count. */
   exemptOfAgent(tenant: string, agent: string): number {
     let sum = 0;
     for (const { exempt } of this.linesOfAgent(tenant, agent)) sum += exempt;
     return sum;
   }
 
-  /** Takes a row that a query read, unless this transaction has changed it already. */
+  /** Adds a row that a query read, unless this transaction has it already. */
   adopt(row: Line): Line {
     const known = this.#lines.get(row.id);
     if (known !== undefined) return known;
@@ -203,28 +203,28 @@ export class Ledger {
     return line;
   }
 
-  /** Every line that this transaction has looked at. */
+  /** All agent queues that this transaction has read. */
   lines(): readonly Line[] {
     return [...this.#lines.values()];
   }
 
-  /** Lines of a lane that this transaction may have changed, whether or not an index would find them as they are now. */
+  /** Agent queues of a lane that this transaction may have changed: the index does not have these changes yet. */
   linesTouchedIn(lane: string): Line[] {
     this.#readSiblings();
     return [...this.#lines.values()].filter((line) => line.lane === lane);
   }
 
-  /** How many more tasks this line may start, its lane's total aside. */
+  /** How many more tasks this agent queue may start, apart from the total of its lane. */
   room(line: Line): number {
     return Math.min(line.ready, this.roomOfAgent(line));
   }
 
-  /** Whether a line could start one more task if that were ready, its lane's total aside. */
+  /** Whether an agent queue could start one more task if it were ready, apart from the total of its lane. */
   couldStart(line: Line): boolean {
     return this.room({ ...line, ready: line.ready + 1 }) > 0;
   }
 
-  /** Brings tenants up to date with what this transaction has moved in their lines. */
+  /** Updates the counters of tenants with the changes of this transaction to their agent queues. */
   countTenants(): void {
     this.#readSiblings();
     for (const line of this.#lines.values()) this.#follow(line);
@@ -236,12 +236,12 @@ export class Ledger {
     return now;
   }
 
-  /** How many more tasks the limits of its agent allow in this line, however many are ready: none that no node can execute. */
+  /** How many more tasks the limits of its agent allow in this queue, however many are ready. 0 if no node can execute them. */
   roomOfAgent(line: Line): number {
     return line.standing === 0 ? Math.max(this.#agentRoom(line), 0) : 0;
   }
 
-  /** Whether the limits of its agent allow to start one of a line whose tasks run alone. */
+  /** Whether a queue of tasks that run alone has a ready task and the limits of its agent allow to start it. */
   mayRunAlone(line: Line): boolean {
     return line.ready > 0 && this.#agentRoom(line) > 0;
   }
@@ -258,7 +258,7 @@ export class Ledger {
     return Math.min(perAgent - inLane, (line.agent_max ?? Number.POSITIVE_INFINITY) - inflight);
   }
 
-  /** Whether the head of the line goes ahead of fairness. */
+  /** Whether the first task of the agent queue goes ahead of fairness. */
   isAhead(line: Line): boolean {
     return (
       line.head_rank !== null &&
@@ -266,7 +266,7 @@ export class Ledger {
     );
   }
 
-  /** Nothing but limits and its concurrency key is in the way of a task: without one it is ready. */
+  /** Only limits and its concurrency key still hold a task back. Without a key it becomes ready, else it asks for the key. */
   askForKey(task: WantedTask): void {
     const line = this.line(task.line);
     if (task.concurrency_key === null) this.addReady(line, { rank: task.rank, task_seq: task.seq });
@@ -298,9 +298,9 @@ export class Ledger {
     if (line.head_seq === entry.task_seq) this.#moveHead(line, this.#readyFrom(line, 1)[0]);
   }
 
-  /** Takes the first `count` tasks out of the ready set of a line that has counted them as started. */
+  /** Removes the first `count` tasks of an agent queue from the ready set. The caller has counted them as started. */
   takeReady(line: Line, count: number): ReadyEntry[] {
-    // One more than asked for: the one after them is the new head.
+    // Reads one more: the next task is the new head.
     const entries = this.#readyFrom(line, count + 1);
     const taken = entries.slice(0, count);
     const last = taken.at(-1);
@@ -313,7 +313,7 @@ export class Ledger {
     return taken;
   }
 
-  /** Moves `tasks` tasks of a tenant in or out of a state. */
+  /** Adds `tasks` (may be negative) to the number of a tenant's tasks in a state. */
   count(tenant: string, state: string, tasks: number): void {
     let states = this.#tally.get(tenant);
     if (states === undefined) {
@@ -323,7 +323,7 @@ export class Ledger {
     states.set(state, (states.get(state) ?? 0) + tasks);
   }
 
-  /** Writes down what has changed; the last step of a transaction. `limitsChanged`: lines may start more or less now. */
+  /** Writes the changes; the last step of a transaction. `limitsChanged`: agent queues may start more or fewer tasks now. */
   save({ limitsChanged = false } = {}): void {
     const saveLine = this.#db.prepare(
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
@@ -375,7 +375,7 @@ export class Ledger {
     }
   }
 
-  /** An agent with a limit over several lines can be filled or freed in one of them and so change in all others. */
+  /** If an agent has a limit over several queues, a change in one of them changes the room in all others. */
   #readSiblings(): void {
     const maySpan = hasKindLines(this.#db);
     for (const line of [...this.#lines.values()]) {
@@ -421,7 +421,7 @@ export class Ledger {
 export const LINE_COLUMNS =
   "id, lane, tenant, agent, kind, standing, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
 
-/** A tenant's name may hold anything: its length is what tells where it ends. */
+/** A tenant's name may contain any character. Its length marks where it ends. */
 function agentName(tenant: string, agent: string): string {
   return `${tenant.length} ${tenant} ${agent}`;
 }
@@ -448,7 +448,7 @@ function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
   return entry.rank < rank || (entry.rank === rank && entry.task_seq < seq);
 }
 
-/** Whose the tasks of a line are. */
+/** The tenant, agent and lane of an agent queue. */
 export function placeOf({ tenant, agent, lane }: Line): TaskPlace {
   return { tenant, agent, lane };
 }

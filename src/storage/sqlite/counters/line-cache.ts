@@ -1,21 +1,21 @@
 import type { LaneRow, Line } from "./ledger.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
 
-/** Lines of more agents than this are not kept: they are read again when they are needed. */
+/** The most agent queues in the cache. Beyond that it is cleared, and rows are read again when needed. */
 const LINES_MAX = 20_000;
-/** In a lane of more tenants than this, those that can start something are found by the index. */
+/** A lane with more tenants than this is not cached; the index finds the tenants that can start something. */
 const TENANTS_MAX = 32;
 
 /**
- * Lines, tenants and lanes as they were committed last, so that a transaction need not read what the one before it wrote.
- * One process writes to the file, so that nothing here can be out of date.
+ * Agent queues, tenants and lanes as last committed, so that a transaction need not read what the previous one wrote. Only one
+ * process writes to the file, so nothing here can be out of date.
  */
 export class LineCache {
   readonly #lines = new Map<number, Line>();
   readonly #idsOfAgent = new Map<string, readonly number[]>();
-  /** By lane, and then by name: of each lane all or none. */
+  /** By lane, then by tenant: all tenants of a lane or none. */
   readonly #tenants = new Map<string, Map<string, TenantLine>>();
-  /** Lanes of more tenants than are kept. */
+  /** Lanes with more than `TENANTS_MAX` tenants. */
   readonly #crowded = new Set<string>();
   #lanes: Map<string, LaneRow> | null = null;
   #changed: Line[] = [];
@@ -26,14 +26,14 @@ export class LineCache {
     return this.#lines.get(id);
   }
 
-  /** All lines of an agent; undefined when they have not been read. */
+  /** All queues of an agent; undefined if they are not cached. */
   ofAgent(name: string): Line[] | undefined {
     const ids = this.#idsOfAgent.get(name);
     const lines = ids?.flatMap((id) => this.#lines.get(id) ?? []);
     return lines?.length === ids?.length ? lines : undefined;
   }
 
-  /** All tenants in a lane, by name; undefined when they are many. */
+  /** All tenants in a lane, by name; undefined if there are more than `TENANTS_MAX`. */
   tenantsIn(
     lane: string,
     read: (limit: number) => readonly TenantLine[],
@@ -53,15 +53,15 @@ export class LineCache {
     return this.#lanes;
   }
 
-  /** What the transaction under way has written. */
+  /** Adds rows that the current transaction has written. The cache uses them after the commit. */
   stage(lines: readonly Line[], tenants: Iterable<TenantLine>, lanes: Iterable<LaneRow>): void {
-    // One by one: there may be more lines than a call can have arguments.
+    // One by one: there may be more agent queues than a call can have arguments.
     for (const line of lines) this.#changed.push(line);
     for (const tenant of tenants) this.#changedTenants.push(tenant);
     for (const lane of lanes) this.#changedLanes.push(lane);
   }
 
-  /** All lines of an agent, as the transaction under way knows them. */
+  /** Adds all queues of an agent, as the current transaction has them. */
   stageAgent(name: string, lines: readonly Line[]): void {
     this.stage(lines, [], []);
     this.#idsOfAgent.set(
@@ -80,7 +80,7 @@ export class LineCache {
     if (this.#lines.size > LINES_MAX) this.clear();
   }
 
-  /** Forgets everything: a transaction failed, or changed something in another way. */
+  /** Clears the cache: a transaction failed, or changed rows without the ledger. */
   clear(): void {
     this.#lines.clear();
     this.#idsOfAgent.clear();

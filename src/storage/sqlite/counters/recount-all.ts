@@ -5,7 +5,7 @@ import { compare, headOfLine, tenantFaults } from "./recount.ts";
 import { recountStored } from "./stored-bytes.ts";
 import { TaskCensus } from "./task-census.ts";
 
-/** Rows of one slice: a few milliseconds, in which nobody else gets the thread. */
+/** Rows of one slice: a few milliseconds, during which nothing else runs in this thread. */
 const SLICE_ROWS = 2_000;
 /** Counters of one slice; each is compared with several numbers. */
 const SLICE_COUNTERS = 200;
@@ -43,7 +43,7 @@ class Recount {
     this.#census = new TaskCensus(db);
   }
 
-  /** Tasks first; after that, what they say is compared with each counter at one moment. */
+  /** Counts the tasks first. Then it compares each counter with these counts, both as of the same time. */
   async run(): Promise<CounterFault[]> {
     try {
       await this.#countTasks();
@@ -80,7 +80,7 @@ class Recount {
     this.#compare("tasks entered by tenant", entries.ofTenant, entries.old);
   }
 
-  /** A queued task is in one place: ready, parked, or held by an attempt. */
+  /** A queued task is exactly one of these: ready, parked, or held by an attempt. */
   #placesOf(from: number, to: number): { queued: number; placed: number } {
     return this.#one(
       `select count(*) as queued,
@@ -105,7 +105,7 @@ class Recount {
     );
   }
 
-  /** Whatever is ready is a queued task. */
+  /** Every entry of the ready set is a queued task. */
   async #checkReadySet(): Promise<void> {
     const found = { rows: 0, right: 0 };
     await this.#eachPage<{ line: number; rank: number; task_seq: number; right: 0 | 1 }>(
@@ -121,7 +121,7 @@ class Recount {
     this.#compare("ready entries of queued tasks", found.rows, found.right);
   }
 
-  /** No task is entered for another agent. */
+  /** No entry of `task_of_line` names the wrong agent queue. */
   async #checkTasksOfLines(): Promise<void> {
     let wrong = 0;
     await this.#eachPage<{ line: number; task_seq: number; wrong: 0 | 1 }>(
@@ -214,7 +214,7 @@ class Recount {
     await this.#sliceDone(lanes.size);
   }
 
-  /** Tenants against their agent queues, one tenant in one lane at a time, since it may have many of those. */
+  /** Compares tenants with their agent queues, one tenant in one lane per slice, since it may have many queues. */
   async #checkTenants(): Promise<void> {
     let strays = 0;
     await this.#eachPage<{ id: number; stray: 0 | 1 }>(
@@ -290,7 +290,10 @@ class Recount {
     );
   }
 
-  /** Who has a key is ready or in flight, and alone; and no task waits for a key that is free, or that a claim does not look at. */
+  /**
+   * The holder of a key is ready or in flight, and it is the only one. No task waits for a key that is free, or for one that
+   * claims do not check.
+   */
   async #checkKeys(): Promise<void> {
     const active = "t.resting_state = 'queued' and t.parked is null";
     const hasKey = `(t.concurrency_key is null or exists (
@@ -331,7 +334,7 @@ class Recount {
     );
   }
 
-  /** Rows that say something about each other, a page at a time. */
+  /** Checks rows for consistency with other rows, a page at a time. */
   async #checkRows<Row>(
     name: string,
     sql: string,
@@ -360,7 +363,7 @@ class Recount {
     );
   }
 
-  /** Reads a table page by page, each at one moment with what the tasks say. */
+  /** Reads a table page by page. For each page it first brings the counts of tasks up to date. */
   async #eachPage<Row>(
     limit: number,
     sql: string,
@@ -413,7 +416,7 @@ class Recount {
   #sumsByLane(): Map<string, Sum> {
     this.#catchUp();
     const held = this.#heldByLine();
-    // Read anew: the id of an agent queue that was deleted meanwhile may be another's now, in another lane.
+    // Read again: the id of an agent queue that was deleted meanwhile may belong to a new one, in another lane.
     const lines = this.#db
       .prepare<{ id: number; lane: string; disabled: 0 | 1 }>(
         `select id, lane, exists (select 1 from tenant t where t.id = line.tenant and t.disabled = 1) as disabled

@@ -4,13 +4,13 @@ import { refreshLines } from "../tenants/lanes.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
 
-/** Counting more than this would hold up everybody else for what is a precaution. */
+/** Counting more than this would block all other work too long for a mere precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
 
-/** Recounts one line, and mends it and its lane if it is off. */
+/** Recounts one agent queue, and corrects it, its lane and its tenant if they are off. */
 export async function recountOne(db: SqliteDatabase, params: { random: number }): Promise<CounterFault[]> {
   return db.write(() => {
-    // What is stored is looked at, and written in several ways.
+    // This reads and writes rows without the ledger.
     db.lines.clear();
     const parked = db
       .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${PARKED}`)
@@ -38,7 +38,7 @@ interface LineCount {
   readonly head_seq: number | null;
 }
 
-/** What waits without being ready. */
+/** Tasks that wait without being queued. */
 const PARKED = "state in ('waiting_dependency', 'delayed')";
 
 const COUNT_LINES = `
@@ -56,7 +56,7 @@ const COUNT_LINES = `
          ${headOfLine("head_rank", "head_seq")}
     from line`;
 
-/** What stands at the head of a row of `line`, under these names. */
+/** The rank and number of the first ready task of a row of `line`, as columns of these names. */
 export function headOfLine(rank: string, seq: string): string {
   return `(select rank from ready where line = id order by rank, task_seq limit 1) as ${rank},
           (select task_seq from ready where line = id order by rank, task_seq limit 1) as ${seq}`;
@@ -97,7 +97,7 @@ interface TenantCount {
 
 const COUNTED = ["waiting", "exempt", "inflight", "supply", "urgent_lines"] as const;
 
-/** Tenants against their lines, which are counted by themselves. */
+/** Compares the counters of tenants with those of their agent queues, which are checked separately. */
 export function tenantFaults(
   db: SqliteDatabase,
   condition: string,
@@ -134,8 +134,8 @@ function countTenant(
 }
 
 /**
- * Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest,
- * unless the line was mended.
+ * Recounts the tenant of an agent queue, and corrects it if it is off. It skips a tenant with so many queues that it would
+ * block other work, unless the agent queue was corrected.
  */
 function recountTenant(
   db: SqliteDatabase,

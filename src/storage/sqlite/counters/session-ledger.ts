@@ -29,7 +29,7 @@ export interface SessionRow {
   messages: number;
 }
 
-/** The sessions that one transaction moves tasks of: read when first needed, written once at its end. */
+/** The sessions whose tasks one transaction moves: read when first needed, written once at its end. */
 export class SessionLedger {
   readonly #db: SqliteDatabase;
   readonly #rows = new Map<number, SessionRow>();
@@ -55,7 +55,7 @@ export class SessionLedger {
     return found === undefined ? undefined : this.#adopt(found);
   }
 
-  /** The session of this name, made when it is the first time; then it is that of the agent, if one is given. */
+  /** The session of this name; created with this agent if it does not exist. */
   ensure(tenant: string, key: string, defaultMax: number, agent: string | null = null): SessionRow {
     const known = this.find(tenant, key);
     if (known !== undefined) {
@@ -70,7 +70,7 @@ export class SessionLedger {
     return this.#adopt(made);
   }
 
-  /** All that were looked at. */
+  /** All sessions that this transaction has read. */
   touched(): Iterable<SessionRow> {
     return this.#rows.values();
   }
@@ -85,7 +85,7 @@ export class SessionLedger {
     }
   }
 
-  /** Takes a row that a query read, unless this transaction has changed it already. */
+  /** Adds a row that a query read, unless this transaction has it already. */
   #adopt(row: SessionRow): SessionRow {
     const known = this.#rows.get(row.id);
     if (known !== undefined) return known;
@@ -109,7 +109,7 @@ export class SessionLedger {
   }
 }
 
-/** Whether more has changed than what every task changes. */
+/** Whether more has changed than the counters, which every task changes. */
 function isSetAnew(row: SessionRow, asRead: SessionRow | undefined): boolean {
   return SETTINGS.some((column) => row[column] !== asRead?.[column]);
 }

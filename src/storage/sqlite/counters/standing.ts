@@ -2,21 +2,24 @@ import { DEFAULT_AGENT, type TaskKind } from "../../../model/task.ts";
 import { ALONE, type AloneKind, heldKind } from "../../alone-line.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** A line by name. */
+/** What identifies an agent queue, apart from its lane. */
 interface LineName {
   readonly tenant: string;
   readonly agent: string;
-  /** The kind of tasks that it holds alone; '': all kinds. */
+  /** The only kind of tasks in this agent queue; '': all kinds. */
   readonly kind: LineKind;
 }
 
 export type LineKind = TaskKind | "" | AloneKind;
 
-/** What of the abilities of nodes is needed all the time. One process writes to the file: nothing here is out of date. */
+/**
+ * The part of the nodes' abilities that is needed all the time. Only one process writes to the file, so nothing here is out of
+ * date.
+ */
 export class AbilityCache {
   readonly served = new Map<string, boolean>();
   commonKinds: ReadonlySet<TaskKind> | null = null;
-  /** Whether some line holds one kind of tasks alone. */
+  /** Whether some agent queue holds only one kind of tasks. */
   hasKindLines: boolean | null = null;
 
   clear(): void {
@@ -26,10 +29,10 @@ export class AbilityCache {
   }
 }
 
-/** `standing` of a line that no live node can execute and whose agent is not served. */
+/** `standing` of an agent queue that no live node can execute and whose agent is not served. */
 export const UNSERVED = 2;
 
-/** More agents than this are not kept in mind: made-up names must not fill the memory. */
+/** More agents than this are not cached: made-up names must not fill the memory. */
 const SERVED_MAX = 20_000;
 
 const LIVE = "n.dead = 0 and n.past = 0";
@@ -54,7 +57,7 @@ export const IS_ALONE = `substr(kind, 1, ${ALONE.length}) = '${ALONE}'`;
 /** The kind of tasks that a row of `line` holds. */
 const HELD_KIND = `replace(line.kind, '${ALONE}', '')`;
 
-/** Whether live nodes can execute the tasks of a row of `line`: as `standing` of one whose tasks do not run alone. */
+/** Whether live nodes can execute the tasks of a row of `line`: its `standing`, if its tasks did not have to run alone. */
 const EXECUTABLE = `
   case when exists (select 1 from node n where ${LIVE} and n.kinds is null) or ${STORED_OPEN} or ${STORED_FOR_KEY} then 0
        when ${STORED} or ${SERVED} then not exists (select 1 from node_agent x join node n on n.id = x.node
@@ -63,17 +66,17 @@ const EXECUTABLE = `
                                           where ${LIVE} and k.value = ${HELD_KIND}) then 0
        else ${UNSERVED} end`;
 
-/**
- * `standing` of a row of `line` as it should be, as long as there is a live node. Tasks that run alone are none that an
- * ordinary claim may start.
- */
+/** The correct `standing` of a row of `line` while there is a live node. Ordinary claims never start tasks that run alone. */
 export const STANDING = `max(${EXECUTABLE}, ${IS_ALONE})`;
 
-/** Whether live nodes can execute the tasks of a row of `line`, be it alone; also while there is none. */
+/**
+ * Whether live nodes can execute the tasks of a row of `line`, alone or not. While there is no live node: as last stored, and
+ * true for tasks that run alone.
+ */
 export const IS_EXECUTABLE = `
   (standing = 0 or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
 
-/** Of a line that is about to be made. */
+/** The `standing` of an agent queue that is about to be created. */
 export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName): number {
   const row = db
     .prepare<{ standing: number }>(
@@ -84,12 +87,12 @@ export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName
   return row?.standing ?? 0;
 }
 
-/** Whether a live node can execute the tasks of a line when it runs nothing else; also while there is none. */
+/** Whether a live node that runs nothing else can execute the tasks of an agent queue. True also while there is no live node. */
 export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: LineName): boolean {
   return standingOf(db, { tenant, agent, kind: heldKind(kind) }) === 0;
 }
 
-/** Whether an executor of its own runs the agent's tasks, in this process or in one that is away. */
+/** Whether the agent has an executor of its own: in the catalogue, on a node, or on a node that was seen recently. */
 export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "kind">): boolean {
   const { served } = db.abilities;
   const name = `${tenant}\n${agent}`;
@@ -106,8 +109,8 @@ export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "
 }
 
 /**
- * The kind of tasks that the line of a task holds alone. An agent that is not served has a line by itself for each kind that
- * not every live node can execute, so that such tasks do not stand in the way of others.
+ * The `kind` of the agent queue for a task; '': all kinds. An agent that is not served has a separate queue for each kind that
+ * not every live node can execute, so that such tasks do not block others.
  */
 export function lineKindOf(
   db: SqliteDatabase,
@@ -128,7 +131,7 @@ export function commonKinds(db: SqliteDatabase): ReadonlySet<TaskKind> {
   return db.abilities.commonKinds;
 }
 
-/** Whether some line holds one kind of tasks alone: then an agent may have several lines in one lane. */
+/** Whether some agent queue holds only one kind of tasks: then an agent may have several queues in one lane. */
 export function hasKindLines(db: SqliteDatabase): boolean {
   db.abilities.hasKindLines ??= db.prepare("select 1 from line where kind <> '' limit 1").get() !== undefined;
   return db.abilities.hasKindLines;

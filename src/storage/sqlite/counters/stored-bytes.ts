@@ -1,7 +1,7 @@
 import { type CounterFault, TASK_OVERHEAD_BYTES } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** What a row of `task` takes; `row` is how it is called there. */
+/** The size of a row of `task`; `row`: its alias in the statement. */
 function bytesOf(row: string): string {
   return `(${TASK_OVERHEAD_BYTES} + octet_length(${row}.spec) + coalesce(octet_length(${row}.result), 0)
            + coalesce(octet_length(${row}.error), 0))`;
@@ -12,7 +12,7 @@ function add(bytes: string, row: string): string {
            where tenant = ${row}.tenant and (counted_to is null or counted_to >= ${row}.seq);`;
 }
 
-/** They are there only while a tenant is bounded, so that tasks cost nobody else anything. */
+/** These triggers exist only while some tenant has `maxStoredBytes`, so that they cost nothing otherwise. */
 const TRIGGERS = {
   count_stored_task: `after insert on task begin ${add(bytesOf("new"), "new")} end`,
   count_changed_task: `after update of spec, result, error on task begin
@@ -20,7 +20,7 @@ const TRIGGERS = {
   count_deleted_task: `after delete on task begin ${add(`-${bytesOf("old")}`, "old")} end`,
 };
 
-/** Begins to count what the tasks of a tenant take, or stops. What it has already is counted by `countStored`. */
+/** Starts or stops counting the size of a tenant's tasks. `countStored` counts the tasks that exist already. */
 export function keepStoredBytes(db: SqliteDatabase, tenant: string, isKept: boolean): void {
   if (isKept) db.prepare("insert or ignore into stored_bytes (tenant) values (?)").run(tenant);
   else db.prepare("delete from stored_bytes where tenant = ?").run(tenant);
@@ -36,7 +36,7 @@ function isAnyKept(db: SqliteDatabase): boolean {
   return db.prepare("select 1 from stored_bytes limit 1").get() !== undefined;
 }
 
-/** Counts up to `limit` tasks that were there before. */
+/** Counts up to `limit` tasks that existed before counting started. */
 export function countStored(db: SqliteDatabase, limit: number): { readonly more: boolean } {
   const next = db
     .prepare<{ tenant: string; is_recount: 0 | 1; counted_to: number }>(
@@ -58,12 +58,12 @@ export function countStored(db: SqliteDatabase, limit: number): { readonly more:
   return { more: countedTo !== null || isCounting(db) };
 }
 
-/** Whether tasks that were there before are yet to be counted. */
+/** Whether `countStored` still has tasks to count. */
 export function isCounting(db: SqliteDatabase): boolean {
   return db.prepare("select 1 from stored_bytes where counted_to is not null limit 1").get() !== undefined;
 }
 
-/** Counts all anew beside what is kept, while tasks come and go: what differs at the end is wrong. */
+/** Counts everything a second time, while the triggers keep both counts up to date. A difference at the end is a fault. */
 export async function recountStored(
   db: SqliteDatabase,
   params: { readonly limit: number; readonly onSlice: (tasks: number) => Promise<void> },

@@ -1,7 +1,7 @@
 import { TaskCounts, type TaskGroup } from "../../task-counts.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** What the counters go by. */
+/** The columns that counters depend on. */
 const COLUMNS = [
   "line",
   "tenant",
@@ -36,9 +36,9 @@ const GROUP = `
 const BY = "group by 1, 2, 3, 4, 5, 6, 7, 8, 9";
 
 /**
- * Counts the rows of `task` in slices, and is right about all rows behind it at any time: while it is open, a trigger
- * keeps how a row was before it was changed, and what was counted so is taken back. One process writes to the file, and
- * nothing happens within a slice, so that no transaction has to stay open in between.
+ * Counts the rows of `task` in slices. The counts are correct for all rows up to `upTo` after each `advance`: while the census
+ * is open, a trigger stores each row as it was before a change, and `advance` subtracts the old row and adds the new one. Only
+ * one process writes to the file and nothing else runs within a slice, so that no transaction has to stay open in between.
  */
 export class TaskCensus {
   readonly counts = new TaskCounts();
@@ -65,7 +65,7 @@ export class TaskCensus {
     return this.#upTo;
   }
 
-  /** Brings what is counted up to date, and counts up to `limit` tasks more. Returns how many it counted. */
+  /** Corrects the counts for rows that changed, and counts up to `limit` more tasks. Returns how many more it counted. */
   advance(limit: number): number {
     this.#takeBackChanged();
     const groups = this.#db

@@ -9,7 +9,7 @@ export interface TenantLine {
   readonly tenant: string;
   readonly max_queued: number | null;
   readonly max_inflight: number | null;
-  /** How many slots of the lane it may hold, over all nodes; null: no bound. */
+  /** How many slots of the lane it may hold, over all nodes; null: no limit. */
   readonly lane_max: number | null;
   readonly disabled: 0 | 1;
   waiting: number;
@@ -25,15 +25,15 @@ export interface TenantLine {
 export const TENANT_LINE_COLUMNS =
   "id, lane, tenant, max_queued, max_inflight, lane_max, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
 
-/** Of more lanes than this, what a tenant has in them is summed by the database. */
+/** With more lanes than this, the database sums a tenant's counters over its lanes. */
 const LANES_SUMMED_MAX = 32;
 
-/** What of a line counts for its tenant. */
+/** The counters of an agent queue that are added up for its tenant. */
 type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
 
 /**
- * The tenants that one transaction moves tasks of: read when first needed, written once at its end. What is counted is
- * taken from their lines, so that whoever moves a task counts it once.
+ * The tenants whose tasks one transaction moves: read when first needed, written once at its end. Their counters follow from
+ * their agent queues, so that code that moves a task counts it only there.
  */
 export class TenantLedger {
   readonly #db: SqliteDatabase;
@@ -46,7 +46,7 @@ export class TenantLedger {
     this.#db = db;
   }
 
-  /** The tenant of a line, in its lane. */
+  /** The tenant of an agent queue, in its lane. */
   of({ lane, tenant }: { readonly lane: string; readonly tenant: string }): TenantLine {
     const known = this.#find(lane, tenant);
     if (known !== undefined) return known;
@@ -81,7 +81,7 @@ export class TenantLedger {
     return rows.map((row) => this.adopt(row));
   }
 
-  /** Takes a row that a query read, unless this transaction has changed it already. */
+  /** Adds a row that a query read, unless this transaction has it already. */
   adopt(row: TenantLine): TenantLine {
     const known = this.#find(row.lane, row.tenant);
     if (known !== undefined) return known;
@@ -93,7 +93,7 @@ export class TenantLedger {
     return line;
   }
 
-  /** Makes the tenant known in a lane, when it is the first time. */
+  /** Inserts the row of a tenant in a lane, if there is none. */
   ensure(lane: string, tenant: string): void {
     const row = this.#db
       .prepare<TenantLine>(
@@ -107,14 +107,14 @@ export class TenantLedger {
     if (row !== undefined) this.adopt(row);
   }
 
-  /** Those that may hold the next `slots` starts of a lane, when of those found first `passedOver` may hold none. */
+  /** The tenants that may get the next `slots` starts of a lane, if up to `passedOver` of the first ones may get none. */
   candidates(lane: string, slots: number, passedOver: number): TenantLine[] {
     const kept = this.#kept(lane);
     if (kept !== undefined) {
       for (const row of kept.values()) this.adopt(row);
       return this.#touchedIn(lane);
     }
-    // The first ones by the index, and those that this transaction has changed, since the index does not know of that yet.
+    // The first ones by the index, and those that this transaction has changed: the index does not have these changes yet.
     const touched = this.#touchedIn(lane);
     const rows = this.#db
       .prepare<TenantLine>(
@@ -125,7 +125,7 @@ export class TenantLedger {
     return [...new Set([...touched, ...rows.map((row) => this.adopt(row))])];
   }
 
-  /** Every one that this transaction has looked at. */
+  /** All tenants that this transaction has read. */
   all(): Iterable<TenantLine> {
     return this.#asRead.keys();
   }
@@ -136,7 +136,7 @@ export class TenantLedger {
     return [...this.#asRead.keys()].filter((line) => line.lane === lane);
   }
 
-  /** All tenants in a lane as they were before this transaction; undefined when they are many. */
+  /** All tenants in a lane as they were before this transaction; undefined if there are too many to cache. */
   #kept(lane: string): ReadonlyMap<string, TenantLine> | undefined {
     return this.#db.lines.tenantsIn(lane, (limit) =>
       this.#db
@@ -145,7 +145,7 @@ export class TenantLedger {
     );
   }
 
-  /** Counts what has changed in a line since it was `read`, or followed before. */
+  /** Counts what has changed in an agent queue since it was `read`, or since the last call. */
   follow(
     line: Line,
     read: Counted | undefined,
@@ -171,7 +171,7 @@ export class TenantLedger {
     this.#followed.set(line, { waiting, exempt, inflight, room, ahead });
   }
 
-  /** How many more tasks of a tenant may start in a lane, the lane's total aside. */
+  /** How many more tasks of a tenant may start in a lane, apart from the total of the lane. */
   room(line: TenantLine): number {
     if (line.disabled === 1) return 0;
     const room = Math.min(line.supply, this.shareRoom(line));
@@ -180,12 +180,12 @@ export class TenantLedger {
     return Math.max(Math.min(room, line.max_inflight - inflight), 0);
   }
 
-  /** How many more slots of a lane a tenant's share leaves it, over all nodes; below zero where it holds more. */
+  /** How many more slots of a lane the tenant's share allows, over all nodes; negative if it holds more than its share. */
   shareRoom({ lane_max, inflight }: TenantLine): number {
     return lane_max === null ? Number.POSITIVE_INFINITY : lane_max - inflight;
   }
 
-  /** Whether its bounds keep a tenant from starting anything, in any lane. */
+  /** Whether a tenant is disabled or at its limit over all lanes, so that nothing of it starts. */
   isAtBound(tenant: { readonly lane: string; readonly tenant: string }): boolean {
     const line = this.of(tenant);
     if (line.disabled === 1 || line.max_inflight === null) return line.disabled === 1;
@@ -193,7 +193,7 @@ export class TenantLedger {
     return inflight >= line.max_inflight;
   }
 
-  /** What a tenant had waiting in these lanes, which are all there are, before this transaction: as admission counts it. */
+  /** How many tasks of a tenant waited before this transaction, as admission counts them. `lanes`: all lanes. */
   queued(tenant: string, lanes: ReadonlyMap<string, unknown>): number {
     if (lanes.size > LANES_SUMMED_MAX) return this.#readQueued(tenant);
     let sum = 0;
@@ -215,7 +215,7 @@ export class TenantLedger {
     return row?.queued ?? 0;
   }
 
-  /** Counts in lanes what has changed in tenants of that which admission does not count: all that waits of a disabled one. */
+  /** Passes changes of what admission does not count on to the lanes. Of a disabled tenant that is everything that waits. */
   countExempt(laneOf: (name: string) => LaneRow): void {
     for (const [line, read] of this.#asRead) {
       const exempt = line.disabled === 1 ? line.waiting - read.waiting : line.exempt - read.exempt;
@@ -223,7 +223,7 @@ export class TenantLedger {
     }
   }
 
-  /** `limitsChanged`: they may start more or less now. */
+  /** `limitsChanged`: tenants may start more or fewer tasks now. */
   save({ limitsChanged = false } = {}): void {
     this.#readSiblings();
     const save = this.#db.prepare(
@@ -247,7 +247,7 @@ export class TenantLedger {
     }
   }
 
-  /** One with a bound can be filled or freed in one lane and so change in all others. */
+  /** If a tenant has a limit, a change in one lane changes its room in all others. */
   #readSiblings(): void {
     for (const line of [...this.#asRead.keys()]) if (line.max_inflight !== null) this.ofTenant(line.tenant);
   }
@@ -257,7 +257,7 @@ export class TenantLedger {
   }
 }
 
-/** Whether a line can start something that goes ahead of fairness. */
+/** Whether an agent queue can start something that goes ahead of fairness. */
 function isUrgent(room: number, ahead: 0 | 1): 0 | 1 {
   return room > 0 ? ahead : 0;
 }

@@ -3,7 +3,7 @@ import type { BatchEnd } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { refreshReceiver } from "./receivers.ts";
 
-/** Leaves a callback to be made for a task that has one and has just ended, due at once. */
+/** Adds a webhook delivery, due at once, for a task with a `callbackUrl` that has just ended. */
 export function addDelivery(db: SqliteDatabase, eventSeq: number, taskSeq: number): void {
   const task = db
     .prepare<{ tenant: string; url: string; now: number }>(
@@ -24,7 +24,7 @@ export function addDelivery(db: SqliteDatabase, eventSeq: number, taskSeq: numbe
   db.signal({ kind: "deliveries" });
 }
 
-/** The same for a batch of which the last task has ended; `taskSeq` is the task it goes with. */
+/** The same for a batch whose last task has ended. The delivery is deleted with the task `taskSeq`. */
 export function addBatchDelivery(
   db: SqliteDatabase,
   { event, tenant, taskSeq, url, end }: NewBatchDelivery,

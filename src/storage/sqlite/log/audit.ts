@@ -5,7 +5,7 @@ const COLUMNS = `
   seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest, subject_salt as subjectSalt, address, status, count,
   chain, number, previous_hash as previousHash, hash`;
 
-/** Null where the caller chose the name of the subject, and the tenant is gone or about to be. */
+/** Null if the caller chose the name of the subject and the tenant is deleted or being deleted. */
 function unlessErased(value: string): string {
   return `iif(@subjectDigest is null or exists (select 1 from tenant where id = @tenant and deleting = 0), ${value}, null)`;
 }
@@ -74,7 +74,7 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
   };
 }
 
-/** What is older than an entry that is gone is gone, too. */
+/** If the entry of the cursor is deleted, the older ones are, too. */
 const BEFORE_CURSOR = "and (at, seq) < (select at, seq from audit_entry where seq = @cursor)";
 
 /** Entries to delete: older than the cutoff, or from an impossible future. */
@@ -102,7 +102,7 @@ function prune(db: SqliteDatabase, age: Age, limit: number): number {
   return deleted;
 }
 
-/** The oldest entries of a chain, up to the first that stays, so that the rest has no gap. */
+/** Deletes the oldest entries of a chain, up to the first that stays, so that the rest has no gap. */
 function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, limit: number): number {
   const oldest = db
     .prepare<AuditChainPoint & { at: number }>(
@@ -122,7 +122,7 @@ function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, 
   return gone.length;
 }
 
-/** Anchors of chains without entries whose node no longer exists. */
+/** Deletes anchors of chains that have no entries and whose node no longer exists. */
 function forgetAnchors(db: SqliteDatabase): void {
   db.prepare(
     `delete from audit_anchor

@@ -7,7 +7,7 @@ import { type Receiver, refreshReceiver, TURNS_PER_MS } from "./receivers.ts";
 
 const KINDS = [{ proven: true }, { proven: false }] as const;
 
-/** One after the other: whose turn it is next depends on who has just been served. */
+/** Claims deliveries one by one: the next turn depends on which tenant and host were served last. */
 export function claimDeliveries(
   db: SqliteDatabase,
   { shares, held, holdMs }: ClaimDeliveriesParams,
@@ -23,7 +23,7 @@ export function claimDeliveries(
       claimed.push(delivery);
       count.add(next);
     }
-    // Also where somebody deleted what was due behind Rota's back: the turn is put right.
+    // Also if there was no delivery, because another program deleted it: this corrects the turn.
     refreshReceiver(db, next, now);
   }
   return { claimed, nextAt: claim.nextAt() };
@@ -41,9 +41,9 @@ interface Chosen extends Receiver {
 class Claim {
   readonly #db: SqliteDatabase;
   readonly #count: DeliveryCount;
-  /** The last turn that has come. */
+  /** Turns up to this one are due. */
   readonly #last: number;
-  /** By kind of host: tenants with room of which every host that is due has its share. */
+  /** By kind of host: tenants below their share, all of whose due hosts have reached theirs. */
   readonly #passedOver = { true: new Set<string>(), false: new Set<string>() };
 
   constructor(db: SqliteDatabase, count: DeliveryCount, now: number) {
@@ -52,7 +52,7 @@ class Claim {
     this.#last = now * TURNS_PER_MS + TURNS_PER_MS - 1;
   }
 
-  /** The host whose turn it is. */
+  /** The host whose turn is next; null: none may be served now. */
   next(): Chosen | null {
     for (;;) {
       const kind = this.#nextKind();
@@ -85,7 +85,7 @@ class Claim {
     return unproven.turn < proven.turn ? unproven : proven;
   }
 
-  /** Of those that are due, or are not due yet, the first that may have one. */
+  /** The first tenant that is due (or with `due: false` not due yet) and may get a delivery. */
   #firstTenant({ proven, due }: { proven: boolean; due: boolean }): Turn | null {
     const turns = this.#db
       .prepare<Turn>(
@@ -109,13 +109,13 @@ class Claim {
   }
 }
 
-/** Reads no further than that. */
+/** Returns the first row that fits and reads no further. */
 function firstOf<Row>(rows: Iterable<Row>, fits: (row: Row) => boolean): Row | null {
   for (const row of rows) if (fits(row)) return row;
   return null;
 }
 
-/** Hands out the delivery of a host that is longest due. Null: none is. */
+/** Claims the delivery of a host that has been due longest. Null: none is due. */
 function hold(
   db: SqliteDatabase,
   { tenant, host, proven }: Chosen,

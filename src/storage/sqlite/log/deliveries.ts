@@ -5,12 +5,12 @@ import { claimDeliveries } from "./claim-deliveries.ts";
 import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
 import { type Receiver, refreshReceiver } from "./receivers.ts";
 
-/** Callbacks to be made; `addDelivery` writes them. */
+/** Webhook deliveries; `addDelivery` inserts them. */
 export function sqliteDeliveries(db: SqliteDatabase): DeliveryStorage {
   return {
     async claim(params) {
       const claimed = db.write((now) => claimDeliveries(db, params, now));
-      // The ends they tell of may have been written a moment ago, by a call that does not wait for the disk.
+      // `finishAndClaim`, which does not wait for the disk, may have written the ends that they report just now.
       if (claimed.claimed.length > 0) await db.durable();
       return claimed;
     },
@@ -75,7 +75,7 @@ function listDeliveries(
   params: ListDeliveriesParams,
 ): { deliveries: DeliveryRecord[]; nextCursor: number | null } {
   const { tenant, taskId, status = null, cursor = Number.MAX_SAFE_INTEGER, limit } = params;
-  // Of one task there are few, whatever their status.
+  // A task has few deliveries, so its index goes first.
   const [index, condition] =
     taskId !== undefined
       ? ["delivery_by_task", "d.task_seq = (select seq from task where id = @taskId)"]

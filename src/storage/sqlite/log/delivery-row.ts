@@ -8,10 +8,10 @@ export interface DeliveryRow {
   readonly task_id: string;
   readonly url: string;
   readonly host: string;
-  /** Null: nothing is known of the host. */
+  /** Null: the host has no row in `receiver`. */
   readonly host_proven: 0 | 1 | null;
   readonly batch: string | null;
-  /** These are null where there is a batch. */
+  /** These four are null if it reports a batch. */
   readonly task_state: TaskEnd["state"] | null;
   readonly task_error: string | null;
   readonly task_retries: number | null;

@@ -2,7 +2,7 @@ import type { EventType } from "../../../model/event.ts";
 import type { EventData } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** Events that follow each other and say the same of different tasks. */
+/** Consecutive events that differ only in their task. */
 interface Run {
   readonly type: EventType;
   readonly at: number;
@@ -12,7 +12,7 @@ interface Run {
   lastSeq: number;
 }
 
-/** The events of one transaction, a row for each run of them. */
+/** The events of one transaction. Consecutive events that differ only in their task share a row. */
 export class EventLog {
   readonly #db: SqliteDatabase;
   readonly #runs: Run[] = [];
@@ -21,7 +21,7 @@ export class EventLog {
     this.#db = db;
   }
 
-  /** Adds an event and answers its number. `seq`: one that was taken before, in order. */
+  /** Adds an event and returns its number. `seq`: a number that the caller has reserved; numbers must be in order. */
   add(event: {
     type: EventType;
     at: number;

@@ -68,7 +68,7 @@ function toNotification({ schedule: scheduleId, run, ...row }: NotificationRow):
   return { ...row, scheduleId, run: run === null ? null : JSON.parse(run) };
 }
 
-/** Tells of a schedule, inside a transaction. */
+/** Adds a notification about a schedule, inside a transaction. */
 export function notifyOfSchedule(
   db: SqliteDatabase,
   kind: NotificationKind,
@@ -78,7 +78,7 @@ export function notifyOfSchedule(
   add(db, { at: now, tenant, kind, schedule: id, agent, run: null, reason });
 }
 
-/** Tells of a run as it is now, inside a transaction. */
+/** Adds a notification about a run as it is now, inside a transaction. */
 export function notifyOfRun(db: SqliteDatabase, kind: NotificationKind, row: RunRow, now: number): void {
   const run: NotifiedRun = {
     id: row.id,

@@ -19,11 +19,11 @@ interface Sought {
   readonly taskSeq: number | null;
 }
 
-/** Of a row of the log. */
+/** What is read of every row of the log. */
 interface LightRow {
   readonly last_seq: number;
   readonly count: number;
-  /** Whether it may have what is sought. */
+  /** Whether it may hold matching events. */
   readonly fits: 0 | 1;
 }
 
@@ -72,7 +72,7 @@ function readPage(
   return { events, next: rows.length >= rowsMax ? upTo : null };
 }
 
-/** The numbers of the events of a row that are sought, and the tasks that they tell of, in the order of the page. */
+/** The numbers of the matching events of a row, and their tasks, in the order of the page. */
 function entriesOf(
   db: SqliteDatabase,
   { last_seq, count }: LightRow,
@@ -101,7 +101,7 @@ function toSought(db: SqliteDatabase, params: PageEventsParams): Sought | null {
     .get(tenant, taskId);
   if (task === undefined) return null;
   const first = firstSince(db, task.created_at - TASK_SPAN_ROOM_MS);
-  // `batch.completed` counts as an event of the task, too, at any later time.
+  // `batch.completed` is an event of the task, too, and may come at any later time.
   const end = task.ended_at === null ? null : firstSince(db, task.ended_at + TASK_SPAN_ROOM_MS);
   return {
     ...sought,
@@ -111,7 +111,10 @@ function toSought(db: SqliteDatabase, params: PageEventsParams): Sought | null {
   };
 }
 
-/** The first number of the first row that was written at this moment or later; null: there is none. Times go up with numbers. */
+/**
+ * The first number of the first row that was written at this time or later; null: there is none. A binary search: times grow
+ * with numbers.
+ */
 function firstSince(db: SqliteDatabase, at: number): number | null {
   const range = db
     .prepare<{ low: number | null; high: number | null }>(
@@ -139,7 +142,7 @@ const LIGHT = `
 const ROWS_AFTER = `
   select ${LIGHT} from event where tenant = @tenant and last_seq > @from order by last_seq limit +@rows`;
 
-/** The row that begins before the number may end behind it. */
+/** A row that begins before the number may end after it. */
 const ROWS_BEFORE = `
   select * from (select ${LIGHT} from event where tenant = @tenant and last_seq >= @from order by last_seq limit 1)
   union all

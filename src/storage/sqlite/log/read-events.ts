@@ -21,19 +21,19 @@ export async function readEvents(
     let looked = 0;
     let upTo = after;
     const mark = findMark(db, after);
-    // Row by row: results are large, and enough may be enough.
+    // Row by row: results may be large, and the loop may end early.
     for (const row of db.prepare<EventRow>(statement).iterate({ after, ...values })) {
       const enough = events.length === limit || (bytes >= bytesMax && events.length > 0);
       if (enough || looked === LOOKED_MAX) return { events, more: true, upTo, mark };
       looked += 1;
       upTo = row.seq;
-      // Gone, or nobody asked for it.
+      // The task is deleted or does not match the filter.
       if (row.task_id === null) continue;
       const event = toStoredEvent(row, row.task_id);
       events.push(event);
       bytes += event.bytes;
     }
-    // Behind a tenant's last event there may be any number of others'.
+    // After the tenant's last event there may be any number of events of other tenants: the reader can skip them.
     const newest = filter === undefined ? upTo : newestEvent(db);
     return { events, more: false, upTo: Math.max(upTo, newest), mark };
   });
@@ -43,13 +43,13 @@ function newestEvent(db: SqliteDatabase): number {
   return db.prepare<{ seq: number | null }>("select max(last_seq) as seq from event").get()?.seq ?? 0;
 }
 
-/** The statement for what somebody asks for, and its values. */
+/** The statement for a filter, and its values. */
 function filtered(db: SqliteDatabase, filter: EventFilter): [string, Record<string, unknown>] {
   const { tenant, agent = null, batch = null, session: key, schedule = null } = filter;
   const session =
     key === undefined
       ? null
-      : // A session that is not there has no task: none has this number.
+      : // A session that does not exist has no tasks: no session has the id 0.
         (db.prepare<{ id: number }>("select id from session where tenant = ? and key = ?").get(tenant, key)
           ?.id ?? 0);
   return [EVENTS_OF_TENANT_AFTER, { tenant, agent, batch, session, schedule }];
@@ -59,7 +59,7 @@ export async function eventMark(db: SqliteDatabase, { seq }: { seq: number }): P
   return db.read(() => findMark(db, seq));
 }
 
-/** There is no index on the time: the log is walked from its end, over what was written after `at`. */
+/** There is no index on the time: this reads the log backwards over all events after `at`. */
 export async function lastEventUntil(db: SqliteDatabase, { at }: { at: number }): Promise<number> {
   const row = await db.read(() =>
     db
@@ -86,7 +86,7 @@ export interface EventRow {
   readonly at: number;
   readonly tenant: string;
   readonly data: string | null;
-  /** Null when the task is gone. */
+  /** Null: the task is deleted or does not match the filter. */
   readonly task_id: string | null;
   readonly agent: string;
   readonly lane: string;
@@ -97,8 +97,8 @@ export interface EventRow {
 }
 
 /**
- * The tables are walked in this order, and `json_each` in that of its array: sorting by the place in it would read every
- * result of a row before the first.
+ * SQLite reads the tables in this order, and `json_each` in the order of its array. Sorting by the index in the array would
+ * read all results of a row before returning the first.
  */
 function eventsAfter({ index, condition, fits }: { index: string; condition: string; fits: string }): string {
   return `
@@ -113,7 +113,7 @@ function eventsAfter({ index, condition, fits }: { index: string; condition: str
 
 const EVENTS_AFTER = eventsAfter({ index: "not indexed", condition: "true", fits: "true" });
 
-/** Of a task that does not fit nothing is read, its result least of all. */
+/** The columns of a task that does not match are not read; its result could be large. */
 const EVENTS_OF_TENANT_AFTER = eventsAfter({
   index: "indexed by event_by_tenant",
   condition: "e.tenant = @tenant",

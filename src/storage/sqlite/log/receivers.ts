@@ -1,7 +1,7 @@
 import { IDLE_HOSTS_MAX } from "../../../model/delivery-shares.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** Turns are counted in microseconds: so those that are served in one millisecond are served in turn, too. */
+/** Turns are counted in microseconds, so that hosts that are served within one millisecond have an order, too. */
 export const TURNS_PER_MS = 1_000;
 
 export interface Receiver {
@@ -9,7 +9,7 @@ export interface Receiver {
   readonly host: string;
 }
 
-/** Brings a host up to date of which a delivery was added, changed or deleted, and its tenant with it. */
+/** Updates the turns of a host and its tenant after a delivery was added, changed or deleted. */
 export function refreshReceiver(db: SqliteDatabase, receiver: Receiver, now: number): void {
   const dueAt = nextDueAt(db, receiver);
   const known = find(db, receiver);
@@ -24,7 +24,7 @@ export function refreshReceiver(db: SqliteDatabase, receiver: Receiver, now: num
   refreshTurns(db, receiver.tenant, now);
 }
 
-/** Brings a tenant up to date of which a host was changed, or which was disabled or enabled. */
+/** Updates the turns of a tenant after one of its hosts changed, or after it was disabled or enabled. */
 export function refreshTurns(db: SqliteDatabase, tenant: string, now: number): void {
   const isDisabled =
     db.prepare("select 1 from tenant where id = ? and disabled = 1").get(tenant) !== undefined;
@@ -50,7 +50,10 @@ export function refreshTurns(db: SqliteDatabase, tenant: string, now: number): v
   }
 }
 
-/** When what is due may be served. A clock that was set back must not make it wait until it was served last. */
+/**
+ * The turn of a host or tenant: when it is due, but not before it was last served. If the clock was set back, it does not wait
+ * for a last service in the future.
+ */
 function turnAfter(due: number, served: number, now: number): number {
   return Math.max(due, Math.min(served, now * TURNS_PER_MS + TURNS_PER_MS - 1));
 }
@@ -73,7 +76,10 @@ function find(db: SqliteDatabase, receiver: Receiver): { proven: 0 | 1; served: 
     .get(receiver);
 }
 
-/** Nothing is pending for it: it is remembered if it is proven, and the one that was served longest ago is not. */
+/**
+ * No delivery is pending for the host. It stays stored if it is proven; then, beyond `IDLE_HOSTS_MAX`, the idle host served
+ * longest ago is deleted.
+ */
 function becomeIdle(db: SqliteDatabase, receiver: Receiver, { proven }: { proven: 0 | 1 }): void {
   if (proven === 0) {
     db.prepare("delete from receiver where tenant = @tenant and host = @host").run(receiver);

@@ -17,7 +17,10 @@ import { ROLLUP_SLICE_OF_PRUNE } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Age } from "../tasks/prune.ts";
 
-/** Counts the next events of the log, inside a transaction. A row of the log is counted whole: the last one may go beyond. */
+/**
+ * Counts the next events of the log, inside a transaction. Rows of the log are counted whole, so the last one may exceed
+ * `limit`.
+ */
 export function rollUp(
   db: SqliteDatabase,
   { limit, now }: { limit: number; now: number },
@@ -35,7 +38,7 @@ export function rollUp(
   return { events, more };
 }
 
-/** Returns whether all events of this age are counted. Counts the next slice of those that are not. */
+/** Counts the next slice of events of this age that are not counted yet. Returns whether all of them are counted now. */
 export function countBeforePrune(db: SqliteDatabase, age: Age, now: number): boolean {
   if (isCounted(db, age)) return true;
   rollUp(db, { limit: ROLLUP_SLICE_OF_PRUNE, now });
@@ -47,7 +50,7 @@ function isCounted(db: SqliteDatabase, { cutoff, latest }: Age): boolean {
   return at === null || (at >= cutoff && at <= latest);
 }
 
-/** When the first event happened that is not counted; null: there is none. */
+/** The time of the first event that is not counted; null: there is none. */
 export function nextEventAt(db: SqliteDatabase): number | null {
   const row = db
     .prepare<{ at: number }>("select at from event where last_seq > ? order by last_seq limit 1")
@@ -119,7 +122,7 @@ class Sums {
 }
 
 class Spread {
-  /** Null: all are empty, as most are where there are many agents. */
+  /** Null: all buckets are empty. With many agents, most are. */
   buckets: number[] | null = null;
   max = 0;
 
@@ -165,7 +168,7 @@ class Minute {
   }
 }
 
-/** A lane, or an agent, of a tenant in one minute, hour or day: all rows that are ranked together. */
+/** The statistics of all lanes, or all agents, of a tenant in one minute, hour or day: their rows are ranked together. */
 interface Block {
   readonly tenant: string;
   readonly kind: RollupKind;
@@ -174,7 +177,7 @@ interface Block {
   readonly sums: Map<string, Sums>;
 }
 
-/** The events of one transaction, counted by minute and agent queue first: there are few of those. */
+/** The events of one transaction, counted by minute and agent queue first, since there are few such pairs. */
 class Slice {
   readonly #db: SqliteDatabase;
   readonly #minutes = new Map<string, Minute>();
@@ -192,7 +195,7 @@ class Slice {
     else this.#countOnly(row, what);
   }
 
-  // Tasks that are alike are put together by SQLite, which takes half the time of doing it here.
+  // SQLite groups the tasks, which takes half the time of grouping them here.
 
   #countOnly(row: LogRow, what: RollupCount): void {
     const groups = this.#db
@@ -208,7 +211,7 @@ class Slice {
   #countStarts(row: LogRow): void {
     const groups = this.#db
       .prepare<[line: number | null, readyAt: number | null, tasks: number]>(
-        // After a retry has moved run_at, when the task could first start is known no more.
+        // After a retry has changed run_at, the time when the task could first start is unknown.
         `select t.line, iif(t.run_at > @at, null, max(t.created_at, coalesce(t.run_at, 0))), count(*)
            from json_each(@seqs) j left join task t on t.seq = j.value group by 1, 2`,
       )
@@ -244,7 +247,7 @@ class Slice {
     }
   }
 
-  /** Of the attempt that ended at this moment; null: there is none. */
+  /** The start of the attempt that ended at this time; null: there is none. */
   #startOfAttempt(seq: number, endedAt: number): number | null {
     const attempt = this.#db
       .prepare<{ started_at: number }>(
@@ -282,7 +285,7 @@ class Slice {
     return minute;
   }
 
-  /** The same by lane and by agent, for minutes, hours and days. */
+  /** The counts by lane and by agent, for minutes, hours and days. */
   blocks(now: number): Block[] {
     const blocks = new Map<string, Block>();
     for (const minute of this.#minutes.values()) {
@@ -360,7 +363,9 @@ function writeBlocks(db: SqliteDatabase, blocks: readonly Block[]): void {
   }
 }
 
-/** Adds to the rows of a block. Of more than `ROLLUP_KEYS_MAX` keys, the quietest join the others. */
+/**
+ * Adds to the rows of a block. If there are more than `ROLLUP_KEYS_MAX` keys, the least busy ones are merged into `OTHER_KEYS`.
+ */
 function writeBlock(db: SqliteDatabase, block: Block, stored: readonly StoredRow[]): void {
   const { sums } = block;
   for (const row of stored) sums.get(row.key)?.add(toSums(row));

@@ -52,7 +52,7 @@ function toRow(row: StoredRow): RollupRow {
   return { at, key, submitted, started, done, failed, cancelled, tokens, wait, run };
 }
 
-/** Rows of a distant future were written while the clock was wrong. */
+/** Also deletes rows of the distant future, which were written while the clock was wrong. */
 function pruneRollups(db: SqliteDatabase, { limit, now }: { limit: number; now: number }): { more: boolean } {
   const remove = (condition: string) =>
     db.prepare(

@@ -9,7 +9,9 @@ export function dueSchedules(db: SqliteDatabase, { limit, after = "" }: DueParam
   return inTurns(rows, after).map(toScheduleRecord);
 }
 
-/** Whether more are due than fit. Looking for their tenants is for that case: it takes a step for each tenant with schedules. */
+/**
+ * Whether more than `limit` are due. Only then are their tenants looked up, which takes a step for each tenant with schedules.
+ */
 function hasMore(db: SqliteDatabase, now: number, limit: number): boolean {
   const beyond = db.prepare("select 1 from schedule where next_fire_at <= ? limit 1 offset +?");
   return beyond.get(now, limit) !== undefined;
@@ -26,7 +28,7 @@ function sharesOfTenants(
   { limit, after, now }: Required<DueParams> & { now: number },
 ): ScheduleRow[] {
   const tenants = dueTenants(db, { above: after, upTo: null, limit, now });
-  // Round the corner.
+  // Wraps around to the first tenants.
   if (tenants.length < limit) {
     tenants.push(...dueTenants(db, { above: "", upTo: after, limit: limit - tenants.length, now }));
   }
@@ -37,7 +39,7 @@ function sharesOfTenants(
   return tenants.flatMap((tenant) => find.all(tenant, now, share));
 }
 
-/** Steps from tenant to tenant through the index, so that the schedules of one are never walked past. */
+/** Steps from tenant to tenant through the index, so that it does not read all schedules of a tenant. */
 function dueTenants(
   db: SqliteDatabase,
   params: { above: string; upTo: string | null; limit: number; now: number },

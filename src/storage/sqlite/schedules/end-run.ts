@@ -5,7 +5,7 @@ import type { RunRow } from "./runs.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
 import { removeSchedule } from "./schedules.ts";
 
-/** The end of a task is the end of the run that it was made for; inside the transaction that ends it. */
+/** Ends the run of a task, inside the transaction that ends the task. */
 export function endRun(
   db: SqliteDatabase,
   taskSeq: number,
@@ -40,7 +40,7 @@ export function endRun(
   settleSchedule(db, run, end.now);
 }
 
-/** What the end of a run means for its schedule. */
+/** Updates a schedule after the end of one of its runs. */
 function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
   const schedule = db
     .prepare<ScheduleRow & { is_over: 0 | 1 }>(
@@ -55,7 +55,7 @@ function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
       status: run.status,
       error: run.error,
       schedule: run.schedule,
-      // What somebody cancelled says nothing of whether it works.
+      // A cancelled run does not show whether the schedule works.
       counts: run.status === "failed" && run.reason === null ? 1 : 0,
     });
   if (schedule === undefined) return;
@@ -74,13 +74,13 @@ function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
   ).run(run.status === "succeeded" ? "completed" : "failed", now, run.schedule);
 }
 
-/** Only what recurs: one that is due once ends with its run. */
+/** Only for recurring schedules: one that is due once ends with its run. */
 function isFailing({ kind, status, consecutive_failures, pause_after_failures }: ScheduleRow): boolean {
   if (kind === "once" || status !== "active") return false;
   return (pause_after_failures ?? 0) > 0 && consecutive_failures >= (pause_after_failures ?? 0);
 }
 
-/** Tells of it, too. `held`: until its tenant is enabled. */
+/** Pauses a schedule and adds a notification. `held`: until its tenant is enabled. */
 export function pauseSchedule(
   db: SqliteDatabase,
   schedule: ScheduleRow,
@@ -92,7 +92,7 @@ export function pauseSchedule(
   notifyOfSchedule(db, "schedule.paused", schedule, { reason, now });
 }
 
-/** A task that is retried takes its run up again. */
+/** Sets the run of a retried task back to `running`. */
 export function reopenRun(db: SqliteDatabase, taskId: string, now: number): void {
   const run = db
     .prepare<RunRow>(
@@ -105,7 +105,7 @@ export function reopenRun(db: SqliteDatabase, taskId: string, now: number): void
   notifyOfRun(db, "run.started", run, now);
 }
 
-/** A run of it goes: one that is due once is not over before that ends. */
+/** Counts a run that starts. A schedule that is due once becomes active again until the run ends. */
 export function takeUp(db: SqliteDatabase, schedule: number, now: number): void {
   db.prepare(
     `update schedule

@@ -19,7 +19,7 @@ const TOLD_AS = {
   missed: "run.missed",
 } as const;
 
-/** Writes down what became of moments, inside a transaction. */
+/** Stores the outcomes of due times, inside a transaction. */
 export function fireSchedules(db: SqliteDatabase, fires: readonly Fire[], now: number): FiredSchedule[] {
   const ledger = new Ledger(db);
   const fired = fires.map((fire) => fireSchedule(db, ledger, fire, now));
@@ -36,7 +36,7 @@ export function fireSchedules(db: SqliteDatabase, fires: readonly Fire[], now: n
 
 function fireSchedule(db: SqliteDatabase, ledger: Ledger, fire: Fire, now: number): FiredSchedule {
   const { tenant, id, revision, nextFireAt, whileDisabled = false } = fire;
-  // Before its runs end: what ends below may be what it was waiting for.
+  // Before its runs end: their ends, below, change the schedule depending on `next_fire_at`.
   const schedule = db
     .prepare<ScheduleRow>(
       `update schedule set next_fire_at = @nextFireAt, revision = revision + 1
@@ -58,14 +58,14 @@ function fireSchedule(db: SqliteDatabase, ledger: Ledger, fire: Fire, now: numbe
   return { tenant, id, fired: true, runs, cancelled };
 }
 
-/** Whether a run is to fire while as many wait as may. */
+/** Whether a run would fire while `waitingMax` runs of its schedule wait. */
 function isCrowdedOut(db: SqliteDatabase, schedule: number, run: NewRun, waitingMax: number): boolean {
   if (run.status !== "running" || run.replaces) return false;
   const { open } = db
     .prepare<{ open: number }>("select open_runs as open from schedule where id = ?")
     .get(schedule) ?? { open: 0 };
   if (open < waitingMax) return false;
-  // The newest first: those that run are among the oldest.
+  // The newest first: running ones are usually the oldest.
   const waiting = db
     .prepare<{ n: number }>(
       `select count(*) as n from (
@@ -78,13 +78,13 @@ function isCrowdedOut(db: SqliteDatabase, schedule: number, run: NewRun, waiting
   return (waiting?.n ?? 0) >= waitingMax;
 }
 
-/** What is written instead; null: nothing, since no due time is behind it. */
+/** The run to store instead; null: nothing, since a forced run has no due time. */
 function crowdedOut({ dueAt, firstDueAt, moments, forced }: NewRun): NewRun | null {
   if (forced) return null;
   return { dueAt, firstDueAt, moments, forced, status: "skipped", reason: TOO_MANY_WAITING };
 }
 
-/** Null: its moment has its row. */
+/** Null: its due time has a row already. */
 function writeRun(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -124,7 +124,10 @@ function hasRow(db: SqliteDatabase, schedule: number, dueAt: number): boolean {
 
 type UnfiredRun = NewRun & { readonly status: "skipped" | "missed" };
 
-/** A skipped due time, if enough due times right before it were skipped for the same reason. */
+/**
+ * Whether a run may share the row before it: a missed one or one skipped as `TOO_MANY_WAITING` always; one skipped for another
+ * reason if the last `SKIPPED_ROWS_MAX` runs were skipped for the same reason.
+ */
 function sharesRow(db: SqliteDatabase, schedule: number, run: NewRun): run is UnfiredRun {
   if (run.status !== "skipped" || run.reason === TOO_MANY_WAITING)
     return run.status === "missed" || run.status === "skipped";
@@ -137,7 +140,7 @@ function sharesRow(db: SqliteDatabase, schedule: number, run: NewRun): run is Un
   return skipped?.n === SKIPPED_ROWS_MAX;
 }
 
-/** Moments that did not fire right after others like them share their row. */
+/** Adds due times that did not fire to the last row, if that row is of the same kind and right before them. */
 function joinLast(
   db: SqliteDatabase,
   schedule: number,
@@ -207,7 +210,7 @@ export function addRun(
     }) as RunRow;
 }
 
-/** A run that could not even start has ended, too. */
+/** Counts a run on its schedule. A run that failed to start has also ended. */
 function noteFire(db: SqliteDatabase, run: RunRow): void {
   db.prepare(
     "update schedule set run_count = run_count + 1, last_run_at = ?, last_run_id = ? where id = ?",
@@ -220,7 +223,7 @@ function noteFire(db: SqliteDatabase, run: RunRow): void {
   }
 }
 
-/** Has it fired as often as it may? One that is due once is over when its run is. */
+/** Completes a schedule that has fired `maxRuns` times. One that is due once ends with its run instead. */
 function completeIfSpent(db: SqliteDatabase, { id, kind, max_runs }: ScheduleRow, now: number): boolean {
   if (max_runs === null) return false;
   const spent = db
@@ -235,7 +238,7 @@ function completeIfNeverDue(db: SqliteDatabase, { id, next_fire_at }: ScheduleRo
   if (next_fire_at === null) complete(db, id, now, "active");
 }
 
-/** With `from`, only one of that status. */
+/** With `from`: only if the schedule has that status. */
 function complete(db: SqliteDatabase, id: number, now: number, from?: "active"): void {
   db.prepare(
     `update schedule set status = 'completed', held = 0, paused_reason = null, updated_at = ?
@@ -243,7 +246,7 @@ function complete(db: SqliteDatabase, id: number, now: number, from?: "active"):
   ).run(now, id, from ?? null);
 }
 
-/** One that was due once, and missed that, has failed. */
+/** A schedule that is due once and missed its due time has failed. */
 function failIfMissed(db: SqliteDatabase, { id }: ScheduleRow, last: NewRun | undefined, now: number): void {
   if (last?.status !== "missed") return;
   db.prepare("update schedule set last_status = 'missed', last_error = ? where id = ?").run(last.reason, id);

@@ -18,7 +18,7 @@ export function dueRows(
     .map((row) => ({ ...row, started: row.started === 1 }));
 }
 
-/** Takes back what was written of due times that lie ahead, inside a transaction. */
+/** Reverts rows of due times that are in the future, inside a transaction. */
 export function rewindSchedule(db: SqliteDatabase, params: RewindParams, now: number): boolean {
   const { tenant, id, revision, rows, missed, nextFireAt, reopens } = params;
   const schedule = db
@@ -27,7 +27,7 @@ export function rewindSchedule(db: SqliteDatabase, params: RewindParams, now: nu
   if (schedule === undefined) return false;
   const isAhead = db.prepare("select 1 from run where id = ? and schedule = ? and forced = 0 and due_at > ?");
   if (rows.some(({ runId }) => isAhead.get(runId, id, now) === undefined)) return false;
-  // First what goes: what stays may get a due time that it had.
+  // Deletes first: a row that stays may get the due time of a deleted one.
   for (const { runId, moments } of rows)
     if (moments === 0) db.prepare("delete from run where id = ?").run(runId);
   for (const { runId, firstDueAt, dueAt, moments } of rows) {

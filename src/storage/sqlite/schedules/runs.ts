@@ -25,7 +25,7 @@ export interface RunRow {
   readonly attempt: number;
 }
 
-/** While it goes, its task knows how often it was tried. */
+/** The number of attempts of a running run, from its task. */
 const ATTEMPT = `
   case when r.status = 'running'
        then (select coalesce(l.attempt, t.executions) from task t left join lease l on l.task_seq = t.seq
@@ -41,14 +41,17 @@ export function getRun(db: SqliteDatabase, { tenant, id }: { tenant: string; id:
   return row === undefined ? null : toRunRecord(row);
 }
 
-/** Up to so many runs that were heard of since a moment are put in order; of more, the newest are looked at in order. */
+/**
+ * Up to this many runs that started or ended since a given time are sorted. If there are more, the newest runs are read in
+ * order.
+ */
 const RECENT_MAX = 1_000;
-/** How many runs one call looks at when not all of them need fit. */
+/** How many runs one call reads if not all of them need match. */
 const RUNS_LOOKED_MAX = 500;
 
 /**
- * Newest first. Of a time span there may be few among many: those are found by their time. Where there are many, so many runs
- * are looked at, and the rest is left for the next page.
+ * Newest first. With `since`, few of many runs may match: then the index on time finds them. If many match, one call reads
+ * `RUNS_LOOKED_MAX` runs and leaves the rest for the next page.
  */
 export function listRuns(
   db: SqliteDatabase,
@@ -86,7 +89,7 @@ export function listRuns(
   };
 }
 
-/** The index that has the newest of what is asked for in order. */
+/** The index that yields the matching runs newest first. */
 function leadingIndex({ schedule, status }: ListRunsParams): { index: string; condition: string } {
   if (schedule !== undefined && status !== undefined) {
     const condition = "r.schedule = @schedule and r.status = @status";
@@ -99,7 +102,7 @@ function leadingIndex({ schedule, status }: ListRunsParams): { index: string; co
   return { index: "indexed by run_by_tenant", condition: "r.tenant = @tenant" };
 }
 
-/** The runs of a tenant that were heard of since; null: those are many. */
+/** The runs of a tenant that started or ended since; null: more than `RECENT_MAX`. */
 function recentRuns(db: SqliteDatabase, values: Readonly<Record<string, unknown>>): number[] | null {
   const found = db
     .prepare<{ id: number }>(
@@ -110,7 +113,7 @@ function recentRuns(db: SqliteDatabase, values: Readonly<Record<string, unknown>
   return found.length > RECENT_MAX ? null : found.map(({ id }) => id);
 }
 
-/** Deletes a slice of what is past its time, inside a transaction. */
+/** Deletes a slice of expired runs and notifications, inside a transaction. */
 export function pruneRuns(
   db: SqliteDatabase,
   { retentionMs, limit }: { retentionMs: number; limit: number },
@@ -126,7 +129,7 @@ export function pruneRuns(
   const told = db
     .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
     .all(limit);
-  // What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+  // A notification of the distant future was written while the clock was wrong: it must not keep all later ones.
   const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
   const past = firstKept === -1 ? told : told.slice(0, firstKept);
   db.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);

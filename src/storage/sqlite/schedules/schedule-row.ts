@@ -89,7 +89,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
   };
 }
 
-/** What the columns hold of a definition. */
+/** The columns of a definition. */
 export function toColumns(definition: ScheduleDefinition) {
   const { work, metadata } = definition;
   return {

@@ -90,7 +90,7 @@ function createSchedule(db: SqliteDatabase, params: NewSchedule, now: number): S
   return toScheduleRecord(row);
 }
 
-/** Throws when a tenant has as many that are not over as it may. */
+/** Throws if a tenant has reached its limit of active and paused schedules. */
 function checkRoom(
   db: SqliteDatabase,
   { tenant, maxSchedules = null }: Pick<NewSchedule, "tenant" | "maxSchedules">,
@@ -107,7 +107,7 @@ function checkRoom(
 /** Each filter has its index, in the order of the list without `below`. */
 function listSchedules(db: SqliteDatabase, params: ListSchedulesParams): ScheduleRecord[] {
   const selected = selection(params);
-  // By id, the ids alone are sorted: those of one tenant, and no whole rows.
+  // With `below`, SQLite sorts only the ids of one tenant, not whole rows.
   const statement =
     params.below === undefined
       ? `select * from ${selected} order by updated_at desc, id desc limit +@limit`
@@ -120,7 +120,7 @@ function countSelected(db: SqliteDatabase, params: ScheduleSelection): number {
   return db.prepare<{ n: number }>(`select count(*) as n from ${selection(params)}`).get(params)?.n ?? 0;
 }
 
-/** The table, the index and the condition for some of a tenant's schedules. */
+/** The table, the index and the condition for a selection. */
 function selection({ status, agent }: ScheduleSelection): string {
   const conditions = ["tenant = @tenant"];
   if (status !== undefined) conditions.push("status = @status");
@@ -172,7 +172,7 @@ function isOver({ status }: Pick<ScheduleRecord, "status">): boolean {
   return status === "completed" || status === "failed";
 }
 
-/** Whoever names a status says why, or wishes it. */
+/** A caller that sets the status also sets the reason; without one, the owner wanted the pause. */
 function pausedReason(
   before: ScheduleRecord,
   status: UpdateScheduleParams["changes"]["status"],
@@ -208,7 +208,7 @@ function deleteSchedule(
   return { cancelled, more };
 }
 
-/** A slice of the runs of a schedule that are over; how many that were. */
+/** Deletes a slice of the runs of a schedule that are over. Returns how many. */
 function deleteOldRuns(db: SqliteDatabase, schedule: number, limit: number): number {
   return db
     .prepare(
@@ -218,7 +218,9 @@ function deleteOldRuns(db: SqliteDatabase, schedule: number, limit: number): num
     .run(schedule, limit).changes;
 }
 
-/** Nothing of it fires while the rest of its runs are deleted, nor if that is never done. */
+/**
+ * Pauses a schedule while the rest of its runs is deleted, so that it never fires again, even if no call finishes the deletion.
+ */
 function restUntilDeleted(db: SqliteDatabase, id: number): void {
   db.prepare(
     `update schedule set status = 'paused', next_fire_at = null, paused_reason = ?, revision = revision + 1
@@ -226,7 +228,7 @@ function restUntilDeleted(db: SqliteDatabase, id: number): void {
   ).run(SCHEDULE_DELETED, id);
 }
 
-/** With all that is known of its runs. */
+/** Deletes a schedule with all its runs. */
 export function removeSchedule(db: SqliteDatabase, id: number): void {
   db.prepare("delete from run where schedule = ?").run(id);
   db.prepare("delete from schedule where id = ?").run(id);

@@ -32,7 +32,7 @@ function findHeld(db: SqliteDatabase, { seq, token }: ReadTurnsParams): HeldSess
     .get(seq, token);
 }
 
-/** Which ones is found out without their texts, which may be long and lie on pages of their own. */
+/** Selects the turns without reading their texts, which may be long and lie on pages of their own. */
 function turnsBefore(db: SqliteDatabase, held: HeldSession, limit: number): StoredTurn[] {
   return db
     .prepare<StoredTurn>(

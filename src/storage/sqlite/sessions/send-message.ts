@@ -12,7 +12,7 @@ import { preemptTasks } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
 import { cancelSession, checkMaxSessions, OPEN_IN_SESSION } from "./sessions.ts";
 
-/** Takes a message in, inside a transaction. */
+/** Inserts a message, inside a transaction. */
 export function sendMessage(db: SqliteDatabase, params: SendParams, now: number): SentMessage {
   const { task, defaults } = params;
   if (task.session === null) throw new Error("A message goes to a session.");
@@ -47,7 +47,7 @@ interface Moment {
   readonly now: number;
 }
 
-/** The message before this one, with this one's text added to it; null when it cannot be. */
+/** Adds the text to the previous message, if that is in its debounce window, and returns that one; null: not possible. */
 function addToDebounced(
   db: SqliteDatabase,
   session: SessionRow,
@@ -72,7 +72,7 @@ function addToDebounced(
   return alreadyInserted(db, before.id);
 }
 
-/** Ends what has to go; or says that this message has to. */
+/** Cancels tasks to make room for the message, or returns that it is refused. */
 function makeRoom(
   db: SqliteDatabase,
   ledger: Ledger,

@@ -95,7 +95,7 @@ function deleteSession(db: SqliteDatabase, name: SessionName): DeletedSession {
   return { found: true, open };
 }
 
-/** A session that nobody has set anything of, or has reset, goes with the last of its tasks. */
+/** Deletes a session without tasks, unless it has settings or was reset. */
 export function forgetEmptySession(db: SqliteDatabase, id: number): void {
   db.prepare(
     `delete from session
@@ -159,7 +159,7 @@ function stopSession(db: SqliteDatabase, params: StopSessionParams, now: number)
 
 type OpenTask = WaitingTask & { readonly id: string };
 
-/** Of the rows of `task t`, those of a session that have not ended: let in, or not yet. */
+/** Selects the open tasks of a session from `task t`, admitted or not. */
 export const OPEN_IN_SESSION = `
   t.seq in (select seq from task where session = @session and in_session = 1
             union all
@@ -175,7 +175,9 @@ function running(db: SqliteDatabase, { id }: SessionRow, limit: number, cutoff?:
     .all(id, cutoff ?? Number.MAX_SAFE_INTEGER, limit);
 }
 
-/** The task that has been running longest; if none runs, the first that waits for its retry, for a slot or in the debounce window. */
+/**
+ * The running task that started first. If none runs: the first that waits for its retry, for a slot or in the debounce window.
+ */
 function oldest(db: SqliteDatabase, session: SessionRow): OpenTask[] {
   const [first] = running(db, session, 1);
   if (first !== undefined) return [first];
@@ -196,7 +198,7 @@ function oldest(db: SqliteDatabase, session: SessionRow): OpenTask[] {
     .all({ session: session.id, debounced: session.debounce_seq });
 }
 
-/** What has not ended and has a place up to `cutoff`: first what runs, then what waits. */
+/** Open tasks with a position up to `cutoff`: first the running ones, then the waiting ones. */
 function openUpTo(db: SqliteDatabase, session: SessionRow, cutoff: number, limit: number): OpenTask[] {
   const held = running(db, session, limit, cutoff);
   const waiting = db
@@ -210,7 +212,7 @@ function openUpTo(db: SqliteDatabase, session: SessionRow, cutoff: number, limit
   return [...held, ...waiting];
 }
 
-/** Everything of a session that has not ended, in order of acceptance. */
+/** Cancels all open tasks of a session, in order of acceptance. */
 export function cancelSession(
   db: SqliteDatabase,
   ledger: Ledger,

@@ -8,13 +8,13 @@ import { leaveBatch } from "../tasks/leave-batch.ts";
 import { leaveReady } from "../tasks/leave-ready.ts";
 
 /**
- * Lets in what the sessions have room for that this transaction has touched; where there are too many, those that have not
- * started step back, the last first.
+ * Fills the free slots of the sessions that this transaction has read. If a session has too many active tasks, it parks those
+ * that have not started, the last first.
  */
 export function settleSessions(db: SqliteDatabase, ledger: Ledger, now: number): void {
   for (const session of ledger.sessions.touched()) {
     const max = maxOf(session);
-    // Where nothing waits, nobody can step back, end or go in.
+    // If nothing waits, there is nothing to park, end or admit.
     if (session.queued === 0) continue;
     if (session.active > max) stepBack(db, ledger, session, session.active - max);
     if (session.cutoff > 0) endStale(db, ledger, session, now);
@@ -22,7 +22,7 @@ export function settleSessions(db: SqliteDatabase, ledger: Ledger, now: number):
   }
 }
 
-/** Lets a task in that is about to come, if there is room and nobody waits: as most do, without ever being parked. */
+/** Admits a new task to its session at once, if a slot is free and no task waits. So most tasks are never parked. */
 export function letInAtOnce(session: SessionRow): boolean {
   if (session.queued > 0 || session.active >= maxOf(session)) return false;
   session.active += 1;
@@ -37,7 +37,7 @@ export function maxOf(session: SessionRow): number {
   });
 }
 
-/** Those of a session that are let in and wait for a slot. */
+/** Tasks that their session has admitted and that have not started. */
 const UNSTARTED = `
   session = ? and in_session = 1 and resting_state = 'queued'
   and not exists (select 1 from lease l where l.task_seq = seq)`;
@@ -99,7 +99,7 @@ function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: nu
   if (parked.length > 0) db.signal({ kind: "work" });
 }
 
-/** Of those that were let in and have not started, the one that starts last. */
+/** Of the admitted tasks that have not started, the one that starts last. */
 function lastUnstarted(db: SqliteDatabase, { id }: SessionRow): ReadyEntry | undefined {
   return db
     .prepare<ReadyEntry>(
@@ -108,7 +108,7 @@ function lastUnstarted(db: SqliteDatabase, { id }: SessionRow): ReadyEntry | und
     .get(id);
 }
 
-/** Order beats priority: whoever is let in does not start before those of its session that were let in earlier. */
+/** Order beats priority: a task does not start before tasks that its session admitted earlier. */
 function rankAfter(last: ReadyEntry | undefined, task: ReadyEntry): number {
   const isAfter =
     last === undefined || last.rank < task.rank || (last.rank === task.rank && last.task_seq < task.task_seq);

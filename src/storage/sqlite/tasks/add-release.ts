@@ -6,13 +6,13 @@ import type { Ledger } from "../counters/ledger.ts";
 export interface NewRelease {
   readonly parentSeq: number;
   readonly state: TerminalState;
-  /** Why the parent itself was cancelled, when that was because of another that it depends on. */
+  /** The error of the parent, if the parent was cancelled because of one of its own dependencies. */
   readonly error?: string | undefined;
-  /** Those up to this one have heard. */
+  /** The end was passed on to dependants up to this one. */
   readonly afterSeq?: number;
 }
 
-/** Leaves word for the dependants of a task that has ended. */
+/** Adds a release row: the end of a task has to be passed on to its dependants. */
 export function addRelease(db: SqliteDatabase, ledger: Ledger, release: NewRelease): void {
   const { parentSeq, state, afterSeq = 0 } = release;
   const error = state === "done" ? null : (release.error ?? dependencyError(idOf(db, parentSeq), state));

@@ -19,7 +19,7 @@ export async function getBatch(
   });
 }
 
-/** Without specs and results: those of a whole batch together can take more than a process has. */
+/** Without specs and results: those of a whole batch can take more memory than the process has. */
 export async function batchTasks(
   db: SqliteDatabase,
   { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
@@ -40,7 +40,7 @@ export async function batchTasks(
   );
 }
 
-/** Makes a batch known before its tasks come; one that is known already stays as it is. */
+/** Inserts a batch before its tasks. One that exists already stays as it is. */
 export function addBatch(
   db: SqliteDatabase,
   { id, tenant, parallelism, callbackUrl }: NewBatch,
@@ -52,19 +52,19 @@ export function addBatch(
   ).run(id, tenant, parallelism, callbackUrl, now);
 }
 
-/** A batch goes with the last of its tasks; one that only names tasks which were there before is none. */
+/** Deletes a batch without tasks: its last task was deleted, or all its tasks were repeats of earlier ones. */
 export function forgetEmptyBatch(db: SqliteDatabase, id: string): void {
   db.prepare("delete from batch where id = @id and not exists (select 1 from task where batch = @id)").run({
     id,
   });
 }
 
-/** Lets in what batches have room for. */
+/** Fills the free slots of batches with parked tasks. */
 export function fillBatches(db: SqliteDatabase, ledger: Ledger): void {
   for (const batch of ledger.batches.touched()) letIn(db, ledger, batch);
 }
 
-/** Tells of batches of which the last task has ended. */
+/** Completes batches whose last task has ended: adds the event and the webhook delivery. */
 export function completeBatches(db: SqliteDatabase, ledger: Ledger, now: number): void {
   const completed: { batch: BatchRow; last: LastTask }[] = [];
   for (const batch of ledger.batches.touched()) {
@@ -92,7 +92,7 @@ function letIn(db: SqliteDatabase, ledger: Ledger, batch: BatchRow): void {
   if (parked.length > 0) db.signal({ kind: "work" });
 }
 
-/** The last that was accepted: the event and the delivery go with it. */
+/** The last accepted task of a batch: the event and the webhook delivery belong to it. */
 interface LastTask {
   readonly seq: number;
   readonly state: TaskState;

@@ -87,7 +87,7 @@ function claim(
   db: SqliteDatabase,
   { leaseMs, now }: { leaseMs: number; now: number },
 ): { bulk: BulkRecord | null; retryMs: number | null } {
-  // A lease that ends later than any can was given before the clock was set back.
+  // A lease that ends later than any new one could was given before the clock was set back.
   const row = db
     .prepare<BulkRow>(
       `update bulk set lease_until = @now + @leaseMs,
@@ -142,7 +142,7 @@ const ACTIONS: Readonly<
     const found = findTasks(db, tenant, ids);
     const retried = found.filter(({ id, completedAt }) => {
       if (completedAt === null || completedAt > requestedAt) return false;
-      // The retry before this one has written lines that are not committed yet.
+      // The previous retry has written agent queues that are not committed, so the cache does not have them.
       db.lines.clear();
       const answer = retryNow(db, { tenant, id }, now);
       return answer.found && answer.was === null;

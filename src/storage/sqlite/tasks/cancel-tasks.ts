@@ -71,7 +71,7 @@ function cancelTask(
   );
 }
 
-/** Ends a task that has not ended, waiting or running; `resting_state` is what it would rest in. */
+/** Cancels an open task, waiting or running. `resting_state`: its state without the lease. */
 export function endNow(
   db: SqliteDatabase,
   ledger: Ledger,

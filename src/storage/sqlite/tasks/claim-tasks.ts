@@ -11,8 +11,8 @@ import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
 
 /**
- * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
- * have handed them out. What it reads grows with `limit`, not with what waits.
+ * Claims up to `limit` tasks of a lane, inside a transaction, in the same order as `limit` claims of one task would. What it
+ * reads grows with `limit`, not with the number of waiting tasks.
  */
 export function claimTasks(
   db: SqliteDatabase,
@@ -34,11 +34,11 @@ interface ClaimParams {
   readonly node: string;
   readonly lane: string;
   readonly limit: number;
-  /** What tenants may still take of the node's slots, less by what is started; null: as much as there is. */
+  /** How many of the node's slots each tenant may still take; each start reduces it. Null: no limit. */
   readonly left: SlotsLeft | null;
 }
 
-/** Whether several lines of this lane may be of one agent: what one of them starts leaves less room for the others. */
+/** Whether an agent may have several queues in this lane: what one of them starts leaves less room for the others. */
 function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
   return (
     hasKindLines(db) &&
@@ -64,10 +64,10 @@ function claimAtOnce(db: SqliteDatabase, ledger: Ledger, params: ClaimParams, no
   return picks.map((pick) => startAttempt(db, ledger, pick, params.node, now));
 }
 
-/** How many agent queues with tasks that run alone one claim looks at. */
+/** How many agent queues with tasks that run alone one claim checks. */
 export const ALONE_LOOKED_AT = 100;
 
-/** Hands out one task that runs alone: of the lines with such tasks that can start one, the one served longest ago goes first. */
+/** Claims one task that runs alone. Of the agent queues that can start such a task, the one served longest ago goes first. */
 export function claimAloneTask(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -103,7 +103,7 @@ function canRunAlone(db: SqliteDatabase, ledger: Ledger, line: Line): boolean {
   );
 }
 
-/** A task that was chosen. The token is also the number of its `task.started` event. */
+/** A task to start. Its fencing token is also the number of its `task.started` event. */
 interface Pick {
   readonly line: Line;
   readonly taskSeq: number;
@@ -111,8 +111,8 @@ interface Pick {
 }
 
 /**
- * What a tenant starts in its turns, which have these tokens. Critical tasks go ahead of fairness, but after a streak of
- * them one start is fair again.
+ * Chooses what a tenant starts, one task for each token. Critical tasks go ahead of fairness, but after `AHEAD_STREAK_MAX`
+ * consecutive ones one start is fair again.
  */
 function chooseTasks(
   db: SqliteDatabase,
@@ -126,13 +126,13 @@ function chooseTasks(
   while (picks.length < tokens.length) {
     const left = tokens.slice(picks.length);
     const aheadMax = fair ? Math.min(left.length, AHEAD_STREAK_MAX - tenant.ahead_streak) : left.length;
-    // What it counts may be less by now, never more.
+    // `urgent_lines` may be too high by now, never too low.
     const ahead =
       aheadMax > 0 && tenant.urgent_lines > 0 ? chooseAhead(db, ledger, tenant, left.slice(0, aheadMax)) : [];
     picks.push(...ahead);
     if (fair) tenant.ahead_streak += ahead.length;
     if (ahead.length > 0) continue;
-    // Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
+    // If nothing goes ahead, all remaining starts are fair; after a full streak, one start is.
     picks.push(...chooseFairly(db, ledger, tenant, aheadMax > 0 ? left : left.slice(0, 1)));
     tenant.ahead_streak = 0;
   }
@@ -141,7 +141,7 @@ function chooseTasks(
   return picks;
 }
 
-/** The smallest (rank, seq) among the heads that go ahead, once for each token as long as there are any. */
+/** For each token the smallest (rank, seq) among the heads that go ahead, as long as there are any. */
 function chooseAhead(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -162,7 +162,7 @@ function chooseAhead(
   return picks;
 }
 
-/** The line with the fewest in flight, ties to the one served longest ago, once for each token. */
+/** For each token the agent queue with the fewest tasks in flight; of several, the one served longest ago. */
 function chooseFairly(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -182,7 +182,7 @@ function chooseFairly(
     starts.push({ line, token });
     starting.set(line, (starting.get(line) ?? 0) + 1);
   }
-  // Who is served when is settled; now the tasks of each line in one read.
+  // The order of the agent queues is settled. Now one query reads the tasks of each.
   const taken = new Map<Line, ReadyEntry[]>();
   for (const [line, many] of starting) taken.set(line, ledger.takeReady(line, many).reverse());
   return starts.map(({ line, token }) => {
@@ -193,8 +193,8 @@ function chooseFairly(
 }
 
 /**
- * Lines of a tenant that may hold its next `count` starts: the first ones by the index, and those that this transaction has
- * changed, since the index does not know of that yet.
+ * Agent queues of a tenant that may hold its next `count` starts: the first ones by the index, and those that this transaction
+ * has changed, since the index does not have these changes yet.
  */
 export function candidateLines(
   db: SqliteDatabase,
@@ -224,7 +224,7 @@ function countStart(ledger: Ledger, line: Line, token: number): void {
   lane.inflight += 1;
 }
 
-/** What of a task is not the same for every one that starts. */
+/** The columns of a task that a claim reads. */
 interface QueuedTask {
   readonly id: string;
   readonly priority: number;

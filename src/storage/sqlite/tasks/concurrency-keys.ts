@@ -6,11 +6,11 @@ import { NodeShares, type SlotsLeft } from "../tenants/tenant-shares.ts";
 import { fillBatches } from "./batches.ts";
 import { leaveBatch } from "./leave-batch.ts";
 
-/** Gives away the places of batches and the keys that this transaction has freed. */
+/** Assigns the batch slots and the keys that this transaction has freed. */
 export function settlePlaces(db: SqliteDatabase, ledger: Ledger): void {
   settleKeys(db, ledger);
   fillBatches(db, ledger);
-  // Whoever does not get its key gives its place in its batch to another, which may want a key as well.
+  // A task that does not get its key frees its batch slot for another task, which may want a key as well.
   while (!ledger.keys.isSettled) {
     settleKeys(db, ledger);
     fillBatches(db, ledger);
@@ -58,7 +58,7 @@ interface KeyName {
   readonly key: string;
 }
 
-/** The first that wants it gets it. Whoever gave its place in its batch up while it waited needs it back for that. */
+/** Gives the key to the first task that wants it. A task that gave up its batch slot while it waited needs a slot again. */
 function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
   const { tenant, key, freed, asking } = moved;
   const next = freed ? firstWaiting(db, ledger, moved) : undefined;
@@ -72,7 +72,7 @@ function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
     asking.shift();
     hold(db, ledger, moved, first);
     parkAll(db, ledger, moved, first);
-    // Those that waited before are all of the line of the one that had it, unless the key was contested already.
+    // All earlier waiting tasks are in the agent queue of the last holder, unless the key was contested already.
     const [waits] = waitingFor(db, moved, 1);
     if (waits !== undefined && waits.line !== first.line) contest(db, moved);
   } else if (freed) {
@@ -80,7 +80,10 @@ function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
   }
 }
 
-/** The first of those that wait for a key; those before it whose batch is full, and who do not ask, wait for that then. */
+/**
+ * The first task that waits for a key and whose batch has a free slot. Tasks before it whose batch is full wait for their batch
+ * from now on. Undefined: there is none, or the first asking task goes before it.
+ */
 function firstWaiting(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -104,14 +107,14 @@ function waitingFor(db: SqliteDatabase, { tenant, key }: KeyName, limit: number)
     .all(tenant, key, limit);
 }
 
-/** A task that waited for its key is ready again. */
+/** Unparks a task that waited for its key, and takes a batch slot for it. */
 function returnTo(db: SqliteDatabase, ledger: Ledger, task: WantedTask): void {
   db.prepare("update task set parked = null where seq = ?").run(task.seq);
   const batch = ledger.batches.of(task);
   if (batch !== undefined && batch.parallelism !== null) batch.active += 1;
 }
 
-/** A task gets its key and is ready. */
+/** Gives a task its key and makes it ready. */
 function hold(db: SqliteDatabase, ledger: Ledger, { tenant, key }: KeyName, task: WantedTask): void {
   db.prepare(
     `insert into key_hold (tenant, key, task_seq) values (@tenant, @key, @seq)
@@ -123,19 +126,19 @@ function hold(db: SqliteDatabase, ledger: Ledger, { tenant, key }: KeyName, task
   ledger.addReady(ledger.line(task.line), { rank: task.rank, task_seq: task.seq });
 }
 
-/** The others that asked wait. */
+/** Parks the other tasks that asked. */
 function parkAll(db: SqliteDatabase, ledger: Ledger, moved: MovedKey, holder: WantedTask): void {
   for (const task of moved.asking) park(db, ledger, task);
   if (moved.asking.some(({ line }) => line !== holder.line)) contest(db, moved);
 }
 
-/** A task waits for its key and gives its place in its batch up. */
+/** Parks a task until it gets its key; it gives up its batch slot. */
 function park(db: SqliteDatabase, ledger: Ledger, task: WantedTask): void {
   db.prepare("update task set parked = 'key' where seq = ?").run(task.seq);
   leaveBatch(ledger, task.batch, { ended: false });
 }
 
-/** A task that was ready waits for its key again. */
+/** Takes the key from a ready task, which waits for it again. */
 function stepAside(db: SqliteDatabase, ledger: Ledger, holder: WantedTask): void {
   ledger.removeReady(ledger.line(holder.line), { rank: holder.rank, task_seq: holder.seq });
   park(db, ledger, holder);
@@ -146,7 +149,7 @@ function contest(db: SqliteDatabase, { tenant, key }: KeyName): void {
   db.mayContest = true;
 }
 
-/** Whether tasks of several lines want the same key. */
+/** Whether tasks of several agent queues want the same key. */
 export function isAnyKeyContested(db: SqliteDatabase): boolean {
   return contestedKeys(db, 1).length > 0;
 }
@@ -163,15 +166,15 @@ function contestedKeys(db: SqliteDatabase, limit: number): KeyName[] {
   return keys;
 }
 
-/** The lane that is claimed from, and what tenants may still take of the slots there. */
+/** The lane of the claim, and how many of its slots each tenant may still take. */
 interface ClaimedLane {
   readonly lane: LaneRow;
   readonly left: SlotsLeft | null;
 }
 
 /**
- * Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
- * whether it gave any.
+ * Takes keys from ready tasks that cannot start, and gives them to tasks that could start in this lane. Returns whether it gave
+ * any.
  */
 export function passKeysOn(
   db: SqliteDatabase,
@@ -232,8 +235,8 @@ function passOn(
 }
 
 /**
- * Whether the lane of a line is at a limit for its tenant: its total, or the slots of every node that has said how many it
- * has, or what the tenant may hold of them.
+ * Whether the lane of an agent queue is full for its tenant: the lane has reached its total, no node has a free slot, or the
+ * tenant has reached its share.
  */
 function isLaneFull(ledger: Ledger, line: Line, shares: NodeShares): boolean {
   const lane = ledger.lane(line.lane);

@@ -31,9 +31,9 @@ export async function dependencyResults(
 
 /** What a new task depends on. */
 export interface Parents {
-  /** Those that are there. */
+  /** The dependencies that exist. */
   readonly known: readonly Parent[];
-  /** How many are not done, or not known. */
+  /** How many are not done or do not exist. */
   readonly unmet: number;
 }
 
@@ -51,7 +51,7 @@ export function findParents(db: SqliteDatabase, { tenant, dependsOn }: NewTask):
   return { known, unmet: dependsOn.length - done };
 }
 
-/** Writes down whom a new task waits for; what has already ended otherwise than done is told at once. */
+/** Stores the dependencies of a new task. For one that has already ended without being done, it adds a release row. */
 export function addDependencies(
   db: SqliteDatabase,
   ledger: Ledger,

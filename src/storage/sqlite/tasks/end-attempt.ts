@@ -19,7 +19,7 @@ export function endTask(
     outcome: AttemptOutcome;
     result: string | null;
     error: string | null;
-    /** Of a run that is done. */
+    /** For a run that is done. */
     summary?: string | undefined;
     now: number;
   },
@@ -57,7 +57,7 @@ export function endTask(
   if (lease.origin === "run") endRun(db, lease.task_seq, end);
 }
 
-/** Ends the attempt alone: the task waits for another. */
+/** Ends only the attempt: the task waits for another one. */
 export function returnTask(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -94,7 +94,7 @@ export function returnTask(
   if (task === undefined) throw new Error(`task ${lease.task_seq} of a lease is gone`);
   ledger.countWaiting(line, lease, 1);
   if (!isDelayed) {
-    // It keeps its place in its session and in its batch.
+    // It keeps its slots of its session and its batch.
     ledger.askForKey({ ...lease, seq: lease.task_seq, rank: task.rank });
   } else {
     leaveBatch(ledger, lease.batch, { ended: false });
@@ -110,7 +110,7 @@ export function returnTask(
   });
 }
 
-/** Writes down an attempt that ended without ending its task. */
+/** Stores an attempt that ended without ending its task. */
 export function closeAttempt(
   db: SqliteDatabase,
   lease: Lease,
@@ -121,14 +121,14 @@ export function closeAttempt(
   ).run(lease.task_seq, lease.attempt, lease.started_at, now, outcome, error, lease.node);
 }
 
-/** The slot of an attempt is free again, and so is its key; answers the line it was taken from. */
+/** Frees the slot and the concurrency key of an attempt. Returns its agent queue. */
 export function freeSlot(db: SqliteDatabase, ledger: Ledger, lease: Lease): Line {
   db.leases.forget(lease.task_seq);
   const line = ledger.line(lease.line);
   if (lease.concurrency_key !== null) ledger.keys.free(line.tenant, lease.concurrency_key);
   line.inflight -= 1;
   ledger.lane(line.lane).inflight -= 1;
-  // A bound of its own spans lanes: what it frees in one may be what a task in another waits for.
+  // The limit of an agent spans lanes: a slot that is freed in one may be what a task in another waits for.
   if (line.agent_max !== null)
     for (const { lane } of ledger.linesOfAgent(line.tenant, line.agent)) ledger.shaken.add(lane);
   return line;

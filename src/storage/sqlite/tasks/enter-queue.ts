@@ -19,12 +19,12 @@ export interface QueuedTask {
 export const QUEUED_COLUMNS = "seq, line, rank, batch, session, place, in_session, concurrency_key";
 
 /**
- * Puts a task that was just queued where it waits: with what its session, its batch or its concurrency key holds back, until
- * `settleMoves` lets in what there is room for; or into the ready set.
+ * Parks a task that was just queued if its session or its batch may hold it back, until `settleMoves` fills free slots.
+ * Otherwise the task asks for its concurrency key, or without one enters the ready set.
  */
 export function enterQueue(db: SqliteDatabase, ledger: Ledger, task: QueuedTask, now: number): void {
   if (task.session === null || task.in_session === 1) {
-    // One that its session let in before has kept its place, unless fewer may run by now: that is settled afterwards.
+    // A task that its session admitted before has kept its slot. If fewer may run now, `settleSessions` parks it later.
     if (task.session !== null) ledger.sessions.get(task.session);
     enterBatch(db, ledger, task);
     return;
@@ -35,7 +35,7 @@ export function enterQueue(db: SqliteDatabase, ledger: Ledger, task: QueuedTask,
       .prepare<WaitingTask>(`select ${WAITING_COLUMNS} from task t where t.seq = ?`)
       .get(task.seq);
     if (found === undefined) throw new Error(`task ${task.seq} is gone`);
-    // It is nowhere yet: neither ready nor parked.
+    // The task is neither ready nor parked yet.
     const nowhere = { ...found, resting_state: "queued", parked: "session" } as const;
     endWaitingTask(db, ledger, nowhere, { state: "cancelled", error: SESSION_ENDS.stale, now });
     return;
@@ -46,7 +46,7 @@ export function enterQueue(db: SqliteDatabase, ledger: Ledger, task: QueuedTask,
   db.prepare("update task set parked = 'session', place = ? where seq = ?").run(session.last_place, task.seq);
 }
 
-/** The message that others could be added to takes its place: something came after it. */
+/** Ends the debounce window of a session, because a later task came: its message is queued first. */
 export function endDebounce(db: SqliteDatabase, ledger: Ledger, session: SessionRow, now: number): void {
   if (session.debounce_seq === null) return;
   const task = db
@@ -61,7 +61,7 @@ export function endDebounce(db: SqliteDatabase, ledger: Ledger, session: Session
   enterQueue(db, ledger, task, now);
 }
 
-/** The same for a task that its session, if it has one, has let in. */
+/** The same for a task without a session, or one that its session has admitted. */
 export function enterBatch(
   db: SqliteDatabase,
   ledger: Ledger,

@@ -23,7 +23,7 @@ export async function expireTasks(
   return { expired };
 }
 
-/** The same inside a transaction. Running tasks are passed over: their runner ends them. */
+/** The same inside a transaction. Running tasks are skipped: the node that runs them ends them. */
 export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number, now: number): TaskPlace[] {
   const overdue = db
     .prepare<WaitingTask>(

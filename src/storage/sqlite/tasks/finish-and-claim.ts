@@ -16,10 +16,10 @@ import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-/** So many overdue tasks one claim fails itself; what is left after that is the timekeeper's. */
+/** How many overdue tasks one claim fails; `expire` fails the rest. */
 const EXPIRED_PER_CLAIM_MAX = 1000;
 
-/** One transaction for what a busy node does all the time: end attempts, start others in their place. */
+/** One transaction for what a busy node does all the time: end attempts and start others. */
 export async function finishAndClaim(
   db: SqliteDatabase,
   params: FinishAndClaimParams,
@@ -38,7 +38,8 @@ export async function finishAndClaim(
       claimed.push(...claimFromLane(db, ledger, asked, now));
     }
     preemptTasks(db, ledger, now);
-    // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+    // A started task may now block the holder of a key. Another task could take the key in a lane that this call has already
+    // claimed from.
     if (claimed.length > 0 && isAnyKeyContested(db)) db.signal({ kind: "work" });
     ledger.save();
     if (finished.length + claimed.length + expired.length + params.progress.length > 0)
@@ -48,7 +49,7 @@ export async function finishAndClaim(
   });
 }
 
-/** For a node that runs nothing else. */
+/** Claims a task that must run alone, for a node that runs nothing else. */
 export async function claimAlone(
   db: SqliteDatabase,
   params: { node: string; lanes: readonly string[] },
@@ -84,7 +85,10 @@ export async function isAloneWaiting(
   });
 }
 
-/** Where everything is busy no slot is ever left: keys are passed on as often as something ends, too. */
+/**
+ * Passes concurrency keys on when slots stay unused. On a busy node none ever do, so it also passes keys on whenever something
+ * ended.
+ */
 function claimFromLane(
   db: SqliteDatabase,
   ledger: Ledger,

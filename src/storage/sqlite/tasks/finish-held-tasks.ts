@@ -7,7 +7,7 @@ import type { Ledger } from "../counters/ledger.ts";
 import { endTask, returnTask } from "./end-attempt.ts";
 import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 
-/** Ends the attempts that this node still holds, inside a transaction; the rest has been lost and changes nothing. */
+/** Ends the attempts that this node still holds, inside a transaction. An attempt that lost its lease changes nothing. */
 export function finishHeldTasks(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -74,7 +74,7 @@ function applySettlement(
   }
 }
 
-/** Writes what running attempts report, as long as they hold their lease. */
+/** Writes the progress of running attempts as events, if they still hold their lease. */
 export function writeProgress(
   db: SqliteDatabase,
   ledger: Ledger,

@@ -2,7 +2,7 @@ import type { TaskState } from "../../../model/task-state.ts";
 import { IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** The answer to a task whose key was used before, within a day; null: it is the first. */
+/** The result for a task whose key was used within `IDEMPOTENCY_MS`: the earlier task. Null: the key is new. */
 export function findByKey(db: SqliteDatabase, task: NewTask, now: number): InsertedTask | null {
   if (task.idempotency === null) return null;
   const { key, hash } = task.idempotency;
@@ -52,7 +52,7 @@ export async function keptKeys(
   });
 }
 
-/** Remembers the key of a task that was accepted. */
+/** Stores the key of an accepted task. */
 export function keepKey(db: SqliteDatabase, task: NewTask, taskSeq: number, now: number): void {
   if (task.idempotency === null) return;
   const { key, hash } = task.idempotency;

@@ -17,13 +17,13 @@ import { settleMoves } from "./settle-moves.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
 /**
- * Stands in `last_node`, which means nothing until an attempt has ended the task, for what its end will write into the row:
- * three moments, the outcome, the node and a short result. Rows are stored page after page without a gap; one that grew
- * would split its page, and twice as many pages would be written: that costs more than leaving the room.
+ * Reserves room in the row for what the end of the task will write: three times, the outcome, the node and a short result. It
+ * is stored in `last_node`, which is not used until an attempt has ended the task. Rows fill their pages without a gap. A row
+ * that grew would split its page, and twice as many pages would be written: that costs more than the reserved room.
  */
 const ROOM_FOR_END = " ".repeat(64);
 
-/** Takes new tasks in, each admitted or rejected by itself. */
+/** Inserts new tasks, each admitted or rejected by itself. */
 export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   const inserted = insertOnce(db, params);
   enterTasksOfLines(db, db.lastTaskSeq);
@@ -35,7 +35,7 @@ function insertOnce(db: SqliteDatabase, params: InsertTasksParams): InsertedTask
   try {
     return writeTasks(db, params, () => null);
   } catch (error) {
-    // Looking every id up first would cost each submit a search for what almost never happens.
+    // Looking up every id first would cost each insert a search for what almost never happens.
     if (!isDoubledId(error)) throw error;
     return writeTasks(db, params, (id) => alreadyInserted(db, id));
   }
@@ -67,14 +67,17 @@ function writeTasks(
   });
 }
 
-/** What waits in all lanes, as far as admission counts it: nothing of disabled tenants. */
+/** How many tasks wait in all lanes, as admission counts them: without those of disabled tenants. */
 function waitingIn(lanes: ReadonlyMap<string, LaneRow>): number {
   let sum = 0;
   for (const { waiting, exempt } of lanes.values()) sum += waiting - exempt;
   return sum;
 }
 
-/** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
+/**
+ * A batch is inserted whole or not at all: if one of its tasks has a key that was used for another request, the whole call
+ * fails.
+ */
 function refuseConflicts(
   tasks: readonly NewTask[],
   inserted: readonly InsertedTask[],
@@ -88,7 +91,7 @@ function refuseConflicts(
   }
 }
 
-/** The limits, with how many tasks wait so far: of all tenants, and of those that were asked for. */
+/** The limits, with how many tasks wait so far: of all tenants, and of the tenants of this call. */
 export type Admission = AdmissionLimits & {
   waiting: number;
   /** The part of `waiting` that tenants have beyond their half; undefined until it is needed. */
@@ -96,7 +99,7 @@ export type Admission = AdmissionLimits & {
   readonly queued: Map<string, number>;
 };
 
-/** For messages, which their session bounds, and runs, which their schedule does: they are neither counted nor refused. */
+/** For messages, which their session limits, and runs, which their schedule limits: admission neither counts nor rejects them. */
 export const NO_ADMISSION: Admission = {
   maxQueueSize: 0,
   maxQueueSizeTotal: 1_000,
@@ -187,7 +190,7 @@ export function insertTask(
     const batch = ledger.batches.of(task);
     if (batch !== undefined) batch.open += 1;
   } else if (task.batch !== null) {
-    // Its end may be what completes the batch.
+    // The rejection may complete the batch, so the ledger has to read it.
     ledger.batches.of(task);
   }
   ledger.count(task.tenant, answer.state, 1);
@@ -227,7 +230,7 @@ function refuse(
   agentWaiting: number,
 ): InsertedTask["rejection"] {
   const { max_queued: maxOfTenant, disabled } = ledger.tenants.of({ lane, tenant });
-  // How many others have waiting is none of the tenant's business.
+  // Reports only the tenant's own tasks: it must not learn how many tasks of other tenants wait.
   const queued = queuedOf(ledger, admission, tenant);
   if (disabled === 0 && isFullForAll(db, admission)) return { full: "server", queued };
   if (queued >= (maxOfTenant ?? admission.maxQueueSize)) return { full: "global", queued };
@@ -251,7 +254,7 @@ function countAdmitted(ledger: Ledger, admission: Admission, { lane, tenant }: N
   if (ledger.tenants.of({ lane, tenant }).disabled === 0) admission.waiting += 1;
 }
 
-/** The share of the total queue that one tenant may have once a second enabled tenant exists. */
+/** The share of the total queue that one tenant may fill while a second enabled tenant exists. */
 function halfOf({ maxQueueSizeTotal }: Admission): number {
   return Math.floor(maxQueueSizeTotal / 2);
 }
@@ -282,7 +285,7 @@ function hasSecondTenant(db: SqliteDatabase): boolean {
   return db.prepare("select 1 from tenant where disabled = 0 limit 1 offset 1").get() !== undefined;
 }
 
-/** The default deadline counts from the moment the task could first start. */
+/** The default deadline counts from when the task could first start. */
 function defaultDeadline(task: NewTask, now: number): number | null {
   if (task.deadlineAfterMs === null) return null;
   return Math.max(now, task.runAt ?? now) + task.deadlineAfterMs;
@@ -292,7 +295,7 @@ function isDoubledId(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && error.code === "SQLITE_CONSTRAINT_UNIQUE";
 }
 
-/** What became of a task in the transaction that took it in: what it depends on may have doomed it. */
+/** The state of a task at the end of the transaction that inserted it: a dependency that had failed may have cancelled it. */
 function asItIsNow(db: SqliteDatabase, answer: InsertedTask): InsertedTask {
   if (answer.state !== "waiting_dependency") return answer;
   const row = db
@@ -301,7 +304,7 @@ function asItIsNow(db: SqliteDatabase, answer: InsertedTask): InsertedTask {
   return row === undefined ? answer : { ...answer, state: row.state };
 }
 
-/** The answer to a task that an earlier insert, whose answer got lost, has already stored. */
+/** The result for a task that an earlier insert, whose response got lost, has already stored. */
 export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
   const row = db
     .prepare<{

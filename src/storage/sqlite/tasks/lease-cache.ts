@@ -1,8 +1,8 @@
 import type { Lease } from "./lease.ts";
 
 /**
- * Leases as the claims of this process wrote them, so that the end of an attempt need not read what its start wrote. What
- * is here may have been taken away since: whoever ends an attempt removes its lease, which shows whether it was held.
+ * Leases as the claims of this process wrote them, so that the end of an attempt need not read what its start wrote. A lease in
+ * the cache may have been lost since. Code that ends an attempt deletes the row, which shows whether the lease was still held.
  */
 export class LeaseCache {
   readonly #leases = new Map<number, Lease>();
@@ -11,18 +11,18 @@ export class LeaseCache {
     this.#leases.set(lease.task_seq, lease);
   }
 
-  /** The lease of this attempt; undefined when it has to be read. */
+  /** The lease of this attempt; undefined: not cached. */
   find(taskSeq: number, token: number): Lease | undefined {
     const lease = this.#leases.get(taskSeq);
     return lease?.token === token ? lease : undefined;
   }
 
-  /** It ended, or was changed. */
+  /** Call this when an attempt ends or its lease changes. */
   forget(taskSeq: number): void {
     this.#leases.delete(taskSeq);
   }
 
-  /** Forgets everything: a transaction failed. */
+  /** Clears the cache after a transaction failed. */
   clear(): void {
     this.#leases.clear();
   }

@@ -1,6 +1,6 @@
 import type { TaskOrigin } from "../../storage.ts";
 
-/** What the end of an attempt has to know of its start. */
+/** What the end of an attempt needs from its start. */
 export interface Lease {
   readonly task_seq: number;
   readonly token: number;

@@ -1,6 +1,6 @@
 import type { Ledger } from "../counters/ledger.ts";
 
-/** Counts a task out of its batch, if it has one: as one that ended, or that gives its place up for a while. */
+/** Updates the counters of a task's batch, if it has one: the task ended, or gives up its slot for a while. */
 export function leaveBatch(
   ledger: Ledger,
   id: string | null,

@@ -1,7 +1,7 @@
 import type { WantedTask } from "../counters/concurrency-key-ledger.ts";
 import type { Ledger } from "../counters/ledger.ts";
 
-/** Takes a task out of the ready set that is in it, or about to be: then it no longer asks for its key. */
+/** Removes a task from the ready set and frees its key. If the task only asked for its key, it withdraws the request. */
 export function leaveReady(ledger: Ledger, task: WantedTask): void {
   const line = ledger.line(task.line);
   const { concurrency_key: key } = task;

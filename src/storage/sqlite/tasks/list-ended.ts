@@ -6,7 +6,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 
 interface EndedTask {
   readonly seq: number;
-  /** The number of the event that tells of its end. */
+  /** The number of the event of its end. */
   readonly cursor: number;
 }
 
@@ -16,7 +16,7 @@ interface EndRow {
   readonly count: number;
 }
 
-/** Where an end stands in the order of ends: when it was, and the number of its event. */
+/** The position of an end in the order of ends: its time, and the number of its event. */
 interface Place {
   readonly at: number;
   readonly seq: number;
@@ -28,8 +28,8 @@ interface EndedList {
 }
 
 /**
- * Tasks in the order of their ends, the last one first. The log is the index: an end writes one row of it for all tasks that
- * end together, where an index on the tasks would be written for each.
+ * Tasks in the order of their ends, the last one first. The event log serves as the index: tasks that end together share one
+ * row of it, while an index on tasks would be written for each.
  */
 export function findEnded(
   db: SqliteDatabase,
@@ -38,7 +38,7 @@ export function findEnded(
 ): { readonly found: readonly EndedTask[]; readonly nextCursor: number | null } {
   const { limit, cursor, to = Number.MAX_SAFE_INTEGER } = params;
   const before = cursor === undefined ? NOW : placeOf(db, cursor);
-  // The log loses its oldest entries first: what had ended before one that is gone is gone, too.
+  // The log loses its oldest entries first: if the entry of the cursor is deleted, all earlier ends are, too.
   if (before === null) return { found: [], nextCursor: null };
   const start = before.at < to ? before : { at: to - 1, seq: Number.MAX_SAFE_INTEGER };
   const types = endsAskedFor(params.states);
@@ -52,7 +52,7 @@ export function findEnded(
     .flatMap((walk) => walk.found)
     .filter((task) => end === undefined || latestFirst(task, end) <= 0)
     .sort(latestFirst);
-  // One that was retried and has ended again within the same millisecond is there twice: its last end counts.
+  // A task that was retried and ended again within the same millisecond is found twice: its last end counts.
   const found = [...new Map(all.toReversed().map((each) => [each.task, each])).values()].sort(latestFirst);
   const page = found.slice(0, limit).map(({ task, seq }) => ({ seq: task, cursor: seq }));
   return { found: page, nextCursor: (found.length > limit ? page.at(-1)?.cursor : end?.seq) ?? null };
@@ -64,7 +64,7 @@ function latestFirst(a: Place, b: Place): number {
   return b.at - a.at || b.seq - a.seq;
 }
 
-/** What ended in one way. `reached`: the last end that was looked at; null: there is nothing behind it. */
+/** The ends of one type. `reached`: the last end that was read; null: there are no earlier ones. */
 function endsOfType(
   db: SqliteDatabase,
   { tenant, limit, from = 0, lookedMax = ENDED_LOOKED_MAX }: ListTasksParams,
@@ -93,7 +93,7 @@ function endsOfType(
   return { found, reached, looked };
 }
 
-/** Rows of the log, until they tell of so many ends: a row is taken whole, and one at least. */
+/** Rows of the log until they hold `max` ends: whole rows, and at least one. */
 function rowsBefore(
   db: SqliteDatabase,
   values: Place & { readonly tenant: string; readonly type: EventType; readonly from: number },
@@ -138,7 +138,7 @@ function isEnd(e: string): string {
     .join(" or ")})`;
 }
 
-/** Of the row that the start stands in, the part before it is still to come. */
+/** Includes the row that holds the start: its ends before the start are not listed yet. */
 const ENDS_BEFORE = `
   select e.at, e.last_seq, e.count from event e indexed by event_of_end
    where e.tenant = @tenant and e.type = @type and ${isEnd("e")} and e.at >= @from and e.at <= @at
@@ -146,10 +146,11 @@ const ENDS_BEFORE = `
    order by e.at desc, e.last_seq desc`;
 
 /**
- * `+@state`: with a bare `@state` SQLite would see whether a partial index fits, and plan the statement anew for every row.
+ * `+@state`: with a bare `@state` SQLite would check whether a partial index applies, and plan the statement again for every
+ * row.
  *
- * A task may have been retried since: its last end counts. Where a page begins, those may be left out that the one before showed
- * because they ended again within that millisecond.
+ * A task may have been retried since: its last end counts. At the start of a page, tasks are left out that the previous page
+ * listed because they ended again within the same millisecond.
  */
 function tasksEnded(conditions: string): string {
   return `

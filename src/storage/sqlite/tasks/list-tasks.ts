@@ -56,7 +56,7 @@ type RowOfTask = Omit<TaskRowRecord, "title" | "error"> & {
   readonly error: string | null;
 };
 
-/** `octet_length` is known without reading the text. */
+/** SQLite knows `octet_length` without reading the text. */
 const ROW_COLUMNS = `
   t.seq, t.id, t.agent, n.lane, t.priority, coalesce(l.state, t.resting_state) as state, t.created_at as createdAt,
   coalesce(t.started_at, l.started_at) as startedAt, t.completed_at as completedAt,
@@ -72,7 +72,7 @@ function toRowRecord({ spec, error, ...row }: RowOfTask): TaskRowRecord {
   };
 }
 
-/** A task of a page, and what the page after it would begin behind. */
+/** A task of a page, and the cursor of a page that would follow it. */
 interface FoundTask {
   readonly seq: number;
   readonly cursor: number;
@@ -110,20 +110,20 @@ function findTasks(
 }
 
 /**
- * One way into the tasks, in order of acceptance. SQLite would guess, without statistics, and sort a tenant's every task to
- * find the newest.
+ * One index to read tasks from, in order of acceptance. Without statistics SQLite would guess, and sort all tasks of a tenant
+ * to find the newest.
  */
 interface Source {
-  /** What leads to the tasks: its entries alone, without the tasks. `by` is the column that they are in order of. */
+  /** The table or index with the entries, without the tasks. `by`: the column that they are ordered by. */
   readonly entries: string;
   readonly by: string;
   readonly condition: string;
-  /** How a task is joined to an entry; left out: the entry is the task. */
+  /** Joins the task to an entry; left out: the entry is the task. */
   readonly join?: string;
   readonly values?: Readonly<Record<string, unknown>>;
-  /** What all entries fit. Null: there are so few that all may be looked at. */
+  /** The filters that all entries match. Null: there are so few entries that all may be read. */
   readonly answers: readonly ListFilter[] | null;
-  /** How many entries there are at most, where all are looked at; left out: few. */
+  /** How many entries there are at most, if all are read; left out: few. */
   readonly size?: (db: SqliteDatabase) => number;
 }
 
@@ -167,7 +167,10 @@ function walk(db: SqliteDatabase, source: Source, options: WalkOptions): Walk & 
 
 type Filters = Readonly<Record<string, string | number | null>>;
 
-/** What every list looks at, of a task `t`, its line `n` and its lease `l`: one text, so that few statements are prepared. */
+/**
+ * The conditions of every list, for a task `t`, its agent queue `n` and its lease `l`: one text, so that few statements are
+ * prepared.
+ */
 const CONDITIONS = `
   t.tenant = @tenant and (@agent is null or t.agent = @agent)
   and (@states is null or instr(@states, ',' || coalesce(l.state, t.resting_state) || ',') > 0)
@@ -178,7 +181,7 @@ const CONDITIONS = `
        or (t.batch is not null and json_extract(t.spec, '$.key') = @search))
   and (@from is null or t.created_at >= @from) and (@to is null or t.created_at < @to)`;
 
-/** Null: nothing can fit. */
+/** Null: nothing can match. */
 function bindFilters(db: SqliteDatabase, params: ListTasksParams): Filters | null {
   const { session: key, search, states } = params;
   const session =
@@ -205,9 +208,12 @@ function bindFilters(db: SqliteDatabase, params: ListTasksParams): Filters | nul
   };
 }
 
-/** Up to so many are looked at whatever else is asked for; among more, the index that has fewest leads. */
+/**
+ * An index with up to this many tasks is used at once, whatever the other filters are. With more, the one with the fewest is
+ * used.
+ */
 const FEW = 1_000;
-/** Up to so many agent queues are read one by one and merged. */
+/** Up to this many agent queues are read one by one and merged. */
 const LINES_MERGED_MAX = 32;
 
 function sourcesFor(db: SqliteDatabase, params: ListTasksParams, filters: Filters): Source[] {
@@ -237,12 +243,12 @@ function sourcesFor(db: SqliteDatabase, params: ListTasksParams, filters: Filter
   return byLine?.sources ?? [FRESH, OF_TENANT];
 }
 
-/** `index` has the tasks of one `condition` in order of acceptance. */
+/** A source for an index that has the tasks of `condition` in order of acceptance. */
 function ofTask(index: string, condition: string): Omit<Source, "answers"> {
   return { entries: `task t indexed by ${index}`, by: "t.seq", condition };
 }
 
-/** The newest tasks, which are entered nowhere yet. */
+/** The newest tasks, which are not in `task_of_line` and `task_of_tenant` yet. */
 const FRESH: Source = {
   entries: "task t not indexed",
   by: "t.seq",
@@ -297,7 +303,7 @@ function isHeld(state: TaskState): boolean {
   return (HELD_STATES as readonly TaskState[]).includes(state);
 }
 
-/** The agent queues of an agent, of a lane or of both, one by one. Null: neither is asked for, or there are too many. */
+/** The agent queues of an agent, of a lane or of both, one by one. Null: the list filters by neither, or there are too many. */
 function sourcesOfLines(
   db: SqliteDatabase,
   { tenant, agent, lane }: ListTasksParams,

@@ -12,9 +12,9 @@ import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /**
- * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready in this
- * transaction, and where one that waits may have lost the slot it waited for. The last step before the ledger is saved:
- * what was claimed meanwhile needs no slot.
+ * Pre-empts a running task for each critical task that finds no free slot. It checks the lanes where a critical task became
+ * ready in this transaction, and those where a waiting one may have lost the slot it waited for. This is the last step before
+ * the ledger is saved: critical tasks that were claimed in the same transaction need no slot any more.
  */
 export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): void {
   if (ledger.arrivals.length === 0 && ledger.shaken.size === 0) return;
@@ -32,11 +32,11 @@ export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): v
       now,
     ),
   );
-  // What was put back has not arrived, and whose slot was taken has shaken nobody.
+  // The pre-empted tasks themselves must not cause further checks.
   ledger.arrivals.length = 0;
   ledger.shaken.clear();
   if (tokens.length === 0) return;
-  // Of a session that may run fewer by now it steps back at once, and its key may go to another.
+  // The session of a pre-empted task may run fewer by now and park it, and its key may go to another task.
   settleMoves(db, ledger, now);
   db.signal({ kind: "events" });
   db.signal({ kind: "fenced", tokens, reason: "preempted" });
@@ -57,7 +57,7 @@ function preemptIn(
   const yielding = yieldingTasks(db, lane);
   if (yielding.length === 0) return [];
   const shares = new NodeShares(db, lane);
-  // One that has taken its slots back, or more than it has left, would not fill one that becomes free.
+  // A node that runs more tasks than it has slots would not fill a slot that becomes free.
   const nodes = shares.nodes.filter(({ free }) => free >= 0);
   const heldByAgent = new Set(
     arrivals.filter(
@@ -67,19 +67,19 @@ function preemptIn(
         isHeldByAgent(db, ledger, arrival),
     ),
   );
-  // Everybody's need is settled before the first one gives way.
+  // All needs are computed before the first task is pre-empted.
   const needs = [...heldByAgent, ...findUnseated(db, ledger, lane, freeSlots(lane, nodes), shares, yielding)];
   const tokens: number[] = [];
   for (const need of needs.sort((a, b) => byRank(a.entry, b.entry))) {
     const { tenant: owner } = need.line;
-    // Where the tenant holds more than its share, it could not use the slot that becomes free.
+    // A tenant that holds more than its share could not use the freed slot.
     if (ledger.tenants.shareRoom(ledger.tenants.of(need.line)) < 0) continue;
     const usable = nodes.filter((node) => shares.roomOn(node, owner) >= 0);
     const victim = findVictim(db, need.line, usable, heldByAgent.has(need));
     if (victim === undefined) continue;
     giveWay(db, ledger, victim, need.entry, now);
     tokens.push(victim.token);
-    // The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness.
+    // The freed slot belongs to the tenant, for a critical task: one more of its starts may go ahead of fairness.
     const tenant = ledger.tenants.of(need.line);
     tenant.owed += 1;
     if (lane.strategy === "fair-fifo") tenant.ahead_streak -= 1;
@@ -87,7 +87,7 @@ function preemptIn(
   return tokens;
 }
 
-/** How many tasks of each tenant run in a lane that could give way. */
+/** How many running tasks of each tenant in a lane could be pre-empted. */
 function yieldingTasks(db: SqliteDatabase, lane: LaneRow): { tenant: string; tasks: number }[] {
   return db
     .prepare<{ tenant: string; tasks: number }>(
@@ -97,15 +97,15 @@ function yieldingTasks(db: SqliteDatabase, lane: LaneRow): { tenant: string; tas
     .all(lane.name);
 }
 
-/** Slots of a lane over all nodes that nobody has taken. */
+/** The free slots of a lane over all nodes. */
 function freeSlots(lane: LaneRow, nodes: readonly ServingNode[]): number {
   const free = nodes.reduce((sum, node) => sum + node.free, 0);
   return Math.max(Math.min(free, (lane.total ?? Number.POSITIVE_INFINITY) - lane.inflight), 0);
 }
 
 /**
- * The critical tasks that their agents have room for and that are beyond their tenant's share of what is free: of each
- * tenant as many as tasks of it could give way.
+ * The critical tasks that their agents have room for, but that exceed their tenant's share of the free slots: for each tenant
+ * at most as many as it has tasks that could be pre-empted.
  */
 function findUnseated(
   db: SqliteDatabase,
@@ -116,7 +116,7 @@ function findUnseated(
   yielding: readonly { tenant: string; tasks: number }[],
 ): Critical[] {
   const left = shares.slotsLeft;
-  // Where there are more slots than tasks, everybody gets what its own bounds leave.
+  // If there are at least as many free slots as waiting tasks, each tenant gets what its own limits allow.
   const turns = free < lane.waiting ? shareOut(db, ledger, lane, free, left) : null;
   ledger.countTenants();
   return yielding.flatMap(({ tenant, tasks }) => {
@@ -128,7 +128,7 @@ function findUnseated(
   });
 }
 
-/** The first critical tasks of a tenant in a lane that only want for a slot. */
+/** The first critical tasks of a tenant in a lane that lack only a slot. */
 function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine, count: number): Critical[] {
   const first = db.prepare<ReadyEntry>(
     "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit +?",
@@ -142,7 +142,7 @@ function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine,
     .slice(0, count);
 }
 
-/** Whether those before it fill what its agent may still run. */
+/** Whether the tasks before it use up what its agent may still run. */
 function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Critical): boolean {
   const room = ledger.roomOfAgent(line);
   if (room === Number.POSITIVE_INFINITY) return false;
@@ -155,7 +155,7 @@ function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Crit
   return (before?.tasks ?? 0) >= room;
 }
 
-/** Who gives way: the least urgent, of those the one that started last. */
+/** The task to pre-empt: the least urgent; of several, the one that started last. */
 function findVictim(
   db: SqliteDatabase,
   line: Line,
@@ -179,7 +179,7 @@ function findVictim(
     });
 }
 
-/** Back to the front of all that are not critical; nothing is counted as a retry. */
+/** Pre-empts a task: queues it again, ahead of all tasks that are not critical. This does not count as a retry. */
 function giveWay(db: SqliteDatabase, ledger: Ledger, lease: Lease, to: ReadyEntry, now: number): void {
   const { task_seq: taskSeq, attempt } = lease;
   const by = db.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);

@@ -4,7 +4,7 @@ import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-/** Moves delayed tasks whose moment has come into the queue. */
+/** Queues delayed tasks whose `runAt` or retry time has come. */
 export async function promoteDue(
   db: SqliteDatabase,
   params: { limit: number },
@@ -20,7 +20,7 @@ export async function promoteDue(
       "update task set resting_state = 'queued' where seq = ? and resting_state = 'delayed'",
     );
     for (const task of due) {
-      // One that others could be added to may have gone ahead of the one that came after it.
+      // A debounced message may have been queued already by a later task of its session in this loop.
       if (queue.run(task.seq).changes === 0) continue;
       enterQueue(db, ledger, task, now);
       const line = ledger.line(task.line);
@@ -32,7 +32,7 @@ export async function promoteDue(
     ledger.save();
     if (due.length > 0) {
       db.signal({ kind: "work" });
-      // One that is stale has ended.
+      // A stale task of a session has ended.
       db.signal({ kind: "events" });
     }
     return due.length;
@@ -40,7 +40,7 @@ export async function promoteDue(
   return { promoted };
 }
 
-/** The earliest moment at which something delayed may start or something waiting is overdue. */
+/** The earliest time at which a delayed task may start or a waiting one is overdue. */
 export async function nextDueAt(db: SqliteDatabase): Promise<number | null> {
   const row = db
     .prepare<{ run_at: number | null; deadline: number | null }>(

@@ -6,15 +6,15 @@ import { forgetEmptySession } from "../sessions/sessions.ts";
 import { forgetEmptyBatch } from "./batches.ts";
 
 /**
- * Deletes a slice of what is past its time. The log is the list of what to delete: walking it from its start finds the
- * tasks that ended before the cutoff without an index on their end, which every finish would have to keep.
+ * Deletes a slice of what has expired. The event log is the list of what to delete: reading it from its start finds the tasks
+ * that ended before the cutoff without an index on their end, which every finish would have to update.
  */
 export async function prune(
   db: SqliteDatabase,
   params: { retentionMs: number; rejectedMax: number; limit: number },
 ): Promise<{ tasks: number; more: boolean }> {
   return db.write((now) => {
-    // Each has a ledger of its own: how many rejected tasks there are is counted after the old ones have gone.
+    // Each has a ledger of its own: the rejected tasks are counted after the expired ones were deleted.
     const { retentionMs } = params;
     const age = { cutoff: now - retentionMs, latest: now + retentionMs };
     const isCounted = countBeforePrune(db, age, now);
@@ -35,8 +35,8 @@ export async function prune(
 export interface Age {
   readonly cutoff: number;
   /**
-   * What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
-   * Of the near future is what was written just before the clock was set right, and that is new.
+   * An entry of the distant future was written while the clock was wrong: it must not keep all later entries. An entry of the
+   * near future was written just before the clock was corrected, and is new.
    */
   readonly latest: number;
 }
@@ -56,7 +56,7 @@ function pruneEvents(db: SqliteDatabase, age: Age, limit: number): { events: num
   return { events: past.reduce((sum, { count }) => sum + count, 0), tasks };
 }
 
-/** The tasks of a batch go together: whoever names one names all. */
+/** Adds the other tasks of their batches: the tasks of a batch are deleted together. */
 function withSiblings(db: SqliteDatabase, seqs: Set<number>): Set<number> {
   const batchOf = db.prepare<{ batch: string }>("select batch from task where seq = ? and batch is not null");
   const batches = new Set([...seqs].flatMap((seq) => batchOf.get(seq)?.batch ?? []));
@@ -72,7 +72,7 @@ interface LogRow {
   readonly task_seqs: string;
 }
 
-/** The oldest rows of the log, up to `limit` events of them. A row goes whole: the last one may go beyond. */
+/** The oldest rows of the log, up to `limit` events. Rows are deleted whole, so the last one may exceed `limit`. */
 function rowsBefore(db: SqliteDatabase, { cutoff, latest }: Age, limit: number): LogRow[] {
   const oldest = db
     .prepare<LogRow>("select last_seq, count, at, task_seqs from event order by last_seq limit +?")
@@ -89,12 +89,12 @@ function rowsBefore(db: SqliteDatabase, { cutoff, latest }: Age, limit: number):
 const ANY_AGE: Age = { cutoff: Number.MAX_SAFE_INTEGER, latest: 0 };
 
 /**
- * Deletes a task if it had ended before the cutoff, and answers how many that were: with it go those it depended on, if
- * they were only kept for its sake. A task that others still depend on stays: they want its result.
+ * Deletes a task if it ended before the cutoff, and its dependencies if only this task kept them. Returns how many tasks it
+ * deleted. A task with dependants that have not ended stays: they need its result.
  */
 function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age): number {
   let deleted = 0;
-  // A list rather than a recursion: there is no bound to how long a chain may be.
+  // A list instead of recursion: the length of a chain has no limit.
   const seqs = [seq];
   for (let next = seqs.pop(); next !== undefined; next = seqs.pop()) {
     const parents = deleteOne(db, ledger, next, age);
@@ -114,7 +114,7 @@ interface DeletedTask {
   readonly session: number | null;
 }
 
-/** Null when the task stays, else what it depended on. */
+/** Returns the dependencies of the deleted task; null: the task stays. */
 function deleteOne(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -134,8 +134,8 @@ function deleteOne(
 }
 
 /**
- * Deletes those of these tasks that had ended by then, unless a task that has not ended depends on one, its batch has not
- * ended, or its callback is still to be made. Returns how many are gone.
+ * Deletes those of these tasks that ended at `endedBy` or before. A task stays if an open task depends on it, its batch is open
+ * or ended later, or its callback is still pending. Returns how many were deleted.
  */
 export function deleteThese(db: SqliteDatabase, seqs: readonly number[], endedBy: number): number {
   const ledger = new Ledger(db);
@@ -149,7 +149,7 @@ export function deleteThese(db: SqliteDatabase, seqs: readonly number[], endedBy
   return gone.length;
 }
 
-/** Deletes a task that has ended, whatever keeps it: with all others of its tenant. */
+/** Deletes an ended task unconditionally, because its tenant is being deleted. */
 export function deleteTask(db: SqliteDatabase, ledger: Ledger, seq: number): void {
   const task = db
     .prepare<DeletedTask>(
@@ -159,7 +159,7 @@ export function deleteTask(db: SqliteDatabase, ledger: Ledger, seq: number): voi
   if (task !== undefined) forgetTask(db, ledger, seq, task);
 }
 
-/** Those that were still to be made are no longer waited for. */
+/** Deletes the webhook deliveries of a task, and updates the turns of their hosts. */
 function forgetDeliveries(db: SqliteDatabase, taskSeq: number): void {
   const deliveries = db
     .prepare<{ tenant: string; host: string; due_at: number | null }>(
@@ -174,7 +174,7 @@ function forgetDeliveries(db: SqliteDatabase, taskSeq: number): void {
   }
 }
 
-/** Deletes what was there with a task, and answers what it depended on. */
+/** Deletes all other rows of a deleted task. Returns its dependencies. */
 function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: DeletedTask): number[] {
   if (task.has_dependants === 1) forgetParent(db, seq, task.resting_state);
   db.prepare("delete from attempt where task_seq = ?").run(seq);
@@ -203,20 +203,20 @@ function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: Delet
   return parents.map(({ parent_seq }) => parent_seq);
 }
 
-/** Whether the batch of a row of `task` has not ended, or its end is not past its time. */
+/** Whether the batch of a row of `task` is open, or its end has not expired. */
 function isKeptByBatch(cutoff: string, latest: string): string {
   return `exists (select 1 from batch b
                    where b.id = task.batch
                      and (b.completed_at is null or b.completed_at between ${cutoff} and ${latest}))`;
 }
 
-/** Whether somebody who has not ended depends on a task. */
+/** Whether an open task depends on a task. */
 function isWaitedFor(seq: string): string {
   return `exists (select 1 from dependency d join task c on c.seq = d.child_seq
                    where d.parent_seq = ${seq} and c.completed_at is null)`;
 }
 
-/** Those that depended on a task that was done have one dependency less, should they be retried: it was met. */
+/** Dependants of a deleted task that was done have one dependency less, in case they are retried: it was met. */
 function forgetParent(db: SqliteDatabase, seq: number, state: string): void {
   if (state === "done") {
     db.prepare(
@@ -227,7 +227,7 @@ function forgetParent(db: SqliteDatabase, seq: number, state: string): void {
   db.prepare("delete from dependency where parent_seq = ?").run(seq);
 }
 
-/** An agent of which no task is left loses its lines: agents that come and go must not pile up. So do tenants. */
+/** Deletes the queues of agents without tasks, and the rows of tenants without queues: short-lived names must not pile up. */
 export function forgetEmptyAgents(db: SqliteDatabase, ledger: Ledger): void {
   const forget = db.prepare(
     `delete from line where tenant = @tenant and agent = @agent
@@ -243,7 +243,7 @@ export function forgetEmptyAgents(db: SqliteDatabase, ledger: Ledger): void {
     touched.add(tenant);
   }
   for (const tenant of touched) forgetTenant.run({ tenant });
-  // Some of what the ledger wrote is no longer there.
+  // Some rows that the ledger wrote are deleted.
   db.lines.clear();
 }
 
@@ -272,7 +272,7 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
   return deleted;
 }
 
-/** Numbers are never given out twice, even when the row that had the highest one is deleted. */
+/** Stores the highest number, so that none is used twice even if its row is deleted. */
 function keepNumber(db: SqliteDatabase, name: "event" | "task", value: number): void {
   db.prepare(
     `insert into high_water (name, value) values (?, ?)

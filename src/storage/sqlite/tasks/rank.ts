@@ -1,6 +1,6 @@
 import { FRONT_RANK } from "../../../model/priority.ts";
 
-/** `rankOf` of a row of `task`, in SQL; `@agingMs` is its lane's. */
+/** `rankOf` for a row of `task`, in SQL; `@agingMs` is that of its lane. */
 export const RANK = `
   case when priority <= 0 then priority
        when @agingMs = 0 then ${FRONT_RANK} + priority

@@ -10,7 +10,7 @@ import { maxOf } from "../sessions/settle-sessions.ts";
 import { NodeShares } from "../tenants/tenant-shares.ts";
 import { getTask } from "./read-tasks.ts";
 
-/** What stands in the way of a task. */
+/** What keeps a task from starting. */
 export async function readSituation(
   db: SqliteDatabase,
   params: { tenant: string; id: string },
@@ -49,7 +49,7 @@ export async function readSituation(
   });
 }
 
-/** Only a task that waits has something to tell of who could execute it. */
+/** Null unless the task waits and no live node can execute it. */
 function readNoExecutor(
   db: SqliteDatabase,
   { seq, tenant, agent, state }: TaskRecord,
@@ -66,7 +66,7 @@ function readNoExecutor(
   return { served: isServed(db, { tenant, agent }), lastSeenAt: row.at, since: row.since };
 }
 
-/** Only a tenant that holds all it may hold of the slots that it could have has something to tell of it. */
+/** Null unless the tenant has reached its share of the lane: over all nodes, or on every node with a free slot. */
 export function readLaneShare(
   db: SqliteDatabase,
   { lane: name, tenant }: Pick<TaskRecord, "lane" | "tenant">,
@@ -87,7 +87,7 @@ export function readLaneShare(
   return { inflight: max - free.reduce((sum, node) => sum + shares.roomOn(node, tenant), 0), max };
 }
 
-/** Only a task that waits has something to tell of it. */
+/** Null unless the task waits to run alone. */
 function readAlone(db: SqliteDatabase, { seq, state }: TaskRecord): TaskSituation["alone"] {
   if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
   const row = db
@@ -98,7 +98,7 @@ function readAlone(db: SqliteDatabase, { seq, state }: TaskRecord): TaskSituatio
   return row ?? null;
 }
 
-/** Only a task that its batch holds has something to tell of it. */
+/** Null unless its batch holds the task back. */
 function readBatch(db: SqliteDatabase, { seq, batch }: TaskRecord): TaskSituation["batch"] {
   if (batch === null) return null;
   const holder = db
@@ -115,7 +115,7 @@ function readBatch(db: SqliteDatabase, { seq, batch }: TaskRecord): TaskSituatio
   return { parallelism: holder.parallelism, active: active.map(({ id }) => id) };
 }
 
-/** Only a task that its session holds has something to tell of it. */
+/** Null unless its session holds the task back. */
 function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): TaskSituation["session"] {
   if (key === null) return null;
   const session = db
@@ -132,7 +132,7 @@ function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): Tas
   return { key, max: maxOf(session), active: active.map(({ id }) => id) };
 }
 
-/** Only a task that waits for its key has something to tell of it. */
+/** Null unless the task waits for its concurrency key. */
 function readKey(db: SqliteDatabase, { seq, concurrencyKey: name }: TaskRecord): TaskSituation["key"] {
   if (name === null) return null;
   const holder = db

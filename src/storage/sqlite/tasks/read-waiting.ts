@@ -8,7 +8,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import { IS_ALONE, IS_EXECUTABLE } from "../counters/standing.ts";
 import { readLaneShare } from "./read-situation.ts";
 
-/** The waiting tasks of a tenant, by what could hold them. */
+/** The waiting tasks of a tenant, by what could hold them back. */
 export async function readWaiting(
   db: SqliteDatabase,
   { tenant }: { readonly tenant: string },

@@ -2,12 +2,13 @@ import type Sqlite from "better-sqlite3";
 import type { SqliteDatabase } from "../connection/database.ts";
 
 /**
- * Makes the table of what could start right now, in order, from the tasks that are queued, not parked, and that no
- * attempt holds. It lies in memory: one process writes to the file, so that nobody else needs to see it, and its rows,
- * clustered by agent, would cost every transaction more pages than all others together. It takes part in transactions
- * like any other table. Rows come and go and are never changed.
+ * Creates the table of ready tasks, in order: those that are queued, not parked, and not held by an attempt. It is in memory:
+ * only one process writes to the file, so no other needs to see it, and on disk its rows, clustered by agent, would cost every
+ * transaction more pages than all others together. It takes part in transactions like any other table. Rows are inserted and
+ * deleted, never changed.
  *
- * Beside it lies how many tasks of each agent queue are parked. No task is inserted or deleted while it is.
+ * A second table counts the parked tasks of each agent queue. Its trigger covers updates only: no task is parked when it is
+ * inserted or deleted.
  */
 export function createReadySet(db: Sqlite.Database): void {
   db.exec(`
@@ -35,7 +36,7 @@ export function createReadySet(db: Sqlite.Database): void {
   `);
 }
 
-/** Fills in what is ready in one lane, of which nothing is there. */
+/** Inserts the ready tasks of one lane, after the caller has deleted its entries. */
 export function fillReadySet(db: SqliteDatabase, lane: string): void {
   db.prepare(`${FILL} and t.line in (select id from line where lane = ?)`).run(lane);
 }

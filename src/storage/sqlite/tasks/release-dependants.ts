@@ -15,10 +15,10 @@ import {
 } from "./requeue-task.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-/** How many dependants one transaction tells; the rest waits for `release`. */
+/** To how many dependants one transaction passes ends and retries on; `release` does the rest. */
 export const RELEASED_MAX = 100;
 
-/** Tells those that are left; see `RELEASED_MAX`. */
+/** Passes ends and retries on to the remaining dependants; see `RELEASED_MAX`. */
 export async function release(db: SqliteDatabase, params: { limit: number }): Promise<{ more: boolean }> {
   const more = db.write((now) => {
     const ledger = new Ledger(db);
@@ -57,7 +57,10 @@ interface Release {
   readonly after_seq: number;
 }
 
-/** One that has nobody left to tell counts, too: it took its time. */
+/**
+ * Processes one release row. Returns to how many dependants it was passed on, but at least 1: a row without dependants costs
+ * time, too.
+ */
 function tell(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -102,7 +105,7 @@ function passEndOn(
   const columns = `${WAITING_COLUMNS}, t.dependencies, t.run_at, t.deadline, t.deadline_after_ms, t.place`;
   const dependants = dependantsOf<Dependant>(db, columns, release, limit);
   for (const dependant of dependants) {
-    // It may have ended by itself, or have been told of an earlier end.
+    // It may have ended already, or another dependency may have cancelled it.
     if (dependant.resting_state !== "waiting_dependency") continue;
     const { error } = release;
     if (error === null) meetDependency(db, ledger, dependant, now);
@@ -111,7 +114,7 @@ function passEndOn(
   return dependants.map(({ seq }) => seq);
 }
 
-/** Brings dependants back that were cancelled because of the row's task, unless they could only end the same way again. */
+/** Queues dependants again that were cancelled because of the row's task, unless they could only end the same way. */
 function bringBack(
   db: SqliteDatabase,
   ledger: Ledger,
@@ -145,8 +148,8 @@ interface Dependant extends WaitingTask {
 }
 
 /**
- * With its last dependency done, the task can start, or waits for its moment. Those left are counted rather than one
- * subtracted: a task that came after the end, or came back, has not counted that dependency to begin with.
+ * Records that a dependency is done. After the last one the task is queued, or delayed until its `runAt`. The open dependencies
+ * are counted instead of subtracting one: a task that was inserted or retried after that end has never counted it as open.
  */
 function meetDependency(db: SqliteDatabase, ledger: Ledger, dependant: Dependant, now: number): void {
   const { seq, run_at: runAt, deadline_after_ms: afterMs } = dependant;

@@ -10,7 +10,7 @@ import { reopenRun } from "../schedules/end-run.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { RANK } from "./rank.ts";
 
-/** A task that a retry may put back to where it waits. */
+/** An ended task that a retry may queue again. */
 export interface EndedTask {
   readonly seq: number;
   readonly id: string;
@@ -37,12 +37,12 @@ export const ENDED_COLUMNS = `t.seq, t.id, t.line, t.batch, t.session, t.concurr
   t.deadline_after_ms, t.executions, t.dependencies, t.has_dependants, t.last_started_at, t.last_outcome, t.error,
   t.spec ->> '$.work.kind' as kind`;
 
-/** Whether it could only fail again, because the deadline that was asked for has passed. */
+/** Whether the task could only fail again, because the deadline of its request has passed. */
 export function isOverdue(task: EndedTask, now: number): boolean {
   return task.deadline_after_ms === null && task.deadline !== null && task.deadline <= now;
 }
 
-/** A dependency that will never be done, null if that one is no longer kept; undefined: there is none. */
+/** A dependency that will never be done; null: that dependency is deleted; undefined: there is none. */
 export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDependency | null | undefined {
   if (task.dependencies === 0) return undefined;
   const parents = db
@@ -59,7 +59,7 @@ export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDepen
   return parents.length < task.dependencies ? null : undefined;
 }
 
-/** How many dependencies of a task are not done, or not known. */
+/** How many dependencies of a task are not done or do not exist. */
 export function countUnmet(db: SqliteDatabase, task: { seq: number; dependencies: number }): number {
   if (task.dependencies === 0) return 0;
   const row = db
@@ -71,7 +71,7 @@ export function countUnmet(db: SqliteDatabase, task: { seq: number; dependencies
   return task.dependencies - (row?.done ?? 0);
 }
 
-/** What became of a task that was put back. */
+/** The new state of a task that was queued again. */
 export interface RequeuedTask {
   readonly state: "waiting_dependency" | "delayed" | "queued";
   readonly position: number;
@@ -79,13 +79,13 @@ export interface RequeuedTask {
   readonly unserved?: true;
 }
 
-/** Puts a failed or cancelled task back to where it waits, with its retries and its default deadline anew. */
+/** Queues a failed or cancelled task again, or makes it wait, with all its retries and a new default deadline. */
 export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask, now: number): RequeuedTask {
   const line = findLineAnew(db, ledger, task);
   ledger.countWaiting(line, task, 1);
   const unmet = countUnmet(db, task);
   const waits = unmet > 0;
-  // What was asked for holds; the wait of an earlier retry does not.
+  // The `runAt` of the request applies; the back-off of an earlier retry does not.
   const startsAt = !waits && task.executions === 0 ? Math.max(now, task.run_at ?? now) : now;
   const state = waits ? "waiting_dependency" : startsAt > now ? "delayed" : "queued";
   ledger.count(line.tenant, task.resting_state, -1);
@@ -137,7 +137,10 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
   return { state, position, deadline, ...(line.standing === UNSERVED ? { unserved: true } : {}) };
 }
 
-/** What every node could execute, or was served, when the task came may not be any more; and it need not run alone again. */
+/**
+ * Finds the agent queue for a retry. Since the task was inserted, nodes may have lost the ability to execute its kind, or its
+ * agent may no longer be served. A task that ran alone returns to an ordinary queue.
+ */
 function findLineAnew(db: SqliteDatabase, ledger: Ledger, task: EndedTask): Line {
   const line = ledger.line(task.line);
   const isOpen = line.kind === "" || isAloneKind(line.kind);
@@ -154,7 +157,7 @@ function findLineAnew(db: SqliteDatabase, ledger: Ledger, task: EndedTask): Line
   return other;
 }
 
-/** Accepted anew: whatever was stopped before does not count. */
+/** Gives the task a new position in its session, so that an earlier stop of the session does not end it. */
 function acceptInSession(ledger: Ledger, id: number | null): number | null {
   if (id === null) return null;
   const session = ledger.sessions.get(id);
@@ -162,7 +165,7 @@ function acceptInSession(ledger: Ledger, id: number | null): number | null {
   return session.last_place;
 }
 
-/** Leaves a row by which the dependants of a task come back that were cancelled because of it. */
+/** Adds a release row that brings back the dependants that were cancelled because of a task. */
 export function addComeBack(db: SqliteDatabase, ledger: Ledger, parentSeq: number, comeBack: ComeBack): void {
   db.prepare("insert into release (parent_seq, error) values (?, ?)").run(parentSeq, comeBackText(comeBack));
   ledger.hasReleases = true;

@@ -12,7 +12,7 @@ import { settleMoves } from "./settle-moves.ts";
 
 const WORKER_LOST = "worker lost";
 
-/** Takes back attempts of a node that is dead: to the queue while the task has retries left, else it fails. */
+/** Ends attempts of a dead node: the task is queued again if it has retries left, else it fails. */
 export async function rescueTasks(
   db: SqliteDatabase,
   params: { node: string; limit: number; maxLost?: number },
@@ -65,14 +65,14 @@ interface LostAttempt extends Lease {
   readonly kind: TaskKind;
 }
 
-/** How often the task was lost by now. What had not begun to run was not lost with its process. */
+/** Counts a loss and returns how often the task was lost. An attempt that was not `running` does not count. */
 function countLoss(db: SqliteDatabase, lost: LostAttempt, maxLost: number | undefined): number {
   if (maxLost === undefined || lost.state !== "running") return lost.losses;
   db.prepare("update task set losses = losses + 1 where seq = ?").run(lost.task_seq);
   return lost.losses + 1;
 }
 
-/** From now on the task runs alone. Returns the attempt as one of the line that it waits in then. */
+/** Moves a task to the queue for tasks that run alone. Returns its lease with the new agent queue. */
 function moveToAlone(db: SqliteDatabase, ledger: Ledger, lost: LostAttempt): Lease {
   const { lane, tenant, agent, kind } = ledger.line(lost.line);
   if (isAloneKind(kind)) return lost;

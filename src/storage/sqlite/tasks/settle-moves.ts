@@ -6,14 +6,14 @@ import { settlePlaces } from "./concurrency-keys.ts";
 import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 
 /**
- * What follows from the moves of a transaction: dependants hear of ends, `limit` of them at most, sessions, batches and
- * keys let others in. Answers how many heard.
+ * Does the deferred work of a transaction: passes ends on to dependants, `limit` of them at most, and fills freed slots of
+ * sessions and batches and freed concurrency keys. Returns to how many dependants it passed an end.
  */
 export function settleMoves(db: SqliteDatabase, ledger: Ledger, now: number, limit = RELEASED_MAX): number {
   let told = 0;
   do {
     told += releaseDependants(db, ledger, limit - told, now);
-    // Others may depend on what a session ends as stale.
+    // Tasks that a session ends as stale may have dependants.
     settleSessions(db, ledger, now);
   } while (ledger.hasReleases && told < limit);
   settlePlaces(db, ledger);

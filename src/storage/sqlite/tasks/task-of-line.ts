@@ -1,12 +1,13 @@
 import type { ListTasksParams } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** How many of the newest tasks may be missing in `task_of_line` and `task_of_tenant`: lists look through them one by one. */
+/** How many of the newest tasks may be missing in `task_of_line` and `task_of_tenant`: lists read these one by one. */
 export const ENTER_EVERY = 1_000;
 
 /**
- * Enters the newest tasks into `task_of_line` and `task_of_tenant`, with the time they were created in, once there are enough of them. An index would be entered with every task
- * and write a page for every agent each time; this writes a page for every agent and a thousand tasks.
+ * Inserts the newest tasks into `task_of_line` and `task_of_tenant`, and their time span into `task_span`, once there are
+ * enough of them. An index would be updated with every task, and each time write a page for every agent. This writes a page for
+ * every agent once per thousand tasks.
  */
 export function enterTasksOfLines(db: SqliteDatabase, newest: number): void {
   if (newest - db.enteredUpTo < db.enterEvery) return;
@@ -32,8 +33,9 @@ export function enterTasksOfLines(db: SqliteDatabase, newest: number): void {
 }
 
 /**
- * Between which numbers, both left out, the tasks lie that were created in a span of time. A clock may be set back: numbers
- * and times need not be in the same order, so each thousand tasks has its first and its last time.
+ * The range of numbers, both ends exclusive, of the tasks that were created in a span of time. A clock may be set back, so that
+ * numbers and times need not be in the same order. Therefore `task_span` has the first and the last time of each thousand
+ * tasks.
  */
 export function seqsOfSpan(
   db: SqliteDatabase,

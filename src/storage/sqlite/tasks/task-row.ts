@@ -3,7 +3,7 @@ import type { AttemptRecord, TaskRecord } from "../../../model/task-record.ts";
 import type { HeldState, TaskState } from "../../../model/task-state.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** A row of `task` with what the lease and the line add to it. */
+/** A row of `task` with columns of its lease and its agent queue. */
 export interface TaskRow {
   readonly seq: number;
   readonly id: string;
@@ -46,7 +46,7 @@ export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority,
   t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens, t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
-/** `index`: the way into the table, where SQLite is not to choose it. */
+/** `index`: an `indexed by` clause, if SQLite should not choose the index itself. */
 export function taskTables(index = ""): string {
   return `task t ${index} join line n on n.id = t.line left join lease l on l.task_seq = t.seq
     left join session s on s.id = t.session`;
@@ -81,7 +81,7 @@ export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
   };
 }
 
-/** Earlier attempts have rows; the one that ended the task is on the task, the one in progress on the lease. */
+/** Earlier attempts have rows in `attempt`. The attempt that ended the task is stored in `task`, the running one in `lease`. */
 function attemptsOf(db: SqliteDatabase, row: TaskRow): AttemptRecord[] {
   const endedTask = row.last_started_at !== null;
   const attempts = row.executions > (endedTask ? 1 : 0) ? earlierAttempts(db, row.seq) : [];
@@ -108,7 +108,7 @@ function attemptsOf(db: SqliteDatabase, row: TaskRow): AttemptRecord[] {
   return attempts;
 }
 
-/** Those that ended without ending their task. */
+/** Attempts that ended without ending their task. */
 export function earlierAttempts(db: SqliteDatabase, seq: number): AttemptRecord[] {
   return db
     .prepare<AttemptRecord>(
@@ -120,7 +120,7 @@ export function earlierAttempts(db: SqliteDatabase, seq: number): AttemptRecord[
 
 type UsageColumns = Pick<TaskRow, "input_tokens" | "output_tokens" | "context_window">;
 
-/** What the attempts so far have told of their cost. */
+/** The usage that the attempts so far have reported. */
 export function readUsage(db: SqliteDatabase, seq: number): TaskUsage | null {
   const row = db
     .prepare<UsageColumns>("select input_tokens, output_tokens, context_window from task where seq = ?")

@@ -9,7 +9,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import { Ledger } from "../counters/ledger.ts";
 import { preemptAfterChange, refreshLines } from "./lanes.ts";
 
-/** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
+/** Limits of agents, and the catalogue. A row without a definition only holds a limit. */
 export function sqliteAgents(db: SqliteDatabase): AgentStorage {
   return {
     async configure(params) {

@@ -21,7 +21,7 @@ export function sqliteKeys(db: SqliteDatabase): KeyStorage {
       await db.durable();
       return created;
     },
-    // Nobody waits for the disk here: who has a key was told of it when it was on the disk.
+    // This does not wait for the disk: a caller got its key only after the key was durable.
     async findByHash({ hash }) {
       return db.prepare<KeyRecord>(`select ${COLUMNS} from api_key where hash = ?`).get(hash) ?? null;
     },

@@ -78,15 +78,15 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   };
 }
 
-/** However many there are, so many heads of lines are looked at: one for each line and rank. */
+/** How many tasks `oldestReady` reads at most: the first of each agent queue and rank. */
 const HEADS_MAX = 10_000;
 
-/** When the task of a lane was accepted that could start and has waited longest. */
+/** When the oldest ready task of a lane was accepted; null: none is ready. */
 function oldestReady(db: SqliteDatabase, lane: string): number | null {
   const lines = db
     .prepare<{ id: number }>("select id from line where lane = ? and ready > 0 limit +?")
     .all(lane, HEADS_MAX);
-  // From one rank to the next: among equals the first is the oldest.
+  // Steps from rank to rank: within a rank the first task is the oldest.
   const next = db.prepare<{ rank: number; task_seq: number }>(
     "select rank, task_seq from ready where line = ? and rank > ? order by rank, task_seq limit 1",
   );
@@ -131,7 +131,7 @@ function clearLane(
   return { cancelled, more: waiting.length > limit, cutoff };
 }
 
-/** Those that wait are put in the order of the new ageing; who had to give way stays in front. Costs what waits. */
+/** Orders the waiting tasks by the new ageing. Pre-empted tasks stay in front. The cost grows with the waiting tasks. */
 function putInOrder(db: SqliteDatabase, lane: string, agingMs: number): void {
   for (const state of WAITING_STATES) {
     db.prepare(
@@ -149,7 +149,10 @@ function putInOrder(db: SqliteDatabase, lane: string, agingMs: number): void {
   db.lines.clear();
 }
 
-/** A changed limit changes what lines can start. Only those are written: there may be any number of others. */
+/**
+ * Updates what agent queues can start after a limit changed. It writes only queues for which that differs, since there may be
+ * many.
+ */
 export function refreshLines(db: SqliteDatabase, condition: string, values: readonly string[]): void {
   const ledger = new Ledger(db);
   const setFlags = db.prepare("update line set room = ?, startable = ?, ahead = ? where id = ?");
@@ -169,7 +172,7 @@ export function refreshLines(db: SqliteDatabase, condition: string, values: read
   db.lines.clear();
 }
 
-/** What tenants may hold of a lane may have changed, and so what they can start there. */
+/** Updates what tenants may hold of a lane, and so what they can start there. */
 function refreshTenants(db: SqliteDatabase, lane: string): void {
   const changed = db
     .prepare(`update tenant_line set lane_max = ${LANE_MAX} where lane = ? and lane_max is not ${LANE_MAX}`)
@@ -180,7 +183,7 @@ function refreshTenants(db: SqliteDatabase, lane: string): void {
   ledger.tenants.save({ limitsChanged: true });
 }
 
-/** Other limits hold, or other slots: what critical tasks in these lanes waited for may be there now, or gone. */
+/** Pre-empts tasks in these lanes after limits or slots changed: waiting critical tasks may have gained room or lost a slot. */
 export function preemptAfterChange(db: SqliteDatabase, lanes: readonly string[], now: number): void {
   const ledger = new Ledger(db);
   for (const { name } of db.prepare<LaneRow>("select * from lane").all()) {

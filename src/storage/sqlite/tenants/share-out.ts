@@ -12,9 +12,10 @@ interface Sharer {
 }
 
 /**
- * Whose turns the next `slots` starts of a lane are, one entry for each: who gave up a slot for a task of its own that has
- * yet to get it, else who has the fewest in flight, ties to the one served longest ago. `left`: what tenants may take of these
- * slots; null: as much as there is. Changes nothing.
+ * Which tenants get the next `slots` starts of a lane, one entry for each start. Tenants with pre-emption credit (`owed`) go
+ * first: their critical task pre-empted one of their own and has not started yet. Then the tenant with the fewest tasks in
+ * flight; of several, the one served longest ago. `left`: how many of these slots each tenant may take; null: no limit. Changes
+ * nothing.
  */
 export function shareOut(
   db: SqliteDatabase,

@@ -3,7 +3,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import { nodesOfLane, type ServingNode } from "../connection/nodes-of-lane.ts";
 import type { LaneRow } from "../counters/ledger.ts";
 
-/** What tenants may still take of the slots of one lane; see `Claim.perTenant`. */
+/** How many slots of one lane each tenant may still take; see `Claim.perTenant`. */
 export class SlotsLeft {
   readonly #max: number;
   readonly #left: Map<string, number>;
@@ -21,7 +21,7 @@ export class SlotsLeft {
     this.#left.set(tenant, this.of(tenant) - 1);
   }
 
-  /** How many tenants can take nothing more, though the index of tenants that can start something may find them. */
+  /** How many tenants can take no more slots. The index of tenants that can start something may still return them. */
   get full(): number {
     let count = 0;
     for (const left of this.#left.values()) if (left <= 0) count += 1;
@@ -29,15 +29,15 @@ export class SlotsLeft {
   }
 }
 
-/** What tenants may take of the slots that a node claims; null: as much as there is. */
+/** How many of the slots that a node claims each tenant may take; null: no limit. */
 export function slotsLeft(lane: LaneRow, perTenant: TenantSlots | undefined): SlotsLeft | null {
   return lane.second_tenant === 0 || perTenant === undefined ? null : new SlotsLeft(perTenant);
 }
 
-/** The shares of tenants on the nodes that serve a lane, by the leases there are. */
+/** The shares of tenants on the nodes that serve a lane, computed from the leases. */
 export class NodeShares {
   readonly nodes: readonly ServingNode[];
-  /** By node and tenant; null: tenants are held to no shares on nodes. */
+  /** Leases by node and tenant; null: nodes do not limit tenants. */
   readonly #held: ReadonlyMap<string, ReadonlyMap<string, number>> | null;
 
   constructor(db: SqliteDatabase, lane: LaneRow) {
@@ -46,7 +46,7 @@ export class NodeShares {
     this.#held = isShared ? heldByTenants(db, lane.name) : null;
   }
 
-  /** How many more slots of a node a tenant's share leaves it; below zero where it holds more. */
+  /** How many more slots of a node the tenant's share allows; negative if it holds more than its share. */
   roomOn({ node, perTenant }: ServingNode, tenant: string): number {
     if (this.#held === null || perTenant === null) return Number.POSITIVE_INFINITY;
     return perTenant - (this.#held.get(node)?.get(tenant) ?? 0);
@@ -60,7 +60,7 @@ export class NodeShares {
     );
   }
 
-  /** What `freeFor` leaves each tenant; null: as much as there is. */
+  /** `freeFor` of each tenant; null: no limit. */
   get slotsLeft(): SlotsLeft | null {
     if (this.#held === null) return null;
     const tenants = new Set([...this.#held.values()].flatMap((held) => [...held.keys()]));
@@ -91,8 +91,8 @@ function heldByTenants(db: SqliteDatabase, lane: string): Map<string, Map<string
 }
 
 /**
- * Holds tenants to their shares of lanes from now on, or no longer, by how many enabled ones there are. Returns whether that
- * changed, and so what tenants can start.
+ * Starts or stops limiting tenants to their shares of lanes, depending on whether there is a second enabled tenant. Returns
+ * whether that changed, and so what tenants can start.
  */
 export function followSecondTenant(db: SqliteDatabase): boolean {
   const enabled = db
@@ -109,6 +109,6 @@ export function followSecondTenant(db: SqliteDatabase): boolean {
   return true;
 }
 
-/** `lane_max` of a row of `tenant_line` as it should be. */
+/** The correct `lane_max` of a row of `tenant_line`. */
 export const LANE_MAX =
   "(select l.per_tenant from lane l where l.name = tenant_line.lane and l.second_tenant = 1)";

@@ -98,7 +98,7 @@ function setDisabled(db: SqliteDatabase, id: string, disabled: boolean, now: num
   return changed(db, id, now);
 }
 
-/** Admission does not count what waits of a tenant while that is disabled. */
+/** Admission does not count the waiting tasks of a disabled tenant. */
 function exempt(db: SqliteDatabase, tenant: string, disabled: boolean): void {
   db.prepare(
     `update lane set exempt = exempt + ? * t.counted
@@ -106,11 +106,13 @@ function exempt(db: SqliteDatabase, tenant: string, disabled: boolean): void {
   ).run(disabled ? 1 : -1, tenant);
 }
 
-/** Other bounds hold: they are copied to where they are looked at, and what its tasks waited for may be there now, or gone. */
+/**
+ * Applies new limits of a tenant: copies them to `tenant_line`, where claims read them, and checks again which tasks can start.
+ */
 function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
   const row = find(db, id);
   if (row === undefined) throw new Error(`tenant ${id} is gone`);
-  // Not startable for now: nobody could be that is disabled.
+  // Not startable for now: the ledger sets this below, unless the tenant is disabled.
   db.prepare(
     "update tenant_line set max_queued = ?, max_inflight = ?, disabled = ?, startable = 0 where tenant = ?",
   ).run(row.max_queued, row.max_inflight, row.disabled, id);
@@ -129,11 +131,11 @@ function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
   return toRecord(row);
 }
 
-/** Whether there may be something left: then as much as was asked for is gone. */
+/** Deletes up to `limit` rows of a tenant. Returns whether there may be more. */
 function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: number): boolean {
   if (deleteTasks(db, tenant, limit, now) === limit) return true;
   const owned = [
-    // The log knows a number without an entry for one of before a restore: so the number, the type and the time stay.
+    // Readers take a number without an entry as a sign of a restored database, so the number, the type and the time stay.
     `update event set tenant = '', task_seqs = '[]', data = null
       where last_seq in (select last_seq from event where tenant = ? limit +?)`,
     "delete from session where id in (select id from session where tenant = ? limit +?)",
@@ -151,7 +153,7 @@ function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: num
   return owned.some((sql) => db.prepare(sql).run(tenant, limit).changes === limit);
 }
 
-/** What has not ended is cancelled first: so everything that counts it is right again. */
+/** Cancels open tasks first, so that all counters stay correct. */
 function deleteTasks(db: SqliteDatabase, tenant: string, limit: number, now: number): number {
   const ledger = new Ledger(db);
   const find = db.prepare<Omit<WaitingTask, "resting_state"> & { id: string; resting_state: TaskState }>(
@@ -174,7 +176,7 @@ function deleteTasks(db: SqliteDatabase, tenant: string, limit: number, now: num
   return seqs.length;
 }
 
-/** Some tasks of a tenant: those that are entered by line, and then the newest, which are not yet. */
+/** Some tasks of a tenant: first those in `task_of_line`, then the newest, which are not in it yet. */
 function tasksOf(db: SqliteDatabase, tenant: string, limit: number): number[] {
   const rows = db
     .prepare<{ seq: number }>(
@@ -187,7 +189,7 @@ function tasksOf(db: SqliteDatabase, tenant: string, limit: number): number[] {
   return [...rows, ...newest].map(({ seq }) => seq);
 }
 
-/** Of a tenant that owns nothing any more. */
+/** Deletes a tenant that owns nothing any more. */
 function forget(db: SqliteDatabase, id: string): void {
   for (const table of ["line", "tenant_line", "tally", "delivery_turn", "agent_change", "webhook_secret"]) {
     db.prepare(`delete from ${table} where tenant = ?`).run(id);

@@ -2,7 +2,7 @@ import { DEFAULT_TENANT } from "../../../model/task.ts";
 import type { RotatedWebhookSecret, RotateWebhookSecretParams, WebhookSecretRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
-/** Inside of a transaction. The caller has made sure that there is such a tenant. */
+/** Call this inside a transaction. The caller has checked that the tenant exists. */
 export function rotateWebhookSecret(
   db: SqliteDatabase,
   { id, secret, overlapMs }: RotateWebhookSecretParams,
@@ -20,7 +20,7 @@ export function rotateWebhookSecret(
   return { found: true, previous };
 }
 
-/** The newest that signs now; null: none does. */
+/** The newest secret that signs now; null: none does. */
 function signingBefore(
   db: SqliteDatabase,
   tenant: string,
