@@ -6,12 +6,12 @@ export type TaskKind = (typeof TASK_KINDS)[number];
 
 /** The agent that always exists. */
 export const DEFAULT_AGENT = "index";
-/** How many tasks may wait of an agent that has no limit. */
+/** The limit of waiting tasks of an agent without a limit. */
 export const NO_QUEUE_LIMIT = Number.MAX_SAFE_INTEGER;
-/** Whose work it is when nobody says: local use without keys. */
+/** The tenant of callers without keys, for local use. */
 export const DEFAULT_TENANT = "default";
 
-/** What a task asks for: exactly one of the four kinds, fixed at submission. */
+/** The work of a task: exactly one of the four kinds, fixed at submission. */
 export type TaskWork =
   | {
       readonly kind: "action";
@@ -29,7 +29,7 @@ export type TaskWork =
   | { readonly kind: "message"; readonly message: string }
   | { readonly kind: "custom"; readonly payload: unknown };
 
-/** The part of a task that never changes after submission and that no query looks into. */
+/** The part of a task that never changes after submission and that no query filters by. */
 export interface TaskSpec {
   readonly work: TaskWork;
   readonly metadata?: Readonly<Record<string, unknown>>;
