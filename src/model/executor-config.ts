@@ -85,7 +85,7 @@ export type ExecutorType = ExecutorConfig["type"];
 /** One field of an executor's configuration, besides its `type`. */
 export interface ExecutorField {
   readonly required?: true;
-  /** Set for fields that agents made over HTTP must not have: the rest of "`field` …", with the reason and what to write instead. */
+  /** Set for fields that agents made over HTTP must not have: the rest of "`field` …", with the reason and the alternative. */
   readonly configurationOnly?: string;
   /**
    * What is wrong with a value, as the rest of "`field` must …"; null: nothing. If the value may contain a secret, the sentence

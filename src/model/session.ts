@@ -57,7 +57,7 @@ export function effectiveMaxConcurrent(session: {
 export const SESSION_ENDS = {
   /** By `/stop` or `/stopall`. */
   stopped: "stopped",
-  /** It was submitted before a `/stopall`, but found only after it. */
+  /** It was submitted before a `/stopall` or a reset, and its turn came only after that. */
   stale: "stale",
   /** A message in mode `interrupt` replaced it. */
   interrupted: "interrupted",

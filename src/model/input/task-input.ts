@@ -178,7 +178,7 @@ function refuseInfinite(fields: Fields, prefix = ""): void {
 
 /**
  * A copy of the input as plain JSON, which the caller can no longer change, without values that cannot be stored. Input that
- * Rota parsed itself is not copied.
+ * Rota parsed itself is not copied. Refuses unknown fields.
  */
 function asJson(given: unknown, known: readonly string[]): Fields {
   if (!isObject(given)) {
