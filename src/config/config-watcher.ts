@@ -10,7 +10,7 @@ export interface Reloadable<Options> {
 }
 
 export interface ConfigWatcherOptions {
-  /** For tests: where time comes from. */
+  /** For tests: the source of time. */
   readonly clock?: Clock;
 }
 

@@ -1,8 +1,8 @@
 import type { ExecutorConfig } from "../executors/executor.ts";
 
 /**
- * The catalogue of agents: those of the configuration, which only the configuration changes, and those made here,
- * which are stored and known to all nodes. `index` is always there. A task may name an agent that is not listed.
+ * The agents: those of the configuration, which only the configuration can change, and those created here, which are stored
+ * and known to all nodes. `index` always exists. A task may name an agent that is not listed.
  */
 export interface Agents {
   /** Throws `invalid_field`, and `conflict` if an agent with this id exists. */
@@ -23,7 +23,7 @@ export interface AgentInput {
   readonly executor?: ExecutorConfig;
   /** The lane of its tasks that name none. */
   readonly lane?: string;
-  /** How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own. */
+  /** How many of its tasks run at once, over all lanes and nodes; left out: no limit of its own. */
   readonly maxInflight?: number;
   /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
   readonly maxQueued?: number;

@@ -25,7 +25,7 @@ export interface AuditNote {
   readonly address?: string;
   /** The status of a refused request; left out: the request was carried out. */
   readonly status?: number;
-  /** How many requests the entry stands for; left out: 1. */
+  /** How many requests the entry counts; left out: 1. */
   readonly count?: number;
 }
 

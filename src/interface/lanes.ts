@@ -1,6 +1,6 @@
 /**
- * Lanes: named pools of concurrency that do not wait for each other. `tasks`, `main`, `subagent`, `team` and `cron` are
- * always there; the configuration and `put` change them and make more.
+ * Lanes: named pools of slots that do not wait for each other. `tasks`, `main`, `subagent`, `team` and `cron` always exist; the
+ * configuration and `put` change them and create more.
  */
 export interface Lanes {
   /** Lists lanes, each with its numbers of running and waiting tasks. */
@@ -20,7 +20,7 @@ export interface Lanes {
 export interface LaneInput {
   /** How many of its tasks each process runs at once; 0: none. */
   readonly concurrency: number;
-  /** How many run at once over all nodes; null or left out: no bound beyond the sum of the processes. */
+  /** How many run at once over all nodes; null or left out: no limit beyond the sum of the processes. */
   readonly total?: number | null;
 }
 
@@ -28,7 +28,7 @@ export interface LaneInfo {
   readonly name: string;
   /** How many of its tasks the responding process runs at once; 0: it leaves them to other nodes. */
   readonly concurrency: number;
-  /** How many run at once over all nodes; null: no bound beyond the sum of the processes. */
+  /** How many run at once over all nodes; null: no limit beyond the sum of the processes. */
   readonly total: number | null;
   /** Over all nodes. */
   readonly running: number;

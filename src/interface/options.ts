@@ -28,8 +28,8 @@ export interface RotaOptions {
   readonly outbound?: OutboundOptions;
   readonly webhooks?: WebhookOptions;
   /**
-   * Names of fields whose values are shown as `…`, at any depth of `params`, `payload`, `metadata`, `llmConfig` and results, and in
-   * errors. Case does not matter. `apiKey`, `secretAccessKey` and `sessionToken` in `llmConfig` are always masked.
+   * Names of fields whose values are masked as `…`, at any depth of `params`, `payload`, `metadata`, `llmConfig` and results, and
+   * in errors. Case does not matter. `apiKey`, `secretAccessKey` and `sessionToken` in `llmConfig` are always masked.
    */
   readonly redact?: readonly string[];
   readonly audit?: AuditOptions;
@@ -42,9 +42,9 @@ export interface RotaOptions {
   readonly estimateTokens?: EstimateTokens;
   /** Silent when left out. A pino logger fits, and so does `console`. */
   readonly log?: Log | ConsoleLog;
-  /** For tests: where time comes from. */
+  /** For tests: the source of time. */
   readonly clock?: Clock;
-  /** For tests: chance, in [0, 1). */
+  /** For tests: random numbers in [0, 1). */
   readonly random?: () => number;
 }
 
@@ -97,7 +97,7 @@ export interface SchedulerOptions {
 export interface LaneOptions {
   /** How many of its tasks this process runs at once. */
   readonly concurrency: number;
-  /** How many run at once over all nodes; left out: no bound beyond the sum of the processes. */
+  /** How many run at once over all nodes; left out: no limit beyond the sum of the processes. */
   readonly total?: number;
 }
 
@@ -131,7 +131,7 @@ export interface AgentOptions {
   readonly executor?: Executor | ExecutorConfig;
   /** The lane of its tasks that name none. */
   readonly lane?: string;
-  /** How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own. */
+  /** How many of its tasks run at once, over all lanes and nodes; left out: no limit of its own. */
   readonly maxInflight?: number;
   /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
   readonly maxQueued?: number;

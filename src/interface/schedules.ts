@@ -70,7 +70,7 @@ export interface NewScheduleInput {
   readonly schedule: ScheduleInput;
   /** The message to the agent. Exactly one of `message`, `instruction` and `payload` is given. */
   readonly message?: string | null;
-  /** What the agent is to do, as in a task. */
+  /** The instruction to the agent, as in a task. */
   readonly instruction?: string | null;
   /** Any JSON, as in a task. */
   readonly payload?: unknown;
@@ -124,7 +124,7 @@ export type RunMode = "force" | "due";
 
 export interface CreatedSchedule {
   readonly scheduled_task: ScheduledTask;
-  /** What was understood, as a phrase that means the same. */
+  /** The schedule as Rota understood it, in its canonical form. */
   readonly normalized: string;
 }
 

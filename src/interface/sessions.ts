@@ -12,7 +12,7 @@ export interface Sessions {
   /**
    * Sends a message, which is durable once this resolves. `taskId` is the task of the message, or the one that it was added to
    * (`merged`). A message that is only `/stop` or `/stopall`, in any case and also as `/stop@name`, does not reach the agent: it
-   * stops tasks, and the answer lists them. Throws `queue_full` if the session is full and drops new messages.
+   * stops tasks, and the result lists them. Throws `queue_full` if the session is full and drops new messages.
    */
   send(key: string, input: SessionMessage): Promise<SessionAnswer>;
   /** Sends a message and waits until its task has ended: `send`, then `tasks.wait`. Throws what those throw. */

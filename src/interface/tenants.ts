@@ -13,7 +13,8 @@ export interface Tenants {
   /** Deletes everything that it owns as well. Throws `conflict` for `default`. */
   delete(id: string): Promise<{ readonly deleted: true }>;
   /**
-   * Creates a new secret that signs the tenant's callbacks, on all nodes within a second. The previous one signs as well for 24 hours.
+   * Creates a new secret that signs the tenant's callbacks, on all nodes within a second. For 24 hours the previous one signs as
+   * well.
    *
    * @example
    * const { secret } = await rota.tenants.rotateWebhookSecret("ten_acme"); // whsec_…

@@ -38,7 +38,7 @@ export interface TaskSpec {
   /** The `request_id` of its run. */
   readonly requestId?: string;
   readonly retryPolicy: RetryPolicy;
-  /** Per attempt, from its start; null: only the deadline bounds it. */
+  /** Per attempt, from its start; null: only the deadline limits it. */
   readonly timeoutMs: number | null;
   /** Its name in `dependsOn` of other tasks of the same request. */
   readonly key?: string;

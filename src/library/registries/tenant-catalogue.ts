@@ -142,7 +142,7 @@ export class TenantCatalogue extends Service {
     }
   }
 
-  /** Null, with a warning, if the secret was encrypted with a key that this process does not have: callbacks are then not signed. */
+  /** Null, with a warning: this process lacks the key of the secret, so that callbacks are not signed. */
   #openSecret(record: WebhookSecretRecord): WebhookSecretRecord | null {
     const { tenant, secret: stored } = record;
     if (stored === null) return record;

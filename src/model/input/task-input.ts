@@ -80,7 +80,7 @@ export interface TaskDefaults {
   readonly maxQueuedOf: (agent: string) => number | null;
   /** How many tasks of a session run at once by default. */
   readonly sessionMaxConcurrent: number;
-  /** Knows what is secret. */
+  /** Finds masks in the input, which are refused. */
   readonly redactor: Redactor;
 }
 
