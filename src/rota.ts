@@ -38,11 +38,11 @@ import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
 
-/** A change of these changes what agents made over HTTP may call. */
+/** When one of these options changes, executors of stored agents are made again: their allowed targets have changed. */
 const TARGET_PATHS = ["outbound.allow", "outbound.deny", "webhooks.allow"];
 
 /**
- * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
+ * Opens the storage and creates a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
  *
  * @example
  * const rota = await createRota({ storage: "sqlite::memory:" });
@@ -78,7 +78,7 @@ export interface RotaParts {
   readonly options: RotaOptions;
   readonly settings: Settings;
   readonly storage: Storage;
-  /** The variables that executors may be told to look at; left out: none. */
+  /** The environment variables that the configuration of executors may name; left out: none. */
   readonly environment?: Environment;
 }
 
@@ -103,7 +103,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     turns: laneTurns,
     onChanged: () => engine.settingsChanged(),
   });
-  // Before anything else: tasks can be submitted as soon as this answers.
+  // Before anything else: tasks can be submitted as soon as this function returns.
   await laneCatalogue.open();
   const guard = new CurrentGuard({ targets: () => current.value.outbound, clock });
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
@@ -186,7 +186,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
         const hasLane = (lane: string) => lanes.lanes.has(lane);
         return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent, hasLane };
       },
-      // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
+      // A known agent is not looked up at every due time: a signal soon reports that another node deleted it.
       hasAgent: (name) => agents.find(name) !== undefined || catalogue.isKnown(name),
       isDisabled: (id) => tenants.isDisabled(id),
       isFull: (id) => quota.isFull(id),
@@ -249,19 +249,19 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   return rota;
 }
 
-/** What of a Rota there is without one: keys, and what was done with them. */
+/** API keys and the audit log, without the rest of a Rota. */
 export interface OpenedAccess extends Pick<Rota, "keys" | "audit"> {
   close(): Promise<void>;
 }
 
-/** Opens a storage to look after its keys alone: nothing is configured, read or run. */
+/** Opens a storage only to manage its keys: reads no configuration and runs nothing. */
 export async function openAccess(url: string): Promise<OpenedAccess> {
   const clock = systemClock;
   const storage = await openStorage(url, { clock, waitMs: 0, log: silentLog });
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
   const service = { clock, random: Math.random, log: silentLog };
-  // What is too old is for those to delete who were told how long it is kept.
+  // Nodes delete old entries of the audit log: only they know the configured retention.
   const auditRetentionMs = () => Number.MAX_SAFE_INTEGER;
   const node = nodeIdMaker(hostname(), process.pid)();
   const access = new Access({ ...service, storage, storageClock, auditRetentionMs, node: () => node });
@@ -277,12 +277,12 @@ export async function openAccess(url: string): Promise<OpenedAccess> {
 
 interface OpenParams {
   readonly clock: Clock;
-  /** How long a database that is not up yet is waited for. */
+  /** How long to wait for a database that is not up yet. */
   readonly waitMs: number;
   readonly log: Log;
 }
 
-/** Opens the storage a URL names. A driver is loaded only when it is chosen, so that nobody needs the other's library. */
+/** Opens the storage that a URL names. Loads only the driver that it needs, so that the other's library may be missing. */
 async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Promise<Storage> {
   checkNode();
   const storage = parseStorageUrl(url);

@@ -1,6 +1,6 @@
 import { numberIn, section } from "./option-kinds.ts";
 
-/** What is kept of who did what. */
+/** The section `audit`. */
 export const audit = section({
   retentionDays: numberIn({ min: 1, max: 36_500, unit: "days" })
     .default(90)

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { RotaError } from "../model/errors.ts";
 
-/** A file of another kind can have thousands of faults; `/health` shows them, too. */
+/** A file of another kind can have thousands of faults, and `/health` shows them as well. */
 const FAULTS_SHOWN_MAX = 50;
 
 /** A fault of a configuration: where it is, and a sentence with what to write instead. */
@@ -10,7 +10,7 @@ export interface Fault {
   readonly message: string;
 }
 
-/** What `given` says, with every default filled in, or everything that is wrong with it. */
+/** Returns `given` with all defaults, or everything that is wrong with it. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
   given: unknown,
@@ -23,7 +23,7 @@ export function check<Schema extends z.ZodType>(
   return { ok: false, faults };
 }
 
-/** One error for all faults, or for as many as anybody reads. */
+/** One error with all faults, or the first `FAULTS_SHOWN_MAX` of them. */
 export function faultsError(all: readonly string[]): RotaError {
   const [first = ""] = all;
   const more = all.length - FAULTS_SHOWN_MAX;

@@ -1,4 +1,4 @@
-/** Where `rota serve` listens unless told otherwise. */
+/** Where `rota serve` listens by default. */
 export const DEFAULT_URL = "http://127.0.0.1:7682";
 
 export interface ClientFlags {
@@ -11,7 +11,7 @@ export interface ClientAddress {
   readonly key?: string;
 }
 
-/** Where a command finds the server: `ROTA_URL` and `ROTA_KEY` < flags. An empty variable counts as not set. */
+/** The server and the key of a command: `ROTA_URL` and `ROTA_KEY` < flags. An empty variable counts as not set. */
 export function clientAddress(
   flags: ClientFlags,
   environment: Readonly<Record<string, string | undefined>> = process.env,
@@ -21,7 +21,7 @@ export function clientAddress(
   return { url, ...(key === undefined ? {} : { key }) };
 }
 
-/** `localhost:7682`, `rota.example.com/path`, `:7682` and `7682` are what people write of a server. A word alone is none. */
+/** Accepts `localhost:7682`, `rota.example.com/path`, `:7682` and `7682`. Any other single word is no server. */
 function withScheme(url: string): string {
   const [, port] = /^:?(\d{1,5})$/.exec(url) ?? [];
   if (port !== undefined) return `http://127.0.0.1:${port}`;

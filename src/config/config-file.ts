@@ -5,7 +5,7 @@ import { parseJson } from "./parse-json.ts";
 import { parseYaml } from "./parse-yaml.ts";
 import type { ParsedText, TextFault } from "./parsed-text.ts";
 
-/** What the file is called when nobody says otherwise. */
+/** The default names of the file. */
 export const CONFIG_FILES = ["rota.config.json", "rota.config.yaml", "rota.config.yml"] as const;
 
 /** A configuration is a page or two; more than this is another kind of file. */
@@ -14,16 +14,16 @@ const FILE_BYTES_MAX = 1_048_576;
 const YAML_EXTENSIONS = [".yaml", ".yml"];
 
 export interface ConfigFile {
-  /** As messages call it. */
+  /** Its name in messages. */
   readonly name: string;
-  /** False: there is none, which is fine unless one was named. */
+  /** False: there is no file, which is fine unless one was named. */
   readonly found: boolean;
   readonly values: Readonly<Record<string, unknown>>;
   /** Whole sentences; then `values` is empty. */
   readonly faults: readonly string[];
 }
 
-/** Reads the file that is named, or else the one of `CONFIG_FILES` that lies in the folder. */
+/** Reads the named file, or else the one of `CONFIG_FILES` that is in the folder. */
 export function readConfigFile(params: {
   readonly file?: string | undefined;
   readonly folder: string;
@@ -53,7 +53,7 @@ function parseFile(name: string, text: string): ConfigFile {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
     return faulty(name, [`${name} is larger than ${FILE_BYTES_MAX} bytes: it cannot be a configuration`]);
   }
-  // An editor empties a file before it writes it: whoever reads it in between must not take it for the new one.
+  // An editor empties a file before it writes it: a reader in between must not take it for the new configuration.
   if (text.trim() === "") return faulty(name, [`${name} is empty: write {} if nothing is to be configured`]);
   const parsed = parseText(name, text);
   if (!parsed.ok)
@@ -61,7 +61,7 @@ function parseFile(name: string, text: string): ConfigFile {
       name,
       parsed.faults.map((fault) => sentence(name, fault)),
     );
-  // A YAML file of comments alone says nothing.
+  // A YAML file with only comments is an empty configuration.
   const values = parsed.value === null && isYaml(name) ? {} : parsed.value;
   if (isObject(values)) return { name, found: true, values, faults: [] };
   return faulty(name, [`${name} must hold an object, like { "server": { "port": 7682 } }`]);

@@ -4,8 +4,8 @@ import { CONFIG_FILES } from "./config-file.ts";
 import { checkConfig, type LoadConfigParams, type LoadedConfig, loadConfig, readConfig } from "./load.ts";
 
 /**
- * Where the configuration of a running process comes from: the file as it is whenever it is read, the variables and
- * the flags as they were at the start.
+ * The source of the configuration of a running process. Each load reads the file again; variables and flags stay as they were
+ * at the start.
  */
 export class ConfigSource {
   readonly #params: LoadConfigParams & { readonly folder: string };
@@ -29,7 +29,7 @@ export class ConfigSource {
     return loaded;
   }
 
-  /** For `rota.reload`. Throws as `load`, and also when a file that was there is gone: no file says nothing. */
+  /** For `rota.reload`. Throws as `load`, and also if the file has disappeared: that must not reset every option. */
   loadAgain(): LoadedConfig {
     const read = readConfig(this.#params);
     if (!read.file.found && this.#seen !== null) {

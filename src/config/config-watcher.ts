@@ -2,15 +2,15 @@ import { systemClock } from "../engine/node/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import { invalidField, preview, quoted } from "../model/input/field-checks.ts";
 
-/** What a watcher needs of a Rota. */
+/** The methods of a Rota that a watcher calls. */
 export interface Reloadable<Options> {
   reload(options: Options): Promise<unknown>;
-  /** Handed what went wrong, or null when nothing did, after every look; it is to say each thing once. */
+  /** Called after every look with the error, or null if there was none. It should report each error once. */
   configFault?(error: Error | null): void;
 }
 
 export interface ConfigWatcherOptions {
-  /** For tests: where time comes from. */
+  /** For tests: the source of time. */
   readonly clock?: Clock;
 }
 
@@ -18,13 +18,13 @@ export interface ConfigWatcherOptions {
 interface Watch {
   timer: Timer | null;
   looking: boolean;
-  /** Somebody asked for a look while one was under way. */
+  /** `look` was called while one was under way. */
   again: boolean;
 }
 
 /**
- * Reads a configuration again and again, and hands it to `rota.reload`. What cannot be read or used changes nothing and
- * is told once, in the log and by `rota.health()`; so is that it works again.
+ * Reads a configuration repeatedly, and passes it to `rota.reload`. A configuration that cannot be read or used changes nothing.
+ * The log reports each fault once, and that it works again; `rota.health()` shows the current fault.
  *
  * @example
  * const watcher = new ConfigWatcher(30_000, async () => JSON.parse(await readFile("rota.json", "utf8")), rota);
@@ -58,13 +58,13 @@ export class ConfigWatcher<Options> {
     this.look();
   }
 
-  /** What is being read meanwhile is not taken over any more. Stopping twice is fine. */
+  /** A configuration that is being read is not applied any more. Stopping twice is fine. */
   stop(): void {
     this.#watch?.timer?.cancel();
     this.#watch = null;
   }
 
-  /** Reads now, or right after what is being read: there may be something new. */
+  /** Reads now, or again right after a read that is under way: the configuration may have changed since that began. */
   look(): void {
     const watch = this.#watch;
     if (watch === null) return;
@@ -72,7 +72,7 @@ export class ConfigWatcher<Options> {
     else void this.#look(watch);
   }
 
-  /** Never two at once: a slow load is waited for, and the later configuration is the one that stays. */
+  /** Never two at once: it waits for a slow load, so that the later configuration wins. */
   async #look(watch: Watch): Promise<void> {
     watch.looking = true;
     watch.timer?.cancel();

@@ -4,17 +4,17 @@ import type { LoadedConfig } from "./load.ts";
 import { masked } from "./masked.ts";
 import { OPTIONS } from "./options.ts";
 
-/** One option as people may see it. */
+/** One option, without secrets. */
 export interface DescribedOption {
   /** Its path: `scheduler.maxInflight`. */
   readonly option: string;
   /** Null when it has none; secrets are masked. */
   readonly value: unknown;
-  /** `default`, or the file, the variable or the flag that says it. */
+  /** `default`, or the file, the variable or the flag that sets it. */
   readonly from: string;
 }
 
-/** Every option with its value and where that comes from: lanes and agents one by one. */
+/** Every option with its value and its source. Each lane and each agent is an option of its own. */
 export function describeConfig({
   config,
   layers,

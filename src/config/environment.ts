@@ -5,12 +5,12 @@ import { fromText, inCapitals, OPTIONS } from "./options.ts";
 import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";
 
 const PREFIX = "ROTA_";
-/** Short names for what is set most often. */
+/** Short names of the options that are set most often. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
   ROTA_PORT: "ROTA_SERVER_PORT",
   ROTA_HOST: "ROTA_SERVER_HOST",
 };
-/** Variables of Rota that are no options: where commands find a server, and what `command` executors hand to their programs. */
+/** Variables of Rota that are no options: the server for commands, and what `command` executors pass to their programs. */
 const OTHER_NAMES = [
   "ROTA_URL",
   "ROTA_KEY",
@@ -20,7 +20,7 @@ const OTHER_NAMES = [
   "ROTA_TENANT",
   "ROTA_ATTEMPT",
 ];
-/** What people call the options elsewhere. */
+/** What other systems call these options. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   ROTA_DB: "ROTA_STORAGE",
   ROTA_DATABASE: "ROTA_STORAGE",
@@ -30,12 +30,12 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 /** What Kubernetes sets for a service called rota. */
 const KUBERNETES = /^ROTA_(?:SERVICE_(?:HOST|PORT)(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)$/;
 const KUBERNETES_PORT = /^(?:tcp|udp|sctp):\/\//;
-/** Also as the path of the option is written, like all others. */
+/** Accepts both `ROTA_LANE_` and `ROTA_LANES_`, which follows the path of the option. */
 const LANE_PREFIX = /^ROTA_LANES?_/;
 
 /**
- * Sets what `ROTA_…` variables say. An empty one counts as not set. One that means nothing is no fault, since other
- * programs choose such names too, but a hint names it. What Kubernetes sets for a service called rota is passed over.
+ * Applies `ROTA_…` variables. An empty one counts as not set. An unknown one is no fault, since other programs may use such
+ * names, but a hint names it. Variables that Kubernetes sets for a service called rota are ignored.
  */
 export function applyEnvironment(
   layers: Layers,
@@ -47,7 +47,7 @@ export function applyEnvironment(
     if (!variable.startsWith(PREFIX) || text === undefined || text === "") continue;
     if (KUBERNETES.test(variable) || (variable === "ROTA_PORT" && KUBERNETES_PORT.test(text))) continue;
     const long = SHORT_NAMES[variable];
-    // The name that says more counts when both are set.
+    // The long name wins if both are set.
     if (long !== undefined && environment[long]) continue;
     const option = byVariable.get(long ?? variable);
     if (option !== undefined) {
@@ -69,7 +69,7 @@ function laneName(variable: string, { values }: Layers): string {
   return known.find((lane) => inCapitals(lane) === name) ?? name.toLowerCase();
 }
 
-/** The variables that the configuration says to look at: `webhooks.secretEnv`, `apiKeyEnv` of an executor. */
+/** The variables that the configuration names: `webhooks.secretEnv`, `apiKeyEnv` of an executor. */
 function namedVariables(values: unknown): string[] {
   if (Array.isArray(values)) return values.flatMap(namedVariables);
   if (!isObject(values)) return [];

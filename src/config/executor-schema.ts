@@ -12,7 +12,7 @@ import { dotted, must, section } from "./option-kinds.ts";
 
 const [first, ...others] = EXECUTOR_TYPES.map(typeSchema) as [ExecutorSchema, ...ExecutorSchema[]];
 
-/** Who does the work: of a kind of task, or of an agent. */
+/** The executor of a kind of task, or of an agent. */
 export const executor = z.discriminatedUnion("type", [first, ...others], {
   error: executorFault,
 }) as unknown as z.ZodType<ExecutorConfig, ExecutorConfig>;

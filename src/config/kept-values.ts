@@ -1,7 +1,7 @@
 import { isObject } from "../model/input/field-checks.ts";
 import { OPTIONS } from "./options.ts";
 
-/** Of these, 0 is a value like any other: never, at once, and no bound. */
+/** For these options 0 is a value of its own: never, at once, and no limit. */
 const ZERO_MEANS = ["agingSec", "noExecutorSec", "maxRunningBytes"];
 
 const NUMBERS = OPTIONS.filter(({ path, kind }) => path[0] === "scheduler" && kind === "number")
@@ -9,8 +9,8 @@ const NUMBERS = OPTIONS.filter(({ path, kind }) => path[0] === "scheduler" && ki
   .filter((name) => !ZERO_MEANS.includes(name));
 
 /**
- * The section `scheduler` without the numbers that are 0, which count as left out: at the start they have their default,
- * and when the configuration is read again while Rota runs they keep the value they have.
+ * The section `scheduler` without numbers that are 0, which count as left out: at the start they get their default, and at a
+ * reload they keep their value.
  */
 export function withoutZeros(scheduler: unknown): unknown {
   if (!isObject(scheduler)) return scheduler;

@@ -21,7 +21,7 @@ const tasksLane = z
   })
   .exactOptional();
 
-/** Lanes by their names, with those that are always there. */
+/** Lanes by name, including the built-in ones. */
 export const lanes = lanesWith({
   main: lane
     .prefault(DEFAULT_LANES.main)
@@ -31,7 +31,7 @@ export const lanes = lanesWith({
   cron: lane.prefault(DEFAULT_LANES.cron).describe("Runs of schedules."),
 });
 
-/** Only those that somebody says something of: the others are for users to change. */
+/** Only the configured lanes: users can change the others. */
 export const saidLanes = lanesWith({});
 
 function lanesWith<Shape extends z.core.$ZodLooseShape>(known: Shape) {

@@ -1,8 +1,7 @@
 import { isObject } from "../model/input/field-checks.ts";
 
 /**
- * A configuration put together from several places, later ones over earlier ones, that remembers where each value
- * came from.
+ * A configuration merged from several sources, where later ones override earlier ones. It remembers the source of each value.
  */
 export class Layers {
   readonly #values: Record<string, unknown>;
@@ -22,19 +21,19 @@ export class Layers {
     let section = this.#values;
     for (const key of path.slice(0, -1)) {
       section[key] ??= {};
-      // What should be a section and is not gets its own fault: there is nothing to set in it.
+      // This should be a section: the check reports it as a fault.
       if (!isObject(section[key])) return;
       section = section[key] as Record<string, unknown>;
     }
     section[path.at(-1) as string] = value;
   }
 
-  /** Puts what `change` makes of a section in its place, if it is there. */
+  /** Replaces a section, if it exists, by what `change` returns. */
   change(section: string, change: (value: unknown) => unknown): void {
     if (Object.hasOwn(this.#values, section)) this.#values[section] = change(this.#values[section]);
   }
 
-  /** Where the value at a path came from. */
+  /** The source of the value at a path. */
   originOf(path: readonly PropertyKey[]): string {
     const found = this.#origins.find((entry) => entry.path.every((key, index) => key === path[index]));
     return found?.origin ?? "";

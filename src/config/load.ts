@@ -8,24 +8,24 @@ import { type Config, configSchema } from "./schema.ts";
 import { findWebhookSecret } from "./webhook-secret.ts";
 
 export interface LoadConfigParams {
-  /** The file to read instead of `rota.config.json` or `.yaml`; it has to be there. */
+  /** The file to read instead of `rota.config.json` or `.yaml`; it has to exist. */
   readonly file?: string | undefined;
-  /** What the command line says, by the path of the option: `{ "server.port": "8000" }`. */
+  /** Flags of the command line, by the path of the option: `{ "server.port": "8000" }`. */
   readonly flags?: Readonly<Record<string, string | undefined>>;
   readonly folder?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
-/** What was written, and where, before it is checked and without the defaults. */
+/** The configuration as written, with its sources, before it is checked and without defaults. */
 export interface ReadConfig {
   readonly file: ConfigFile;
   readonly layers: Layers;
-  /** Sentences about variables that are set but mean nothing, and look as if they should. */
+  /** Sentences about variables that look like options but are unknown. */
   readonly hints: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** A right configuration, and the secrets that it says where to find. */
+/** A valid configuration, with the secrets from the variables that it names. */
 export interface CheckedConfig extends Config {
   readonly webhooks: Config["webhooks"] & { readonly secret?: string };
 }
@@ -53,7 +53,7 @@ export function readConfig(params: LoadConfigParams): ReadConfig {
   return { file, layers, hints, environment };
 }
 
-/** What was written, with every default filled in. */
+/** Checks the configuration and adds all defaults. Throws one `invalid_field` with everything that is wrong. */
 export function checkConfig({ file, layers, environment }: ReadConfig): CheckedConfig {
   const checked = check(configSchema, layers.values);
   if (!checked.ok) {

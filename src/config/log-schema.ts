@@ -1,7 +1,7 @@
 import { LOG_LEVELS } from "../model/log.ts";
 import { oneOf, section } from "./option-kinds.ts";
 
-/** What a server writes to its log. A program hands over a log of its own instead. */
+/** The section `log`, for the server. A program passes a log of its own instead. */
 export const log = section({
   level: oneOf(LOG_LEVELS)
     .default("info")

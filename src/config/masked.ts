@@ -2,7 +2,7 @@ import { isObject } from "../model/input/field-checks.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
 import { MASK } from "../model/text/mask.ts";
 
-/** Names of what only its owner may read. A name that ends in `Env` is that of a variable, which is no secret. */
+/** Names of fields with secret values. A field whose name ends in `Env` has the name of a variable, which is no secret. */
 const SECRET =
   /secret|passw|passphrase|token|credential|cookie|authorization|(?:api|access|private|signing)[-_]?key|^(?:key|auth|bearer)$/i;
 
@@ -11,7 +11,7 @@ export function masked<Value>(value: Value, name = ""): Value {
   return mask(value, name) as Value;
 }
 
-/** Whether a text is what `masked` makes of one that holds a secret. */
+/** Whether a text is what `masked` puts in place of a secret. */
 export function isMask(text: string): boolean {
   return /^(?:https?:.*[?#])?…$/is.test(text);
 }
@@ -21,10 +21,10 @@ function mask(value: unknown, name: string, isFreeForm = false): unknown {
   if (Array.isArray(value)) return value.map((item) => mask(item, name, isFreeForm));
   if (!isObject(value)) return value;
   const entries = Object.entries(value);
-  // Any header may carry a secret, and so may any variable that a program is handed.
+  // Any header may contain a secret, and so may any environment variable of a program.
   if (name === "headers" || name === "env") return Object.fromEntries(entries.map(([key]) => [key, MASK]));
   const isFree = isFreeForm || name === "request";
-  // What a secret of a request is made of is secret, whatever it is called. Elsewhere names are also those of agents.
+  // Everything inside a secret field of a request is secret, whatever its name. Elsewhere a name may be that of an agent.
   const nameOf = (key: string) => (isFree && isSecret(name) ? name : key);
   return Object.fromEntries(entries.map(([key, inner]) => [key, mask(inner, nameOf(key), isFree)]));
 }
@@ -39,7 +39,7 @@ function maskText(text: string, name: string): string {
   return maskUrl(text);
 }
 
-/** Many services take their key in the query. */
+/** Masks the query: many services take their key there. */
 function maskUrl(text: string): string {
   return /^https?:\/\/[^?#]*[?#]/i.test(text) ? text.replace(/([?#]).*$/s, `$1${MASK}`) : text;
 }

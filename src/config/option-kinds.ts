@@ -2,7 +2,7 @@ import { z } from "zod";
 import { preview, quoted } from "../model/input/field-checks.ts";
 import { nearestName } from "../model/text/nearest-name.ts";
 
-/** What zod hands to a message: where it is, and what was found there. */
+/** What zod passes to an error function: the path, and the value there. */
 interface Fault {
   readonly code?: string;
   readonly path?: PropertyKey[] | undefined;
@@ -33,7 +33,7 @@ export function section<Shape extends z.core.$ZodLooseShape>(
   });
 }
 
-/** zod makes one fault of all of them; `check` takes them apart again. */
+/** zod makes one fault of all unknown keys; `check` splits them again. */
 function unknownKeys({ keys = [], path = [] }: Fault, known: readonly string[]): string {
   return keys.map((key) => unknownOption(key, known, path)).join("\n");
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { configSchema } from "./schema.ts";
 
-/** One thing that can be configured by itself. */
+/** An option of the configuration. */
 export interface Option {
   readonly path: readonly string[];
   /** The environment variable that sets it. */
@@ -13,7 +13,7 @@ export interface Option {
   readonly description: string;
 }
 
-/** Every option there is, read off the schema. */
+/** Every option of the schema. */
 export const OPTIONS: readonly Option[] = optionsIn(configSchema, []);
 
 function optionsIn(schema: z.core.$ZodType, path: readonly string[]): Option[] {
@@ -45,7 +45,7 @@ function kindOf(schema: z.core.$ZodType): Option["kind"] {
   return schema instanceof z.ZodString || schema instanceof z.ZodEnum ? "text" : "json";
 }
 
-/** The path in capitals; of the lanes, each is set by itself: `ROTA_LANE_MAIN`. */
+/** The path in capitals. Each lane has its own variable: `ROTA_LANE_MAIN`. */
 function variableOf([first = "", ...rest]: readonly string[]): string {
   return ["ROTA", first === "lanes" ? "lane" : first, ...rest].map(inCapitals).join("_");
 }
@@ -58,7 +58,7 @@ export function inCapitals(name: string): string {
     .toUpperCase();
 }
 
-/** What a text stands for. One that does not fit its kind stays a text, and the schema says what it must be. */
+/** Converts a text to its kind. A text that does not fit stays a text, and the schema reports what it must be. */
 export function fromText(text: string, kind: Option["kind"]): unknown {
   switch (kind) {
     case "text":

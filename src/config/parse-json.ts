@@ -1,8 +1,8 @@
 import type { ParsedText } from "./parsed-text.ts";
 
 /**
- * What a JSON text says. The engine shows the text around an unexpected token, where a secret may stand: of its sentence
- * only the first part is kept, and the place is added instead.
+ * Parses a JSON text. Error messages of the engine repeat the text around an unexpected token, which may be a secret. So only
+ * the first part of the message is kept, and line and column are added.
  */
 export function parseJson(text: string): ParsedText {
   const error = jsonError(text);
@@ -32,8 +32,8 @@ function reasonOf(error: string): string {
 }
 
 /**
- * Most sentences name the position. Where there is an unexpected token they do not: it is the last character of the
- * shortest beginning that has one.
+ * Most messages name the position. Those about an unexpected token do not: the token is the last character of the shortest
+ * prefix of the text with this error.
  */
 function offsetOf(error: string, text: string): number {
   const position = / at position (\d+)/.exec(error)?.[1];

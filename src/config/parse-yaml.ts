@@ -15,12 +15,12 @@ import type { ParsedText, TextFault } from "./parsed-text.ts";
 
 /** Beyond this many faults the rest are most likely consequences. */
 const FAULTS_MAX = 20;
-/** How often aliases may be used, each counted with the aliases inside it: more is an attack, or soon feels like one. */
+/** How often aliases may be used, each counted with the aliases inside it. More is an attack, or as slow as one. */
 const ALIASES_MAX = 1_000;
 
 /**
- * What a YAML 1.2 text says: the core schema alone, without tags of anybody's own, and every key once. No fault repeats
- * what stands in the text, since that may be a secret.
+ * Parses a YAML 1.2 text: the core schema only, without custom tags, and every key once. No fault repeats the text, since that
+ * may be a secret.
  */
 export function parseYaml(text: string): ParsedText {
   const lines = new LineCounter();
@@ -30,7 +30,7 @@ export function parseYaml(text: string): ParsedText {
     // `!!binary`, `!!set` and their like make values that JSON does not have.
     resolveKnownTags: false,
     stringKeys: true,
-    // Looked at below: the library compares each key with all before it, which took minutes for a large file.
+    // Checked below: the library compares each key with all before it, which took minutes for a large file.
     uniqueKeys: false,
     // Pretty errors show the line.
     prettyErrors: false,
@@ -43,7 +43,7 @@ export function parseYaml(text: string): ParsedText {
   const problems = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const faults = problems
     .slice(0, FAULTS_MAX)
-    // Behind a colon the library repeats what it found.
+    // After a colon the library repeats the text that it found.
     .map(({ code, message, pos }) => faultAt(pos[0], SENTENCES[code] ?? message.replace(/: .*$/s, "")));
   if (faults.length === 0) faults.push(...nodeFaults(document, faultAt));
   if (faults.length > 0) return { ok: false, faults };
@@ -54,7 +54,7 @@ export function parseYaml(text: string): ParsedText {
   }
 }
 
-/** Where the library's own words would not help the author of a file. */
+/** Replacements for messages of the library that would not help the author of a file. */
 const SENTENCES: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: "a second document begins here: write one only",
   NON_STRING_KEY: "a key must be a text",
@@ -62,7 +62,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TAG_RESOLVE_FAILED: "this tag is not known: leave it out",
 };
 
-/** Keys that stand twice in one map, and aliases that name nothing, or something they stand in themselves. */
+/** Finds keys that occur twice in one map, and aliases of unknown anchors or of a node that contains them. */
 function nodeFaults(
   document: Document.Parsed,
   faultAt: (offset: number, message: string) => TextFault,

@@ -1,12 +1,12 @@
-/** Variables, as a process has them. */
+/** Environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Those of this process as they are now: keys are in them, and programs inherit them. */
+/** A copy of the current variables of this process. They contain keys, and child processes inherit them. */
 export function processEnvironment(): Environment {
   return { ...process.env };
 }
 
-/** Whether npm started this process, and hands signals on to it. */
+/** Whether npm started this process, and forwards signals to it. */
 export function isRunByNpm(): boolean {
   return process.env["npm_lifecycle_event"] !== undefined;
 }

@@ -2,7 +2,7 @@ import { isObject } from "../model/input/field-checks.ts";
 import type { CheckedConfig, LoadedConfig } from "./load.ts";
 import type { Config } from "./schema.ts";
 
-/** What `createRota` and `rota.reload` are told. */
+/** The options for `createRota` and `rota.reload`. */
 export interface ConfiguredOptions
   extends Omit<CheckedConfig, "server" | "log" | "scheduler" | "lanes" | "webhooks"> {
   readonly scheduler: Partial<CheckedConfig["scheduler"]>;
@@ -11,9 +11,9 @@ export interface ConfiguredOptions
 }
 
 /**
- * The part of a configuration that the scheduler is told, as a program tells it: with the secret, not where it is. Of
- * `scheduler` and `lanes` only what was said: a number that is not keeps its value when the configuration is read again,
- * and a lane that is not may be changed by users.
+ * The part of a configuration for the scheduler, in the form of `createRota`: with the webhook secret itself instead of its
+ * variable. `scheduler` and `lanes` contain only what was written: a number that is left out keeps its value at a reload, and
+ * users can change a lane that is left out.
  */
 export function rotaOptions({ config, layers }: Pick<LoadedConfig, "config" | "layers">): ConfiguredOptions {
   const { server: _server, log: _log, webhooks: withVariable, ...options } = config;

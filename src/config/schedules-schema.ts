@@ -1,6 +1,6 @@
 import { numberIn, section } from "./option-kinds.ts";
 
-/** What is kept of schedules. */
+/** The section `schedules`. */
 export const schedules = section({
   runRetentionDays: numberIn({ min: 1, max: 36_500, unit: "days" })
     .default(90)

@@ -20,11 +20,11 @@ import { tenants } from "./tenants-schema.ts";
 import { ui } from "./ui-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
-/** A count that somebody might mean; more is a slip of the finger. */
+/** A plausible count; more is a typing mistake. */
 const COUNT = { min: 1, max: 10_000_000 } as const;
 const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
-/** A month: times the largest priority it is still a number that every database keeps exactly. */
 const NO_EXECUTOR = { min: 0, max: 7 * 24 * 60 * 60, unit: "seconds" } as const;
+/** A month: multiplied by the largest priority, in milliseconds, it is still exact in every database. */
 const AGING = { min: 0, max: 30 * 24 * 60 * 60, unit: "seconds" } as const;
 const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
 

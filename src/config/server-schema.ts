@@ -5,7 +5,7 @@ import { dotted, must, numberIn, section } from "./option-kinds.ts";
 
 const RATE = { min: 1, max: 1_000_000 } as const;
 
-/** An address or a name, without a port. Whether this machine has it shows when the server starts to listen. */
+/** An address or a name, without a port. Whether this machine has it is only known when the server starts to listen. */
 const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
 const hostError = must('be an address of this machine, like "127.0.0.1" or "0.0.0.0", or its name');
 

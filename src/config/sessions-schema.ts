@@ -1,7 +1,7 @@
 import { DEFAULT_SESSION, DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
 import { numberIn, oneOf, section } from "./option-kinds.ts";
 
-/** How sessions take messages when they do not say. */
+/** Defaults for sessions without settings of their own. */
 export const sessions = section({
   mode: oneOf(SESSION_MODES)
     .default(DEFAULT_SESSION.mode)

@@ -1,7 +1,7 @@
 import { DEFAULT_MAX_LANE_SHARE } from "../model/lane.ts";
 import { numberIn, section } from "./option-kinds.ts";
 
-/** How tenants share what they have in common. */
+/** How tenants share lanes and memory. */
 export const tenants = section({
   maxLaneShare: numberIn({ min: 0.01, max: 1, integer: false })
     .default(DEFAULT_MAX_LANE_SHARE)

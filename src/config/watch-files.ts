@@ -2,18 +2,17 @@ import { statSync } from "node:fs";
 import { systemClock } from "../engine/node/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 
-/** How soon a change is noticed. */
+/** The interval of the polling. */
 const LOOK_MS = 1_000;
-/** Whoever writes a file may not have finished when the change is noticed. */
+/** The writer of a file may not have finished when the change is noticed. */
 const SETTLE_MS = 100;
 
 /**
- * Calls `onChange` soon after one of these files appeared, changed or went, until the returned function is called. A
- * hint and no more: what it misses is found by whoever looks at the file now and then.
+ * Calls `onChange` soon after one of these files appeared, changed or disappeared, until the returned function is called. It is
+ * only a hint and may miss a change: `ConfigWatcher` reads the file regularly anyway.
  *
- * The files are looked at rather than their folder being watched: `fs.watch` hears every write of a database that lies
- * beside them, which cost a tenth of the throughput where it was measured, and hears nothing on some network drives. A
- * look takes microseconds.
+ * It polls the files instead of watching their folder. `fs.watch` reports every write of a database in the same folder, which
+ * cost a tenth of the measured throughput, and it reports nothing on some network drives. A poll takes microseconds.
  */
 export function watchFiles(
   paths: readonly string[],
@@ -41,7 +40,7 @@ export function watchFiles(
   return () => timer.cancel();
 }
 
-/** What changes with a file. */
+/** A text that changes when the file changes. */
 function traces(path: string): string {
   try {
     const { mtimeMs, size, ino } = statSync(path);

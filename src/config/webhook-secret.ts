@@ -7,8 +7,8 @@ export type FoundSecret =
   { readonly ok: true; readonly secret: string | undefined } | { readonly ok: false; readonly fault: string };
 
 /**
- * Reads the secret that signs callbacks from the variable that the configuration names. Whoever names another variable
- * than the usual one means it to be set; the usual one may be missing.
+ * Reads the secret that signs callbacks from the variable that the configuration names. The default variable may be missing;
+ * another one must be set.
  */
 export function findWebhookSecret(
   variable: string,

@@ -6,7 +6,7 @@ import { targets } from "./outbound-schema.ts";
 /** The variable that holds the secret unless the configuration names another. */
 export const DEFAULT_SECRET_ENV = "ROTA_WEBHOOK_SECRET";
 
-/** How callbacks are made, as a file says it. */
+/** The section `webhooks` of a configuration file. */
 export const webhooks = section({
   allow: targets.describe("The old name of `outbound.allow`. Entries of both lists are allowed."),
   secretEnv: z
@@ -18,7 +18,7 @@ export const webhooks = section({
     ),
 });
 
-/** The same as a program says it, which hands over the secret itself. */
+/** The same in the options of a program, which passes the secret itself. */
 export const webhookOptions = section({
   allow: targets,
   secret: z
@@ -27,7 +27,7 @@ export const webhookOptions = section({
     .exactOptional(),
 });
 
-/** Without the value, which may be the secret that belongs into the variable: `/health` shows faults to everybody. */
+/** Without the value, which may be the secret that belongs into the variable: anyone can read faults in `/health`. */
 function variableFault({ path }: { readonly path?: PropertyKey[] | undefined }): string {
   return `\`${dotted(path)}\` must be the name of an environment variable, like \`${DEFAULT_SECRET_ENV}\``;
 }

@@ -1,35 +1,37 @@
 import type { ExecutorConfig } from "../executors/executor.ts";
 
 /**
- * The catalogue of agents: those of the configuration, which only the configuration changes, and those made here,
- * which are stored and known to all nodes. `index` is always there. A task may name an agent that is not listed.
+ * The agents: those of the configuration, which only the configuration can change, and those created here, which are stored
+ * and known to all nodes. `index` always exists. A task may name an agent that is not listed.
  */
 export interface Agents {
-  /** Throws `invalid_field`, and `conflict` when there is one of that id. */
+  /** Throws `invalid_field`, and `conflict` if an agent with this id exists. */
   create(input: AgentInput): Promise<AgentInfo>;
   /** A page, by id. Throws `invalid_field`. */
   list(page?: AgentPageInput): Promise<AgentList>;
   /** Throws `not_found`. */
   get(id: string): Promise<AgentInfo>;
-  /** What is left out stays, null takes it away. Throws `not_found`, and `conflict` for one of the configuration. */
+  /** A field that is left out stays, null removes it. Throws `not_found`, and `conflict` for an agent of the configuration. */
   update(id: string, changes: AgentChanges): Promise<AgentInfo>;
-  /** Its tasks stay, and are those of an agent that is not listed. Throws as `update`. */
+  /** Keeps its tasks; their agent is then no longer listed. Throws as `update`. */
   delete(id: string): Promise<{ readonly deleted: true }>;
 }
 
 export interface AgentInput {
   readonly id: string;
-  /** Does its work; left out: the executor of the task's kind does. */
+  /** Executes its tasks; left out: the executor of the task's kind does. */
   readonly executor?: ExecutorConfig;
-  /** Where its tasks run when they do not say. */
+  /** The lane of its tasks that name none. */
   readonly lane?: string;
-  /** How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own. */
+  /** How many of its tasks run at once, over all lanes and nodes; left out: no limit of its own. */
   readonly maxInflight?: number;
   /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
   readonly maxQueued?: number;
-  /** How many tokens its model takes in at most: a session's, unless an answer names another, and what history must fit into. */
+  /**
+   * The context window of its model in tokens. Sessions use it unless a result reports another, and history must fit into it.
+   */
   readonly contextWindow?: number;
-  /** Whether `/schedule` lines in its answers are carried out. */
+  /** Whether Rota carries out `/schedule` lines in its results. */
   readonly writs?: boolean;
 }
 

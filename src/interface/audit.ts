@@ -4,18 +4,18 @@ export interface Audit {
   list(filter?: AuditFilter): Promise<AuditPage>;
 }
 
-/** For whoever does something in this process for others. */
+/** For code in this process that acts for callers, such as the server. */
 export interface LocalAudit extends Audit {
-  /** What was done is written down soon, together with what else was, and in any case before `stop()` has ended. */
+  /** Queues an entry. It is written soon, in a batch with others, and at the latest before `stop()` resolves. */
   note(entry: AuditNote): void;
-  /** The same, durable once this answers. */
+  /** The same, but the entry is durable once this resolves. */
   write(entry: AuditNote): Promise<void>;
 }
 
 export interface AuditNote {
-  /** Whose key it was; left out: of `default`. */
+  /** The tenant of the key; left out: `default`. */
   readonly tenantId?: string;
-  /** Left out: no key was asked for. */
+  /** Left out: no key was required. */
   readonly keyId?: string | null;
   readonly route: string;
   readonly subject?: string | null;
@@ -25,17 +25,17 @@ export interface AuditNote {
   readonly address?: string;
   /** The status of a refused request; left out: the request was carried out. */
   readonly status?: number;
-  /** How many requests the entry stands for; left out: 1. */
+  /** How many requests the entry counts; left out: 1. */
   readonly count?: number;
 }
 
 export interface AuditFilter {
-  /** RFC 3339, or seconds since 1970: not before. */
+  /** Only entries from this time on: RFC 3339, or seconds since 1970. */
   readonly since?: string | number;
   readonly keyId?: string;
   /** The tenant whose log to read, even a deleted one; left out: the caller's own. */
   readonly tenantId?: string;
-  /** The most events: 1 to 1000, 100 by default. */
+  /** The most entries: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;
@@ -43,7 +43,7 @@ export interface AuditFilter {
 
 export interface AuditRecord {
   readonly at: string;
-  /** Null: no key was asked for. */
+  /** Null: no key was required. */
   readonly keyId: string | null;
   /** What was done: `POST /v1/schedules`. */
   readonly route: string;
@@ -53,7 +53,7 @@ export interface AuditRecord {
   readonly address?: string;
   /** 401, 403 or 429 if the request was refused; left out: it was carried out. */
   readonly status?: number;
-  /** With `status`: how many refused requests this entry stands for. After the first few of a minute, one entry stands for the others. */
+  /** With `status`: how many refused requests this entry counts. After the first few of a minute, one entry counts the others. */
   readonly count?: number;
 }
 

@@ -9,9 +9,9 @@ export interface DoctorProgress {
 }
 
 export interface DoctorOptions {
-  /** Gives up: the call throws the signal's reason, and the work stops unless another caller waits for it. */
+  /** When it fires, the call throws its reason, and the examination stops unless another caller waits for it. */
   readonly signal?: AbortSignal;
-  /** Called again and again while it goes on. */
+  /** Called repeatedly while the examination runs. */
   readonly onProgress?: (progress: DoctorProgress) => void;
 }
 

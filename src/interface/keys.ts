@@ -4,11 +4,11 @@ import type { Caller, Role } from "../model/role.ts";
 export interface Keys {
   /** Only this call returns the key itself. Throws `not_found` for an unknown tenant, `conflict` if the tenant has 1000 keys. */
   create(input: KeyInput): Promise<CreatedKey>;
-  /** Of one tenant; left out: of whoever asks. */
+  /** The keys of one tenant; left out: of the caller's own. */
   list(filter?: KeyOwner): Promise<KeyList>;
   /**
-   * It is refused within a second, on every node, and what it reads just then ends. Throws `not_found`, also for a key of
-   * another tenant than the one that is named; left out: that of whoever asks.
+   * Within a second every node refuses the key and ends the streams that it reads. Throws `not_found`, also for a key of another
+   * tenant than `owner`; left out: the caller's own.
    */
   delete(id: string, owner?: KeyOwner): Promise<{ readonly deleted: true }>;
 }
@@ -17,19 +17,19 @@ export interface KeyOwner {
   readonly tenantId?: string;
 }
 
-/** For whoever lets requests in to this process. */
+/** For the server, which authenticates requests to this process. */
 export interface LocalKeys extends Keys {
   /**
-   * Whose key this is; null: nobody's, or nobody's any more.
+   * Returns the caller that a key belongs to; null: the key is unknown, deleted or expired.
    *
    * @example
    * const caller = await rota.keys.whose("rota_…");
    * if (caller !== null) await rota.tenant(caller.tenant).tasks.list();
    */
   whose(key: string): Promise<Caller | null>;
-  /** Fires once a key is nobody's any more, within a second; `stop` when nobody waits for that any more. */
+  /** Its signal fires within a second after the key was deleted or has expired. Call `stop` when you no longer need it. */
   watch(key: string): KeyWatch;
-  /** Whether there is any key at all, whoever's. */
+  /** Whether any tenant has a key. */
   any(): Promise<boolean>;
 }
 
@@ -42,11 +42,11 @@ export interface KeyInput {
   /** `admin` only in the tenant `default`. */
   readonly role: Role;
   readonly name: string;
-  /** The only agent it is for: needed for the role `agent`, and only there. */
+  /** The agent that the key is limited to: required for the role `agent`, and only allowed there. */
   readonly agentId?: string;
   /** RFC 3339; left out: it does not expire. */
   readonly expiresAt?: string;
-  /** Left out: that of whoever asks. */
+  /** Left out: the caller's own. */
   readonly tenantId?: string;
 }
 

@@ -4,14 +4,14 @@ export type { Notification } from "../model/notification.ts";
 
 /** One notification after the other. */
 export interface Notifications extends AsyncIterableIterator<Notification, undefined> {
-  /** Resolves once everything that happens from then on will be handed out; rejects when that cannot be. */
+  /** Resolves once the reader will get every notification from then on; rejects if that is impossible. */
   readonly ready: Promise<void>;
-  /** What to give as `after` to go on from here later. Undefined before `ready`. */
+  /** Pass it as `after` to continue from here later. Undefined before `ready`. */
   readonly position: number | undefined;
 }
 
 export interface NotificationsOptions {
-  /** The `id` of the last one seen; 0 for all there are; left out: from now on. */
+  /** The `id` of the last one seen; 0: all that are stored; left out: from now on. */
   readonly after?: number;
   /** Ends the iteration. */
   readonly signal?: AbortSignal;

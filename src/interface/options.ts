@@ -6,52 +6,52 @@ import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
 
-/** Everything `createRota` can be told; each has a default. */
+/** The options of `createRota`; each has a default. */
 export interface RotaOptions {
   /** `sqlite:rota.db` (default), `sqlite::memory:` or `postgres://…`. */
   readonly storage?: string;
-  /** How long a PostgreSQL that is not up yet is waited for at the start; 60 seconds when left out, 0 for not at all. */
+  /** How long a start waits for a PostgreSQL that is not up yet; left out: 60 seconds; 0: not at all. */
   readonly storageWaitSec?: number;
   readonly scheduler?: SchedulerOptions;
-  /** Pools of concurrency besides `tasks`, which the `scheduler` numbers describe: a number is its concurrency. */
+  /** Lanes besides `tasks`, which the options of `scheduler` describe. A number is the concurrency of the lane. */
   readonly lanes?: Readonly<Record<string, number | LaneOptions>>;
-  /** How sessions take messages when they do not say. */
+  /** Defaults for sessions without settings of their own. */
   readonly sessions?: Partial<SessionSettings>;
   readonly schedules?: ScheduleOptions;
-  /** How a failed instruction is tried again when it does not say. */
+  /** The retry policy of instructions that have none. */
   readonly retry?: Partial<RetryPolicy>;
   readonly timeouts?: TimeoutOptions;
   readonly tenants?: TenantOptions;
   readonly agents?: Readonly<Record<string, AgentOptions>>;
-  /** What does the work of agents that have no executor of their own, by the kind of task. */
+  /** Executors for agents that have none of their own, by the kind of task. */
   readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
   readonly outbound?: OutboundOptions;
   readonly webhooks?: WebhookOptions;
   /**
-   * Names of fields whose values are shown as `…`, at any depth of `params`, `payload`, `metadata`, `llmConfig` and results, and in
-   * errors. Case does not matter. `apiKey`, `secretAccessKey` and `sessionToken` in `llmConfig` are always masked.
+   * Names of fields whose values are masked as `…`, at any depth of `params`, `payload`, `metadata`, `llmConfig` and results, and
+   * in errors. Case does not matter. `apiKey`, `secretAccessKey` and `sessionToken` in `llmConfig` are always masked.
    */
   readonly redact?: readonly string[];
   readonly audit?: AuditOptions;
-  /** How long running work may go on after `stop()` or `drain()`. */
+  /** How long running tasks may continue after `stop()` or `drain()`. */
   readonly shutdownGraceSec?: number;
   /**
-   * Says how full the context of a session is, for who keeps that outside of Rota: from 60 % on the session runs one task
-   * at a time. Asked before a message is taken in, and when a task of the session has ended in this process.
+   * Returns how full the context of a session is, for programs that keep the context outside of Rota. From 60 % on the session
+   * runs one task at a time. Called before a message is stored, and when a task of the session has ended in this process.
    */
   readonly estimateTokens?: EstimateTokens;
   /** Silent when left out. A pino logger fits, and so does `console`. */
   readonly log?: Log | ConsoleLog;
-  /** For tests: where time comes from. */
+  /** For tests: the source of time. */
   readonly clock?: Clock;
-  /** For tests: chance, in [0, 1). */
+  /** For tests: random numbers in [0, 1). */
   readonly random?: () => number;
 }
 
-/** Answers null when it does not know. What it throws is logged and passed over, and so is an answer that takes too long. */
+/** Returns null if it does not know. Rota logs and ignores what it throws, and a call that takes longer than 2 seconds. */
 export type EstimateTokens = (
   sessionKey: string,
-  /** Whose session it is: two tenants may well have one of the same key. */
+  /** The tenant of the session: two tenants may use the same key. */
   owner: { readonly tenantId: string },
 ) => ContextUse | null | undefined | Promise<ContextUse | null | undefined>;
 
@@ -61,7 +61,7 @@ export interface ContextUse {
 }
 
 export interface SchedulerOptions {
-  /** False: nothing is accepted or run, reads work. */
+  /** False: this process accepts and runs no tasks; reads work. */
   readonly enabled?: boolean;
   readonly strategy?: Strategy;
   /** Waiting tasks of one tenant, unless it has a `limits.maxQueued`; a task beyond it is rejected. */
@@ -79,16 +79,16 @@ export interface SchedulerOptions {
   readonly maxPerAgentInflight?: number;
   /** Running tasks of the lane `tasks` in this process. */
   readonly workerCount?: number;
-  /** How many seconds a task waits to be lifted by one step of priority; 0, the default: it never is. */
+  /** After how many seconds of waiting a task gains one step of priority; 0, the default: never. */
   readonly agingSec?: number;
   /**
-   * How many seconds a queued task waits for an executor that no live node has, where its agent has none of its own; then it
-   * fails. 60 unless told; 0: at once.
+   * How many seconds a queued task waits if its agent has no executor and no live node has one for it; then it fails. 60 by
+   * default; 0: at once.
    */
   readonly noExecutorSec?: number;
-  /** How often the process that runs a task may die with it before the task fails, whatever its retries: 5 unless told. */
+  /** How often the node that runs a task may be lost before the task fails, whatever its retry policy. 5 by default. */
   readonly maxLost?: number;
-  /** How many bytes the running tasks of this process may hold: 256 MiB unless told; 0: any number. */
+  /** How many bytes the running tasks of this process may hold: 256 MiB by default; 0: no limit. */
   readonly maxRunningBytes?: number;
   /** How long ended tasks and events are kept; 300 in memory, 30 days on a durable storage. */
   readonly resultTTLSec?: number;
@@ -97,47 +97,49 @@ export interface SchedulerOptions {
 export interface LaneOptions {
   /** How many of its tasks this process runs at once. */
   readonly concurrency: number;
-  /** How many run at once over all nodes; left out: no bound beyond the sum of the processes. */
+  /** How many run at once over all nodes; left out: no limit beyond the sum of the processes. */
   readonly total?: number;
 }
 
 export interface AuditOptions {
-  /** How long it is kept who did what with which key; 90 unless told. */
+  /** How long entries of the audit log are kept: 90 days by default. */
   readonly retentionDays?: number;
 }
 
 export interface ScheduleOptions {
-  /** How long runs of schedules, and what was told of them, are kept once they are over: 90 days unless told. */
+  /** How long ended runs of schedules, and their notifications, are kept: 90 days by default. */
   readonly runRetentionDays?: number;
 }
 
 export interface TimeoutOptions {
-  /** For an attempt of a task that says nothing. */
+  /** The timeout of an attempt if the task sets none. */
   readonly defaultMs?: number;
-  /** The longest a task may ask for. */
+  /** The longest `timeout` that a task may set. */
   readonly maxMs?: number;
 }
 
 export interface TenantOptions {
   /**
-   * The part of a lane's slots that one tenant may hold once a second enabled tenant exists, whether or not others have
-   * work; 0.8 unless told. Rounded down, at least 1 and never all of several.
+   * The share of a lane's slots that one tenant may hold once a second enabled tenant exists, even while others have no work;
+   * 0.8 by default. Rounded down, at least 1, and at least one slot less than the lane has.
    */
   readonly maxLaneShare?: number;
 }
 
 export interface AgentOptions {
-  /** Does its work; else the executor of the task's kind does. */
+  /** Executes its tasks; left out: the executor of the task's kind does. */
   readonly executor?: Executor | ExecutorConfig;
-  /** Where its tasks run when they do not say. */
+  /** The lane of its tasks that name none. */
   readonly lane?: string;
-  /** How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own. */
+  /** How many of its tasks run at once, over all lanes and nodes; left out: no limit of its own. */
   readonly maxInflight?: number;
   /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
   readonly maxQueued?: number;
-  /** How many tokens its model takes in at most: a session's, unless an answer names another, and what history must fit into. */
+  /**
+   * The context window of its model in tokens. Sessions use it unless a result reports another, and history must fit into it.
+   */
   readonly contextWindow?: number;
-  /** Whether `/schedule` lines in its answers are carried out. */
+  /** Whether Rota carries out `/schedule` lines in its results. */
   readonly writs?: boolean;
 }
 
@@ -156,5 +158,5 @@ export interface WebhookOptions {
   readonly secret?: string;
 }
 
-/** What `reload` is handed: the configuration as it should be now. */
+/** The argument of `reload`: the configuration as it should be now. */
 export type ReloadOptions = Omit<RotaOptions, "estimateTokens" | "log" | "clock" | "random">;

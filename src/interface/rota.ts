@@ -20,7 +20,7 @@ import type { WaitingReasons } from "./waiting.ts";
 import type { Webhooks } from "./webhooks.ts";
 import type { Writs } from "./writs.ts";
 
-/** What every way in can do, in this process (`createRota`) and over HTTP (`RotaClient`). */
+/** The API that works the same in this process (`createRota`) and over HTTP (`RotaClient`). */
 export interface RotaApi {
   readonly tasks: Tasks;
   readonly sessions: Sessions;
@@ -37,8 +37,8 @@ export interface RotaApi {
   readonly audit: Audit;
 
   /**
-   * What happens, in order, from now on or after an event seen before. A reader that falls behind misses nothing and
-   * holds up nobody.
+   * Events in order, from now on or after an event seen before. A reader that falls behind misses nothing and slows down no
+   * other reader.
    *
    * @example
    * for await (const event of rota.events({ after: lastSeen })) console.log(event.type, event.taskId);
@@ -51,11 +51,11 @@ export interface RotaApi {
    * const { events, next } = await rota.eventPage({ type: "task.failed", limit: 20 });
    */
   eventPage(filter?: EventPageFilter): Promise<EventPage>;
-  /** Calls `handler` with everything that happens from now on, in order; returns what undoes it. */
+  /** Calls `handler` with every event from now on, in order. Returns a function that unsubscribes it. */
   onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void;
 
   /**
-   * What schedules and their runs do, in order, from now on or after one seen before.
+   * Notifications of schedules and their runs, in order, from now on or after one seen before.
    *
    * @example
    * for await (const { kind, task_id } of rota.notifications()) console.log(kind, task_id);
@@ -78,20 +78,20 @@ export interface RotaApi {
    */
   statsSeries(query?: StatsSeriesQuery): Promise<StatsSeries>;
   /**
-   * Looks for what cannot be: counters that are off, moments of schedules that left no run. It counts every row, in slices
-   * that let other work through. A node does it once at a time: callers that come meanwhile share the answer.
+   * Looks for inconsistent data: wrong counters, due times of schedules without a run. It counts every row, in slices between
+   * which other work continues. A node runs one examination at a time; callers that come meanwhile share its report.
    *
    * @example
    * const { ok, checks } = await rota.doctor({ signal: AbortSignal.timeout(60_000) });
    */
   doctor(options?: DoctorOptions): Promise<DoctorReport>;
-  /** How it is. */
+  /** The state of this process, its storage and its configuration. */
   health(): Promise<Health>;
   /** What Prometheus reads: the text of `/metrics`. */
   metrics(): Promise<string>;
 }
 
-/** What one tenant can do: all that every way in can, for itself alone. */
+/** The same API for one tenant, without what concerns the whole installation. */
 export type TenantApi = Omit<
   RotaApi,
   "nodes" | "tenants" | "keys" | "audit" | "health" | "doctor" | "onEvent"
@@ -121,21 +121,21 @@ export interface Rota extends RotaApi {
   readonly state: RotaState;
   /** The id of this process among the nodes that share the storage; another one after its lease was lost. */
   readonly node: string;
-  /** Fires when it begins to drain: whoever waits on behalf of others can stop then. */
+  /** Fires when it begins to drain: a server that waits on behalf of callers can stop then. */
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
   readonly bulks: LocalBulks;
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;
 
-  /** As this tenant is told: of others it learns that something is wrong, and not what they have. Left out: `default`. */
+  /** The report for `tenantId`; left out: `default`. Of other tenants it says only that something is wrong, and no details. */
   doctor(options?: DoctorOptions & { readonly tenantId?: string }): Promise<DoctorReport>;
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
 
   /**
-   * Makes an agent known, or changes it: who does its work, where, and how much of it at once. Limits hold once
-   * `start()` has answered, and right away when it already runs.
+   * Registers an agent, or changes it: its executor, its lane and its limits. Limits apply once `start()` has resolved, and
+   * right away if it is already running.
    *
    * @example
    * rota.agent("research", async (task, { signal, progress }) => …);
@@ -145,74 +145,74 @@ export interface Rota extends RotaApi {
   agent(id: string, options: AgentOptions, handler?: Executor): void;
 
   /**
-   * The same for another tenant; what stands directly on this object is that of `default`. Whether there is such a tenant is
-   * not looked at: what one that is not there owns is nothing.
+   * The same for another tenant; the methods of this object itself act for `default`. It does not check that the tenant exists:
+   * an unknown one owns nothing.
    *
    * @example
    * await rota.tenant("ten_acme").tasks.submit({ message: "hello" });
    */
   tenant(id: string): LocalTenant;
 
-  /** For a server: counts a request that it refused, since its key asks for too much or its tenant stores too much. */
+  /** Called by the server for each request that it refused because of a rate limit or the storage quota of the tenant. */
   noteRefused(reason: "rate" | "quota"): void;
 
   /** Called by the server for each request that it refused with 401, 403 or 429, with the permission that the route needs. */
   noteDenied(request: { readonly tenantId: string; readonly status: number; readonly access: string }): void;
 
-  /** Begins to run tasks. What was submitted before waits for it, durably. */
+  /** Begins to run tasks. Tasks submitted before are stored and wait for it. */
   start(): Promise<void>;
   /**
-   * Takes no new work and starts none, gives what runs `graceMs` to end, then aborts it: back to the queue if it has
-   * retries left, else failed with `interrupted by shutdown`. Reads and events go on.
+   * Accepts and starts no more tasks, and gives running tasks `graceMs` to end. Then it aborts them: they go back to the queue
+   * if they have retries left, otherwise they fail with `interrupted by shutdown`. Reads and events still work.
    */
   drain(options?: { graceMs?: number }): Promise<void>;
-  /** Drains, then lets go of the storage. Stopping twice is fine. */
+  /** Drains, then closes the storage. Stopping twice is fine. */
   stop(options?: { graceMs?: number }): Promise<void>;
 
   /**
-   * Takes over what can change while running: limits, retention, lanes, sessions, agents, executors, retries, timeouts. A section
-   * that is left out keeps its values; `lanes`, `agents`, `executors` and `webhooks` are taken whole; in the others, what is
-   * left out keeps its value, and so does a number of `scheduler` that is 0. Throws one `invalid_field` with everything that
-   * is wrong, and then changes nothing.
+   * Applies what can change while running: limits, retention, lanes, sessions, agents, executors, retries, timeouts. A section
+   * that is left out keeps its values. `lanes`, `agents`, `executors` and `webhooks` are replaced as a whole. In the other
+   * sections, an option that is left out keeps its value, and so does a number of `scheduler` that is 0. Throws one
+   * `invalid_field` with everything that is wrong, and then changes nothing.
    */
   reload(options: ReloadOptions): Promise<Reloaded>;
   /**
-   * For whoever reads a configuration in order to reload it, as `ConfigWatcher` does: tells that it cannot be read or
-   * used, or with null that it can. `health()` shows it, and the log tells each fault once.
+   * For a program that reads a configuration in order to reload it, as `ConfigWatcher` does: reports that the configuration
+   * cannot be read or used, or with null that it can. `health()` shows the fault, and the log has each fault once.
    */
   configFault(error: Error | null): void;
 }
 
-/** `stopped` has let go of everything; `drained` still answers reads. */
+/** `drained` still serves reads; `stopped` has closed everything. */
 export type RotaState = "created" | "running" | "draining" | "drained" | "stopped";
 
-/** What happens, one event after the other. */
+/** Events, one after the other. */
 export interface Events extends AsyncIterableIterator<RotaEvent, undefined> {
-  /** Resolves once everything that happens from then on will be handed out; rejects when that cannot be. */
+  /** Resolves once the reader will get every event from then on; rejects if that is impossible. */
   readonly ready: Promise<void>;
   /**
-   * What to give as `after` to go on from here later: all up to this one have been handed out, or were not asked for.
+   * Pass it as `after` to continue from here later. The reader has got all events up to it, or they do not match its filter.
    * Undefined before `ready`.
    */
   readonly position: number | undefined;
 }
 
 export interface EventsOptions {
-  /** The `seq` of the last event seen; 0 for all there are; left out: from now on. */
+  /** The `seq` of the last event seen; 0: all that are stored; left out: from now on. */
   readonly after?: number;
-  /** Only what concerns this agent. */
+  /** Only events of this agent. */
   readonly agentId?: string;
-  /** Only what concerns this batch. */
+  /** Only events of this batch. */
   readonly batchId?: string;
-  /** Only what concerns this session. */
+  /** Only events of this session. */
   readonly sessionKey?: string;
-  /** Only what concerns runs of this schedule. */
+  /** Only events of the runs of this schedule. */
   readonly scheduleId?: number;
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
   /**
    * Called before the first event if some after `after` have been deleted, and at any time if the database was restored to an
-   * earlier state: what was seen up to `after` may no longer be so. Events go on from what is there.
+   * earlier state: events seen up to `after` may no longer be true. Reading continues with the events that are stored.
    */
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
 }
@@ -237,9 +237,9 @@ export interface EventPage {
   readonly next: number | null;
 }
 
-/** For whoever hands on to others what happens in this process. */
+/** For the server, which streams events of this process to callers. */
 export interface LocalReading {
-  /** Called when a mebibyte waits to be read: the rest is read from the storage, once there is room for it. */
+  /** Called when a mebibyte waits for the reader. Later events are read from the storage once there is room. */
   readonly onBehind?: () => void;
   /** Schedules each read of past events. Left out: they are read at once. */
   readonly pace?: ReadPace;
@@ -249,13 +249,13 @@ export interface Health {
   readonly status: "ok";
   readonly version: string;
   readonly state: RotaState;
-  /** From when on this process counts what it does, RFC 3339. */
+  /** Since when this process counts its metrics, RFC 3339. */
   readonly startedAt: string;
   /** Whether something can be written to it, and survives a power cut. */
   readonly storage: "ok" | "unavailable";
   /** Why it is unavailable. */
   readonly storageError?: string;
-  /** `scheduler.enabled` is false: this process takes and starts nothing. Left out: it does. */
+  /** `scheduler.enabled` is false: this process accepts and starts no tasks. Left out: it does. */
   readonly scheduler?: "disabled";
   /** Whether the configuration that was read last could be used. */
   readonly config: { readonly ok: true } | { readonly ok: false; readonly error: string };

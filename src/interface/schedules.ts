@@ -10,40 +10,40 @@ import type {
 } from "../model/schedule.ts";
 
 /**
- * Schedules: when something is to be done, once or again and again. Each of their moments leaves a run. Objects are the same
- * here and over HTTP, names with underscores included; times in them are seconds since 1970, and 0 stands for never.
+ * Schedules create tasks at due times, once or repeatedly. Each due time leaves a run. Objects are the same here and over HTTP,
+ * names with underscores included. Their times are seconds since 1970, and 0 means never.
  */
 export interface Schedules {
   /**
-   * Throws `not_found` for an agent that is not listed, and `invalid_field`; for what was not understood,
-   * `details.accepted` lists what can be said instead.
+   * Throws `not_found` for an agent that is not listed, and `invalid_field`. If the schedule was not understood,
+   * `details.accepted` lists the forms that are.
    *
    * @example
    * await rota.schedules.create({ schedule: "every Mon at 09:00", message: "Sum up last week.", agent: "research" });
    */
   create(input: NewScheduleInput): Promise<CreatedSchedule>;
   /**
-   * What a schedule means and when it would be due, without making one. Throws as `create` does.
+   * Returns what a schedule means and its next due times, without creating one. Throws as `create` does.
    *
    * @example
    * const { next } = await rota.schedules.preview({ schedule: "every Mon at 09:00", tz: "Europe/Berlin" });
    */
   preview(input: SchedulePreviewInput): Promise<SchedulePreview>;
   /**
-   * A page at a time. The first has the ones that were changed last; those that follow `next_cursor` have all others, by id,
-   * newest first. With the cursor `start` all come by id. Nothing is skipped or comes twice, whatever is edited meanwhile.
+   * A page at a time. The first page has the schedules that were changed last; the pages after `next_cursor` have all others, by
+   * id, newest first. With the cursor `start` all pages are by id. Edits meanwhile make no schedule appear twice or get lost.
    */
   list(filter?: ScheduleFilter): Promise<ScheduleList>;
   /** Throws `not_found`, as do all that take an id. */
   get(id: number): Promise<ScheduledTask>;
   /**
-   * What is left out stays. A new `schedule` counts from now. `status` and `enabled` say the same: whether it is paused.
-   * Throws `conflict` when one whose only moment has passed is to be made active without a new `schedule`.
+   * A field that is left out stays. A new `schedule` counts from now. `status` and `enabled` both set whether it is paused.
+   * Throws `conflict` if it has only one due time, which has passed, and is made active without a new `schedule`.
    */
   update(id: number, changes: ScheduleChanges): Promise<ScheduledTask>;
-  /** Its runs go with it, and what they have not finished is cancelled. */
+  /** Deletes its runs as well, and cancels their tasks that have not ended. */
   delete(id: number): Promise<{ readonly deleted: true }>;
-  /** Runs it out of turn (`force`), or only if one of its moments has come (`due`). */
+  /** Runs it now (`force`), or only if a due time has come (`due`). */
   run(id: number, options?: { readonly mode?: RunMode }): Promise<RunAnswer>;
   /** Newest first. */
   runs(id: number, filter?: RunFilter): Promise<RunPage>;
@@ -57,7 +57,7 @@ export interface Schedules {
   upcoming(filter?: UpcomingFilter): Promise<UpcomingMoments>;
 }
 
-/** Every due moment and what became of it. */
+/** The runs of all schedules: every due time and its outcome. */
 export interface Runs {
   /** Newest first, a page at a time. */
   list(filter?: RunFilter): Promise<RunPage>;
@@ -68,9 +68,9 @@ export interface Runs {
 export interface NewScheduleInput {
   /** A phrase like `every Mon at 09:00`, a cron expression, or an object. */
   readonly schedule: ScheduleInput;
-  /** What the agent is told. Exactly one of `message`, `instruction` and `payload` is given. */
+  /** The message to the agent. Exactly one of `message`, `instruction` and `payload` is given. */
   readonly message?: string | null;
-  /** What the agent is to do, as in a task. */
+  /** The instruction to the agent, as in a task. */
   readonly instruction?: string | null;
   /** Any JSON, as in a task. */
   readonly payload?: unknown;
@@ -79,34 +79,34 @@ export interface NewScheduleInput {
   readonly name?: string | null;
   /** An IANA zone like `Europe/Berlin`; left out: that of the server. */
   readonly tz?: string;
-  /** The conversation its agent's side knows it by. An integer is kept as its text. */
+  /** The conversation on the agent's side. An integer is stored as text. */
   readonly conversation_id?: string | number | null;
-  /** The session its runs are part of; left out: one of its own. */
+  /** The session of its runs; left out: one of its own. */
   readonly session_key?: string | null;
   /** False: it starts paused. */
   readonly enabled?: boolean;
-  /** Whether one that is due once goes after it has succeeded. */
+  /** Whether a schedule that is due once is deleted after its run has succeeded. */
   readonly delete_after_run?: boolean;
   readonly retry?: ScheduleRetry;
-  /** What becomes of a moment while the run before it still goes; left out: `skip`. */
+  /** What happens at a due time while the run before it has not ended; left out: `skip`. */
   readonly overlap?: Overlap;
-  /** What becomes of moments that nobody was there for; left out: `one`. */
+  /** What happens with due times that no node could fire; left out: `one`. */
   readonly catch_up?: CatchUp;
-  /** How many seconds late a moment may still fire; left out or null: however late. */
+  /** How many seconds late a due time may still fire; left out or null: any. */
   readonly useful_for?: number | null;
-  /** Milliseconds for each try; left out or null: as the configuration says. */
+  /** Milliseconds for each attempt; left out or null: as configured. */
   readonly timeout?: number | null;
   /** The lane of its runs; left out or null: `cron`. */
   readonly lane?: string | null;
-  /** Of its runs, as of a task; left out or null: `normal`. */
+  /** The priority of the tasks of its runs; left out or null: `normal`. */
   readonly priority?: number | PriorityName | null;
-  /** What its tasks carry along for you. */
+  /** The metadata of its tasks. */
   readonly metadata?: Readonly<Record<string, unknown>> | null;
-  /** Where the end of each run is told, as of a task. */
+  /** Called when a run ends, as the callback of a task. */
   readonly callback_url?: string | null;
   /** How often it may fire; then it is `completed`. Left out or null: any number of times. */
   readonly max_runs?: number | null;
-  /** The last moment at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`. */
+  /** The last time at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`. */
   readonly until?: number | string | Date | null;
   /** After how many failed runs in a row it is paused; left out, null or 0: never. */
   readonly pause_after_failures?: number | null;
@@ -124,7 +124,7 @@ export type RunMode = "force" | "due";
 
 export interface CreatedSchedule {
   readonly scheduled_task: ScheduledTask;
-  /** What was understood, as a phrase that means the same. */
+  /** The schedule as Rota understood it, in its canonical form. */
   readonly normalized: string;
 }
 
@@ -142,9 +142,9 @@ export interface ScheduledTask {
   /** As it was written, or its canonical form. */
   readonly schedule_phrase: string;
   readonly schedule_kind: ScheduleKind;
-  /** The moment of one that is due once. */
+  /** The due time of a schedule that is due once. */
   readonly fire_at: number;
-  /** The rule of one that recurs, as JSON. */
+  /** The rule of a recurring schedule, as JSON. */
   readonly recur_json: string | null;
   readonly tz: string;
   readonly next_fire_at: number;
@@ -169,19 +169,19 @@ export interface ScheduledTask {
   readonly last_run_id: number;
   /** How often it has fired. */
   readonly run_count: number;
-  /** How the run ended that ended last. */
+  /** The status of the run that ended last. */
   readonly last_status: RunStatus | null;
   readonly last_error: string | null;
   /** How many of its runs have failed since one succeeded, or since it was resumed. */
   readonly consecutive_failures: number;
-  /** Why it is paused, unless somebody asked for it. */
+  /** Why it is paused, unless a caller paused it. */
   readonly paused_reason: string | null;
 }
 
 export interface ScheduleFilter {
   readonly status?: ScheduleStatus;
   readonly agent?: string;
-  /** 200 unless told, which is also the most. */
+  /** 200 by default, which is also the most. */
   readonly limit?: number;
   /** `next_cursor` of the page before, or `start`. */
   readonly cursor?: string;
@@ -195,20 +195,20 @@ export interface ScheduleList {
   readonly next_cursor: string | null;
 }
 
-/** One due moment of a schedule, or several that it stands for, and what became of it. */
+/** One due time of a schedule, or several together, and its outcome. */
 export interface Run {
   readonly id: number;
   /** The schedule. */
   readonly task_id: number;
   readonly agent_id: string;
-  /** The task that it became. */
+  /** The task of the run. */
   readonly queue_task_id: string | null;
   readonly due_at: number;
-  /** How many moments it stands for. */
+  /** How many due times it covers. */
   readonly moments: number;
   readonly status: RunStatus;
   readonly reason: string | null;
-  /** The fire. */
+  /** When it fired. */
   readonly started_at: number;
   readonly completed_at: number;
   readonly request_id: string | null;
@@ -221,10 +221,10 @@ export interface Run {
 }
 
 export interface RunFilter {
-  /** Seconds since 1970: only those that started or ended not before. */
+  /** Only runs that started or ended at this time or later, in seconds since 1970. */
   readonly since?: number;
   readonly status?: RunStatus;
-  /** 100 unless told, which is also the most. */
+  /** 100 by default, which is also the most. */
   readonly limit?: number;
   /** `next_cursor` of the page before. */
   readonly cursor?: string;
@@ -249,7 +249,7 @@ export interface RunAnswer {
 export interface SchedulesStatus {
   readonly active: number;
   readonly paused: number;
-  /** Runs that go. */
+  /** Runs that have not ended. */
   readonly running: number;
   readonly next_fire_at: number;
 }
@@ -259,9 +259,9 @@ export interface UpcomingFilter {
   readonly from?: number | string | Date;
   /** Left out: 7 days after `from`. */
   readonly to?: number | string | Date;
-  /** 100 unless told, 2000 at most. */
+  /** 100 by default, 2000 at most. */
   readonly limit?: number;
-  /** Of one schedule at most, 1 to 2000: what is due often leaves room for the others. Left out: any number. */
+  /** The most of one schedule, 1 to 2000, so that a frequent one leaves room for the others. Left out: no limit. */
   readonly per_schedule?: number;
 }
 
@@ -286,8 +286,8 @@ export interface SchedulePreviewInput {
   readonly schedule: ScheduleInput;
   /** An IANA zone like `Europe/Berlin`; left out: that of the server. */
   readonly tz?: string;
-  /** As if it was made then, in the years 1970 to 2999; left out: now. RFC 3339 as a text. */
+  /** Previews the schedule as if it was created at this time, in the years 1970 to 2999; left out: now. RFC 3339 as a text. */
   readonly from?: string | Date;
-  /** How many moments to list, 1 to 1000; left out: 5. */
+  /** How many due times to list, 1 to 1000; left out: 5. */
   readonly count?: number;
 }

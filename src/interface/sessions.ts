@@ -4,27 +4,27 @@ import type { TaskState } from "../model/task-state.ts";
 import type { WaitOptions } from "./tasks.ts";
 
 /**
- * Conversations. What is said in one is answered in the order it was said, one at a time unless the session says
- * otherwise, over all nodes; messages that come right after each other become one. A session comes into being with its
- * first message or setting, and its key is any text of up to 256 characters: a user, a channel, a thread.
+ * Conversations. The messages of a session run in order over all nodes, one at a time unless the session sets another limit.
+ * Messages that come right after each other become one. The first message or setting creates the session. Its key is any text
+ * of up to 256 characters: a user, a channel, a thread.
  */
 export interface Sessions {
   /**
-   * Says something. The message is durable once this answers; `taskId` is the task that it became, or was added to
-   * (`merged`). The words `/stop` and `/stopall` alone, in any case and also as `/stop@name`, are not passed on: they do what they say, and the answer is what they
-   * ended. Throws `queue_full` when the session is full and drops what is new.
+   * Sends a message, which is durable once this resolves. `taskId` is the task of the message, or the one that it was added to
+   * (`merged`). A message that is only `/stop` or `/stopall`, in any case and also as `/stop@name`, does not reach the agent: it
+   * stops tasks, and the result lists them. Throws `queue_full` if the session is full and drops new messages.
    */
   send(key: string, input: SessionMessage): Promise<SessionAnswer>;
-  /** Says something and waits for what becomes of it: `send`, and then `tasks.wait`, with what those throw. */
+  /** Sends a message and waits until its task has ended: `send`, then `tasks.wait`. Throws what those throw. */
   ask(key: string, input: SessionMessage, options?: WaitOptions): Promise<SessionReply>;
   /**
    * Ends the task of the session that has been running longest; if none runs, the first that waits for its retry, for a slot
    * or in the debounce window.
    */
   stop(key: string): Promise<StoppedTasks>;
-  /** Ends all that runs or waits in it. */
+  /** Ends all running and waiting tasks of the session. */
   stopAll(key: string): Promise<StoppedTasks>;
-  /** The same, and begins a new generation with an empty context: nothing of the old one can change anything. */
+  /** The same, and begins a new generation with an empty context, which tasks of the old generation cannot change. */
   reset(key: string): Promise<StoppedTasks>;
   /** Throws `not_found`. */
   get(key: string): Promise<Session>;
@@ -44,9 +44,9 @@ export interface Sessions {
 
 export interface SessionMessage {
   readonly message: string;
-  /** Who is told: left out, whoever was last, else `index`. */
+  /** The agent of the message; left out: the agent of the last message, else `index`. */
   readonly agentId?: string;
-  /** Where it runs: left out, where the last one did, else where the agent does, else `main`. */
+  /** The lane of the message; left out: the lane of the last message, else that of the agent, else `main`. */
   readonly lane?: string;
   /** For this message alone. */
   readonly mode?: SessionMode;
@@ -57,32 +57,32 @@ export interface SessionMessage {
 export interface SentMessage {
   readonly taskId: string;
   readonly state: TaskState;
-  /** Its place among the agent's waiting tasks, itself included; 0 when it cannot start yet. */
+  /** Its position among the agent's waiting tasks, counted from 1; 0: it cannot start yet. */
   readonly position: number;
-  /** It was added to a message before it that had not been passed on yet. */
+  /** It was added to an earlier message that had not started yet. */
   readonly merged: boolean;
-  /** Left out when there are none: no live node can execute it, say. */
+  /** Such as that no live node can execute it. Left out: there are none. */
   readonly warnings?: readonly string[];
 }
 
 export interface StoppedTasks {
-  /** The ids of those that ran. */
+  /** The ids of the tasks that were running. */
   readonly stopped: readonly string[];
-  /** The ids of those that waited. */
+  /** The ids of the tasks that were waiting. */
   readonly cancelled: readonly string[];
 }
 
-/** One of both; of the other, all is undefined. */
+/** One of the two types; the fields of the other are undefined. */
 type Either<One, Other> =
   | (One & { readonly [Field in Exclude<keyof Other, keyof One>]?: never })
   | (Other & { readonly [Field in Exclude<keyof One, keyof Other>]?: never });
 
-/** What became of a message; of a stop word, what it ended. */
+/** The task of a message; for a stop word, the tasks that it stopped. */
 export type SessionAnswer = Either<SentMessage, StoppedTasks>;
-/** The task that a message became, once it has ended; of a stop word, what it ended. */
+/** The ended task of a message; for a stop word, the tasks that it stopped. */
 export type SessionReply = Either<Task, StoppedTasks>;
 
-/** A session with everything that it does not say itself filled in. */
+/** A session with defaults for everything that it does not set. */
 export interface Session {
   readonly key: string;
   readonly agentId: string;
@@ -90,20 +90,20 @@ export interface Session {
   readonly mode: SessionMode;
   /** How many messages may wait. */
   readonly cap: number;
-  /** Who has to go when one more comes. */
+  /** Which message is dropped when the session is full. */
   readonly drop: DropPolicy;
   readonly debounceMs: number;
   /** How many of its tasks may run at once. */
   readonly maxConcurrent: number;
-  /** How many do, given how full its context is. */
+  /** How many may run at once, given how full its context is. */
   readonly effectiveMaxConcurrent: number;
-  /** How much of its context is used, as was told last; null: nobody told. */
+  /** How many tokens of its context are used, as last reported; null: never reported. */
   readonly tokens: number | null;
   readonly contextWindow: number | null;
   /** How often it was reset. */
   readonly generation: number;
   readonly running: number;
-  /** Everything that waits, for whatever reason. */
+  /** All waiting tasks. */
   readonly queued: number;
 }
 
@@ -121,7 +121,7 @@ export type SessionChanges = {
 };
 
 export interface SessionPageInput {
-  /** The most events: 1 to 1000, 100 by default. */
+  /** The most sessions: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;

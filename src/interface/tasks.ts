@@ -9,23 +9,23 @@ import type { TaskLog, TaskLogFilter } from "./task-logs.ts";
 
 export interface Tasks {
   /**
-   * Stores a task to be run; durable once this answers. Throws a `RotaError`: `invalid_field` says what to write
-   * instead, `queue_full` that there is no room (the task is kept as `rejected`).
+   * Stores a task to be run; it is durable once this resolves. Throws a `RotaError`: `invalid_field` says what to write
+   * instead, `queue_full` that the queue is full (the task is stored as `rejected`).
    */
   submit(input: SubmitInput): Promise<SubmittedTask>;
   /**
-   * Tasks that belong together: all are checked before any is stored, then each is admitted or rejected by itself, in
-   * order. They share a `batchId`, and what the batch says of the agent and the callback holds for each that says
-   * nothing itself. At most 50 with an action among them, else 100.
+   * Submits tasks together. All are checked before any is stored; then each is admitted or rejected by itself, in order. They
+   * share a `batchId`, and the agent and the callback of the batch are the defaults of its tasks. At most 50 tasks if one of
+   * them is an action, else 100.
    */
   submitBatch(input: BatchInput): Promise<SubmittedBatch>;
-  /** A batch with the states of its tasks and who waits for whom. Throws `not_found`. */
+  /** Returns a batch with the states and the dependencies of its tasks. Throws `not_found`. */
   getBatch(batchId: string): Promise<Batch>;
-  /** Ends all of a batch that has not ended; answers how many that were. Throws `not_found`. */
+  /** Cancels all tasks of a batch that have not ended. Returns how many those were. Throws `not_found`. */
   cancelBatch(batchId: string): Promise<{ readonly cancelled: number }>;
   /** Throws `not_found`. */
   get(taskId: string): Promise<Task>;
-  /** Why a task is where it is: everything that holds it, and who is ahead. Throws `not_found`. */
+  /** Returns why a task has not started or ended: everything that holds it, and the tasks ahead of it. Throws `not_found`. */
   explain(taskId: string): Promise<Explanation>;
   /**
    * Returns the log lines of a task, oldest first: the last 2000 lines, or 256 KiB, of each of its last 5 attempts. Throws
@@ -36,17 +36,17 @@ export interface Tasks {
    */
   logs(taskId: string, filter?: TaskLogFilter): Promise<TaskLog>;
   /**
-   * Newest first unless `order` says otherwise, a page at a time: `limit` tasks, or fewer, or even none, if they are large or
-   * among many that do not fit. There may be more as long as `nextCursor` is not null.
+   * Lists tasks a page at a time, newest first unless `order` is set. A page has `limit` tasks; fewer or none if they are large,
+   * or if few of many tasks match. There may be more as long as `nextCursor` is not null.
    */
   list(filter?: TaskFilter): Promise<TaskPage>;
-  /** The same list with what fits into a line of each task: a thousand of them take a fraction of what the tasks would. */
+  /** The same list with only the fields that fit into a table row: a fraction of the size of whole tasks. */
   listRows(filter?: TaskFilter): Promise<TaskRowPage>;
-  /** Ends a task for good, waiting or running. Throws `not_found`, and `conflict` when it has already ended. */
+  /** Cancels a waiting or running task. Throws `not_found`, and `conflict` if it has already ended. */
   cancel(taskId: string): Promise<CancelledTask>;
   /**
-   * Puts a failed or cancelled task back into the queue, with `dependants` those as well that were cancelled because of it.
-   * Throws `not_found`; and `conflict` for any other task, and for one with a dependency that will never be done.
+   * Puts a failed or cancelled task back into the queue; with `dependants` also the tasks that were cancelled because of it.
+   * Throws `not_found`, and `conflict` for a task in another state, or with a dependency that will never be done.
    */
   retry(taskId: string, options?: TaskRetryOptions): Promise<SubmittedTask>;
   /**
@@ -56,15 +56,15 @@ export interface Tasks {
    */
   submitAgain(taskId: string, input?: SubmitInput): Promise<SubmittedTask>;
   /**
-   * Answers with the task once it has ended, however it ended. Throws `not_found`; the signal's reason when that
-   * fires; and after `timeoutMs` the `TimeoutError` that `AbortSignal.timeout` would give.
+   * Resolves with the task once it has ended, in any state. Throws `not_found`, the signal's reason when the signal fires, and
+   * after `timeoutMs` the `TimeoutError` that `AbortSignal.timeout` would throw.
    */
   wait(taskId: string, options?: WaitOptions): Promise<Task>;
   /** How many tasks are in each state. */
   counts(): Promise<TaskCounts>;
 }
 
-/** What only a scheduler in this process can do: over HTTP so many tasks would not fit into one request. */
+/** Methods of a scheduler in this process only: so many tasks would not fit into one HTTP request. */
 export interface LocalTasks extends Tasks {
   /** Up to 10 000 at once. All are checked before any is stored; then each is admitted or rejected by itself, in order. */
   submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]>;
@@ -80,8 +80,8 @@ export interface LocalListing {
 
 export interface TaskRetryOptions {
   /**
-   * Brings back the tasks that were cancelled because of this one, and those cancelled because of them: they wait for it
-   * again. One with another dependency that was not done, or whose own deadline has passed, stays cancelled.
+   * Also retries the tasks that were cancelled because of this one, and those cancelled because of them: they wait for it
+   * again. A task with another dependency that is not done, or whose own deadline has passed, stays cancelled.
    */
   readonly dependants?: boolean;
 }
@@ -107,7 +107,7 @@ export interface TaskCounts {
   readonly total: number;
 }
 
-/** `pending` stands for `queued`, `completed` for `done`. */
+/** `pending` means `queued`, `completed` means `done`. */
 export type TaskStateFilter = TaskState | "pending" | "completed";
 
 export interface TaskFilter {
@@ -121,13 +121,13 @@ export interface TaskFilter {
   readonly scheduleId?: number;
   /** The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch. */
   readonly q?: string;
-  /** Created then or later, as RFC 3339 or a `Date`; with the order `completed`: ended then or later. */
+  /** Created at this time or later, as RFC 3339 or a `Date`; with the order `completed`: ended at this time or later. */
   readonly from?: string | Date;
-  /** Created before that; with the order `completed`: ended before that. */
+  /** Created before this time; with the order `completed`: ended before it. */
   readonly to?: string | Date;
-  /** `newest` unless told. `completed` lists tasks that have ended, the one that ended last first. */
+  /** `newest` by default. `completed` lists ended tasks, the one that ended last first. */
   readonly order?: TaskOrder;
-  /** The most events: 1 to 1000, 100 by default. */
+  /** The most tasks: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before, which had the same order. */
   readonly cursor?: string;

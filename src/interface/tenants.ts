@@ -1,19 +1,20 @@
-/** Whose work it is: walls that nothing crosses. The tenant `default` is always there. For admins. */
+/** Tenants are isolated from each other. The tenant `default` always exists. For admins. */
 export interface Tenants {
-  /** Throws `conflict` when there is one of that name. */
+  /** Throws `conflict` if a tenant with this name exists. */
   create(input: TenantInput): Promise<Tenant>;
   list(): Promise<TenantList>;
   /** Throws `not_found`, as do all that take an id. */
   get(id: string): Promise<Tenant>;
-  /** What is left out stays; a limit that is null is the default again. */
+  /** A field that is left out stays; null resets a limit to its default. */
   update(id: string, changes: TenantChanges): Promise<Tenant>;
-  /** Nothing of it fires or starts any more; what runs ends by itself. */
+  /** Its schedules no longer fire and its tasks no longer start; running tasks end by themselves. */
   disable(id: string): Promise<Tenant>;
   enable(id: string): Promise<Tenant>;
-  /** All that it owns goes with it. Throws `conflict` for `default`. */
+  /** Deletes everything that it owns as well. Throws `conflict` for `default`. */
   delete(id: string): Promise<{ readonly deleted: true }>;
   /**
-   * Creates a new secret that signs the tenant's callbacks, on all nodes within a second. The previous one signs as well for 24 hours.
+   * Creates a new secret that signs the tenant's callbacks, on all nodes within a second. For 24 hours the previous one signs as
+   * well.
    *
    * @example
    * const { secret } = await rota.tenants.rotateWebhookSecret("ten_acme"); // whsec_…
@@ -35,19 +36,19 @@ export interface TenantInput {
 
 /** Null: no limit. */
 export interface TenantLimits {
-  /** Tasks that wait. */
+  /** Waiting tasks. */
   readonly maxQueued: number | null;
-  /** Tasks that run, over all lanes and nodes. */
+  /** Running tasks, over all lanes and nodes. */
   readonly maxInflight: number | null;
-  /** Schedules that are active or paused. Unless it is given: 1000, and none for the tenant `default`. */
+  /** Schedules that are active or paused. Default: 1000; none for the tenant `default`. */
   readonly maxSchedules: number | null;
   /** Sessions with settings, which stay until they are deleted. Default: 10000; none for the tenant `default`. */
   readonly maxSessions: number | null;
   /** Open event and notification streams, on each node. */
   readonly maxStreams: number | null;
-  /** Agents that it stores; null: 1000, and 10000 of the tenant `default`. */
+  /** Stored agents. Null: 1000; 10000 for the tenant `default`. */
   readonly maxAgents: number | null;
-  /** Bytes that its tasks take, as `storedBytes` counts them: beyond it new ones are refused with `quota_exceeded`. */
+  /** Bytes of its tasks, as in `storedBytes`. Beyond it new tasks are refused with `quota_exceeded`. */
   readonly maxStoredBytes: number | null;
 }
 
@@ -63,7 +64,7 @@ export interface Tenant {
   readonly name: string;
   readonly disabled: boolean;
   readonly limits: TenantLimits;
-  /** What its tasks take, with their results; null: it has no `maxStoredBytes`, and nothing is counted. */
+  /** Bytes of its tasks with their results; null: it has no `maxStoredBytes`, and Rota does not count. */
   readonly storedBytes: number | null;
   readonly createdAt: string;
   readonly updatedAt: string;

@@ -1,19 +1,19 @@
 import type { Delivery, DeliveryStatus } from "../model/delivery.ts";
 
-/** What became of the callbacks that tasks and batches asked for. They are kept as long as their task. */
+/** The webhook deliveries of tasks and batches. They are kept as long as their task. */
 export interface Webhooks {
   /** Newest first, a page at a time. */
   deliveries(filter?: DeliveryFilter): Promise<DeliveryPage>;
   /** Throws `not_found`. */
   get(deliveryId: string): Promise<Delivery>;
-  /** Sends it once more, at once and with its retries anew. Throws `not_found`, and `conflict` while it is pending. */
+  /** Sends it again at once, with all of its retries. Throws `not_found`, and `conflict` while it is pending. */
   resend(deliveryId: string): Promise<Delivery>;
 }
 
 export interface DeliveryFilter {
   readonly taskId?: string;
   readonly status?: DeliveryStatus;
-  /** The most events: 1 to 1000, 100 by default. */
+  /** The most deliveries: 1 to 1000, 100 by default. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */
   readonly cursor?: string;

@@ -1,7 +1,7 @@
-/** What an agent writes into its answers to schedule work for itself. */
+/** `/schedule` lines, with which an agent manages its own schedules. */
 export interface Writs {
   /**
-   * Carries out every `/schedule` line of a text for an agent, which sees and touches its own schedules alone. Throws
+   * Carries out every `/schedule` line of a text for an agent. It can see and change only schedules of that agent. Throws
    * `not_found` for an agent that is not listed.
    *
    * @example
@@ -14,15 +14,15 @@ export interface WritInput {
   readonly text: string;
   /** Left out: `index`. */
   readonly agent?: string;
-  /** The session that it was written in: the runs of what it schedules are part of it. */
+  /** The session of the text: runs of new schedules are part of it. */
   readonly session_key?: string | null;
-  /** The conversation that it was written in: what it schedules returns there. */
+  /** The conversation of the text: new schedules get it as their `conversation_id`. */
   readonly conversation_id?: string | number | null;
 }
 
 export interface WritAnswer {
-  /** Whether all of it was done. */
+  /** Whether all lines were carried out. */
   readonly ok: boolean;
-  /** A block for each line. */
+  /** One block of text for each line. */
   readonly output: string;
 }

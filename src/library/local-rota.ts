@@ -79,18 +79,18 @@ import { StorageHealth } from "./settings/storage-health.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 
 /**
- * Timers of the clock never keep the process alive, but a Rota that was started does, until it is stopped: a program
- * may well have nothing else to do than to wait for its next task. How often this does nothing is of no importance.
+ * Timers of the clock never keep the process alive. A started Rota has to, until it is stopped: the program may have nothing
+ * else to do than to wait for its next task. The length of the interval does not matter.
  */
 const KEEP_ALIVE_MS = 60 * 60 * 1_000;
 
-/** How soon a start is tried again while the storage is away. */
+/** The backoff of a start while the storage is unavailable. */
 const START_RETRY: Backoff = { firstMs: 250, maxMs: 2_000 };
 
-/** Other nodes refuse a key within a second of its end; the rest is for requests that were let in just before. */
+/** Other nodes refuse a deleted key within a second; the rest is for requests that they accepted just before. */
 const LOCKED_ELSEWHERE_MS = 3_000;
 
-/** How long a stop waits, within its grace, for callbacks of what ended last: the rest goes out with the next start. */
+/** How long a stop waits, within its grace period, for callbacks of the last tasks. The next start sends the rest. */
 const CALLBACK_GRACE_MS = 5_000;
 
 export interface LocalRotaParts {
@@ -114,7 +114,7 @@ export interface LocalRotaParts {
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
   readonly requestMetrics: RequestMetrics;
-  /** Where long computations of all tenants let other work through. */
+  /** Runs long computations of all tenants in steps, between which other work gets its turn. */
   readonly work: WorkTurns;
   readonly access: Access;
   readonly estimateTokens?: EstimateTokens | undefined;
@@ -123,7 +123,7 @@ export interface LocalRotaParts {
   readonly log: Log;
 }
 
-/** The scheduler in this process: what its users call, on top of the engine and the storage. */
+/** The scheduler in this process: the public API on top of the engine and the storage. */
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
   readonly sessions: Sessions;
@@ -145,7 +145,7 @@ export class LocalRota implements Rota {
   readonly #restoreWatch: RestoreWatch;
   readonly #eraser: TenantEraser;
   readonly #tenants: TenantRotas;
-  /** What stands directly on this object. */
+  /** The API of the tenant `default`, which this object itself has. */
   readonly #own: TenantRota;
   readonly #startedAt: string;
   #state: RotaState = "created";
@@ -236,7 +236,7 @@ export class LocalRota implements Rota {
       onRestored: () => this.storageRestored(),
     });
     storage.subscribe((signal) => this.#onSignal(signal));
-    // On a storage of our own nobody else changes them.
+    // No other node changes them if this process has the storage to itself.
     if (!storage.capabilities.exclusive) for (const each of this.#watchers()) each.start();
   }
 
@@ -261,8 +261,8 @@ export class LocalRota implements Rota {
   }
 
   /**
-   * The database was put back to an earlier state: everything that is remembered of it is read anew, and what this process
-   * wrote into it for others to go by is written again.
+   * The database was restored to an earlier state: this process drops its caches of it, and writes again what it had stored for
+   * other nodes.
    */
   storageRestored(): void {
     const { engine, bounds, catalogue, laneCatalogue, access } = this.#parts;
@@ -313,7 +313,7 @@ export class LocalRota implements Rota {
 
   drain({ graceMs }: { graceMs?: number } = {}): Promise<void> {
     if (this.#draining === null) {
-      // At once, also while a start is under way: nobody is to send work here any more, nor is any to come up by itself.
+      // At once, also while a start is under way: callers must not send work here any more, and schedules must not fire.
       this.#state = "draining";
       this.#parts.engine.stopFiring();
       this.#drainBegins.abort();
@@ -403,7 +403,7 @@ export class LocalRota implements Rota {
     };
   }
 
-  /** A database that other processes use as well may be away for a moment: it is waited for as long as at the opening. */
+  /** A database shared with other processes may be unavailable for a moment: retries for `storageWaitMs`, as at the opening. */
   async #startPatiently(): Promise<void> {
     const { storage, clock, random, current, log } = this.#parts;
     const giveUpAt = clock.monotonic() + current.value.storageWaitMs;
@@ -420,7 +420,7 @@ export class LocalRota implements Rota {
     }
   }
 
-  /** Ends early when it is to drain. Timers of the clock do not keep the process alive, which has nothing else to do yet. */
+  /** Ends early when draining begins. Keeps the process alive, which timers of the clock do not. */
   async #pause(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = this.#parts.clock.setTimer(ms, resolve);
@@ -439,19 +439,19 @@ export class LocalRota implements Rota {
       await warnOfUnservedLanes({ storage, lanes: lanes.lanes, log });
       await engine.start();
     }
-    // Tasks that ended before are still to be told of, whether or not any more are run.
+    // Callbacks of tasks that ended before are still to be sent, even if this process runs no more tasks.
     deliverer.start();
     access.start();
     this.#eraser.start();
     this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     if (this.#draining === null) this.#state = "running";
-    // Agents that were made known while the engine started: their limits, too, hold once this answers.
+    // The limits of agents that were registered while the engine started also apply once this resolves.
     await bounds.goLive();
   }
 
   async #drain(graceMs: number): Promise<void> {
-    // A start that is under way ends first: what it began is then stopped in order.
+    // A start that is under way ends first, so that everything it began is stopped in order.
     await this.#starting?.catch(() => {});
     const { engine, deliverer, eventLog, notificationLog, bounds, clock } = this.#parts;
     bounds.rest();
@@ -459,7 +459,7 @@ export class LocalRota implements Rota {
     await engine.drain(graceMs);
     const leftMs = graceMs - (clock.monotonic() - began);
     await deliverer.drain(Math.min(leftMs, CALLBACK_GRACE_MS));
-    // Whoever follows what happens hears how it ended before anybody closes the connection.
+    // Readers of events get the last ones before the server closes their connections.
     await Promise.all([eventLog.caughtUp(), notificationLog.caughtUp()]);
     clearInterval(this.#keepAlive);
     this.#state = "drained";

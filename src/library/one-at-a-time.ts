@@ -1,4 +1,4 @@
-/** Does what it is given one after the other, in order. What fails holds up nothing behind it. */
+/** Runs work one after the other, in order. A failure does not hold up the work behind it. */
 export class OneAtATime {
   #last: Promise<unknown> = Promise.resolve();
 
@@ -8,7 +8,7 @@ export class OneAtATime {
     return done;
   }
 
-  /** Resolves once everything given so far is done. */
+  /** Resolves once all work passed so far is done. */
   async idle(): Promise<void> {
     await this.#last;
   }

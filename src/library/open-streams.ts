@@ -2,11 +2,11 @@ import { RotaError } from "../model/errors.ts";
 import type { TenantLimits } from "../storage/storage.ts";
 
 export interface OpenStreamsOptions {
-  /** Undefined: nothing is known that bounds the tenant. */
+  /** Undefined: the tenant is not known here, and has no limits. */
   readonly limitsOf: (tenant: string) => TenantLimits | undefined;
 }
 
-/** Counts the readers of events and notifications that each tenant has in this process. */
+/** Counts the open event and notification streams of each tenant in this process. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions;
   readonly #open = new Map<string, number>();
@@ -15,7 +15,7 @@ export class OpenStreams {
     this.#options = options;
   }
 
-  /** Counts one more; what it answers counts it off again. Throws `rate_limited` when there are as many as may be. */
+  /** Counts one more stream. Returns a function that releases it. Throws `rate_limited` if the tenant is at its limit. */
   open(tenant: string): () => void {
     const count = this.#open.get(tenant) ?? 0;
     const max = this.#options.limitsOf(tenant)?.maxStreams ?? null;

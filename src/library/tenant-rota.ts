@@ -84,7 +84,7 @@ export interface TenantRotaParts {
   readonly guard: CurrentGuard;
   readonly box: SecretBox;
   readonly turns: OneAtATime;
-  /** Where long computations of all tenants let other work through. */
+  /** Runs long computations of all tenants in steps, between which other work gets its turn. */
   readonly work: WorkTurns;
   readonly engine: Engine;
   readonly eventLog: EventLog;
@@ -104,7 +104,7 @@ export interface TenantRotaParts {
   readonly log: Log;
 }
 
-/** All that one tenant can do in this process. What it keeps of its own nobody misses when it is made anew. */
+/** The API of one tenant in this process. It has no state that would be missed when it is made again. */
 export class TenantRota implements LocalTenant {
   readonly tenant: string;
   readonly tasks: LocalTasks;
@@ -112,7 +112,7 @@ export class TenantRota implements LocalTenant {
   readonly schedules: Schedules;
   readonly runs: Runs;
   readonly writs: Writs;
-  /** What the answers of agents ask for. */
+  /** Carries out the writs in results of agents. */
   readonly writAnswers: WritAnswers;
   readonly lanes: Lanes;
   readonly bulks: LocalBulks;
@@ -228,7 +228,7 @@ export class TenantRota implements LocalTenant {
     this.writAnswers = new WritAnswers({
       ...clerk,
       storageClock,
-      // What still runs while this node drains may ask for what it likes: others carry it out.
+      // Tasks that still run while this node drains may create schedules: other nodes fire them.
       clerk: new WritClerk({
         ...clerk,
         schedules: createSchedules({ ...scheduling, checkOpen: () => tenants.checkNotGone(tenant) }),

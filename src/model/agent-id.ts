@@ -1,13 +1,13 @@
 import { invalidField, quoted } from "./input/field-checks.ts";
 
-// As a part of a path `.` and `..` mean folders, however they are encoded. Half of a character has no encoding at all, and what
-// controls a terminal or turns the direction of writing would let one agent look like another.
+// In the path of a URL `.` and `..` mean folders, however they are encoded. A lone surrogate has no encoding at all. Control and
+// bidi characters would let one agent look like another.
 const AGENT_ID = /^(?!\.{1,2}$)(?!\s)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,128}(?<!\s)$/u;
-/** What the id of an agent is, as a sentence goes on after "must be". */
+/** The form of an agent id, as the rest of "must be …". */
 export const AGENT_ID_FORM =
   "1 to 128 characters of any script, without control or bidi characters and without spaces at its ends, but not . or .. alone";
 
-/** The id as it is stored: what looks the same is the same, however it was typed (Unicode's NFC). Null: it cannot be one. */
+/** The id as it is stored, in Unicode's NFC, so that ids that look the same are the same. Null: it is no valid id. */
 export function toAgentId(given: unknown): string | null {
   if (typeof given !== "string" || given.length > GIVEN_LENGTH_MAX) return null;
   const id = given.normalize("NFC");
@@ -21,5 +21,5 @@ export function checkAgentId(given: unknown, field = "agentId"): string {
   throw invalidField(field, `\`${field}\` must be ${AGENT_ID_FORM}, not ${quoted(given)}`);
 }
 
-/** Before it is normalised: 128 characters are at most twice as many units, and few are spelled with more than four. */
+/** Before normalization: 128 characters are at most 256 code units, and few are written with more than four of them. */
 const GIVEN_LENGTH_MAX = 1_024;

@@ -1,25 +1,25 @@
 import type { SubmitInput } from "./input/submit-input.ts";
 import type { TaskState } from "./task-state.ts";
 
-/** Tasks handed in together. */
+/** Tasks that are submitted together. */
 export interface BatchInput {
-  /** Who does those tasks that do not say. */
+  /** The agent of tasks that name none. */
   readonly agentId?: string;
-  /** Where the end of each task is told that does not say. */
+  /** The callback of tasks that set none. */
   readonly callbackUrl?: string;
   /** Another name for `callbackUrl`. */
   readonly webhookUrl?: string;
-  /** Where it is told, once, that all tasks have ended: `POST` with how many ended in which state. */
+  /** Rota sends one `POST` to this URL when all tasks have ended, with the number of tasks in each state. */
   readonly batchCallbackUrl?: string;
-  /** How many of its tasks run at once, over all nodes, 1 to 10; left out: no bound of its own. */
+  /** How many of its tasks run at once, over all nodes, 1 to 10; left out: no limit of its own. */
   readonly parallelism?: number;
   readonly tasks: readonly BatchTaskInput[];
 }
 
-/** A task that is handed in with others, which can name it by its `key` in their `dependsOn`. */
+/** A task that is submitted with others, which can name its `key` in their `dependsOn`. */
 export type Keyed<Task> = Task & { readonly key?: string };
 
-/** As a task by itself; an action may leave the agent to the batch. */
+/** The same input as for a single task, but an action may leave the agent to the batch. */
 export type BatchTaskInput = Keyed<
   SubmitInput | (Omit<Extract<SubmitInput, { action: string }>, "agentId"> & { readonly agentId?: string })
 >;
@@ -27,16 +27,16 @@ export type BatchTaskInput = Keyed<
 /** A batch as it is now. */
 export interface Batch {
   readonly batchId: string;
-  /** How many of its tasks run at once; null: no bound of its own. */
+  /** How many of its tasks run at once; null: no limit of its own. */
   readonly parallelism: number | null;
   readonly createdAt: string;
   /** When all of its tasks had ended for the first time. */
   readonly completedAt?: string;
   /** How many of its tasks are in each state; states without any are left out. */
   readonly counts: Readonly<Partial<Record<TaskState, number>>>;
-  /** In the order they were taken in. */
+  /** In order of acceptance. */
   readonly tasks: readonly BatchTask[];
-  /** Who waits for whom, of those that are in the batch: `to` starts after `from`. */
+  /** The dependencies within the batch: `to` starts after `from` is done. */
   readonly edges: readonly { readonly from: string; readonly to: string }[];
 }
 
@@ -48,7 +48,7 @@ export interface BatchTask {
   readonly error?: string;
 }
 
-/** What `batchCallbackUrl` is told: the body of its callback. */
+/** The body of the callback to `batchCallbackUrl`. */
 export interface BatchCompleted {
   readonly type: "batch.completed";
   readonly batchId: string;
@@ -61,22 +61,22 @@ export interface BatchCompleted {
 
 export interface SubmittedBatch {
   readonly batchId: string;
-  /** In the order they were handed in. */
+  /** In the order of the request. */
   readonly tasks: readonly SubmittedBatchTask[];
-  /** Of all of them, rejected ones included. */
+  /** The ids of all tasks, including rejected ones. */
   readonly taskIds: readonly string[];
   /** How many were accepted. */
   readonly submitted: number;
-  /** How many were handed in. */
+  /** The number of tasks in the request. */
   readonly count: number;
   readonly createdAt: string;
-  /** Left out when there are none: no live node can execute some of them, say. */
+  /** Such as that no live node can execute some of them. Left out: there are none. */
   readonly warnings?: readonly string[];
 }
 
 export interface SubmittedBatchTask {
   readonly taskId: string;
-  /** What the others call it. */
+  /** Its name in `dependsOn` of the others. */
   readonly key?: string;
   readonly state: TaskState;
   readonly position: number;

@@ -5,8 +5,8 @@ import { type Fields, invalidField, optionalText } from "./input/field-checks.ts
 const URL_LENGTH_MAX = 2_048;
 
 /**
- * What is wrong with the form of a URL that somebody wants to be called at, as the rest of "`callbackUrl` must …"; null
- * when nothing is. The sentence never repeats the URL: it may hold a password.
+ * What is wrong with the form of a callback URL, as the rest of "`callbackUrl` must …"; null: nothing. The sentence never
+ * repeats the URL, which may contain a password.
  */
 export function callbackUrlFault(url: string): string | null {
   const parsed = URL.parse(url);
@@ -17,8 +17,8 @@ export function callbackUrlFault(url: string): string | null {
 }
 
 /**
- * A URL to be called at, of a form that can be, with its host in plain form; null: none is given. Whether it may be called
- * is for the address guard to say.
+ * A callback URL of a valid form, with its host in plain form; null: none is given. The address guard decides whether it may be
+ * called.
  */
 export function optionalCallbackUrl(fields: Fields, field: string): string | null {
   const text = optionalText(fields, field);
@@ -28,7 +28,7 @@ export function optionalCallbackUrl(fields: Fields, field: string): string | nul
   return withPlainHost(new URL(text), text);
 }
 
-/** The same of a task or a batch, for which `webhookUrl` is another name. */
+/** The same for a task or a batch, for which `webhookUrl` is another name. */
 export function callbackUrlOf(input: Fields): string | null {
   const callbackUrl = optionalCallbackUrl(input, "callbackUrl");
   const webhookUrl = optionalCallbackUrl(input, "webhookUrl");

@@ -1,6 +1,5 @@
 /**
- * Where time comes from. Everything that looks at a clock or waits is handed one, so that tests move time
- * instead of sleeping through it.
+ * The source of time. All code that reads the time or waits gets a clock, so that tests can move time instead of sleeping.
  */
 export interface Clock {
   /** Wall-clock time in milliseconds since 1970. It may jump, in either direction. */

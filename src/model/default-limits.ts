@@ -1,12 +1,12 @@
 import { DEFAULT_TENANT } from "./task.ts";
 
-/** How many schedules a tenant may have that are active or paused, unless its limits say otherwise. */
+/** The default limit of active and paused schedules of a tenant. */
 export const DEFAULT_MAX_SCHEDULES = 1_000;
-/** How many sessions with settings a tenant may have, unless its limits say otherwise: they stay until they are deleted. */
+/** The default limit of sessions with settings of a tenant: they stay until they are deleted. */
 export const DEFAULT_MAX_SESSIONS = 10_000;
-/** How many agents a tenant may store, unless its limits say otherwise: all nodes keep them in memory. */
+/** The default limit of stored agents of a tenant: all nodes keep them in memory. */
 export const DEFAULT_MAX_AGENTS = 1_000;
-/** The most that any tenant may store, and what `default` may, which is the owner's own. */
+/** The most agents that any tenant may store, and the default of the tenant `default`. */
 export const AGENTS_MAX = 10_000;
 
 interface Bounded<Limit extends string> {
@@ -14,12 +14,12 @@ interface Bounded<Limit extends string> {
   readonly limits: { readonly [Name in Limit]: number | null };
 }
 
-/** How many schedules a tenant may have that are active or paused; null: any number. */
+/** How many active and paused schedules a tenant may have; null: no limit. */
 export function maxSchedulesOf({ id, limits: { maxSchedules } }: Bounded<"maxSchedules">): number | null {
   return id === DEFAULT_TENANT ? maxSchedules : (maxSchedules ?? DEFAULT_MAX_SCHEDULES);
 }
 
-/** How many sessions with settings a tenant may have; null: any number. */
+/** How many sessions with settings a tenant may have; null: no limit. */
 export function maxSessionsOf({ id, limits: { maxSessions } }: Bounded<"maxSessions">): number | null {
   return id === DEFAULT_TENANT ? maxSessions : (maxSessions ?? DEFAULT_MAX_SESSIONS);
 }

@@ -1,29 +1,29 @@
-/** How many deliveries go on at once, and who gets how many of them. */
+/** How many deliveries run at once, and how tenants and hosts share the slots. */
 export interface DeliveryShares {
-  /** All together. */
+  /** All slots. */
   readonly slots: number;
-  /** A tenant gets another slot while it holds less than this many times the slots that are free. */
+  /** A tenant gets another slot while it holds fewer slots than this factor times the free ones. */
   readonly tenantFactor: number;
-  /** Of the slots: those that hosts which are not proven share. */
+  /** How many of the slots all unproven hosts share. */
   readonly unprovenSlots: number;
-  /** As `tenantFactor`, for the slots of hosts that are not proven. */
+  /** As `tenantFactor`, for the slots of unproven hosts. */
   readonly unprovenFactor: number;
-  /** To one host of a tenant. */
+  /** The most deliveries to one host of a tenant. */
   readonly perHost: number;
-  /** To one host of a tenant that is not proven. */
+  /** The same for an unproven host. */
   readonly perUnprovenHost: number;
 }
 
 /**
- * A host is proven for a tenant once a delivery of that tenant reached it, until so many in a row failed. It starts as if
- * they had: what is new is treated like what fails.
+ * A host is proven for a tenant once a delivery of that tenant reached it, until this many in a row have failed. A new host is
+ * treated like one that fails.
  */
 export const FAILURES_MAX = 3;
 
-/** Proven hosts of a tenant that are remembered while nothing is pending for them: those that were served last. */
+/** How many proven hosts of a tenant are remembered without a pending delivery: the last used ones. */
 export const IDLE_HOSTS_MAX = 500;
 
-/** A delivery that goes on. */
+/** A delivery that is being sent. */
 export interface HeldDelivery {
   readonly tenant: string;
   readonly host: string;
@@ -31,7 +31,7 @@ export interface HeldDelivery {
   readonly proven: boolean;
 }
 
-/** Counts the deliveries that go on, and says who may have another. */
+/** Counts the deliveries that are being sent, and decides which tenants and hosts may have another. */
 export class DeliveryCount {
   readonly #shares: DeliveryShares;
   readonly #held: HeldDelivery[];
@@ -45,18 +45,18 @@ export class DeliveryCount {
     this.#held.push(delivery);
   }
 
-  /** Whether no tenant may have another one to hosts of this kind. */
+  /** Whether no tenant may have another delivery to hosts of this kind. */
   isOver({ proven }: { proven: boolean }): boolean {
     return this.#free <= 0 || (!proven && this.#unprovenFree <= 0);
   }
 
-  /** Tenants that may not have another one to hosts of this kind: all of them hold some. */
+  /** Tenants that may not have another delivery to hosts of this kind. Each of them holds slots. */
   fullTenants({ proven }: { proven: boolean }): Set<string> {
     const tenants = [...new Set(this.#held.map(({ tenant }) => tenant))];
     return new Set(tenants.filter((tenant) => this.#isTenantFull(tenant, proven)));
   }
 
-  /** Hosts of a tenant that may not have another one while they are of this kind: all of them hold some. */
+  /** Hosts of a tenant that may not have another delivery, if they are of this kind. Each of them holds slots. */
   fullHosts({ tenant, proven }: { tenant: string; proven: boolean }): Set<string> {
     const max = proven ? this.#shares.perHost : this.#shares.perUnprovenHost;
     const hosts = this.#held.filter((each) => each.tenant === tenant).map(({ host }) => host);

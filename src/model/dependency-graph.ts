@@ -3,25 +3,25 @@ import { codeList, preview } from "./input/field-checks.ts";
 import { isTaskId } from "./task-id.ts";
 import { nearestName } from "./text/nearest-name.ts";
 
-/** A task that is handed in, perhaps with others. */
+/** A submitted task, perhaps with others. */
 export interface GraphTask {
   readonly id: string;
-  /** What the others call it; undefined: they cannot depend on it. */
+  /** Its name in `dependsOn` of the others; undefined: they cannot depend on it. */
   readonly key: string | undefined;
-  /** Ids of tasks that are there, or keys of others. */
+  /** Ids of stored tasks, or keys of others in the same request. */
   readonly dependsOn: readonly string[];
 }
 
 export interface Graph {
-  /** For each task, the ids of those it depends on. */
+  /** For each task, the ids of its dependencies. */
   readonly dependsOn: readonly (readonly string[])[];
-  /** The places of the tasks in an order in which each comes after those it depends on; else as they were given. */
+  /** The indexes of the tasks, each after its dependencies, otherwise in the given order. */
   readonly order: readonly number[];
 }
 
 /**
- * Finds out who depends on whom. Throws `unknown_key` for a name that is neither a task's id nor a key, `invalid_field`
- * for a key that two have, and `dependency_cycle` with the way around.
+ * Resolves the dependencies between tasks. Throws `unknown_key` for a name that is neither the id of a task nor a key,
+ * `invalid_field` for a duplicate key, and `dependency_cycle` with the tasks of the cycle.
  */
 export function resolveDependencies(tasks: readonly GraphTask[]): Graph {
   const byKey = placesOfKeys(tasks);
@@ -36,7 +36,7 @@ export function resolveDependencies(tasks: readonly GraphTask[]): Graph {
 
 interface Parent {
   readonly id: string;
-  /** Null: it is not among those that are handed in. */
+  /** Null: it is not part of this request. */
   readonly place: number | null;
 }
 
@@ -80,7 +80,7 @@ function findParent(
   );
 }
 
-/** Depth first with a stack of its own: a chain of ten thousand must not run out of the program's. */
+/** Depth-first search with its own stack: a chain of ten thousand tasks would overflow the call stack. */
 function inOrder(tasks: readonly GraphTask[], parents: readonly (readonly Parent[])[]): number[] {
   const order: number[] = [];
   const seen: ("entered" | "left" | undefined)[] = Array(tasks.length).fill(undefined);
@@ -106,7 +106,7 @@ function inOrder(tasks: readonly GraphTask[], parents: readonly (readonly Parent
   return order;
 }
 
-/** The part of the way that goes around, in the order in which each depends on the next. */
+/** The tasks of the cycle, each of which depends on the next. */
 function cycle(tasks: readonly GraphTask[], way: readonly number[]): RotaError {
   const around = way.slice(way.indexOf(way.at(-1) as number));
   const path = around.map((place) => tasks[place]?.key ?? `tasks[${place}]`);

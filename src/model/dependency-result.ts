@@ -1,9 +1,9 @@
 import type { DependencyResult, Task } from "./task.ts";
 
-/** The results of dependencies as they are stored. */
+/** The results of dependencies as stored text. */
 const texts = new WeakMap<DependencyResult, string>();
 
-/** Parsed JSON takes up to thirteen times as much memory as its text: the text is what is kept. */
+/** Keeps the text of the result: parsed JSON takes up to thirteen times as much memory. */
 export function dependencyResult(taskId: string, text: string): DependencyResult {
   const dependency = {
     taskId,

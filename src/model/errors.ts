@@ -1,4 +1,4 @@
-/** Every code an error can carry, with the HTTP status it is answered with. docs/errors.md explains each. */
+/** Every error code with its HTTP status. docs/errors.md explains each. */
 export const ERROR_STATUS = {
   invalid_json: 400,
   invalid_field: 400,
@@ -23,7 +23,7 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** What a caller may do about an error by waiting: these may succeed when tried again. */
+/** Errors after which a retry may succeed. */
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   "queue_full",
   "rate_limited",
@@ -32,7 +32,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * The one error Rota throws at its users. `message` says which field or thing is wrong and what to do instead.
+ * The error that Rota throws to callers. `message` says what is wrong, where, and what to do instead.
  *
  * @example
  * catch (error) { if (error instanceof RotaError && error.code === "queue_full") await later(); }
@@ -40,7 +40,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
 export class RotaError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
-  /** When it makes sense to try again, where that is known better than from the code; undefined: it is not. */
+  /** After how many seconds to retry; undefined: not known beyond what the code says. */
   readonly retryAfterSec: number | undefined;
 
   constructor(
@@ -63,7 +63,7 @@ export class RotaError extends Error {
     return RETRYABLE.has(this.code);
   }
 
-  /** The body of an HTTP answer: `{code, error, retryable?, details?}`. */
+  /** The body of an HTTP response: `{code, error, retryable?, details?}`. */
   toJSON(): {
     code: ErrorCode;
     error: string;

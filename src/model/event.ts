@@ -15,24 +15,24 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Something that happened. `seq` grows with every event; reading on after the last one seen misses nothing. */
+/** An entry of the event log. `seq` grows with every event; a reader that continues after the last one seen misses nothing. */
 export interface RotaEvent {
   readonly seq: number;
   readonly type: EventType;
   readonly tenantId: string;
-  /** With `batch.completed`: of its tasks, the one that was accepted last; so with `agentId`, `lane` and `state`. */
+  /** With `batch.completed`: the task of the batch that was accepted last. `agentId`, `lane` and `state` are its own. */
   readonly taskId: string;
   readonly agentId: string;
   readonly lane: string;
   readonly batchId?: string;
   readonly sessionKey?: string;
-  /** The schedule that the task is a run of. */
+  /** The schedule that created the task. */
   readonly scheduleId?: number;
   /** The state this event moved the task to. */
   readonly state: TaskState;
   /** RFC 3339. */
   readonly timestamp: string;
-  /** With `task.completed`; empty with `task.cancelled` of a task that has a session, for whoever shows its answers. */
+  /** With `task.completed`; empty with `task.cancelled` of a task with a session, for programs that show its results. */
   readonly result?: unknown;
   /** With `task.failed`, `task.cancelled`, `task.rejected`, `task.retrying` and `task.preempted`: why. */
   readonly error?: string;
@@ -40,13 +40,13 @@ export interface RotaEvent {
   readonly progress?: unknown;
   /** With `task.started`: the attempt that starts; with `task.retrying` and `task.preempted`: the one that ended. */
   readonly attempt?: number;
-  /** With `task.retrying`: RFC 3339, when the next try may start. */
+  /** With `task.retrying`: RFC 3339, when the next attempt may start. */
   readonly retryAt?: string;
   /** With `batch.completed`: how many of its tasks ended in which state. */
   readonly counts?: Readonly<Partial<Record<TaskState, number>>>;
 }
 
-/** The state a task is in after an event of this type; null: the event itself says which. */
+/** The state of a task after an event of this type; null: the event itself contains it. */
 export const STATE_AFTER: Readonly<Record<EventType, TaskState | null>> = {
   "task.created": null,
   "task.started": "running",

@@ -14,69 +14,69 @@ import { TURNS_MAX } from "./turn.ts";
 /** Header fields that are sent with every call of an executor. */
 export type ExecutorHeaders = Readonly<Record<string, string>>;
 
-/** How `tab-action` finds out whom to ask for a tab. */
+/** How `tab-action` finds the server of a tab. */
 const TAB_RESOLVERS = ["fixed", "pinchtab"] as const;
 type TabResolverName = (typeof TAB_RESOLVERS)[number];
 
-/** What `command` makes of what the program writes. */
+/** How `command` reads the output of the program. */
 const PROGRAM_RESULTS = ["auto", "json", "text"] as const;
 export type ProgramResult = (typeof PROGRAM_RESULTS)[number];
 
-/** What a request to a model must say, whatever else is asked of it. */
+/** Fields of a model request that Rota always sets itself. */
 export const RESERVED_MODEL_FIELDS = ["messages", "stream"] as const;
 
 /** An executor that the configuration can name. */
 export type ExecutorConfig =
-  /** Answers its input. */
+  /** Returns its input. */
   | { readonly type: "echo" }
-  /** Posts the task as JSON; the JSON or text answer is the result. */
+  /** Posts the task as JSON; the JSON or text of the response is the result. */
   | { readonly type: "http"; readonly url: string; readonly headers?: ExecutorHeaders }
   /** Posts an action to the browser that has the tab: `POST {url}/tabs/{tabId}/action`. */
   | {
       readonly type: "tab-action";
       readonly url: string;
       /**
-       * `fixed` (default): `url` does the actions of all tabs. `pinchtab`: `url` is a PinchTab server, which is asked for
-       * the instance that has the tab.
+       * `fixed` (default): `url` serves all tabs. `pinchtab`: `url` is a PinchTab server, which returns the instance that has
+       * the tab.
        */
       readonly resolver?: TabResolverName;
-      /** For how many seconds `pinchtab` remembers which instance has which tab; 5 unless told, 0: not at all. */
+      /** For how many seconds `pinchtab` caches the instance of a tab; 5 by default, 0: not at all. */
       readonly cacheSec?: number;
       readonly headers?: ExecutorHeaders;
     }
-  /** Talks to an agent: `POST {url}/chat`. The last event of its answer is the result. */
+  /** Calls an agent: `POST {url}/chat`. The last event of the response is the result. */
   | { readonly type: "chat"; readonly url: string; readonly headers?: ExecutorHeaders }
-  /** Asks a model at any API like that of OpenAI: `POST {baseUrl}/chat/completions`. */
+  /** Calls a model with an OpenAI-compatible API: `POST {baseUrl}/chat/completions`. */
   | {
       readonly type: "openai";
-      /** As a rule it ends in `/v1`. */
+      /** Usually ends in `/v1`. */
       readonly baseUrl: string;
       readonly model: string;
       /** The environment variable that holds the key; left out: none is sent. */
       readonly apiKeyEnv?: string;
-      /** Told to the model before each task. */
+      /** The system prompt of each task. */
       readonly system?: string;
       readonly temperature?: number;
-      /** How long its answer may be. */
+      /** The most tokens of a response. */
       readonly maxTokens?: number;
-      /** How many turns of its session the model is told before a task; 20 unless told, 0: none. */
+      /** How many earlier turns of the session the model gets with a task; 20 by default, 0: none. */
       readonly history?: number;
-      /** Further fields of the request, as the API calls them. */
+      /** Further fields of the request, with their names in the API. */
       readonly request?: Readonly<Record<string, unknown>>;
       readonly headers?: ExecutorHeaders;
     }
-  /** Runs a program of this machine: the message on its stdin, its stdout is the result. */
+  /** Runs a program on this machine: it gets the message on stdin, and its stdout is the result. */
   | {
       readonly type: "command";
       /** The program and its arguments. No shell reads them. */
       readonly command: readonly string[];
-      /** The folder it runs in; left out: that of Rota. */
+      /** Its working directory; left out: that of Rota. */
       readonly cwd?: string;
       /** Environment variables of the program, with their values. */
       readonly env?: Readonly<Record<string, string>>;
       /** Names of variables of Rota that the program gets besides `PASSED_VARIABLES`, if they are set. */
       readonly passEnv?: readonly string[];
-      /** `auto` (default): JSON if it is that, else text. `json`: anything else fails. */
+      /** `auto` (default): JSON if the output is valid JSON, else text. `json`: any other output fails. */
       readonly result?: ProgramResult;
     };
 
@@ -85,18 +85,18 @@ export type ExecutorType = ExecutorConfig["type"];
 /** One field of an executor's configuration, besides its `type`. */
 export interface ExecutorField {
   readonly required?: true;
-  /** Set for fields that agents made over HTTP must not have: the rest of "`field` …", which says why, and what to write instead. */
+  /** Set for fields that agents made over HTTP must not have: the rest of "`field` …", with the reason and the alternative. */
   readonly configurationOnly?: string;
   /**
-   * What is wrong with a value, as the rest of "`field` must …"; null when nothing is. Where the value may hold a secret,
-   * the sentence does not repeat it.
+   * What is wrong with a value, as the rest of "`field` must …"; null: nothing. If the value may contain a secret, the sentence
+   * does not repeat it.
    */
   readonly fault: (value: unknown) => string | null;
 }
 
 type FieldsOf<Type extends ExecutorType> = Exclude<keyof Extract<ExecutorConfig, { type: Type }>, "type">;
 
-/** Every type there is, with its fields: the configuration file, the library and HTTP all check by this table. */
+/** Every type with its fields. The configuration file, the library and HTTP all use this table for their checks. */
 export const EXECUTOR_FIELDS: {
   readonly [Type in ExecutorType]: { readonly [Field in FieldsOf<Type>]: ExecutorField };
 } = {
@@ -141,20 +141,20 @@ export const EXECUTOR_FIELDS: {
 
 export const EXECUTOR_TYPES = Object.keys(EXECUTOR_FIELDS) as readonly ExecutorType[];
 
-/** Types that only the configuration may name: whoever may describe an agent must not thereby run programs here. */
+/** Types that only the configuration may use: a caller who may create agents must not be able to run programs here. */
 const CONFIGURATION_ONLY: readonly ExecutorType[] = ["command"];
 
-/** Types that users may name, over HTTP and to `rota.agents`. */
+/** Types that callers may use, over HTTP and with `rota.agents`. */
 export const USER_EXECUTOR_TYPES = EXECUTOR_TYPES.filter((type) => !CONFIGURATION_ONLY.includes(type));
 
 export interface CheckExecutorOptions {
-  /** What the field that holds it is called, such as `agents.research.executor`: `executor` unless told. */
+  /** The name of the field in messages, such as `agents.research.executor`; `executor` by default. */
   readonly name?: string | undefined;
-  /** Whether a user describes it, who may say less than the configuration. */
+  /** Whether it comes from a caller, who may use fewer types and fields than the configuration. */
   readonly byUser?: boolean;
 }
 
-/** Refuses what describes no executor, wherever it comes from: throws `invalid_field`. */
+/** Checks the configuration of an executor. Throws `invalid_field`. */
 export function checkExecutorConfig(
   given: unknown,
   { name = "executor", byUser = false }: CheckExecutorOptions = {},
@@ -165,7 +165,7 @@ export function checkExecutorConfig(
       `\`${name}\` must be a function or an object with a \`type\`, not ${quoted(given)}`,
     );
   }
-  // A copy, so that what was checked is what is used.
+  // A copy, so that the caller cannot change it after the check.
   const config = { ...given };
   const type = checkType(config["type"], { name, byUser });
   const fields: Readonly<Record<string, ExecutorField>> = EXECUTOR_FIELDS[type];

@@ -1,10 +1,10 @@
 import { codeList, isObject, preview } from "./input/field-checks.ts";
 
-/** What a server takes as the name of a header field (RFC 9110, "token"). */
+/** The valid names of header fields (RFC 9110, "token"). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What it takes as a value: Latin-1 without control characters, above all without line breaks. */
+/** The valid values: Latin-1 without control characters, above all without line breaks. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** These say how the message travels, which is not for the configuration to decide. */
+/** Headers of the connection itself, which the HTTP client sets. */
 const OF_THE_CONNECTION: readonly string[] = [
   "connection",
   "content-length",
@@ -16,12 +16,12 @@ const OF_THE_CONNECTION: readonly string[] = [
   "transfer-encoding",
   "upgrade",
 ];
-/** More than this is refused by most servers. */
+/** Most servers refuse more than this. */
 const HEADERS_LENGTH_MAX = 8_192;
 
 /**
- * What is wrong with the header fields of an executor, as the rest of "`headers` must …"; null when nothing is. The
- * sentence repeats no value: those are where tokens and passwords belong.
+ * What is wrong with the header fields of an executor, as the rest of "`headers` must …"; null: nothing. The sentence repeats no
+ * value, since values contain tokens and passwords.
  */
 export function executorHeadersFault(headers: unknown): string | null {
   if (!isObject(headers)) return "be an object of strings";

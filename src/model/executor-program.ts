@@ -6,7 +6,7 @@ const NUL = "\0";
 /** The environment variables of Rota that every program gets: what it needs to run, and nothing secret. */
 export const PASSED_VARIABLES = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"] as const;
 
-/** What is wrong with a program and its arguments, as the rest of "`command` must …"; null when nothing is. */
+/** What is wrong with a program and its arguments, as the rest of "`command` must …"; null: nothing. */
 export function programFault(command: unknown): string | null {
   const isList = Array.isArray(command) && command.every((part) => typeof part === "string");
   const [program = ""] = isList ? command : [];
@@ -41,7 +41,7 @@ export function variableNameFault(name: unknown): string | null {
   return "be the name of an environment variable, like `OPENAI_API_KEY`";
 }
 
-/** A variable in a sentence: what is not written like the name of one may be the secret that belongs into it. */
+/** The name of a variable for messages. Masked if it does not look like one: it may be the secret itself. */
 export function shownVariable(name: string): string {
   return /^[A-Z_][A-Z0-9_]*$/.test(name) ? name : "…";
 }

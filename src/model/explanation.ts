@@ -1,17 +1,17 @@
 import type { TaskState } from "./task-state.ts";
 
-/** Why a task is where it is. */
+/** Why a task has not started or ended. */
 export interface Explanation {
   readonly taskId: string;
   readonly state: TaskState;
   /** RFC 3339: since when it has been in this state. */
   readonly since: string;
   /**
-   * Its place among its agent's tasks that could start, or among those that wait for its concurrency key. 0 when it is none of
-   * them, as when its batch or its session holds it back.
+   * Its position among the tasks of its agent that could start, or among those that wait for its concurrency key. 0: it is none
+   * of them, for example because its batch or its session holds it.
    */
   readonly position: number;
-  /** Those that go before it, in order, ten at most. */
+  /** The tasks ahead of it, in order, ten at most. */
   readonly ahead: readonly string[];
   /** Everything that holds it; none when it has ended. */
   readonly reasons: readonly Reason[];
@@ -48,8 +48,8 @@ export const REASON_CODES = [
 export type ReasonCode = (typeof REASON_CODES)[number];
 
 /**
- * The codes by which `waiting` counts tasks, in the order in which the first that holds is taken. `not_before` has retries as well, and
- * `held_back` what a batch, a session or a concurrency key holds: counters say no more.
+ * The codes by which `waiting` counts tasks. Each task counts for the first code that holds it, in this order. `not_before`
+ * includes retries, and `held_back` is for tasks that a batch, a session or a concurrency key holds: counters have no details.
  */
 export const WAITING_CODES = [
   "scheduler_disabled",

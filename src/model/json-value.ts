@@ -25,7 +25,7 @@ function stringify(value: unknown, field: string): string | undefined {
   try {
     return JSON.stringify(value);
   } catch (error) {
-    // The stack ran out before the text was there to be measured.
+    // The stack overflowed before there was a text to measure.
     if (error instanceof RangeError) throw tooDeep(field);
     const [line] = String(error instanceof Error ? error.message : error).split("\n", 1);
     throw invalidField(field, `\`${field}\` is not JSON: ${line}`);

@@ -6,33 +6,33 @@ export interface Lane {
   readonly name: string;
   /** How many of its tasks one process runs at once. */
   readonly concurrency: number;
-  /** How many run at once over all nodes; null: no bound beyond the sum of the processes. */
+  /** How many run at once over all nodes; null: no limit beyond the sum of the processes. */
   readonly total: number | null;
-  /** How many of one agent's tasks run at once in this lane, over all nodes; null: no bound. */
+  /** How many of one agent's tasks run at once in this lane, over all nodes; null: no limit. */
   readonly perAgent: number | null;
-  /** How many slots of `total` one tenant holds at most once a second enabled tenant exists; null: no bound. */
+  /** The most slots of `total` that one tenant may hold once a second enabled tenant exists; null: no limit. */
   readonly perTenant: number | null;
   readonly strategy: Strategy;
   /** A waiting task gains one step of priority each time it has waited this long; 0: never. */
   readonly agingMs: number;
 }
 
-/** Work that names a lane nobody configured goes here. */
+/** The lane of tasks that name an unknown lane. */
 export const FALLBACK_LANE = "main";
 /** The lane of actions, instructions and custom payloads. */
 export const TASKS_LANE = "tasks";
 /** The lane of the runs of schedules. */
 export const RUNS_LANE = "cron";
-/** How many tasks one process runs at once in the lanes that are always there, unless somebody says otherwise. */
+/** The default concurrency of the built-in lanes, per process. */
 export const DEFAULT_LANES = { main: 30, subagent: 50, team: 100, cron: 30 } as const;
 
-/** Counts that somebody might mean; more is a slip of the finger. A process may leave a lane to others. */
+/** Plausible numbers; more is a typing mistake. With a concurrency of 0 a process leaves the lane to other nodes. */
 export const LANE_RANGES = {
   concurrency: { min: 0, max: 10_000_000 },
   total: { min: 1, max: 10_000_000 },
 } as const;
 
-/** To a URL one or two dots are a way up. */
+/** In a URL `.` and `..` are path segments with a meaning of their own. */
 const LANE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._:@/-]{1,128}$/;
 export const LANE_NAME_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -, but not . or .. alone";
 
@@ -40,15 +40,15 @@ export function isLaneName(name: unknown): name is string {
   return typeof name === "string" && LANE_NAME.test(name);
 }
 
-/** The part of a lane's slots that one tenant may hold, unless the configuration says otherwise. */
+/** The default share of a lane's slots that one tenant may hold. */
 export const DEFAULT_MAX_LANE_SHARE = 0.8;
 
-/** Shares are compared in millionths: `0.29 × 100` must be 29 slots, and in binary fractions it is less. */
+/** Shares are computed in millionths: `0.29 × 100` must be 29 slots, but is less in floating point. */
 const MILLION = 1_000_000;
 
 /**
- * How many of `slots` one tenant may hold: its share rounded down, at least one, and never all of several. Null, no bound:
- * a single slot cannot be divided, and goes by fairness alone.
+ * How many of `slots` one tenant may hold: its share rounded down, at least one, and at most one less than all. Null: no limit.
+ * A single slot cannot be shared; tenants take turns on it.
  */
 export function slotsPerTenant(slots: number | null, maxLaneShare: number): number | null {
   if (slots === null || slots < 2) return null;
@@ -57,7 +57,7 @@ export function slotsPerTenant(slots: number | null, maxLaneShare: number): numb
 }
 
 /**
- * An agent that was never served in a lane goes ahead of those that were, but as if it had been served so many events
- * ago rather than never: a stream of agents that nobody has seen before must not starve the others.
+ * An agent without an earlier start in a lane goes ahead of the others, but counts as if it had started this many events ago.
+ * Otherwise a stream of new agents would starve the others.
  */
 export const NEWCOMER_LEAD = 1000;

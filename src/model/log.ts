@@ -1,8 +1,7 @@
 import { invalidField } from "./input/field-checks.ts";
 
 /**
- * Where Rota writes what happens inside: pino's shape, so that a pino logger can be handed over as it is. The fields
- * come first, the sentence second.
+ * The log of Rota. It has the interface of pino, so that a pino logger can be used as it is: fields first, then the message.
  */
 export interface Log {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -13,12 +12,12 @@ export interface Log {
   child(fields: Readonly<Record<string, unknown>>): Log;
 }
 
-/** What has these methods but no children, and takes the sentence first: `console`, say. */
+/** A log with these methods but without children, which takes the message first, such as `console`. */
 export type ConsoleLog = Readonly<Record<"debug" | "info" | "warn" | "error", (...data: unknown[]) => void>>;
 
 const METHODS = ["debug", "info", "warn", "error"] as const;
 
-/** A log of either shape as Rota uses it. Throws `invalid_field` for what is neither. */
+/** Converts a log of either kind. Throws `invalid_field` for anything else. */
 export function asLog(given: Log | ConsoleLog): Log {
   const log = given as Partial<Log>;
   if (METHODS.some((method) => typeof log?.[method] !== "function")) {
@@ -46,11 +45,11 @@ function sentenceFirst(log: ConsoleLog, inherited: Readonly<Record<string, unkno
   };
 }
 
-/** How much of it is written: a level and those after it. */
+/** Log levels: each includes those after it. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Says nothing: what the library uses when nobody hands it a log. */
+/** Writes nothing: the default of the library. */
 export const silentLog: Log = {
   debug() {},
   info() {},

@@ -1,6 +1,6 @@
 import type { Role } from "./role.ts";
 
-/** What a server can do beyond tasks, so that a program that shows it knows what to offer. */
+/** Features of a server beyond tasks, so that a user interface knows what to offer. */
 export const FEATURES = [
   "sessions",
   "schedules",
@@ -15,10 +15,10 @@ export const FEATURES = [
 
 export type Feature = (typeof FEATURES)[number];
 
-/** Who is asking, and whom they ask. */
+/** The caller, and the server that responds. */
 export interface Me {
   readonly role: Role;
-  /** Null: the server has no keys, and asks for none. */
+  /** Null: the server has no keys, and requires none. */
   readonly keyId: string | null;
   readonly keyName: string | null;
   readonly tenantId: string;
@@ -28,7 +28,7 @@ export interface Me {
   /** Whether no other machine can reach the server. */
   readonly isLocal: boolean;
   readonly version: string;
-  /** The node that answers. */
+  /** The node that responds. */
   readonly node: string;
   readonly features: readonly Feature[];
 }

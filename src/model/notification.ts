@@ -1,15 +1,15 @@
 import type { NotificationKind, RunStatus } from "./schedule.ts";
 
-/** What schedules and runs do. Times are seconds since 1970, and 0 stands for never. */
+/** A change of a schedule or a run. Times are seconds since 1970, and 0 means never. */
 export interface Notification {
-  /** Grows with every notification: what to give as `after` to go on behind it. */
+  /** Grows with every notification. Pass it as `after` to continue after this one. */
   readonly id: number;
   readonly kind: NotificationKind;
   /** The schedule. */
   readonly task_id: number;
   readonly run_id?: number;
   readonly agent_id: string;
-  /** Of a run its status, of a schedule what became of it. */
+  /** The status of the run, or of the schedule if there is no run. */
   readonly status: RunStatus | "paused" | "canceled";
   readonly started_at?: number;
   readonly completed_at?: number;
@@ -20,7 +20,7 @@ export interface Notification {
   /** Why it was skipped, missed, ended or paused. */
   readonly reason?: string;
   readonly due_at?: number;
-  /** How many moments the run stands for. */
+  /** How many due times the run covers. */
   readonly moments?: number;
   /** When it happened. */
   readonly timestamp: number;

@@ -33,12 +33,12 @@ export function parseOutboundTarget(entry: string): OutboundTarget | null {
 function parseNetwork(entry: string): OutboundTarget | null {
   if (!ipaddr.IPv4.isValidCIDRFourPartDecimal(entry) && !ipaddr.IPv6.isValidCIDR(entry)) return null;
   const [address, prefixLength] = ipaddr.parseCIDR(entry);
-  // Such an address counts as the IPv4 address in it: the network would never be looked at.
+  // Such an address is converted to the IPv4 address in it, so that the network would never match.
   if (address.range() === "ipv4Mapped") return null;
   return { kind: "network", network: [address, prefixLength] };
 }
 
-/** A host as URLs write it: lower case, punycode, an address in its usual form. Null when it is more than a host. */
+/** A host in the form of URLs: lower case, punycode, an address in its usual form. Null: it is more than a host. */
 function parseHost(text: string): string | null {
   const url = /[*\s]/.test(text) ? null : URL.parse(`http://${text}`);
   if (url === null || url.href !== `http://${url.hostname}/`) return null;
@@ -47,13 +47,13 @@ function parseHost(text: string): string | null {
   return plainHost(url.hostname);
 }
 
-/** The host of a URL without what makes no difference: brackets and the dot of a fully qualified name. */
+/** The host of a URL without brackets and without the dot of a fully qualified name. */
 export function plainHost(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.+$/, "");
 }
 
-/** An address, or the IPv4 address that it stands for; null when the text is none. */
+/** An address, or the IPv4 address inside an IPv6 one; null: the text is no address. */
 export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
-  // ipaddr.js also takes "127.1" and "0177.0.0.1". URLs and resolvers write addresses out, so that the rest are names.
+  // ipaddr.js also accepts "127.1" and "0177.0.0.1". URLs and resolvers write addresses in full, so that these are names.
   return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : null;
 }

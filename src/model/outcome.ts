@@ -3,7 +3,7 @@ import { type RetryPolicy, retryDelayMs } from "./retry-policy.ts";
 /** How one attempt ended, as the runner saw it. */
 export type Outcome =
   | { readonly kind: "done"; readonly result: unknown }
-  /** `permanent`: trying again would only fail again. `retryAfterMs`: the other side asked for this wait. */
+  /** `permanent`: a retry would fail again. `retryAfterMs`: the called server asked for this delay. */
   | {
       readonly kind: "failed";
       readonly error: string;
@@ -12,18 +12,18 @@ export type Outcome =
     }
   /** Past the task's own deadline: never retried. */
   | { readonly kind: "deadline"; readonly error: string }
-  /** The node is going away: back to the queue without counting it, or failed when no retry is left. */
+  /** The node is stopping: back to the queue without counting a retry, or failed if no retry is left. */
   | { readonly kind: "interrupted"; readonly error: string }
   /** This node has no executor for it after all: back to the queue, for a node that has one. */
   | { readonly kind: "not_executed"; readonly error: string };
 
-/** What an outcome does to the task: the state it moves to. */
+/** The state that an outcome moves the task to. */
 export type Settlement =
   | { readonly to: "done"; readonly result: unknown }
   | { readonly to: "failed"; readonly error: string }
   /** A retry, counted, that starts no earlier than `runAt`. */
   | { readonly to: "delayed"; readonly error: string; readonly runAt: number }
-  /** Back to its place in the queue, not counted as a retry. */
+  /** Back to its position in the queue, not counted as a retry. */
   | { readonly to: "queued"; readonly error: string };
 
 export interface SettleContext {
@@ -34,7 +34,7 @@ export interface SettleContext {
   readonly random: () => number;
 }
 
-/** The one place that maps an outcome to a state. */
+/** Maps an outcome to a state. No other code does. */
 export function settle(outcome: Outcome, context: SettleContext): Settlement {
   switch (outcome.kind) {
     case "done":
@@ -50,7 +50,7 @@ export function settle(outcome: Outcome, context: SettleContext): Settlement {
     case "failed": {
       if (outcome.permanent || !hasRetriesLeft(context)) return { to: "failed", error: outcome.error };
       const runAt = context.now + retryWaitMs(outcome.retryAfterMs, context);
-      // A retry that could only start after the deadline would be a promise nobody can keep.
+      // A retry after the deadline could never start.
       if (context.deadline !== null && runAt >= context.deadline)
         return { to: "failed", error: outcome.error };
       return { to: "delayed", error: outcome.error, runAt };
@@ -62,7 +62,7 @@ function hasRetriesLeft(context: SettleContext): boolean {
   return context.retryCount < context.retryPolicy.maxRetries;
 }
 
-/** The other side's wish counts when it is longer than our own wait, up to the policy's longest wait. */
+/** The requested delay applies if it is longer than our own backoff, up to `maxBackoffMs` of the policy. */
 function retryWaitMs(retryAfterMs: number | undefined, context: SettleContext): number {
   const own = retryDelayMs(context.retryPolicy, context.retryCount, context.random);
   if (retryAfterMs === undefined) return own;

@@ -1,11 +1,11 @@
-/** Lower goes first. Names stand for the numbers they are shown as. */
+/** Lower starts first. Each name stands for its number. */
 export const PRIORITY_NAMES = { critical: 0, high: 1, normal: 2, low: 3 } as const;
 
 export type PriorityName = keyof typeof PRIORITY_NAMES;
 
 export const DEFAULT_PRIORITY = PRIORITY_NAMES.normal;
 
-/** Wide enough for anybody's scale; bounded so that arithmetic on it stays exact in every database. */
+/** Wide enough for any scale; bounded so that arithmetic on it stays exact in every database. */
 export const PRIORITY_MIN = -1_000_000;
 export const PRIORITY_MAX = 1_000_000;
 
@@ -14,16 +14,16 @@ export function isCritical(priority: number): boolean {
   return priority <= PRIORITY_NAMES.critical;
 }
 
-/** How often a task may be made to give way to a critical one. */
+/** How often a task may be pre-empted. */
 export const PREEMPTIONS_MAX = 3;
 
-/** Ahead of everything that is not critical: where a task goes that had to give way. */
+/** The rank of a pre-empted task: ahead of everything that is not critical. */
 export const FRONT_RANK = 1;
 
 /**
- * A task's place in line, the lowest first; ties go to the one accepted first. Critical tasks have 0 and below. With
- * ageing, waiting for `agingMs` is worth one step of priority: who could start so much earlier goes ahead of who is one
- * step more urgent.
+ * The rank of a task in its agent queue: the lowest starts first, and of equal ranks the task accepted first. Critical tasks
+ * have 0 and below. With ageing, `agingMs` of waiting is worth one step of priority: a task that could start that much earlier
+ * goes ahead of one that is a step more urgent.
  */
 export function rankOf(task: RankedTask, agingMs: number): number {
   const { priority, createdAt, runAt } = task;
@@ -38,7 +38,7 @@ interface RankedTask {
 }
 
 /**
- * How many starts in a row critical tasks may take ahead of fairness; the one after them is fair again, so that
- * a stream of urgent work cannot starve everybody else.
+ * How many critical tasks in a row may start ahead of their turn. The next start is fair again, so that a stream of critical
+ * tasks cannot starve all others.
  */
 export const AHEAD_STREAK_MAX = 7;

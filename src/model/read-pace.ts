@@ -6,5 +6,5 @@ export interface ReadWork {
   readonly entries: readonly { readonly bytes: number }[];
 }
 
-/** Carries out a read when it is its turn, and records its cost. Rejects if the reader has gone. */
+/** Runs a read when it is its turn, and records its cost. Rejects if the reader has disconnected. */
 export type ReadPace = <Work extends ReadWork>(read: () => Promise<Work>) => Promise<Work>;

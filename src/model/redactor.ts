@@ -27,7 +27,7 @@ export class Redactor {
     return this.#names.size === 0;
   }
 
-  /** Any JSON; of a text what it quotes. */
+  /** Masks any JSON value; in a text, the values after the names. */
   json<Value>(value: Value): Value {
     if (this.isEmpty) return value;
     return (typeof value === "string" ? this.text(value) : masked(value, this.#names)) as Value;
@@ -76,7 +76,7 @@ function isSecret(name: string, value: unknown, names: Names): boolean {
   return value !== null && names.has(name.toLowerCase());
 }
 
-/** Copies no more than what leads to a mask. */
+/** Copies only the objects and arrays that contain a mask. */
 function masked(value: unknown, names: Names): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => masked(item, names));
@@ -88,7 +88,7 @@ function masked(value: unknown, names: Names): unknown {
     const shown = isSecret(name, inner, names) ? MASK : masked(inner, names);
     if (shown === inner) continue;
     copy ??= { ...value };
-    // Not by assignment, which a field called `__proto__` would survive.
+    // Not by assignment, which would not set a field called `__proto__`.
     Object.defineProperty(copy, name, { value: shown, enumerable: true, configurable: true, writable: true });
   }
   return copy ?? value;

@@ -1,11 +1,11 @@
-/** How a failed task is tried again. */
+/** How a failed task is retried. */
 export interface RetryPolicy {
-  /** How often it is tried again after the first failure. */
+  /** How many attempts may follow the first one. */
   readonly maxRetries: number;
   readonly backoffMs: number;
   readonly backoffMultiplier: number;
   readonly maxBackoffMs: number;
-  /** Share of the delay that chance may add or take away: 0 none, 0.25 a quarter either way. */
+  /** The share of the delay that is randomly added or subtracted: 0 none, 0.25 up to a quarter. */
   readonly jitter: number;
 }
 
@@ -18,8 +18,8 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
 };
 
 /**
- * The wait before the next try: `min(backoffMs × multiplier^retryCount, maxBackoffMs)`, where `retryCount` is the
- * number of retries made so far. `random` is in [0, 1).
+ * The backoff before the next attempt: `min(backoffMs × multiplier^retryCount, maxBackoffMs)`, where `retryCount` is the number
+ * of retries so far. `random` is in [0, 1).
  */
 export function retryDelayMs(policy: RetryPolicy, retryCount: number, random: () => number): number {
   const delay = Math.min(policy.backoffMs * policy.backoffMultiplier ** retryCount, policy.maxBackoffMs);

@@ -20,7 +20,7 @@ export const ROLLUP_RETENTION_MS: Readonly<Record<RollupStep, number>> = {
 
 /** Lanes, and agents, of a tenant that have a row of their own in each minute, hour and day: the busiest. */
 export const ROLLUP_KEYS_MAX = 100;
-/** The key of the row that holds all others. No lane and no agent is called so. */
+/** The key of the row that counts all others. No lane and no agent has this name. */
 export const OTHER_KEYS = "";
 
 /** The numbers that add up. */
@@ -54,15 +54,15 @@ export function bucketOf(ms: number): number {
   return Math.max(log2 - Math.log2(FIRST_BUCKET_MS) + 1, 0);
 }
 
-/** The start of the minute, hour or day that a moment lies in, all in milliseconds. */
+/** The start of the minute, hour or day that contains a time, all in milliseconds. */
 export function stepStart(at: number, step: RollupStep): number {
   const stepMs = step * 1_000;
   return Math.floor(at / stepMs) * stepMs;
 }
 
 /**
- * The duration that this part of all stayed below, as far as buckets can tell: within one, durations are taken to lie
- * evenly. Null: there is none.
+ * Estimates the quantile of durations from their buckets: within a bucket, durations are assumed to be evenly distributed.
+ * Null: there are none.
  *
  * @example
  * quantileOf({ buckets: [10, 10, ...], max: 100 }, 0.5); // 64

@@ -1,35 +1,34 @@
 import type { ScheduleKind } from "./schedule.ts";
 
-/** The days of a week as they are written in rules and canonical forms, in the order of a week. */
+/** The days of a week as rules and canonical forms write them, in the order of a week. */
 export const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"] as const;
 export type Weekday = (typeof WEEKDAYS)[number];
 
 /**
- * When a schedule is due, as plain JSON: what a phrase or an object of the caller's came down to. Everything that
- * follows from it is a function of the rule alone and, for steps that are counted from somewhere, of the anchor: the
- * moment at which the schedule was made or last edited.
+ * When a schedule is due, as plain JSON, parsed from the phrase or the object of a caller. Due times depend only on the rule
+ * and, for intervals, on the anchor: the time at which the schedule was created or last edited.
  */
 export type Rule = OnceRule | EveryRule | DaysRule | WeeksRule | CronRule;
 
-/** One moment. */
+/** A single due time. */
 export interface OnceRule {
   readonly kind: "once";
   readonly atMs: number;
-  /** The canonical form: a moment alone no longer says that it was meant as `in 1 hour`. */
+  /** The canonical form: `atMs` alone no longer shows that the caller wrote `in 1 hour`. */
   readonly phrase: string;
-  /** The time that was asked for, where the clock skips it that day and `atMs` is the end of the gap. */
+  /** The requested time, if a clock change skips it on that day and `atMs` is the end of the gap. */
   readonly movedFrom?: string;
   readonly tz: string;
 }
 
-/** By elapsed time from the anchor, whatever clocks on walls do. */
+/** By elapsed time from the anchor; clock changes have no effect. */
 export interface EveryRule {
   readonly kind: "every";
   readonly everyMs: number;
   readonly tz: string;
 }
 
-/** At a time of day, every so many days; the first one is the first after the anchor. */
+/** At a time of day, every `every` days; the first is the next such time after the anchor. */
 export interface DaysRule {
   readonly kind: "days";
   readonly every: number;
@@ -38,7 +37,7 @@ export interface DaysRule {
   readonly tz: string;
 }
 
-/** At a time of some weekdays, every so many weeks; the first week is that of the first one after the anchor. */
+/** At a time on some weekdays, every `every` weeks; the first week is that of the first such time after the anchor. */
 export interface WeeksRule {
   readonly kind: "weeks";
   readonly every: number;

@@ -1,16 +1,16 @@
-/** The most that the row of a run shows of its result, in UTF-8. */
+/** The largest result summary of a run, in UTF-8. */
 export const SUMMARY_BYTES_MAX = 4_096;
-/** What a summary ends in that is not the whole result. */
+/** The end of a summary that is not the whole result. */
 const TRUNCATED = "[truncated]";
 
 /**
- * What the row of a run shows of a result, itself JSON: a text as it is, anything else as JSON, as much as fits; what was cut
- * ends in `[truncated]`. Undefined where there is nothing to show. What not every database stores is replaced.
+ * The summary of a result: a text as it is, anything else as JSON, cut to what fits and then ending in `[truncated]`. Undefined:
+ * there is no result. Characters that not every database can store are replaced.
  */
 export function runSummary(result: unknown): string | undefined {
   if (result === null || result === undefined) return undefined;
   const text = typeof result === "string" ? result : (JSON.stringify(result) ?? "");
-  // Every unit takes a byte at least: what is beyond this is cut in any case.
+  // Every code unit takes at least one byte, so that the rest would be cut in any case.
   const clean = text
     .slice(0, SUMMARY_BYTES_MAX + 1)
     .toWellFormed()
@@ -21,5 +21,5 @@ export function runSummary(result: unknown): string | undefined {
   return `${clean.slice(0, kept)}${TRUNCATED}`;
 }
 
-/** Stops before a character that does not fit as a whole. */
+/** `encodeInto` stops before a character that does not fit as a whole. */
 const encoder = new TextEncoder();

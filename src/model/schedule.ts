@@ -1,6 +1,6 @@
 import type { TaskWork } from "./task.ts";
 
-/** When something is to be done: a phrase like `every Mon at 09:00`, a cron expression, or one of these objects. */
+/** When a schedule is due: a phrase like `every Mon at 09:00`, a cron expression, or one of these objects. */
 export type ScheduleInput = string | AtSchedule | EverySchedule | CronSchedule;
 
 /** Once. */
@@ -28,56 +28,56 @@ export interface CronSchedule {
 
 export type ScheduleKind = "once" | "recurring";
 
-/** What would come of a schedule. */
+/** What a schedule means, and its next due times. */
 export interface SchedulePreview {
-  /** What was understood, as a phrase that means the same. */
+  /** The schedule as Rota understood it, in its canonical form. */
   readonly normalized: string;
   readonly kind: ScheduleKind;
-  /** The next moments, as ISO 8601 with the zone's offset. */
+  /** The next due times, as ISO 8601 with the zone's offset. */
   readonly next: readonly string[];
-  /** A sentence for each clock change that one of them has to do with. */
+  /** A sentence for each clock change that affects one of them. */
   readonly notes: readonly string[];
 }
 
-/** How many moments a preview lists; a thousand are more than anybody reads, and take a moment to find. */
+/** How many due times a preview lists. A thousand are plenty, and take a noticeable time to compute. */
 export const PREVIEW_COUNT = { min: 1, max: 1_000, default: 5 } as const;
 
-/** What an agent is handed when a schedule is due. */
+/** The work of the task that a schedule creates when it is due. */
 export type ScheduleWork = Exclude<TaskWork, { kind: "action" }>;
 
 /**
- * `completed` and `failed` are where a schedule that is due once ends up; one that recurs is `completed` once it has had its
- * `max_runs`, or nothing more is due by its `until`.
+ * A schedule that is due once ends as `completed` or `failed`. A recurring one is `completed` after its `max_runs`, or when it
+ * has no more due times before its `until`.
  */
 export const SCHEDULE_STATUSES = ["active", "paused", "completed", "failed"] as const;
 export type ScheduleStatus = (typeof SCHEDULE_STATUSES)[number];
 
-/** What becomes of a moment that comes while the run before it still goes. */
+/** What happens at a due time while the run before it has not ended. */
 export const OVERLAPS = ["skip", "queue", "replace", "allow"] as const;
 export type Overlap = (typeof OVERLAPS)[number];
 
-/** What becomes of moments that nobody was there for: the last of them stands for all, none fires, or all do. */
+/** What happens with due times that no node could fire: one run covers all of them, none fires, or all do. */
 export const CATCH_UPS = ["one", "none", "all"] as const;
 export type CatchUp = (typeof CATCH_UPS)[number];
 
-/** `skipped` and `missed` never ran. */
+/** `skipped` and `missed` runs never started. */
 export const RUN_STATUSES = ["running", "succeeded", "failed", "skipped", "missed"] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** How many runs of one schedule may wait, their tasks neither running nor ended; a due time beyond that is skipped. */
 export const WAITING_RUNS_MAX = 100;
 /**
- * How many due times of one schedule that are skipped in a row for one reason have rows of their own; those that follow share the
- * last. One that is due every second and whose run takes a day would have 86 400.
+ * How many due times of a schedule that are skipped in a row, for the same reason, have rows of their own. Later ones share the
+ * last row. A schedule that is due every second and whose run takes a day would have 86 400 rows.
  */
 export const SKIPPED_ROWS_MAX = 10;
-/** The reason of a due time that was skipped because so many wait. */
+/** The reason of a due time that was skipped because `WAITING_RUNS_MAX` runs wait. */
 export const TOO_MANY_WAITING = "too_many_waiting";
-/** What a run that was cancelled in favour of the next one gives as its reason. */
+/** The reason of a run that was cancelled in favour of the next one. */
 export const REPLACED = "replaced";
-/** Why a schedule is paused whose runs failed too often in a row; how many did follows. */
+/** Why a schedule was paused after too many failed runs in a row; their number follows. */
 export const FAILED_IN_A_ROW = "failed runs in a row: ";
-/** What the task of a run gives whose schedule was deleted. */
+/** The error of the task of a run whose schedule was deleted. */
 export const SCHEDULE_DELETED = "schedule deleted";
 
 export const NOTIFICATION_KINDS = [

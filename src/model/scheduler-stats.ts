@@ -1,16 +1,16 @@
 import type { Strategy } from "./lane.ts";
 
-/** A look at the queue, at what this process did since it started, and at the numbers it works with. */
+/** The queue, the metrics of this process since its start, and its limits. */
 export interface SchedulerStats {
-  /** Of the tenant, over all nodes. */
+  /** Numbers of the tenant over all nodes. */
   readonly queue: {
-    /** What admission counts: submitted tasks that wait, `delayed` and `waiting_dependency` included. */
+    /** Waiting tasks, as admission counts them, including `delayed` and `waiting_dependency`. */
     readonly totalQueued: number;
     readonly totalInflight: number;
     /** The same as `totalQueued`, by agent; agents without any are left out. */
     readonly agentCounts: Readonly<Record<string, number>>;
   };
-  /** Of this process, since it started. */
+  /** Numbers of this process since its start. */
   readonly metrics: SchedulerMetrics;
   readonly config: {
     readonly strategy: Strategy;
@@ -27,14 +27,14 @@ export interface SchedulerStats {
 export interface SchedulerMetrics {
   readonly tasksSubmitted: number;
   readonly tasksCompleted: number;
-  /** Failed for good, expired ones included. */
+  /** Tasks in the state `failed`, including expired ones. */
   readonly tasksFailed: number;
   readonly tasksCancelled: number;
   readonly tasksRejected: number;
   /** Passed their deadline before they started. */
   readonly tasksExpired: number;
   readonly dispatchCount: number;
-  /** From the moment a task could start to its start, on average. */
+  /** The average time from when a task could start to its start. */
   readonly avgDispatchLatencyMs: number;
   readonly agents: Readonly<Record<string, AgentMetrics>>;
 }

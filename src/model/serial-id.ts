@@ -1,11 +1,11 @@
 import { type Fields, invalidField, quoted } from "./input/field-checks.ts";
 
-/** Whether something can be the id of a schedule or a run: those are numbered, from 1. */
+/** Whether a value can be the id of a schedule or a run: integers from 1. */
 export function isSerialId(id: unknown): id is number {
   return typeof id === "number" && Number.isSafeInteger(id) && id >= 1;
 }
 
-/** The schedule that a list or a stream is narrowed down to. */
+/** The schedule by which a list or a stream is filtered. */
 export function optionalScheduleId(fields: Fields): number | undefined {
   const id = fields["scheduleId"];
   if (id === undefined || isSerialId(id)) return id;

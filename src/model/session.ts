@@ -1,24 +1,24 @@
-/** What a message does when others of its session wait or run: it goes after them, or takes their place. */
+/** What a message does while others of its session wait or run: it queues behind them, or replaces them. */
 export const SESSION_MODES = ["queue", "followup", "interrupt"] as const;
 export type SessionMode = (typeof SESSION_MODES)[number];
 
-/** Who has to go when a session is full: the message that waits longest, or the one that comes. */
+/** Which message is dropped when a session is full: the one that has waited longest, or the new one. */
 export const DROP_POLICIES = ["old", "new"] as const;
 export type DropPolicy = (typeof DROP_POLICIES)[number];
 
-/** How a session takes messages. */
+/** How a session handles messages. */
 export interface SessionSettings {
   readonly mode: SessionMode;
   /** How many messages may wait. */
   readonly cap: number;
   readonly drop: DropPolicy;
-  /** Messages that come so soon after each other become one run; 0: each is its own. */
+  /** Messages that come within this time of each other become one task; 0: each is a task of its own. */
   readonly debounceMs: number;
   /** How many of its tasks run at once, over all nodes. */
   readonly maxConcurrent: number;
 }
 
-/** What its numbers may be: more is a slip of the finger, or would keep a message waiting for minutes. */
+/** The ranges of its numbers: more is a typing mistake, or would keep a message waiting for minutes. */
 export const SESSION_RANGES = {
   cap: { min: 1, max: 10_000 },
   debounceMs: { min: 0, max: 60_000, unit: "milliseconds" },
@@ -33,10 +33,10 @@ export const DEFAULT_SESSION: SessionSettings = {
   maxConcurrent: 1,
 };
 
-/** What a message may say. */
+/** The fields of a message. */
 export const MESSAGE_FIELDS = ["message", "agentId", "lane", "mode", "maxConcurrent"] as const;
 
-/** However fast messages keep coming, the run that they become starts after so many windows. */
+/** Even if messages keep coming, their task starts after this many debounce windows. */
 export const DEBOUNCE_WINDOWS_MAX = 5;
 
 /** From this share of its context window on, a session runs one task at a time. */
@@ -53,13 +53,13 @@ export function effectiveMaxConcurrent(session: {
   return tokens >= THROTTLE_SHARE * contextWindow ? 1 : maxConcurrent;
 }
 
-/** What the `error` of a task says that its session ended. */
+/** The `error` of a task that its session ended. */
 export const SESSION_ENDS = {
   /** By `/stop` or `/stopall`. */
   stopped: "stopped",
-  /** It turned up after `/stopall`, and was from before. */
+  /** It was submitted before a `/stopall` or a reset, and its turn came only after that. */
   stale: "stale",
-  /** A message in mode `interrupt` took its place. */
+  /** A message in mode `interrupt` replaced it. */
   interrupted: "interrupted",
   reset: "session_reset",
   /** The session was full. */

@@ -14,16 +14,16 @@ export type SeriesStep = (typeof SERIES_STEPS)[number];
 export const SERIES_POINTS_MAX = 1_500;
 /** Lanes or agents that have a series of their own: the busiest. */
 export const SERIES_KEYS_MAX = 20;
-/** The series of all others together, and of everything where nothing is split. */
+/** The keys of the series of all others, and of the one series without a split. */
 export const OTHER_SERIES = "other";
 export const ALL_SERIES = "all";
 
 export interface StatsSeriesQuery {
   /** Left out: `submitted`, `started`, `done` and `failed`. */
   readonly metrics?: readonly SeriesMetric[];
-  /** One series for each lane or agent, or one in all. Left out: `none`. */
+  /** One series for each lane or agent, or a single one. Left out: `none`. */
   readonly by?: SeriesSplit;
-  /** RFC 3339 or a Date; the minute, hour or day that it lies in is the first. Left out: 60 steps before `to`. */
+  /** RFC 3339 or a Date; the minute, hour or day that contains it is the first. Left out: 60 steps before `to`. */
   readonly from?: string | Date;
   /** Rounded up to a whole step. Left out: now. */
   readonly to?: string | Date;
@@ -40,7 +40,7 @@ export interface StatsSeries {
   readonly series: readonly Series[];
 }
 
-/** `key`: a lane or an agent, `other` for all that have no series of their own, or `all` where nothing is split. */
+/** `key`: a lane or an agent, `other` for all that have no series of their own, or `all` without a split. */
 export type Series =
   | {
       readonly key: string;

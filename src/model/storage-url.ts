@@ -1,4 +1,4 @@
-/** What names a storage, as a sentence goes on after "must be". */
+/** The forms of a storage URL, as the rest of "must be …". */
 export const STORAGE_FORMS = '"sqlite:rota.db", "sqlite::memory:" or "postgres://…"';
 
 export type StorageUrl =
@@ -6,11 +6,11 @@ export type StorageUrl =
   | { readonly driver: "sqlite"; readonly path: string }
   | { readonly driver: "postgres"; readonly url: string };
 
-/** What a URL says about where tasks are kept; null when it names no storage. */
+/** Parses the URL of a storage; null: it is none. */
 export function parseStorageUrl(url: string): StorageUrl | null {
   const path = /^sqlite:(.+)$/s.exec(url)?.[1];
   if (path !== undefined) return { driver: "sqlite", path };
-  // The driver would refuse what is no URL as well, with an error that shows it, the password included.
+  // The driver also refuses an invalid URL, but with an error that shows it, including the password.
   return /^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url) ? { driver: "postgres", url } : null;
 }
 
@@ -18,7 +18,7 @@ export function isStorageUrl(url: string): boolean {
   return parseStorageUrl(url) !== null;
 }
 
-/** A storage as people and logs may see it: without the user name, the password and whatever else follows the name. */
+/** A storage URL for logs and users: without user name, password and query. */
 export function shownStorageUrl(url: string): string {
   const parsed = URL.parse(url);
   if (parseStorageUrl(url)?.driver === "sqlite") return url;

@@ -1,7 +1,7 @@
 import { type Fields, invalidField, optionalText } from "./input/field-checks.ts";
 import type { TaskOrder } from "./task-order.ts";
 
-/** The prefix of a cursor, by order. In the order `completed` a number follows that is an event's, in the others a task's. */
+/** The prefix of a cursor, by order. The number of an event follows in the order `completed`, of a task in the others. */
 const PREFIXES: Readonly<Record<TaskOrder, string>> = { newest: "", oldest: "o", completed: "c" };
 const ORDERS = Object.keys(PREFIXES) as TaskOrder[];
 

@@ -1,6 +1,6 @@
 /**
- * How tasks can be listed. `newest` and `oldest`: in order of acceptance. `completed`: tasks that have ended, the one that ended
- * last first; the log tells, so that a task is left out whose end the log no longer has.
+ * How tasks can be listed. `newest` and `oldest`: in order of acceptance. `completed`: ended tasks, the one that ended last
+ * first. That order comes from the event log, so that a task whose end the log no longer has is left out.
  */
 export const TASK_ORDERS = ["newest", "oldest", "completed"] as const;
 export type TaskOrder = (typeof TASK_ORDERS)[number];

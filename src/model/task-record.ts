@@ -15,7 +15,7 @@ export interface AttemptRecord {
 
 /** A task as the storage keeps it. Times are milliseconds since 1970; null means it has not happened or is not set. */
 export interface TaskRecord {
-  /** Order of acceptance, and the key everything inside refers to it by. */
+  /** The order of acceptance, and the internal key of the task. */
   readonly seq: number;
   readonly id: string;
   readonly tenant: string;
@@ -31,9 +31,9 @@ export interface TaskRecord {
   readonly batch: string | null;
   /** The key of its session. */
   readonly session: string | null;
-  /** The schedule that it is a run of. */
+  /** The schedule that created it. */
   readonly schedule: number | null;
-  /** What it runs one at a time with others of; null: nothing. */
+  /** Tasks of a tenant with the same key run one at a time; null: it has none. */
   readonly concurrencyKey: string | null;
   readonly callbackUrl: string | null;
   readonly startedAt: number | null;
@@ -42,17 +42,17 @@ export interface TaskRecord {
   /** Undefined until done. */
   readonly result: unknown;
   readonly error: string | null;
-  /** Null unless an attempt told. */
+  /** Null: no attempt reported any. */
   readonly usage: TaskUsage | null;
-  /** Every execution in order, the one in progress last. */
+  /** All attempts in order, the one in progress last. */
   readonly attempts: readonly AttemptRecord[];
 }
 
-/** What fits into a line of a list. Null means it has not happened or nobody told. */
+/** The fields of a task in a table row. Null: it has not happened, or was not reported. */
 export interface TaskRowRecord {
   readonly seq: number;
   readonly id: string;
-  /** What it asks for, cut short; null: it takes more than `TITLED_BYTES_MAX`. */
+  /** The start of its work as text; null: its spec takes more than `TITLED_BYTES_MAX`. */
   readonly title: string | null;
   readonly agent: string;
   readonly lane: string;
@@ -61,9 +61,9 @@ export interface TaskRowRecord {
   readonly createdAt: number;
   readonly startedAt: number | null;
   readonly completedAt: number | null;
-  /** How often it was tried, the attempt in progress included. */
+  /** The number of attempts, including the one in progress. */
   readonly attempts: number;
-  /** In and out, over all attempts that told. */
+  /** Input and output tokens of all attempts that reported them. */
   readonly tokens: number | null;
   /** Cut short. */
   readonly error: string | null;
@@ -170,7 +170,7 @@ export function toExecutorTask(record: TaskRecord): Task {
   };
 }
 
-/** Both are moments of a wall clock that may have been set back in between, and nothing takes less than no time. */
+/** At least 0: the wall clock may have been set back between the two times. */
 function between(startedAt: number, endedAt: number): number {
   return Math.max(endedAt - startedAt, 0);
 }

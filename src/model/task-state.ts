@@ -13,7 +13,7 @@ export const TASK_STATES = [
 
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** States that are never left but by an explicit retry. */
+/** States that a task leaves only by an explicit retry. */
 export const TERMINAL_STATES = [
   "done",
   "failed",

@@ -6,12 +6,12 @@ export type TaskKind = (typeof TASK_KINDS)[number];
 
 /** The agent that always exists. */
 export const DEFAULT_AGENT = "index";
-/** How many tasks may wait of an agent that has no limit. */
+/** The limit of waiting tasks of an agent without a limit. */
 export const NO_QUEUE_LIMIT = Number.MAX_SAFE_INTEGER;
-/** Whose work it is when nobody says: local use without keys. */
+/** The tenant of callers without keys, for local use. */
 export const DEFAULT_TENANT = "default";
 
-/** What a task asks for: exactly one of the four kinds, fixed at submission. */
+/** The work of a task: exactly one of the four kinds, fixed at submission. */
 export type TaskWork =
   | {
       readonly kind: "action";
@@ -29,22 +29,22 @@ export type TaskWork =
   | { readonly kind: "message"; readonly message: string }
   | { readonly kind: "custom"; readonly payload: unknown };
 
-/** The part of a task that never changes after submission and that no query looks into. */
+/** The part of a task that never changes after submission and that no query filters by. */
 export interface TaskSpec {
   readonly work: TaskWork;
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** The conversation that the agent's side knows it by. */
+  /** The conversation on the agent's side. */
   readonly conversationId?: string;
-  /** The `request_id` of the run that it is. */
+  /** The `request_id` of its run. */
   readonly requestId?: string;
   readonly retryPolicy: RetryPolicy;
-  /** Per attempt, from its start; null: only the deadline bounds it. */
+  /** Per attempt, from its start; null: only the deadline limits it. */
   readonly timeoutMs: number | null;
-  /** What those it was handed in with call it. */
+  /** Its name in `dependsOn` of other tasks of the same request. */
   readonly key?: string;
   /** The ids of the tasks it depends on. */
   readonly dependsOn?: readonly string[];
-  /** Whether it gives way to a critical task that finds no free slot. */
+  /** Whether it may be pre-empted for a critical task that finds no free slot. */
   readonly preemptible?: true;
 }
 
@@ -52,19 +52,19 @@ export interface TaskSpec {
 export const ATTEMPT_OUTCOMES = ["done", "failed", "cancelled", "interrupted", "preempted", "lost"] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
-/** What a task cost, over all attempts that told. */
+/** The tokens of all attempts that reported them. */
 export interface TaskUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** What the model used last can take in. */
+  /** The context window of the model that was used last. */
   readonly contextWindow?: number;
 }
 
 /** The result of a task that another one depends on, as its executor gets it. */
 export type DependencyResult =
-  /** Each read of `result` parses it anew, so that results that nobody looks at take up little memory. */
+  /** Each read of `result` parses its text, so that results that the executor does not read take little memory. */
   | { readonly taskId: string; readonly result: unknown }
-  /** It did not fit into `DEPENDENCY_BYTES_MAX`, nor did those before it leave room: read the task by its id instead. */
+  /** It did not fit into `DEPENDENCY_BYTES_MAX` after the results before it: read the task by its id instead. */
   | {
       readonly taskId: string;
       readonly result?: never;
@@ -72,7 +72,7 @@ export type DependencyResult =
       readonly omitted: true;
     };
 
-/** How many bytes of results, as JSON, an executor is given in all, in the order of `dependsOn`. */
+/** How many bytes of results, as JSON, an executor gets in total, in the order of `dependsOn`. */
 export const DEPENDENCY_BYTES_MAX = 4 * 1_048_576;
 
 /** One execution of a task, as users see it. */
@@ -86,7 +86,7 @@ export interface Attempt {
   readonly node: string;
 }
 
-/** A task as users see it: over HTTP, in the library and by executors alike. Times are RFC 3339. */
+/** A task as users see it: the same over HTTP, in the library and for executors. Times are RFC 3339. */
 export interface Task {
   readonly taskId: string;
   readonly agentId: string;
@@ -94,7 +94,7 @@ export interface Task {
   readonly lane: string;
   readonly priority: number;
   readonly state: TaskState;
-  /** Its place among the agent's waiting tasks at submission; 0 when it could not start yet. */
+  /** Its position among the agent's waiting tasks at submission, counted from 1; 0: it could not start yet. */
   readonly position: number;
   readonly createdAt: string;
 
@@ -108,25 +108,25 @@ export interface Task {
   readonly message?: string;
   readonly payload?: unknown;
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** The batch it was handed in with. */
+  /** Its batch. */
   readonly batchId?: string;
-  /** The conversation it is part of. */
+  /** Its session. */
   readonly sessionKey?: string;
-  /** The schedule that it is a run of. */
+  /** The schedule that created it. */
   readonly scheduleId?: number;
-  /** The conversation that the agent's side knows it by, where the schedule names one. */
+  /** The conversation on the agent's side, if the schedule names one. */
   readonly conversationId?: string;
-  /** The `request_id` of the run that it is, which the agent is called with. */
+  /** The `request_id` of its run, which the agent gets as well. */
   readonly requestId?: string;
-  /** What those it was handed in with call it. */
+  /** Its name in `dependsOn` of other tasks of the same request. */
   readonly key?: string;
   /** The tasks that must be done before it starts. */
   readonly dependsOn?: readonly string[];
-  /** The results of those tasks, in that order: only an executor gets them. */
+  /** The results of those tasks, in the same order: only an executor gets them. */
   readonly dependencies?: readonly DependencyResult[];
-  /** Where its end is told. */
+  /** Rota sends a `POST` to this URL when the task has ended. */
   readonly callbackUrl?: string;
-  /** It gives way to a critical task that finds no free slot. */
+  /** It may be pre-empted for a critical task that finds no free slot. */
   readonly preemptible?: true;
   /** Tasks of a tenant with the same key run one at a time. */
   readonly concurrencyKey?: string;
@@ -138,7 +138,7 @@ export interface Task {
   readonly retryPolicy: RetryPolicy;
   readonly retryCount: number;
 
-  /** The first execution. */
+  /** The start of the first attempt. */
   readonly startedAt?: string;
   readonly completedAt?: string;
   /** From the first start to the end. */
@@ -151,22 +151,22 @@ export interface Task {
   readonly attempts: readonly Attempt[];
 }
 
-/** What fits into a line of a list of tasks. */
+/** The fields of a task in a table row. */
 export interface TaskRow {
   readonly taskId: string;
-  /** What it asks for, cut short; left out when that is very long. */
+  /** The start of its work as text; left out if its spec is very large. */
   readonly title?: string;
   readonly state: TaskState;
   readonly agentId: string;
   readonly lane: string;
   readonly priority: number;
   readonly createdAt: string;
-  /** The first execution. */
+  /** The start of the first attempt. */
   readonly startedAt?: string;
   readonly completedAt?: string;
-  /** How often it was tried, the attempt in progress included. */
+  /** The number of attempts, including the one in progress. */
   readonly attempts: number;
-  /** In and out together, over all attempts that told. */
+  /** Input and output tokens of all attempts that reported them. */
   readonly tokens?: number;
   /** Cut short. */
   readonly error?: string;

@@ -1,13 +1,13 @@
 import type { TaskWork } from "./task.ts";
 
-/** How many turns of a session are read at most. */
+/** The most turns of a session that are read. */
 export const TURNS_MAX = 200;
-/** How many tasks of a session are looked through for them, the newest first: others fail, or are of another agent. */
+/** How many tasks of a session are searched for turns, newest first: some have failed, or belong to another agent. */
 export const TURNS_LOOKED_AT = 500;
-/** What turns may take together, as they are stored; older ones are left out. */
+/** The total size of turns, as stored; older ones are left out. */
 export const TURNS_BYTES_MAX = 1_048_576;
 
-/** A task of a session that is done: what was asked, and what the answer was. */
+/** A done task of a session, with its work and its result. */
 export interface Turn {
   readonly taskId: string;
   readonly work: TaskWork;

@@ -1,14 +1,14 @@
 const PREFIX = "whsec_";
-/** What Standard Webhooks ask of a key. */
+/** The length of a key in Standard Webhooks. */
 const KEY_BYTES = { min: 24, max: 64 } as const;
 
-/** What a secret has to be, as the rest of "`webhooks.secret` must be …". */
+/** The form of a secret, as the rest of "`webhooks.secret` must be …". */
 export const WEBHOOK_SECRET_FORM =
   '"whsec_" and the key in base64, as `echo "whsec_$(openssl rand -base64 32)"` prints it';
 
 /**
- * The key that a secret stands for; null when it stands for none. After `whsec_` it is base64. Without that, what is
- * base64 of 24 to 64 bytes is taken for it, as the libraries that verify do, and anything else is the key itself.
+ * The key of a secret; null: the secret is invalid. After `whsec_` the key is base64. Without that prefix, base64 of 24 to 64
+ * bytes is decoded, as the verifying libraries do, and any other text is the key itself.
  */
 export function webhookKey(secret: string): Uint8Array | null {
   if (secret.startsWith(PREFIX)) return fromBase64(secret.slice(PREFIX.length));

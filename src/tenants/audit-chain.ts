@@ -4,7 +4,7 @@ import type { AuditChainPoint, AuditFacts, AuditLink, NewAuditEntry } from "../s
 /** Before the first entry of a chain. */
 export const CHAIN_START: AuditChainPoint = { number: 0, hash: "" };
 
-/** The entries as they follow the last one of a chain. */
+/** The entries linked to the last one of a chain. */
 export function linked(
   facts: readonly AuditFacts[],
   chain: string,

@@ -12,7 +12,7 @@ export interface ParsedAuditFilter extends Page {
   readonly tenant?: string;
 }
 
-/** Which part of the audit log somebody wants to see. Throws `invalid_field`. */
+/** Parses the filter of a list of audit entries. Throws `invalid_field`. */
 export function parseAuditFilter(fields: Fields): ParsedAuditFilter {
   checkKnown(fields, FIELDS);
   const since = parseSince(fields["since"]);

@@ -2,10 +2,10 @@ import { Service, type ServiceOptions } from "../services/service.ts";
 import type { AuditChainPoint, AuditFacts, NewAuditEntry, Storage } from "../storage/storage.ts";
 import { CHAIN_START, linked } from "./audit-chain.ts";
 
-/** How long what was done may wait for others, to be written down together. */
+/** How long an entry may wait for others, to be written together with them. */
 const GATHER_MS = 100;
 const SLICE = 500;
-/** More than this waits only while the storage is away, and then nothing is done that would have to be told. */
+/** More entries wait only while the storage is unavailable, and then no change succeeds that would need an entry. */
 const WAITING_MAX = 100_000;
 const PRUNE_EVERY_MS = 60 * 60 * 1_000;
 
@@ -21,7 +21,7 @@ interface Waiting {
   readonly written?: (error?: unknown) => void;
 }
 
-/** Writes down who did what, many at once, and forgets what is too old. */
+/** Writes entries to the audit log, many at once, and deletes old ones. */
 export class AuditLog extends Service {
   readonly name = "audit log";
   readonly #options: AuditLogOptions;
@@ -37,7 +37,7 @@ export class AuditLog extends Service {
     this.#options = options;
   }
 
-  /** Soon. */
+  /** Queues an entry, which is written after `GATHER_MS` together with others. */
   note(entry: AuditFacts): void {
     if (this.#waiting.length >= WAITING_MAX) {
       this.log.error({ route: entry.route, keyId: entry.keyId }, "the audit log is full: this is not in it");
@@ -48,14 +48,14 @@ export class AuditLog extends Service {
     this.wake(GATHER_MS);
   }
 
-  /** Durable once this answers, with all that was noted before it. */
+  /** The entry, and all queued before it, are durable once this resolves. */
   async write(entry: AuditFacts): Promise<void> {
     const written = Promise.withResolvers<void>();
     this.#waiting.push({
       entry,
       written: (error) => (error === undefined ? written.resolve() : written.reject(error)),
     });
-    // What fails is told to whoever waits for it, and left to them.
+    // A failure rejects the promise that the caller waits for.
     this.flush().catch(() => {});
     return written.promise;
   }
@@ -71,7 +71,7 @@ export class AuditLog extends Service {
     return PRUNE_EVERY_MS;
   }
 
-  /** Writes all that waits, in order. */
+  /** Writes all waiting entries, in order. */
   flush(): Promise<void> {
     this.#writing = this.#writing.catch(() => {}).then(() => this.#flush());
     return this.#writing;

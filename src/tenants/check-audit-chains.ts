@@ -29,7 +29,7 @@ export async function checkAuditChains(
     chains += 1;
     const pruned = await audit.prunedOf({ chain });
     let finding = await check(chain, pruned);
-    // Its oldest entries may have been deleted for their age just now: then it begins elsewhere.
+    // Its oldest entries may have reached their retention and been deleted just now: then it is checked from its new start.
     const now = finding === null ? pruned : await audit.prunedOf({ chain });
     if (now?.number !== pruned?.number) finding = await check(chain, now);
     if (finding !== null) findings.push(finding);
@@ -42,7 +42,7 @@ interface Params {
   readonly storage: Storage;
   readonly isThere: (tenant: string) => Promise<boolean>;
   readonly chain: string;
-  /** The last entry before those that are there. */
+  /** The last entry before the stored ones. */
   readonly from: AuditChainPoint;
 }
 

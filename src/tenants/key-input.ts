@@ -23,7 +23,7 @@ export interface ParsedKey {
   readonly tenant: string | undefined;
 }
 
-/** What a key is to be. Throws `invalid_field`. */
+/** Parses the input of a new key. Throws `invalid_field`. */
 export function parseKeyInput(input: unknown, { now }: { readonly now: number }): ParsedKey {
   if (!isObject(input)) {
     throw invalidField("role", 'a key is an object, like {"role": "operator", "name": "laptop"}');
@@ -42,7 +42,7 @@ export function parseKeyInput(input: unknown, { now }: { readonly now: number })
   };
 }
 
-/** Whose keys are meant; undefined: those of whoever asks. */
+/** The tenant of the keys; undefined: the caller's own. */
 export function parseKeyOwner(owner: unknown): string | undefined {
   const fields = isObject(owner) ? owner : {};
   checkKnown(fields, ["tenantId"]);
@@ -67,7 +67,7 @@ function checkAdminTenant(tenant: string | undefined): void {
 
 function parseName(fields: Fields): string {
   const name = requiredText(fields, "name");
-  // What it is shown in may be a terminal.
+  // Names are also shown in terminals.
   if (name.length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(name)) return name;
   throw invalidField(
     "name",

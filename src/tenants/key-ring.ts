@@ -8,9 +8,9 @@ import { hashOf, isApiKey } from "./api-key.ts";
 import type { KeyUses } from "./key-uses.ts";
 import { Recent } from "./recent.ts";
 
-/** A key that was taken away is refused within a second on every node, also when the signal that says so was lost. */
+/** How long a lookup is cached: every node refuses a deleted key within a second, even if it missed the signal. */
 const KNOWN_MS = 1_000;
-/** How many are remembered: anybody can send what looks like a key. */
+/** How many lookups are cached: any caller can send texts that look like keys. */
 const KNOWN_MAX = 10_000;
 
 export interface KeyRingOptions {
@@ -20,10 +20,10 @@ export interface KeyRingOptions {
   readonly uses: KeyUses;
 }
 
-/** Knows whose a key is, by asking the storage no more than once a second for each. */
+/** Finds the caller of a key, and reads each key from the storage at most once a second. */
 export class KeyRing {
   readonly #options: KeyRingOptions;
-  /** By hash. Whatever is heard makes it another. */
+  /** Lookups by hash. Every signal about keys or tenants replaces the map. */
   #known = new Map<string, Recent<KeyRecord | null>>();
   readonly #any: Recent<boolean>;
   #lastAny: boolean | null = null;
@@ -51,8 +51,8 @@ export class KeyRing {
   }
 
   /**
-   * While the storage is away it is as it was, unless something was heard since: there is nothing then that whoever is let in
-   * could read or change, and who needs a key needs the storage to be known by it.
+   * While the storage is unavailable, returns the last result unless a signal came since. That is safe: a caller without a key
+   * could then read and change nothing, and a caller with a key cannot be authenticated without the storage.
    */
   async any(): Promise<boolean> {
     const known = this.#known;
@@ -94,7 +94,7 @@ export class KeyRing {
     this.#watched.clear();
   }
 
-  /** Null also for one that has expired. */
+  /** Null: the key is unknown, deleted or expired. */
   async #find(hash: string): Promise<KeyRecord | null> {
     const record = await this.#knownAs(hash).get();
     if (record === null || !isSame(record.hash, hash)) return null;
@@ -129,7 +129,7 @@ export class KeyRing {
       try {
         if ((await this.#find(hash)) !== null) continue;
       } catch {
-        // The storage is away, so that nobody knows: there is nothing to read meanwhile either.
+        // The storage is unavailable, so that the key cannot be checked: readers get nothing meanwhile either.
         continue;
       }
       this.#watched.delete(hash);
@@ -138,7 +138,7 @@ export class KeyRing {
   }
 }
 
-/** It was looked for by its hash already; that takes as long for one that is nearly right as for any other. */
+/** Compares in constant time. The storage has already searched for the hash itself. */
 function isSame(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }

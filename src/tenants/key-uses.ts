@@ -2,7 +2,7 @@ import { Service, type ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 
-/** How many uses become one write. */
+/** How long uses are gathered for one write. */
 const GATHER_MS = 1_000;
 const IDLE_MS = 60 * 60 * 1_000;
 
@@ -11,7 +11,7 @@ export interface KeyUsesOptions extends ServiceOptions {
   readonly storageClock: StorageClock;
 }
 
-/** Writes down when keys were used last: all of a second at once, since a key may be used a hundred times in it. */
+/** Stores when keys were used last. One write per second covers all keys: a key may be used a hundred times in it. */
 export class KeyUses extends Service {
   readonly name = "key uses";
   readonly #options: KeyUsesOptions;
@@ -41,7 +41,7 @@ export class KeyUses extends Service {
     try {
       await this.#options.storage.keys.touch({ uses: [...uses].map(([id, at]) => ({ id, at })) });
     } catch (error) {
-      // What was noted meanwhile is newer.
+      // Uses recorded meanwhile are newer.
       this.#uses = new Map([...uses, ...this.#uses]);
       throw error;
     }

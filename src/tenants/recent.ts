@@ -2,12 +2,12 @@ import type { Clock } from "../model/clock.ts";
 
 export interface RecentOptions<Value> {
   readonly clock: Clock;
-  /** How old an answer may be, counted from when it was asked for. */
+  /** How old a value may be, counted from the start of its read. */
   readonly maxAgeMs: number;
   readonly read: () => Promise<Value>;
 }
 
-/** Something that is read again when the last answer is too old or was dropped. Those who ask at once share one answer. */
+/** A cached value that is read again when it is too old or was dropped. Concurrent callers share one read. */
 export class Recent<Value> {
   readonly #options: RecentOptions<Value>;
   #last: { readonly askedAt: number; readonly answer: Promise<Value> } | null = null;
@@ -27,7 +27,7 @@ export class Recent<Value> {
     return asked.answer;
   }
 
-  /** Whoever asks from now on gets a new answer, also while one is on its way. */
+  /** Later calls start a new read, even while one is under way. */
   drop(): void {
     this.#last = null;
   }

@@ -8,17 +8,17 @@ import type { AgentTable } from "./agent-table.ts";
 export interface AgentBoundsOptions {
   readonly storage: Storage;
   readonly agents: AgentTable;
-  /** The ids of the tenants there are. */
+  /** The ids of all tenants. */
   readonly tenants: () => readonly string[];
-  /** Whatever changes agents takes turns: of two bounds of one agent the later must be the one that stays. */
+  /** Serializes changes of agents: of two limits of one agent, the later must win. */
   readonly turns: OneAtATime;
   readonly log: Log;
 }
 
-/** Tells the storage how many tasks of an agent run at once: of each tenant as many. */
+/** Stores how many tasks of an agent may run at once; the limit applies to each tenant by itself. */
 export class AgentBounds {
   readonly #options: AgentBoundsOptions;
-  /** Agents of which the storage was not told yet, or not since they changed. */
+  /** Agents whose limit is not stored yet, or has changed since. */
   readonly #untold = new Names();
   #live = false;
 
@@ -28,13 +28,13 @@ export class AgentBounds {
     for (const tenant of options.tenants()) this.#addBoundsOf(tenant);
   }
 
-  /** The bound of an agent is another one now. */
+  /** The limit of an agent has changed. */
   changed(name: AgentName): void {
     this.#untold.add(name);
     if (this.#live) void this.#storeLater();
   }
 
-  /** Lets somebody change an agent that serves all tenants: those are told of for which its bound is another then. */
+  /** Applies a change of an agent that serves all tenants. Its limit is stored for each tenant for which it has changed. */
   changeForAll(agent: string, change: () => void): void {
     const { agents, tenants } = this.#options;
     const names = tenants().map((tenant) => ({ tenant, agent }));
@@ -47,16 +47,15 @@ export class AgentBounds {
     if (this.#live) void this.#storeLater();
   }
 
-  /** A tenant is there that was not: what bounds the agents that serve all tenants bounds its own, too. */
+  /** A tenant was added: the limits of agents that serve all tenants apply to it as well. */
   tenantAdded(tenant: string): void {
     this.#addBoundsOf(tenant);
     if (this.#live) void this.#storeLater();
   }
 
   /**
-   * Makes the bounds right that earlier starts left behind: of agents that have none any more, and of those that the
-   * configuration had then and has no longer. The latter only where this process is the only one: elsewhere another may
-   * well have them.
+   * Corrects limits that earlier starts left in the storage: of agents that have no limit any more, and of agents that left the
+   * configuration. The latter only if this process has the storage to itself: otherwise another node may still have them.
    */
   async mend(): Promise<void> {
     const { storage, agents, turns } = this.#options;
@@ -74,7 +73,7 @@ export class AgentBounds {
     });
   }
 
-  /** The storage was put back to an earlier state, and may have other bounds than it was told since. */
+  /** The storage was restored to an earlier state, and may have lost limits that were stored since. */
   async restored(): Promise<void> {
     if (!this.#live) return;
     const { tenants, log } = this.#options;
@@ -83,7 +82,7 @@ export class AgentBounds {
     await this.#storeLater();
   }
 
-  /** Tells what was not told yet. */
+  /** Stores the limits that are not stored yet. */
   store(): Promise<void> {
     if (this.#untold.size === 0) return this.#options.turns.idle();
     return this.#options.turns.run(async () => {
@@ -93,13 +92,13 @@ export class AgentBounds {
     });
   }
 
-  /** From now on changes are told as they happen. Resolves once those that happened before are. */
+  /** From now on changes are stored as they happen. Resolves once the earlier changes are stored. */
   async goLive(): Promise<void> {
     this.#live = true;
     await this.#storeLater();
   }
 
-  /** Resolves once what changed so far is told, or could not be: the log says so, and the next change tries again. */
+  /** Resolves once the changes so far are stored. A failure is logged, and the next change retries. */
   settled(): Promise<void> {
     return this.#storeLater();
   }
@@ -115,7 +114,7 @@ export class AgentBounds {
     }
   }
 
-  /** Nobody is left to be told of a failure but the log; the next change of an agent tries again. */
+  /** No caller waits, so that a failure is only logged; the next change of an agent retries. */
   async #storeLater(): Promise<void> {
     await this.store().catch((error) =>
       this.#options.log.error({ error, agents: this.#untold.size }, "could not store the limits of agents"),
@@ -134,7 +133,7 @@ export class AgentBounds {
   }
 }
 
-/** Names of agents, each once, in the order they came. */
+/** Names of agents without duplicates, in the order in which they were added. */
 class Names {
   readonly #names = new Map<string, AgentName>();
 

@@ -16,16 +16,16 @@ import { openHeaders } from "./agent-secrets.ts";
 import type { AgentTable } from "./agent-table.ts";
 import { SECRET_KEY_VARIABLE, type SecretBox } from "./secret-box.ts";
 
-/** Signals can be lost: other nodes' changes are seen at least this often. */
+/** Signals can be lost: this node reads changes of other nodes at least this often. */
 const POLL_MS = 30_000;
-/** Changes that are read at once. */
+/** Changes per read. */
 const CHANGES_SLICE = 1_000;
 
 export interface AgentCatalogueOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly agents: AgentTable;
   readonly bounds: AgentBounds;
-  /** What executors that users described may call. */
+  /** Decides which hosts executors of stored agents may call. */
   readonly guard: () => TargetGuard;
   /** Decrypts the headers of stored agents. */
   readonly box: SecretBox;
@@ -37,18 +37,17 @@ interface Entry {
 }
 
 /**
- * Keeps what this process knows of stored agents, of all tenants, as the storage has it: any node may change them at any
- * time.
+ * Keeps this process's copy of the stored agents of all tenants up to date: any node may change them at any time.
  */
 export class AgentCatalogue extends Service {
   readonly name = "agent catalogue";
   readonly #options: AgentCatalogueOptions;
   /** By `keyOf`. */
   readonly #entries = new Map<string, Entry>();
-  /** The last change that is known here; null: all is to be read. */
+  /** The last change that was read; null: the next read has to read everything. */
   #lastChange: number | null = null;
   readonly #reads = new FreshRead(() => this.#read());
-  /** Whether something changed that was not read yet. */
+  /** Whether there are changes that this process has not read yet. */
   #stale = false;
 
   constructor(options: AgentCatalogueOptions) {
@@ -67,12 +66,12 @@ export class AgentCatalogue extends Service {
     this.wake();
   }
 
-  /** Resolves once everything is known that was stored before this was called. */
+  /** Resolves once this process has read every change stored before the call. */
   read(): Promise<void> {
     return this.#reads.now();
   }
 
-  /** Whether an agent is known: here, to another node, or to one of the last seven days. */
+  /** Whether an agent is known: to this node, to another one, or to a node of the last seven days. */
   async isKnown(name: AgentName): Promise<boolean> {
     const { agents, storage } = this.#options;
     const source = agents.find(name)?.source;
@@ -82,19 +81,19 @@ export class AgentCatalogue extends Service {
     return agents.find(name) !== undefined || storage.agents.isKnown(name);
   }
 
-  /** Makes all executors anew: what they may call has changed. */
+  /** Makes all executors again: their allowed targets have changed. */
   rebuild(): void {
     for (const { record } of this.#entries.values()) this.#know(this.#toEntry(record, undefined));
   }
 
-  /** The storage was put back to an earlier state: what changed since is not what it says has changed. */
+  /** The storage was restored to an earlier state: the number of the last change no longer fits, so that everything is read. */
   restored(): void {
     this.#lastChange = null;
   }
 
   /**
-   * Who does the work of a task. Where that cannot be said without a look at the storage, since another node may have
-   * made the agent a moment ago, the answer is an executor that looks first.
+   * Returns the executor of a task. Another node may have created or changed the agent a moment ago. In that case it returns an
+   * executor that reads the storage first.
    */
   executorFor(record: TaskRecord): Executor | undefined {
     const { agents, storage } = this.#options;
@@ -121,7 +120,7 @@ export class AgentCatalogue extends Service {
       for (let more = true; more; ) {
         const since = this.#lastChange;
         const changes = await this.#options.storage.agents.changes({ since, limit: CHANGES_SLICE });
-        // What was read before the storage was put back is not what it has now.
+        // The storage was restored during this read: the changes no longer fit.
         const isCurrent = since === this.#lastChange;
         if (isCurrent) this.#take(changes);
         more = !isCurrent || changes.more;
@@ -161,7 +160,7 @@ export class AgentCatalogue extends Service {
     this.#options.agents.putStored(entry.record, entry.agent);
   }
 
-  /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
+  /** Uses only the definition: `maxInflight` of the record is the effective limit, which may come from the configuration. */
   #toEntry(record: AgentRecord, before: Entry | undefined): Entry {
     const opened = openHeaders(record.definition, record, this.#options.box);
     const { executor: _, sealedWith: __, ...rest } = record.definition;
@@ -198,7 +197,7 @@ export class AgentCatalogue extends Service {
     return { made: { config: executor, executor }, unusable: error };
   }
 
-  /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */
+  /** Another node, without this agent in its configuration, may have overwritten the limit that our configuration sets. */
   #restoreBound(name: AgentName): void {
     const { agents, bounds } = this.#options;
     if (agents.find(name)?.source === "config") bounds.changed(name);

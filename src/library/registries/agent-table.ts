@@ -16,9 +16,9 @@ export interface AgentTableOptions {
   readonly surroundings: ExecutorDependencies;
   /** The ids of the keys with which this process decrypts stored agents. */
   readonly keyIds: readonly string[];
-  /** An executor that does the same, and then, for that tenant, what the `/schedule` lines in its answer say. */
+  /** Wraps an executor: carries out the `/schedule` lines in its result, for that tenant. */
   readonly withWrits: (executor: Executor, tenant: string) => Executor;
-  /** The same for an agent that may not: its answer says that nothing of it was done. */
+  /** The same for an agent without `writs`: adds to the result that its lines were not carried out. */
   readonly withoutWrits: (executor: Executor) => Executor;
 }
 
@@ -27,15 +27,15 @@ export interface KnownAgent {
   readonly source: AgentInfo["source"];
 }
 
-/** The agent that always exists, as long as nobody said anything of it. */
+/** The agent that always exists, as long as nothing describes it. */
 const BUILT_IN: KnownAgent = { agent: UNDESCRIBED, source: "built-in" };
 
 const NONE: ReadonlyMap<string, Agent> = new Map();
 
 /**
- * The agents this process knows, and who does their work. What the program says of an agent counts more than what the
- * configuration says, and that more than what is stored. Those of program and configuration serve all tenants; a stored
- * one is there for the tenant that it belongs to.
+ * The agents that this process knows, and their executors. The program overrides the configuration, and the configuration
+ * overrides stored agents. Agents of the program and the configuration serve all tenants; a stored agent serves only its own
+ * tenant.
  */
 export class AgentTable {
   readonly #options: AgentTableOptions;
@@ -47,7 +47,7 @@ export class AgentTable {
     this.#options = options;
   }
 
-  /** What the program says of an agent. Throws `invalid_field` for what cannot be. */
+  /** Sets an agent of the program. Throws `invalid_field`. */
   set(given: string, options: AgentOptions): void {
     const id = checkAgentId(given);
     const faults: RotaError[] = [];
@@ -62,18 +62,18 @@ export class AgentTable {
     return this.#ofProgram.has(id);
   }
 
-  /** Those of a tenant in the catalogue. */
+  /** The stored agents of a tenant. */
   storedOf(tenant: string): ReadonlyMap<string, Agent> {
     return this.#stored.get(tenant) ?? NONE;
   }
 
-  /** One of the catalogue is as it is now. */
+  /** A stored agent was created or changed. */
   putStored({ tenant, agent: id }: AgentName, agent: Agent): void {
     const ofTenant = this.#stored.get(tenant) ?? new Map<string, Agent>();
     this.#stored.set(tenant, ofTenant.set(id, agent));
   }
 
-  /** One is in the catalogue no more. */
+  /** A stored agent was deleted. */
   dropStored({ tenant, agent: id }: AgentName): void {
     const ofTenant = this.#stored.get(tenant);
     ofTenant?.delete(id);
@@ -88,17 +88,17 @@ export class AgentTable {
     return id === DEFAULT_AGENT ? BUILT_IN : undefined;
   }
 
-  /** The ids of all that a tenant has, sorted. */
+  /** The ids of all agents of a tenant, sorted. */
   ids(tenant: string): string[] {
     return [...new Set([DEFAULT_AGENT, ...this.configuredIds(), ...this.storedOf(tenant).keys()])].sort();
   }
 
-  /** The ids of those of the program and the configuration. */
+  /** The ids of agents of the program and the configuration. */
   configuredIds(): string[] {
     return [...new Set([...this.#ofProgram.keys(), ...this.#options.current.value.agents.keys()])];
   }
 
-  /** What this process can execute, stored agents aside: every node can execute the tasks of those. */
+  /** What this process can execute, without stored agents, whose tasks every node can execute. */
   abilities(): Abilities {
     const { agents, executors } = this.#options.current.value;
     const named = new Map([...agents, ...this.#ofProgram]);
@@ -113,28 +113,28 @@ export class AgentTable {
     return this.find(name)?.agent.lane;
   }
 
-  /** Null: no bound of its own. */
+  /** Null: it has no limit of its own. */
   maxInflight(name: AgentName): number | null {
     return this.find(name)?.agent.maxInflight ?? null;
   }
 
-  /** Null: the limit for all agents holds. */
+  /** Null: the limit for all agents applies. */
   maxQueued(name: AgentName): number | null {
     const own = this.find(name)?.agent.maxQueued ?? null;
-    // `index` stands for "no agent named": it is not one agent that could take too much.
+    // Tasks that name no agent go to `index`: the limit that protects against one agent does not fit it.
     return own ?? (name.agent === DEFAULT_AGENT ? NO_QUEUE_LIMIT : null);
   }
 
-  /** How many tokens its model takes in at most; undefined: it does not say. */
+  /** The context window of its model in tokens; undefined: not set. */
   contextWindow(name: AgentName): number | undefined {
     return this.find(name)?.agent.contextWindow;
   }
 
-  /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */
+  /** The agent's own executor, else that of the kind of task. `index` returns its input if it has neither. */
   executorFor(record: TaskRecord): Executor | undefined {
     const { tenant, agent, spec } = record;
     const known = this.find(record)?.agent;
-    // What only adds a limit to a stored agent, say, leaves it its executor.
+    // A configuration that only adds a limit to a stored agent does not remove its executor.
     const own = known?.made ?? this.#stored.get(tenant)?.get(agent)?.made;
     const made = own ?? this.#options.current.value.executors.get(spec.work.kind);
     const executor = made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);

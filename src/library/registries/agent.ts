@@ -14,7 +14,7 @@ import {
 } from "../../model/input/field-checks.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 
-/** More than this at once is a slip of the finger. */
+/** More than this is a typing mistake. */
 const LIMIT = { min: 1, max: 10_000_000 } as const;
 
 export const AGENT_FIELDS = [
@@ -28,23 +28,23 @@ export const AGENT_FIELDS = [
 
 /** An agent as this process knows it. */
 export interface Agent {
-  /** What was said of it. */
+  /** Its options as they were given. */
   readonly options: AgentOptions;
   readonly made: MadeExecutor | undefined;
   readonly lane: string | undefined;
-  /** Null: no bound of its own. */
+  /** Null: it has no limit of its own. */
   readonly maxInflight: number | null;
-  /** Null: the limit for all agents holds. */
+  /** Null: the limit for all agents applies. */
   readonly maxQueued: number | null;
-  /** How many tokens its model takes in at most; undefined: it does not say. */
+  /** The context window of its model in tokens; undefined: not set. */
   readonly contextWindow: number | undefined;
-  /** Whether `/schedule` lines in its answers are carried out. */
+  /** Whether Rota carries out `/schedule` lines in its results. */
   readonly writs: boolean;
-  /** Why this process cannot use what is stored of it; left out: it can. */
+  /** Why this process cannot use the stored agent; left out: it can. */
   readonly unusable?: string;
 }
 
-/** An agent of which nothing is said. */
+/** An agent without a description. */
 export const UNDESCRIBED: Agent = {
   options: {},
   made: undefined,
@@ -55,13 +55,13 @@ export const UNDESCRIBED: Agent = {
   writs: false,
 };
 
-/** An executor and what was said of it. */
+/** An executor and its configuration. */
 export interface MadeExecutor {
   readonly config: Executor | ExecutorConfig;
   readonly executor: Executor;
 }
 
-/** What every executor is made with, whatever is said of it. */
+/** What every executor is made with. */
 export interface ExecutorDependencies {
   readonly clock: Clock;
   /** The variables of this process; left out: none. */
@@ -69,20 +69,20 @@ export interface ExecutorDependencies {
 }
 
 export interface MakeExecutorParams extends ExecutorDependencies {
-  /** What it may call, where a user described it. */
+  /** Decides which hosts it may call, if a user described it. */
   readonly guard?: TargetGuard;
-  /** As it was: one of which the same is said stays the one it is, with all it knows. */
+  /** The previous executor. It is kept, with its caches, if its configuration is the same. */
   readonly before?: MadeExecutor | undefined;
 }
 
 export interface ReadAgentParams extends MakeExecutorParams {
-  /** Goes before the names of fields, as in `agents.research.lane`. */
+  /** The prefix of field names in faults, as in `agents.research.lane`. */
   readonly prefix: string;
-  /** Takes everything that is wrong. */
+  /** Collects all faults. */
   readonly faults: RotaError[];
 }
 
-/** Checks what is said of an agent. With a fault, the answer is of no use. */
+/** Checks the options of an agent. If it adds a fault, the returned agent must not be used. */
 export function readAgent(given: AgentOptions, { prefix, faults, ...params }: ReadAgentParams): Agent {
   const name = prefix.replace(/\.$/, "");
   const fields = attempt(faults, () => optionalObject({ [name]: given }, name)) ?? {};
@@ -91,7 +91,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
   const made = attempt(faults, () => makeExecutor(executor, `${prefix}executor`, params));
   const [lane, writs] = [`${prefix}lane`, `${prefix}writs`] as const;
   return {
-    // A copy, since whoever handed it in may change it and hand it in again.
+    // A copy, since the caller may change its object and pass it again.
     options: { ...others, ...(made === undefined ? {} : { executor: made.config }) },
     made,
     lane: attempt(faults, () => optionalText({ [lane]: fields["lane"] }, lane)),
@@ -102,7 +102,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
   };
 }
 
-/** Throws `invalid_field`. `name` is what the field that describes it is called. */
+/** Throws `invalid_field`. `name` is the name of the field with the configuration. */
 export function makeExecutor(
   config: Executor | ExecutorConfig | undefined,
   name: string,
@@ -114,7 +114,7 @@ export function makeExecutor(
   return { config: typeof config === "function" ? config : structuredClone(config), executor };
 }
 
-/** What `work` answers; undefined, and one fault more, if it throws one. */
+/** Returns what `work` returns. If it throws a `RotaError`, adds that to `faults` and returns undefined. */
 export function attempt<T>(faults: RotaError[], work: () => T): T | undefined {
   try {
     return work();

@@ -14,9 +14,9 @@ import {
 } from "./agent.ts";
 
 interface ReadParams<Value> extends ExecutorDependencies {
-  /** As they were: what is described as before stays. */
+  /** The previous ones: those with an unchanged description are kept. */
   readonly before?: ReadonlyMap<string, Value> | undefined;
-  /** Takes everything that is wrong. */
+  /** Collects all faults. */
   readonly faults: string[];
 }
 

@@ -7,27 +7,27 @@ import type { OneAtATime } from "../one-at-a-time.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
 import type { LaneTable } from "./lane-table.ts";
 
-/** Signals can be lost: other nodes' changes are seen at least this often. */
+/** Signals can be lost: this node reads changes of other nodes at least this often. */
 const POLL_MS = 30_000;
-/** How many lanes are stored at most: every node asks each of them for work. */
+/** The most stored lanes: every node polls each of them for tasks. */
 const STORED_MAX = 1_000;
 
 export interface LaneCatalogueOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly current: CurrentSettings;
   readonly table: LaneTable;
-  /** Whatever changes lanes takes turns. */
+  /** Serializes changes of lanes. */
   readonly turns: OneAtATime;
-  /** Told when other lanes, or others of their numbers, hold in this process. */
+  /** Called when lanes or their numbers have changed in this process. */
   readonly onChanged: () => void;
 }
 
-/** Keeps what this process knows of stored lanes as the storage has it: any node may change them at any time. */
+/** Keeps this process's copy of the stored lanes up to date: any node may change them at any time. */
 export class LaneCatalogue extends Service {
   readonly name = "lane catalogue";
   readonly #options: LaneCatalogueOptions;
   #next: Promise<void> | null = null;
-  /** Whether the storage may no longer know what this process wrote into it. */
+  /** Whether the storage may have lost what this process wrote into it. */
   #isUnsure = false;
 
   constructor(options: LaneCatalogueOptions) {
@@ -35,7 +35,7 @@ export class LaneCatalogue extends Service {
     this.#options = options;
   }
 
-  /** Before anything else: a task can be stored once its lane is. */
+  /** Called before anything else: a task can only be stored after its lane. */
   async open(): Promise<void> {
     const { storage, table } = this.#options;
     table.replaceStored(await storage.lanes.settings());
@@ -51,13 +51,13 @@ export class LaneCatalogue extends Service {
     if (kind === "lanes" || kind === "reconnected") this.wake();
   }
 
-  /** The storage was put back to an earlier state: what this process knows of lanes is written again. */
+  /** The storage was restored to an earlier state: this process writes its lanes again. */
   restored(): void {
     this.#isUnsure = true;
     this.wake();
   }
 
-  /** Resolves once everything holds here that was stored before this was called. Calls that wait share one look. */
+  /** Resolves once this process has applied every change stored before the call. Waiting calls share one read. */
   read(): Promise<void> {
     this.#next ??= this.#options.turns.run(() => {
       this.#next = null;
@@ -67,13 +67,13 @@ export class LaneCatalogue extends Service {
   }
 
   /**
-   * Whether one of these names, which nobody here knows, is that of a lane after all: another node may have made it a
-   * moment ago, and whoever was told so may name it here at once.
+   * Whether one of these names, which are unknown here, is a lane after all. Another node may have created it a moment ago, and
+   * the caller that created it may use it here at once.
    */
   async learn(names: Iterable<string>): Promise<boolean> {
     const { storage, table } = this.#options;
     const unknown = [...names].filter(isLaneName);
-    // On a storage of our own nobody else makes any.
+    // No other node creates lanes if this process has the storage to itself.
     if (unknown.length === 0 || storage.capabilities.exclusive) return false;
     await this.read();
     return unknown.some((name) => table.lanes.has(name));
@@ -92,8 +92,8 @@ export class LaneCatalogue extends Service {
   }
 
   /**
-   * The storage comes first: a lane is known here once tasks can be stored in it. What the configuration of this node says
-   * of a lane is written again when another one, which knows nothing of that, stored something else.
+   * Writes to the storage first, so that a lane is known here only once tasks can be stored in it. If another node stored
+   * something else for a lane that the configuration of this node describes, this node writes its own values again.
    */
   async #read(): Promise<void> {
     const { storage, current, table, onChanged } = this.#options;

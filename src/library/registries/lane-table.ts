@@ -3,11 +3,11 @@ import type { LaneSetting } from "../../storage/storage.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
 import { type Settings, toLane } from "../settings/settings.ts";
 
-/** The lanes there are: what the configuration says, under it what users stored, under that what holds by default. */
+/** All lanes. The configuration overrides what users stored, and that overrides the defaults. */
 export class LaneTable {
   readonly #current: CurrentSettings;
   #stored: ReadonlyMap<string, LaneSetting> = new Map();
-  /** What was made of these settings: every submitted task asks for its lane. */
+  /** Cached for these settings: every submitted task looks up its lane. */
   #made: { readonly settings: Settings; readonly lanes: ReadonlyMap<string, Lane> } | null = null;
 
   constructor(current: CurrentSettings) {
@@ -30,12 +30,12 @@ export class LaneTable {
     this.#made = null;
   }
 
-  /** Whether the configuration says what it is, so that nobody else can. */
+  /** Whether the configuration describes the lane, so that users cannot change it. */
   isConfigured(name: string): boolean {
     return isSaid(name, this.#current.value);
   }
 
-  /** What they would be under other settings, or with others stored. */
+  /** The lanes under other settings, or with other stored lanes. */
   under(settings: Settings, stored = this.#stored): Map<string, Lane> {
     const lanes = new Map(settings.lanes.map((lane) => [lane.name, lane]));
     for (const [name, setting] of stored) {

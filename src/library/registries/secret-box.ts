@@ -18,7 +18,8 @@ interface Key {
 
 /**
  * Encrypts secrets before they are stored, with the keys of `ROTA_SECRET_KEY`: 32 bytes in base64 each, separated by commas. The
- * first one seals, all of them open, so that a new key can be put before the old one. Without a key secrets are stored as they are.
+ * first key encrypts, all of them decrypt, so that a new key can be put before the old one. Without a key secrets are stored as
+ * they are.
  *
  * @example
  * const box = new SecretBox(environment["ROTA_SECRET_KEY"]);

@@ -11,24 +11,24 @@ import type {
 } from "../../storage/storage.ts";
 import { SECRET_KEY_VARIABLE, type SecretBox } from "./secret-box.ts";
 
-/** Signals can be lost: other nodes' changes are seen at least this often. */
+/** Signals can be lost: this node reads changes of other nodes at least this often. */
 const POLL_MS = 30_000;
-/** How many deleted tenants are remembered. Their ids never come back, and their keys are gone with them. */
+/** How many deleted tenants are remembered. Their ids are never used again, and their keys are deleted as well. */
 const GONE_MAX = 10_000;
 
 export interface TenantCatalogueOptions extends ServiceOptions {
   readonly storage: Storage;
   /** Encrypts and decrypts webhook secrets. */
   readonly box: SecretBox;
-  /** Told of each tenant that is there and was not before. */
+  /** Called for each tenant that is new to this process. */
   readonly onAdded: (id: string) => void;
-  /** Told of each that was there and is not any more. */
+  /** Called for each tenant that no longer exists. */
   readonly onGone: (id: string) => void;
 }
 
 /**
- * Keeps what this process knows of tenants as the storage has it: any node may change them at any time. What is known here
- * saves looks at the storage; what must not happen is what the storage refuses.
+ * Keeps this process's copy of the tenants up to date: any node may change them at any time. The copy only saves reads; the
+ * storage itself enforces the rules.
  */
 export class TenantCatalogue extends Service {
   readonly name = "tenant catalogue";
@@ -55,7 +55,7 @@ export class TenantCatalogue extends Service {
     if (kind === "tenants" || kind === "reconnected") this.wake();
   }
 
-  /** Resolves once everything is known that was stored before this was called. */
+  /** Resolves once this process has read every change stored before the call. */
   read(): Promise<void> {
     return this.#reads.now();
   }
@@ -73,7 +73,7 @@ export class TenantCatalogue extends Service {
     return this.#hasSecond;
   }
 
-  /** Undefined: it is not known, and nothing bounds it. */
+  /** Undefined: the tenant is not known here, and has no limits. */
   limitsOf(id: string): TenantLimits | undefined {
     return this.#tenants.get(id)?.limits;
   }
@@ -96,7 +96,7 @@ export class TenantCatalogue extends Service {
     return tenant?.disabled ?? false;
   }
 
-  /** It is being deleted: nothing more of it is taken in here. */
+  /** The tenant is being deleted: this node accepts no more requests of it. */
   close(id: string): void {
     if (this.#gone.size >= GONE_MAX) {
       const [oldest] = this.#gone;
@@ -105,12 +105,12 @@ export class TenantCatalogue extends Service {
     this.#gone.add(id);
   }
 
-  /** It could not be deleted after all. */
+  /** The deletion failed before it began, or the tenant is back after a restore. */
   reopen(id: string): void {
     this.#gone.delete(id);
   }
 
-  /** Throws `not_found` for one that was there and is not any more: whatever it left would be nobody's. */
+  /** Throws `not_found` for a deleted tenant: rows written for it would have no owner. */
   checkNotGone(id: string): void {
     if (this.#gone.has(id)) throw tenantNotFound();
   }
@@ -130,7 +130,7 @@ export class TenantCatalogue extends Service {
     this.#hasSecond = [...this.#tenants.values()].filter(({ disabled }) => !disabled).length > 1;
     for (const id of this.#tenants.keys()) {
       if (before.has(id)) continue;
-      // Ids are never given twice: one that was gone is back because the database was restored.
+      // Ids are never used twice: a deleted tenant is back because the database was restored.
       this.reopen(id);
       onAdded(id);
     }
@@ -142,7 +142,7 @@ export class TenantCatalogue extends Service {
     }
   }
 
-  /** Null, with a warning, if the secret was encrypted with a key that this process does not have: callbacks are then not signed. */
+  /** Null, with a warning: this process lacks the key of the secret, so that callbacks are not signed. */
   #openSecret(record: WebhookSecretRecord): WebhookSecretRecord | null {
     const { tenant, secret: stored } = record;
     if (stored === null) return record;

@@ -61,7 +61,7 @@ export class TenantEraser extends Service {
   /** Disables the tenant and deletes its keys. Rows deleted before all nodes know this could be written again. */
   async #lock(id: string): Promise<void> {
     const { storage, catalogue, takenIn } = this.#options;
-    // This node accepts no more requests of the tenant and has stored the earlier ones, so that no rows are left without a tenant.
+    // This node accepts no more requests of the tenant, and stores the earlier ones first, so that no rows lose their tenant.
     catalogue.close(id);
     try {
       await takenIn();

@@ -1,13 +1,13 @@
 import { checkTenantId } from "../../model/input/tenant-input.ts";
 import { TenantRota, type TenantRotaParts } from "../tenant-rota.ts";
 
-/** How many are kept: making one anew costs some microseconds and loses nothing. */
+/** How many are cached: making one again takes some microseconds and loses nothing. */
 const KEPT_MAX = 1_000;
 
-/** What each tenant can do in this process, made when it is first asked for. */
+/** A cache of the API objects of tenants in this process; each is made on first use. */
 export class TenantRotas {
   readonly #parts: TenantRotaParts;
-  /** The one that was asked for last is the last. */
+  /** In order of use, the last used one last. */
   readonly #kept = new Map<string, TenantRota>();
 
   constructor(parts: TenantRotaParts) {

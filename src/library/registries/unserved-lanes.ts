@@ -3,8 +3,8 @@ import type { Log } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
 
 /**
- * Names every lane in which tasks wait that this process will never run: the configuration had the lane when they came
- * in and has it no longer. Another process may serve it, so that this is a warning and not a fault.
+ * Logs every lane with waiting tasks that this process will never run: the configuration had the lane when they were submitted,
+ * and no longer has it. Another process may serve the lane, so that this is only a warning.
  */
 export async function warnOfUnservedLanes(params: {
   readonly storage: Storage;

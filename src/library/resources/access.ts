@@ -20,18 +20,18 @@ import { KeyUses } from "../../tenants/key-uses.ts";
 /** The most keys of one tenant: a `tenant-admin` creates keys, and a list returns all of them. */
 const KEYS_MAX = 1_000;
 
-/** Of the salt in the digest of a name: nobody tries that many. */
+/** The salt in the digest of a name, long enough that it cannot be guessed. */
 const SALT_BYTES = 16;
 
 export interface AccessOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly auditRetentionMs: () => number;
-  /** The node membership, in whose name this process writes into the audit log. */
+  /** The node membership, whose chain of the audit log this process writes. */
   readonly node: () => string;
 }
 
-/** Who may ask this process, and what they did. */
+/** API keys and the audit log of this process. */
 export class Access {
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;
@@ -53,17 +53,17 @@ export class Access {
     this.#ring.onSignal(signal);
   }
 
-  /** The storage was put back to an earlier state. */
+  /** The storage was restored to an earlier state. */
   restored(): void {
     this.#log.restored();
   }
 
-  /** What is too old in the audit log goes from now on. */
+  /** Begins to delete old entries of the audit log. */
   start(): void {
     this.#log.start();
   }
 
-  /** Writes down what is still to be written down. */
+  /** Writes the queued entries and key uses. */
   async close(): Promise<void> {
     this.#ring.close();
     await Promise.all([this.#uses.stop(), this.#log.stop()]);
@@ -94,7 +94,7 @@ export class Access {
 
       list: async (owner = {}) => {
         const tenant = parseKeyOwner(owner) ?? DEFAULT_TENANT;
-        // Whoever looks sees what was used until now, as far as this process knows.
+        // So that the list includes all uses of keys in this process until now.
         await this.#uses.flush();
         const keys = (await storage.keys.list({ tenant })).map(toKeyInfo);
         return { keys, count: keys.length };
@@ -116,7 +116,7 @@ export class Access {
   #createAudit(): LocalAudit {
     const { storage, storageClock } = this.#options;
     const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: AuditNote) => {
-      // As every storage keeps it: PostgreSQL would refuse a zero, and the hash is over what is read later.
+      // In a form that every storage keeps: PostgreSQL refuses NUL, and the hash must match the entry that is read later.
       const subject = about.subject?.replaceAll("\0", "").toWellFormed() ?? null;
       const isErasable = about.isChosen === true && subject !== null;
       const subjectSalt = isErasable ? randomBytes(SALT_BYTES).toString("base64url") : null;

@@ -18,19 +18,19 @@ import { nearestName } from "../../model/text/nearest-name.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 import { readAgent } from "../registries/agent.ts";
 
-/** What may be said of one agent, as JSON. */
+/** The largest definition of one agent, as JSON. */
 const DEFINITION_BYTES_MAX = 65_536;
 /** Each takes at least six bytes: a list with more of them is too large and is refused without further checks. */
 const FIELDS_MAX = Math.floor(DEFINITION_BYTES_MAX / 6);
 
 export interface AgentInputParams {
-  /** The names of the lanes there are. */
+  /** The names of all lanes. */
   readonly lanes: readonly string[];
   readonly guard: TargetGuard;
   readonly clock: Clock;
 }
 
-/** Refuses what is no object, and fields that are not known. */
+/** Refuses values that are no objects, and unknown fields. */
 export function checkFields(given: unknown, known: readonly string[]): Fields {
   if (!isObject(given)) throw invalidField("agent", `an agent must be an object, not ${quoted(given)}`);
   checkKnown(given, known);
@@ -38,8 +38,8 @@ export function checkFields(given: unknown, known: readonly string[]): Fields {
 }
 
 /**
- * What is to be stored of an agent: `before` with `given` over it, where null takes a field away. Checks what is given,
- * and throws `invalid_field`.
+ * The definition of an agent to store: `before` with the fields of `given`, where null removes a field. Throws
+ * `invalid_field`.
  */
 export async function agentDefinition(
   before: AgentOptions,
@@ -59,7 +59,7 @@ export async function agentDefinition(
   return asJson(definition);
 }
 
-/** A handler cannot be stored, and what Rota shows in place of a secret is none. */
+/** A handler cannot be stored, and a mask must not be stored as the secret. */
 function refuseWhatIsNone(executor: unknown): void {
   if (typeof executor === "function") {
     throw invalidField("executor", "`executor` must be a description: use `rota.agent()` for a handler");
@@ -69,11 +69,11 @@ function refuseWhatIsNone(executor: unknown): void {
   throw invalidField(field, `\`${preview(field)}\` shows where a secret was: write the secret itself`);
 }
 
-/** Where the first mask is, however deep: headers and fields of a request are masked, too. */
+/** The path of the first mask, at any depth: headers and fields of a request are masked as well. */
 function maskIn(value: unknown, path: string, depth = 0): string | undefined {
   if (typeof value === "string") return isMask(value) ? path : undefined;
   if (typeof value !== "object" || value === null) return undefined;
-  // What holds itself, which only a program can hand in, ends here as well.
+  // Also ends objects that contain themselves, which only a program can pass.
   if (depth >= JSON_DEPTH_MAX) {
     throw invalidField("executor", `\`executor\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
   }

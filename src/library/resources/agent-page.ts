@@ -16,7 +16,7 @@ export function parseAgentPage(fields: Fields): { readonly limit: number; readon
   return cursor === undefined ? { limit } : { limit, after: idOf(cursor) };
 }
 
-/** Where a page ends, in a form that needs no quoting: an id may have spaces and slashes. */
+/** The cursor after an agent, in base64url: an id may have spaces and slashes. */
 export function agentCursor(id: string): string {
   return Buffer.from(id).toString("base64url");
 }

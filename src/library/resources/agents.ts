@@ -28,16 +28,16 @@ export interface AgentsOptions {
   readonly guard: () => TargetGuard;
   /** Encrypts the headers of agents before they are stored. */
   readonly box: SecretBox;
-  /** Whatever changes agents takes turns. */
+  /** Serializes changes of agents. */
   readonly turns: OneAtATime;
   readonly clock: Clock;
-  /** How many it may store. */
+  /** How many agents the tenant may store. */
   readonly maxAgents: () => number;
   /** Throws `not_found` once the tenant is deleted. */
   readonly checkNotGone: () => void;
 }
 
-/** One tenant's agents, as its users handle them. */
+/** The agents API of one tenant. */
 export function createAgents(options: AgentsOptions): Agents {
   const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, box, turns, clock } = options;
   const { maxAgents, checkNotGone } = options;
@@ -69,7 +69,7 @@ export function createAgents(options: AgentsOptions): Agents {
     if (size >= max) throw full(size, max);
   }
 
-  /** What was stored is stored, also when it cannot be read just now: whoever needs it looks again. */
+  /** Ignores a failed read: the agent is stored, and later reads find it. */
   async function stored({ agent, definition }: AgentRecord): Promise<AgentInfo> {
     await catalogue.read().catch(() => {});
     return toInfo(agent, definition, "stored");
@@ -115,7 +115,7 @@ export function createAgents(options: AgentsOptions): Agents {
           throw new RotaError("conflict", agent.unusable);
         const record = await toRecord(id, agent.options, given);
         checkNotGone();
-        // Of two nodes that say something of `index` for the first time, one comes second.
+        // If two nodes describe `index` for the first time at once, the second one has to update it.
         const created = source === "built-in" && (await storage.agents.create(record));
         if (!created && !(await storage.agents.update(record))) throw notFound();
         return stored(record);
@@ -140,7 +140,7 @@ function shownAgent(id: string, { agent, source }: KnownAgent): AgentInfo {
   return toInfo(id, agent.options, source);
 }
 
-/** Without secrets, and without a handler of the program, of which nothing could be shown. */
+/** With secrets masked, and without a handler of the program, which cannot be shown. */
 function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]): AgentInfo {
   const { executor, lane, maxInflight, maxQueued, contextWindow, writs } = options;
   return {

@@ -3,17 +3,17 @@ import { isObject } from "../../model/input/field-checks.ts";
 import type { InvalidWrit, Writ } from "../../schedules/writ.ts";
 import { writsIn } from "../../schedules/writs-in.ts";
 
-/** The most that one answer can have: what is beyond is refused at once. */
+/** The most writs of one result: those beyond it are refused. */
 export const ANSWER_WRITS_MAX = 5;
 
 export interface AnswerWrits {
-  /** The answer, as JSON keeps it. */
+  /** The result as JSON. */
   readonly value: unknown;
-  /** One at least. */
+  /** At least one. */
   readonly writs: readonly (Writ | InvalidWrit)[];
 }
 
-/** The writs in an answer; null: it has none, or cannot be kept. */
+/** The writs in a result; null: it has none, or cannot be stored. */
 export function writsInAnswer(result: unknown): AnswerWrits | null {
   if (!mayHaveWrits(result)) return null;
   const checked = checkJson("result", result, RESULT_BYTES_MAX);
@@ -23,14 +23,14 @@ export function writsInAnswer(result: unknown): AnswerWrits | null {
   return writs.length === 0 ? null : { value, writs };
 }
 
-/** The answer with what became of its writs; null: it has no room for that. */
+/** The result with a block for each writ; null: it would be too large. */
 export function withBlocks(value: unknown, blocks: readonly string[]): unknown {
   const told =
     typeof value === "string" ? [value, "", ...blocks].join("\n") : { ...(value as object), writs: blocks };
   return checkJson("result", told, RESULT_BYTES_MAX).ok ? told : null;
 }
 
-/** Nearly no answer has any, and to copy each as JSON just to see that would cost every task. */
+/** A quick check: few results have writs, and a JSON copy of every result would slow down every task. */
 function mayHaveWrits(result: unknown): boolean {
   if (typeof result === "string") return NAME.test(result);
   if (!isObject(result)) return false;
@@ -38,7 +38,7 @@ function mayHaveWrits(result: unknown): boolean {
   return mayBeText(result) || Object.keys(result).some((key) => mayBeText(result[key]));
 }
 
-/** Whether it is a text with a writ, or says itself what it is as JSON. */
+/** Whether it is a text that may have a writ, or has a `toJSON` that may return one. */
 function mayBeText(value: unknown): boolean {
   return typeof value === "string"
     ? NAME.test(value)
@@ -47,7 +47,7 @@ function mayBeText(value: unknown): boolean {
 
 const NAME = /\/schedule/i;
 
-/** Where an answer may have them: it is a text, or has some. */
+/** The texts that may have writs: the result itself, or the values of its fields. */
 function textsOf(result: unknown): string[] {
   if (typeof result === "string") return [result];
   return isObject(result) ? Object.values(result).filter((value) => typeof value === "string") : [];

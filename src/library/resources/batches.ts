@@ -17,7 +17,7 @@ export interface StoredBatch {
 
 /** A batch and its tasks. Throws `not_found` when there is none, or nothing is left of it. */
 export async function readBatch(storage: Storage, tenant: string, id: string): Promise<StoredBatch> {
-  // What does not look like an id names nothing; PostgreSQL would not even look for some of it.
+  // A text that does not look like an id names no batch; PostgreSQL refuses some of them with an error.
   const batch = looksLikeTaskId(id) ? await storage.tasks.getBatch({ tenant, id }) : null;
   const tasks = batch === null ? [] : await tasksOf(storage, tenant, id);
   if (batch === null || tasks.length === 0) throw new RotaError("not_found", "batch not found");
@@ -29,8 +29,8 @@ function tasksOf(storage: Storage, tenant: string, batch: string): Promise<Batch
 }
 
 /**
- * The batch that tasks are of which had all been made before: it is the one that was handed in then, if it was one.
- * Otherwise there is none, and the id that was meant for it stands for nothing.
+ * The batch id to return if all tasks repeat earlier ones. If one earlier batch has them all, its id. Otherwise the new id, for
+ * which no batch is stored.
  */
 export async function storedBatchId(
   storage: Storage,
@@ -60,7 +60,7 @@ export function toBatch({ batch, tasks }: StoredBatch, redactor: Redactor): Batc
   };
 }
 
-/** The ids of those that have not ended. */
+/** The ids of the tasks that have not ended. */
 export function stillOpen({ tasks }: StoredBatch): string[] {
   return tasks.filter(({ state }) => !isTerminal(state)).map(({ id }) => id);
 }

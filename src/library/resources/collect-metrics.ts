@@ -11,7 +11,7 @@ import type { Clock } from "../../model/clock.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { VERSION } from "../../version.ts";
 
-/** A storage that takes longer than this counts as away: whoever scrapes gives up after ten seconds. */
+/** A storage that takes longer than this counts as unavailable: Prometheus gives up after ten seconds. */
 const STORAGE_MS = 2_000;
 
 export interface CollectMetricsParams {
@@ -26,9 +26,9 @@ export interface CollectMetricsParams {
 }
 
 /**
- * What Prometheus reads: what this process did for one tenant, by its agents, and how the process and the lanes are, which
- * are nobody's alone. A storage that is away takes its own metrics with it and no others: that is when somebody
- * looks, and the counters of this process say when it began.
+ * The text that Prometheus reads: what this process did for one tenant, by agent, and the state of the process and the lanes,
+ * which tenants share. If the storage is unavailable, only its own metrics are missing. That is when operators look, and the
+ * counters of this process show when it began.
  */
 export async function collectMetrics(params: CollectMetricsParams): Promise<string> {
   const { tenant, engine, webhookMetrics, requestMetrics } = params;

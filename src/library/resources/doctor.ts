@@ -6,9 +6,9 @@ import { checkAuditChains } from "../../tenants/check-audit-chains.ts";
 import { examineRollups } from "./examine-rollups.ts";
 import { examineSchedules } from "./examine-schedules.ts";
 
-/** Clocks that differ by more than this make people wonder: due moments go by the storage's. */
+/** A larger difference between the clocks is reported: due times follow the clock of the storage. */
 const SKEW_MAX_MS = 1_000;
-/** More findings of one kind say nothing more. */
+/** The most findings of one check. */
 const FINDINGS_MAX = 100;
 
 export interface ExamineOptions {
@@ -16,17 +16,17 @@ export interface ExamineOptions {
   readonly clock: Clock;
   readonly config: () => Health["config"];
   readonly runRetentionMs: () => number;
-  /** Whether moments fire here right now. */
+  /** Whether this node fires schedules right now. */
   readonly fires: () => boolean;
   /** Ends the examination, which then throws its reason. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: DoctorProgress) => void;
 }
 
-/** What an examination found, as a tenant is told: of others it learns that something is wrong, and not what they have. */
+/** Returns the report for a tenant. Of other tenants it says only that something is wrong, and no details. */
 export type Examined = (tenant: string) => DoctorReport;
 
-/** Looks for what cannot be, in slices between which other work goes on. Changes nothing. */
+/** Looks for inconsistent data, in slices between which other work continues. Changes nothing. */
 export async function examine(options: ExamineOptions): Promise<Examined> {
   const { storage, clock, config } = options;
   const asked = clock.now();
@@ -46,7 +46,7 @@ export async function examine(options: ExamineOptions): Promise<Examined> {
   };
 }
 
-/** Lets others have the thread, and ends the examination if it is no longer wanted. */
+/** Yields to other work, and ends the examination if its signal has fired. */
 async function nextSlice({ signal, onProgress }: ExamineOptions, progress: DoctorProgress): Promise<void> {
   signal.throwIfAborted();
   onProgress(progress);
@@ -60,7 +60,7 @@ function check(name: string, well: string, findings: readonly string[]): DoctorC
   return { name, ok, summary: ok ? well : found, findings: findings.slice(0, FINDINGS_MAX) };
 }
 
-/** The storage looked at its clock somewhere between question and answer: only what lies outside of that is skew. */
+/** The storage read its clock at some time between request and response: only a time outside of that interval is skew. */
 function skew(storageNow: number, { asked, answered }: { asked: number; answered: number }): number {
   return storageNow < asked ? storageNow - asked : Math.max(storageNow - answered, 0);
 }

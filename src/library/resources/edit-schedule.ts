@@ -11,8 +11,8 @@ import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from ".
 export type Changes = UpdateScheduleParams["changes"];
 
 /**
- * What is to be written when a schedule is changed so, as it is now; nothing where nothing changes. Throws `invalid_field`,
- * and `conflict` for a status that it cannot have.
+ * Returns the fields to write for an edit of a schedule; none if nothing changes. Throws `invalid_field`, and `conflict` for a
+ * status that it cannot have.
  */
 export function editSchedule(record: ScheduleRecord, wanted: ParsedScheduleChanges, now: number): Changes {
   const { retry, ...fields } = wanted.fields;
@@ -29,7 +29,7 @@ export function editSchedule(record: ScheduleRecord, wanted: ParsedScheduleChang
   return { ...changes, ...course({ ...record, ...changes }, { ...wanted, moves, isBounded }, now) };
 }
 
-/** One that is due once, and only after its end, would never be anything. */
+/** A schedule that is due once, after its `until`, would never fire. */
 function checkOnceWithin({ rule, untilAt }: Pick<ScheduleRecord, "rule" | "untilAt">): void {
   if (rule.kind === "once" && untilAt !== null && rule.atMs > untilAt) throw endsTooSoon(rule);
 }
@@ -40,7 +40,7 @@ function isSameMoment(before: Rule, after: Rule): boolean {
 
 type Timing = Partial<Pick<ScheduleDefinition, "phrase" | "rule" | "anchorAt">>;
 
-/** When it is due from now on, where that changes. */
+/** The new rule, if it changes. */
 function timing(record: ScheduleRecord, { schedule, tz }: ParsedScheduleChanges, now: number): Timing {
   if (schedule !== undefined) {
     const rule = parseZonedSchedule({ schedule, tz }, { now, tz: record.rule.tz });
@@ -50,23 +50,23 @@ function timing(record: ScheduleRecord, { schedule, tz }: ParsedScheduleChanges,
   return { rule: inZone(record.rule, tz), anchorAt: now };
 }
 
-/** What is due once stays the moment that it is: the zone is only how it is shown. */
+/** A schedule that is due once keeps its due time: the zone only affects how it is shown. */
 function inZone(rule: Rule, tz: string): Rule {
   const isOnWall = rule.kind === "once" && !rule.phrase.startsWith("in ");
   return isOnWall ? onceAt(rule.atMs, tz) : { ...rule, tz };
 }
 
 interface Course extends ParsedScheduleChanges {
-  /** Whether its moments are others than before. */
+  /** Whether its due times change. */
   readonly moves: boolean;
-  /** Whether it is to end at another time, or after another number of runs, than before. */
+  /** Whether its `until` or its `max_runs` changes. */
   readonly isBounded: boolean;
 }
 
-/** What becomes of its status, and of what is due next. `record` has its new rule and its new bounds already. */
+/** The new status and the next due time. `record` already has its new rule and its new bounds. */
 function course(record: ScheduleRecord, wanted: Course, now: number): Partial<Changes> {
   const { schedule, status, moves, isBounded } = wanted;
-  // One that is over begins again with a new schedule, or when what ended it no longer does, and with nothing else.
+  // An ended schedule becomes active again only with a new `schedule`, or if the bound that ended it no longer does.
   const isRenewed = schedule !== undefined || (isBounded && isReleased(record, now));
   const becomes = status ?? (isRenewed && record.status !== "paused" ? "active" : record.status);
   if (becomes === "paused") return pause(record, { isRenewed, isWished: status !== undefined });
@@ -83,7 +83,7 @@ function course(record: ScheduleRecord, wanted: Course, now: number): Partial<Ch
   return { status: "active", nextFireAt };
 }
 
-/** Whether what has ended a schedule that recurs no longer does. */
+/** Whether a recurring schedule has completed, but its new bounds leave it more runs. */
 function isReleased(record: ScheduleRecord, now: number): boolean {
   const { status, rule } = record;
   return (
@@ -91,13 +91,13 @@ function isReleased(record: ScheduleRecord, now: number): boolean {
   );
 }
 
-/** What is left of one that goes on: nothing, if by its new bounds it has had enough. */
+/** The next due time of an active schedule; it completes if its new bounds leave it no more runs. */
 function boundedAnew(record: ScheduleRecord, { moves }: { moves: boolean }, now: number): Partial<Changes> {
   const { rule, nextFireAt, untilAt, openRuns } = record;
   const isLate = nextFireAt !== null && untilAt !== null && nextFireAt > untilAt;
   const next = moves ? nextDue(record, now) : isLate ? null : nextFireAt;
   if (runsLeft(record) > 0 && (next !== null || rule.kind === "once")) return { nextFireAt: next };
-  // One that is due once ends with the run that goes.
+  // A schedule that is due once ends with its open run.
   if (rule.kind === "once" && openRuns > 0) return { nextFireAt: null };
   return { status: "completed", nextFireAt: null };
 }
@@ -110,13 +110,13 @@ function pause(
   { status, held, id }: ScheduleRecord,
   { isRenewed, isWished }: { isRenewed: boolean; isWished: boolean },
 ): Partial<Changes> {
-  // Now it stays so by its owner's wish, also when its tenant is enabled.
+  // A schedule held with its tenant is now paused by its owner: it stays paused when the tenant is enabled.
   if (status === "paused") return held && isWished ? { status } : {};
   if (status === "active" || isRenewed) return { status: "paused", nextFireAt: null };
   throw new RotaError("conflict", `schedule ${id} is ${status}: there is nothing left of it to pause`);
 }
 
-/** Where it goes on after a pause: what came meanwhile was not due, but for the only moment of one that is due once. */
+/** The next due time after a pause. Due times during the pause do not fire, except that of a schedule that is due once. */
 function resumed(record: ScheduleRecord, now: number): number | null {
   const { rule } = record;
   if (rule.kind === "once") return resumedOnce({ ...record, rule }, now);
@@ -129,9 +129,9 @@ function resumedOnce(
 ): number | null {
   const { rule, lastDueAt, openRuns, status, id } = record;
   if (lastDueAt === null || lastDueAt < rule.atMs) return rule.atMs;
-  // Its run still goes: the schedule ends with that.
+  // The schedule ends with its open run.
   if (openRuns > 0) return null;
-  // It could not run when its moment came: that was what it was paused for.
+  // It was paused because it could not run at its due time.
   if (status === "paused") return now;
   throw new RotaError(
     "conflict",

@@ -2,14 +2,14 @@ import type { Engine } from "../../engine/engine.ts";
 import type { EndedTask } from "../../storage/storage.ts";
 
 export interface EndedTasksOptions {
-  /** Whose they are. */
+  /** The tenant of the tasks. */
   readonly tenant: string;
   readonly engine: Engine;
-  /** Told when there are some, of which somebody may want to be told. */
+  /** Called when tasks have ended: their callbacks may be due. */
   readonly onEnded: () => void;
 }
 
-/** What follows when somebody ends tasks: those that run here are stopped, and all are counted. */
+/** What follows when a caller ends tasks: aborts those that run in this process, and counts all of them. */
 export class EndedTasks {
   readonly #options: EndedTasksOptions;
 

@@ -12,7 +12,7 @@ export interface ExamineRollupsParams {
   readonly tenants: readonly string[];
   /** The storage's time. */
   readonly now: number;
-  /** Whether this process is to count. */
+  /** Whether this process should count. */
   readonly counts: boolean;
   readonly onSlice: (rows: number) => Promise<void>;
 }

@@ -6,18 +6,18 @@ import { countMoments, nextMoment } from "../../schedules/moments.ts";
 import type { DueRow, ScheduleRecord, Storage } from "../../storage/storage.ts";
 
 const PAGE = 200;
-/** How far back the runs of one schedule are looked at: one that is due every second has a million in a fortnight. */
+/** The most runs of one schedule that are checked: one that is due every second has a million in a fortnight. */
 const RUNS_MAX = 10_000;
-/** A moment that is due for longer than this and has no row is nobody's. */
+/** A due time that is later than this and has no run counts as overdue. */
 const OVERDUE_MS = 10_000;
-/** Runs of the last moments within their retention may be about to go. */
+/** Runs near the end of their retention may be deleted during the check. */
 const RETENTION_MARGIN_MS = 60 * 60 * 1_000;
 const NAMED_MAX = 5;
-/** How often a schedule is looked at that fires meanwhile. */
+/** How often the check of a schedule is retried if it fires meanwhile. */
 const TRIES_MAX = 5;
 
 export interface ScheduleExamination {
-  /** How many were looked at, and how many rows for their moments were found. */
+  /** How many schedules were checked, and how many due times their runs cover. */
   readonly schedules: number;
   readonly moments: number;
   readonly findings: readonly string[];
@@ -28,15 +28,15 @@ export interface ExamineSchedulesOptions {
   readonly storage: Storage;
   readonly now: number;
   readonly runRetentionMs: number;
-  /** Whether moments fire right now. */
+  /** Whether this node fires schedules right now. */
   readonly fires: boolean;
-  /** Whether the tenant is disabled: what came since a schedule was looked at last has no row yet. */
+  /** Whether the tenant is disabled: due times since the last run of a schedule have no run yet. */
   readonly disabled: boolean;
-  /** Waited for after each schedule that was looked at, and each page of its runs; what it throws ends the examination. */
+  /** Awaited after each schedule, and after each page of its runs. If it throws, the examination ends. */
   readonly onSlice: (schedules: number) => Promise<void>;
 }
 
-/** Proves, from the last change of each schedule on, that every moment has its row, and one only. */
+/** Checks that every due time since the last change of its schedule has exactly one run. */
 export async function examineSchedules(options: ExamineSchedulesOptions): Promise<ScheduleExamination> {
   const { tenant, storage } = options;
   const findings: string[] = [];
@@ -57,7 +57,7 @@ export async function examineSchedules(options: ExamineSchedulesOptions): Promis
   }
 }
 
-/** One that was deleted or changed while its rows were read says nothing; one that has fired meanwhile is looked at again. */
+/** Ignores findings of a schedule that was deleted or edited meanwhile; checks one that has fired meanwhile again. */
 async function examineAsItIs(
   read: ScheduleRecord,
   options: ExamineSchedulesOptions,
@@ -93,7 +93,7 @@ async function examineSchedule(
       limit: NAMED_MAX,
     });
     findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has left no run.`));
-    // One that could not run when its moment came is due when it was resumed.
+    // A schedule that is due once and could not run at its due time is due when it was resumed.
     if (rule.kind !== "once" && nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is next, but is no moment of it.`);
     if (fires && now - nextFireAt > OVERDUE_MS)
@@ -107,7 +107,7 @@ async function examineSchedule(
   return { moments: rows.reduce((sum, row) => sum + row.moments, 0), findings };
 }
 
-/** What its bounds have to say of one that goes on: whatever fires it ends it when it has had enough. */
+/** Faults of the bounds of an active schedule: the firing that reaches a bound should have completed it. */
 function boundFaults(schedule: ScheduleRecord): string[] {
   const { status, rule, nextFireAt, untilAt, maxRuns, runCount } = schedule;
   if (status !== "active" || rule.kind === "once") return [];
@@ -120,7 +120,7 @@ function boundFaults(schedule: ScheduleRecord): string[] {
   ];
 }
 
-/** The rows of moments after `from`, in their order; where there would be too many, it lies later than `since`. */
+/** The runs with due times after `from`, in order. `from` is later than `since` if there would be too many. */
 async function rowsSince(
   { tenant, id, ...schedule }: ScheduleRecord,
   since: number,
@@ -128,7 +128,7 @@ async function rowsSince(
 ): Promise<{ rows: DueRow[]; from: number }> {
   const from = startOfNewest(schedule, since, now);
   const rows: DueRow[] = [];
-  // A clock that was set back leaves rows ahead of it: those are no more than have come before.
+  // A clock that was set back leaves runs in the future, at most as many as there are in the past.
   while (rows.length < 2 * RUNS_MAX) {
     const after = rows.at(-1)?.dueAt ?? from;
     const page = await storage.schedules.dueRows({ tenant, id, after, limit: PAGE });
@@ -139,7 +139,7 @@ async function rowsSince(
   return { rows, from };
 }
 
-/** From when on a rule has no more than `RUNS_MAX` moments, of which one comes a second at most. */
+/** The time since which a rule has at most `RUNS_MAX` due times, which are at least a second apart. */
 function startOfNewest(
   { rule, anchorAt: anchor }: Pick<ScheduleRecord, "rule" | "anchorAt">,
   since: number,

@@ -10,7 +10,7 @@ import { MIB } from "../../model/text/bytes.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { TaskSituation } from "../../storage/storage.ts";
 
-/** What this process knows that the storage does not. */
+/** What only this process knows, and not the storage. */
 export interface ProcessSituation {
   readonly state: RotaState;
   readonly enabled: boolean;
@@ -20,11 +20,11 @@ export interface ProcessSituation {
   readonly memory: RunningMemory;
   /** Whether it runs one task alone, or is about to, and so starts no others. */
   readonly alonePhase: AlonePhase;
-  /** How long a task waits for an executor that no live node has. */
+  /** How long a task waits if no live node has an executor for it. */
   readonly noExecutorMs: number;
 }
 
-/** Says everything that holds a task. */
+/** Lists everything that holds a task. */
 export function explainTask(situation: TaskSituation, process: ProcessSituation): Explanation {
   const { task, ahead, batch, session } = situation;
   const isInLine = task.state === "queued" && batch === null && session === null;
@@ -38,7 +38,7 @@ export function explainTask(situation: TaskSituation, process: ProcessSituation)
   };
 }
 
-/** The moment that brought it into the state it is in. */
+/** Since when the task has been in its state. */
 function sinceOf(task: TaskRecord): number {
   const { createdAt, completedAt, runAt, attempts } = task;
   const last = attempts.at(-1);
@@ -88,7 +88,7 @@ function parentReasons({ task, parents }: TaskSituation): Reason[] {
   });
 }
 
-/** What holds a task whatever state it waits in. */
+/** Reasons that hold a task in any waiting state. */
 function generalReasons({ task, tenant }: TaskSituation, process: ProcessSituation): Reason[] {
   const reasons = processReasons(task, process);
   if (!tenant.disabled) return reasons;
@@ -108,7 +108,7 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
   return [];
 }
 
-/** Why something that could start has not. */
+/** Why a queued task has not started. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
   const { task, lane, tenant, laneShare, agent, ahead, batch, session, key } = situation;
   const { lane: here, memory } = process;
@@ -231,7 +231,7 @@ function batchFull({
   return [`${others} first; it runs ${parallelism} at once`, taskId === undefined ? {} : { taskId }];
 }
 
-/** How many tasks of a session are named that go before another. */
+/** How many tasks ahead in the session are named. */
 const NAMED_MAX = 3;
 
 function sessionBusy({

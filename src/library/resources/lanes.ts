@@ -8,9 +8,9 @@ import type { LaneCatalogue } from "../registries/lane-catalogue.ts";
 import type { LaneTable } from "../registries/lane-table.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 
-/** What the `error` of a task says that waited in a lane that was cleared. */
+/** The `error` of tasks that waited in a cleared lane. */
 const CLEARED = "lane_cleared";
-/** Tasks cancelled in one transaction, so that a long line holds up nobody for long. */
+/** Tasks cancelled in one transaction, so that a long queue does not block other work for long. */
 const CLEAR_SLICE = 500;
 
 export interface LanesOptions {
@@ -25,11 +25,11 @@ export interface LanesOptions {
   readonly checkNotDraining: () => void;
 }
 
-/** The lanes, as users handle them. */
+/** The lanes API of one tenant. */
 export function createLanes(options: LanesOptions): Lanes {
   const { tenant, storage, storageClock, engine, table, catalogue, ended, checkNotDraining } = options;
 
-  /** Those of this process, and those of others or of the past in which something is left. */
+  /** The lanes of this process, and lanes of other or earlier processes that still have tasks. */
   async function infos(): Promise<LaneInfo[]> {
     await catalogue.read();
     const records = new Map((await storage.lanes.list()).map((record) => [record.name, record]));
@@ -74,7 +74,7 @@ export function createLanes(options: LanesOptions): Lanes {
     async clear(name) {
       if (!(await isKnown(name))) throw new RotaError("not_found", "lane not found");
       let count = 0;
-      // What comes meanwhile stays: the first slice says where to stop.
+      // Tasks submitted meanwhile stay: the first slice returns the cutoff.
       for (let cutoff = {}, more = true; more; ) {
         const cleared = await storage.lanes.clear({
           tenant,

@@ -1,11 +1,11 @@
 import type { TaskRecord, TaskRowRecord } from "../../model/task-record.ts";
 import type { ListTasksParams, Storage } from "../../storage/storage.ts";
 
-/** What the tasks of one page may take together, about. A thousand of the largest would not fit into a process. */
+/** The approximate size of one page. A thousand of the largest tasks would not fit into memory. */
 const PAGE_BYTES_MAX = 4 * 1_048_576;
-/** How many are read at once: on SQLite nothing else happens meanwhile. */
+/** How many are read at once: SQLite blocks the thread meanwhile. */
 const SLICES = { tasks: 50, rows: 200 } as const;
-/** How often a page that is still short is looked for among more tasks. What it has is returned then, with where to go on. */
+/** After how many short reads a page is returned as it is, with the cursor to continue from. */
 const SHORT_READS_MAX = 4;
 
 export interface ListedPage<Item> {
@@ -13,7 +13,7 @@ export interface ListedPage<Item> {
   readonly nextCursor: number | null;
 }
 
-/** A page of at most `limit` tasks that ends earlier when they are large, after one at least, or hard to find. */
+/** A page of at most `limit` tasks. It ends early if they are large, but after at least one, or if few of many match. */
 export function listPage(storage: Storage, params: ListTasksParams): Promise<ListedPage<TaskRecord>> {
   return readPage(params, SLICES.tasks, async (slice) => {
     const { tasks: items, ...found } = await storage.tasks.list(slice);
@@ -21,7 +21,7 @@ export function listPage(storage: Storage, params: ListTasksParams): Promise<Lis
   });
 }
 
-/** The same of rows, which are all small. */
+/** The same for rows, which are all small. */
 export function listRowPage(storage: Storage, params: ListTasksParams): Promise<ListedPage<TaskRowRecord>> {
   return readPage(params, SLICES.rows, async (slice) => {
     const { rows: items, ...found } = await storage.tasks.listRows(slice);
@@ -29,7 +29,7 @@ export function listRowPage(storage: Storage, params: ListTasksParams): Promise<
   });
 }
 
-/** Reads a page in slices, and lets everything else have its turn between them. */
+/** Reads a page in slices, between which other work gets its turn. */
 async function readPage<Item>(
   params: ListTasksParams,
   sliceMax: number,
@@ -43,14 +43,14 @@ async function readPage<Item>(
     const place = cursor === undefined ? {} : { cursor };
     const slice = await read({ ...params, ...place, limit, bytesMax: PAGE_BYTES_MAX - bytes });
     bytes += slice.bytes;
-    // One is always read, whatever room there was.
+    // A read returns at least one task, even if there was no room for it.
     if (bytes > PAGE_BYTES_MAX && items.length > 0) return { items, nextCursor: cursor ?? null };
     items.push(...slice.items);
     if (slice.items.length < limit) short += 1;
     const isEnough = items.length === params.limit || bytes >= PAGE_BYTES_MAX || short === SHORT_READS_MAX;
     if (slice.nextCursor === null || isEnough) return { items, nextCursor: slice.nextCursor };
     cursor = slice.nextCursor;
-    // SQLite reads on this thread: other requests want their turn.
+    // SQLite reads on this thread: yield to other requests.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -5,9 +5,9 @@ import { errorBlock } from "../../schedules/writ-answer.ts";
 import { ANSWER_WRITS_MAX, withBlocks, writsInAnswer } from "./answer-writs.ts";
 
 /**
- * Makes executors for agents without `writs`. They do the same, but nothing that an answer asks for is carried out, and the answer
- * says so: a model that gets no reply assumes that its reminder is set. Every task comes through here, so each executor is wrapped
- * once, and a result that is there at once is not awaited.
+ * Wraps executors of agents without `writs`. No writ of a result is carried out, and the result says so: a model that gets no
+ * reply assumes that its reminder is set. Every task comes through here. So each executor is wrapped only once, and a result
+ * that is not a promise is not awaited.
  */
 export function refusingWrits(log: Log): (executor: Executor) => Executor {
   const wrapped = new WeakMap<Executor, Executor>();
@@ -24,7 +24,7 @@ export function refusingWrits(log: Log): (executor: Executor) => Executor {
   };
 }
 
-/** Never throws: the work is done. */
+/** Never throws: the task has succeeded. */
 function withRefusals({ taskId, agentId }: Task, result: unknown, log: Log): unknown {
   try {
     const found = writsInAnswer(result);

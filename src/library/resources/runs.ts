@@ -12,7 +12,7 @@ export interface RunsOptions {
   readonly redactor: () => Redactor;
 }
 
-/** One tenant's runs, as its users look at them. */
+/** The runs API of one tenant. */
 export function createRuns({ tenant, storage, redactor }: RunsOptions): Runs {
   return {
     async list(filter = {}) {

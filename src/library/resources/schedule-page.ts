@@ -8,7 +8,7 @@ export interface SchedulePage {
   readonly next: ScheduleCursor | null;
 }
 
-/** A page of schedules: the first by last change, those that follow by id without what the first has shown. */
+/** A page of schedules: the first page by last change, the others by id without the schedules of the first. */
 export async function schedulePage(
   storage: Storage,
   tenant: string,

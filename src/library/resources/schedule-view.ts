@@ -53,7 +53,7 @@ export function toScheduledTask(record: ScheduleRecord, redactor: Redactor): Sch
   };
 }
 
-/** What users see of a run. */
+/** The public view of a run, with secrets masked. */
 export function toRun(record: RunRecord, redactor: Redactor): Run {
   return {
     id: record.id,

@@ -36,15 +36,15 @@ import { toScheduledTask } from "./schedule-view.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { upcomingMoments } from "./upcoming-moments.ts";
 
-/** Due times that have run already and are stepped over; behind them, the next fire steps over more. */
+/** How many due times that have already run are skipped in one step; the next firing skips more. */
 const TAKEN_MAX = 1_000;
 /**
- * How often an edit is worked out anew because the schedule changed meanwhile. Its runs change it a few times for each of
- * its moments, of which there is one a second at most: nobody loses so often by chance.
+ * How often an edit is retried because the schedule changed meanwhile. Its runs change it a few times per due time, and due
+ * times are at least a second apart: no edit loses this often by chance.
  */
 const EDIT_TRIES_MAX = 20;
 
-/** Runs that are deleted in one transaction, so that a schedule with very many holds up nobody for long. */
+/** Runs deleted in one transaction, so that a schedule with very many does not block other work for long. */
 const DELETE_SLICE = 500;
 
 export interface SchedulesOptions {
@@ -55,33 +55,33 @@ export interface SchedulesOptions {
   readonly eventLog: EventLog;
   readonly notificationLog: NotificationLog;
   readonly ended: EndedTasks;
-  /** Looks at what other nodes made, too. */
+  /** Includes agents that other nodes created. */
   readonly isKnown: (agent: string) => Promise<boolean>;
-  /** The ids of those that are known here. */
+  /** The ids of the agents that this node knows. */
   readonly agentIds: () => readonly string[];
   readonly timeoutMaxMs: () => number;
   readonly redactor: () => Redactor;
   /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
   readonly checkCallback: (url: string, field: "callback_url") => Promise<void>;
-  /** How many may be active or paused; null: any number. */
+  /** How many schedules may be active or paused; null: no limit. */
   readonly maxSchedules: () => Promise<number | null>;
-  /** Refuses what the tenant has no room for. */
+  /** Refuses runs beyond the storage quota of the tenant. */
   readonly quota: StoredQuota;
-  /** Where long computations let other work through. */
+  /** Runs long computations in steps, between which other work gets its turn. */
   readonly work: WorkTurns;
   /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
 }
 
-/** What this process can do besides. */
+/** The schedules API with options that only this process uses. */
 export interface WrittenSchedules extends Schedules {
-  /** `source`: what it is made for; what was made for the same before is the answer. */
+  /** `source`: identifies the origin. Returns the schedule that was created before from the same source, if there is one. */
   create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
-  /** `sparesRunning`: what runs comes to its end. */
+  /** `sparesRunning`: running tasks are not cancelled. */
   delete(id: number, options?: { readonly sparesRunning?: boolean }): Promise<{ readonly deleted: true }>;
 }
 
-/** One tenant's schedules, as its users handle them. */
+/** The schedules API of one tenant. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
   const { isKnown, agentIds, timeoutMaxMs, redactor, checkCallback, maxSchedules, quota, work, checkOpen } =
@@ -93,13 +93,13 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     return record;
   }
 
-  /** It may begin to stop while this looks. */
+  /** Calls `checkOpen` after the read, during which this node may have begun to stop. */
   async function checkAgent(agent: string): Promise<void> {
     if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
     checkOpen();
   }
 
-  /** Works the edit out from what the schedule is when it is written, so that nothing that happens meanwhile is undone. */
+  /** Retries with the current schedule if it changed between read and write, so that an edit undoes no concurrent change. */
   async function edit(id: number, wanted: ParsedScheduleChanges): Promise<ScheduleRecord> {
     await storageClock.sync();
     let wish = wanted;
@@ -108,8 +108,8 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const changes = await pastTaken(record, editSchedule(record, wish, storageClock.now()));
       if (Object.keys(changes).length === 0) return record;
       const { revision } = record;
-      // A moment that has come is due, whatever is decided now: nobody may have been there to fire it, and a pause or another
-      // rule would leave it without its row.
+      // A due time that has passed must fire before the edit. No node may have fired it yet, and a pause or another rule would
+      // leave it without a run.
       const unlessDue = changes.status !== undefined || changes.nextFireAt !== undefined;
       const max = await maxSchedules();
       const edited = { tenant, id, revision, changes, unlessDue, maxSchedules: max };
@@ -117,7 +117,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       if (updated !== null) return updated;
       if (!unlessDue) continue;
       const { paused } = await runner.firePastDue(record);
-      // For what this very edit may put right; nobody wished for it.
+      // It was paused for a fault that this edit may correct, and not by a caller: so the edit resumes it.
       if (paused && wish.schedule !== undefined) wish = { ...wish, status: wish.status ?? "active" };
     }
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
@@ -125,12 +125,12 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
   async function store(schedule: NewSchedule): Promise<ScheduleRecord> {
     const max = await maxSchedules();
-    // It may have begun to stop, or the tenant may have been deleted, while this looked.
+    // This node may have begun to stop, or the tenant may have been deleted, during the read.
     checkOpen();
     return storage.schedules.create({ ...schedule, maxSchedules: max });
   }
 
-  /** A due time that has run already is not the next one, which only a clock that was set back could make it. */
+  /** Skips due times that have already run. They can only be next if the clock was set back. */
   async function pastTaken(record: ScheduleRecord, changes: Changes): Promise<Changes> {
     const { rule, anchorAt, untilAt, nextFireAt, lastDueAt } = { ...record, ...changes };
     if (changes.nextFireAt === undefined || nextFireAt === null || (lastDueAt ?? 0) < nextFireAt)
@@ -222,7 +222,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const mode = parseRunMode(runOptions);
       if (!isSerialId(id)) throw notFound();
       await Promise.all([eventLog.tried, notificationLog.tried]);
-      // The caller is told at once that there is no room; a run that is due leaves a row that says so.
+      // Here the caller gets `quota_exceeded`; a run at a due time is stored with that reason instead.
       const answer = await quota.storing(tenant, [], () => runner.runNow({ tenant, id, mode }));
       if (answer === null) throw notFound();
       return answer.ran

@@ -9,7 +9,7 @@ interface FilledIn extends Pick<TaskDefaults, "hasLane" | "laneOf"> {
   readonly settings: SessionSettings;
 }
 
-/** What users see of a session: what it does not say itself is what its next message would find. */
+/** The public view of a session, with the defaults that apply to its next message. */
 export function toSession(record: SessionRecord, { settings, hasLane, laneOf }: FilledIn): Session {
   const { key, tokens, contextWindow, generation, running, queued } = record;
   const agentId = record.agent ?? DEFAULT_AGENT;
@@ -24,7 +24,7 @@ export function toSession(record: SessionRecord, { settings, hasLane, laneOf }: 
     drop: record.drop ?? settings.drop,
     debounceMs: record.debounceMs ?? settings.debounceMs,
     maxConcurrent,
-    // Who waits was held to what was configured when the session was last used.
+    // Waiting tasks are held to the default that was configured when the session was last used.
     effectiveMaxConcurrent: effectiveMaxConcurrent({
       maxConcurrent: record.maxConcurrent ?? record.defaultMax,
       tokens,

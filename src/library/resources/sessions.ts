@@ -31,8 +31,8 @@ import type { TaskParser } from "./task-parser.ts";
 import type { TokenEstimates } from "./token-estimates.ts";
 
 /**
- * How many tasks of a session one transaction ends. Those beyond it end as `stale`, in part before they could be listed, so
- * that it is more than a session has by any means.
+ * How many tasks of a session one transaction ends. Tasks beyond it end as `stale`, some before they can be listed. So the
+ * number is larger than what any session has.
  */
 const STOP_SLICE = 10_000;
 
@@ -46,15 +46,15 @@ export interface SessionsOptions {
   readonly ended: EndedTasks;
   readonly settings: () => SessionSettings;
   readonly defaults: () => TaskDefaults;
-  /** Refuses what the tenant has no room for. */
+  /** Refuses tasks beyond the storage quota of the tenant. */
   readonly quota: StoredQuota;
   readonly parse: TaskParser;
   /** The most sessions with settings of the tenant; null: no limit. */
   readonly maxSessions: () => Promise<number | null>;
-  /** What the model of an agent takes in at most; undefined: it does not say. */
+  /** The context window of an agent's model in tokens; undefined: not set. */
   readonly contextWindow: (agent: string) => number | undefined;
   readonly newTaskId: () => string;
-  /** How long a task waits for an executor that no live node has. */
+  /** How long a task waits if no live node has an executor for it. */
   readonly noExecutorMs: () => number;
   /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
@@ -62,7 +62,7 @@ export interface SessionsOptions {
   readonly checkNotGone: () => void;
 }
 
-/** One tenant's conversations, as its users handle them. */
+/** The sessions API of one tenant. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
   const { settings, defaults, quota, parse, maxSessions, contextWindow, newTaskId } = options;
@@ -71,7 +71,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
     checkSessionKey(key, "key");
     const message = parseSessionMessage(input);
-    // Whoever wants something to end is listened to at any time.
+    // Stop words work at any time, also while no tasks are accepted.
     if (message.stop !== null) return stop(key, message.stop);
     checkOpen();
     const unstored = await estimates.refresh({ tenant, key });
@@ -93,11 +93,11 @@ export function createSessions(options: SessionsOptions): Sessions {
     return { taskId, state, position, merged: sent.merged, ...warnings };
   }
 
-  /** What a message does not say, the session does: whom and where the one before it was for. */
+  /** A message without an agent or a lane gets those of the message before it, from the session. */
   async function newTask(key: string, { message, agent, lane }: ParsedMessage): Promise<NewTask> {
     const session = agent === undefined || lane === undefined ? await find(key) : null;
     const agentId = agent ?? session?.agent ?? undefined;
-    // Where another agent was told is not where this one works.
+    // The lane of the session belongs to its agent: a message for another agent does not inherit it.
     const isOfAgent = session?.agent === null || session?.agent === agentId;
     const given = { message, agentId, lane: lane ?? (isOfAgent ? (session?.lane ?? undefined) : undefined) };
     return {
@@ -131,7 +131,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return storage.sessions.get({ tenant, key });
   }
 
-  /** Nothing is changed, and a session that is not there is not made by nothing. */
+  /** The result of an update without changes: it does not create a session. */
   async function unchanged(key: string): Promise<SessionRecord> {
     const record = await find(key);
     if (record !== null) return record;
@@ -141,7 +141,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     );
   }
 
-  /** How full a context is means something beside its size alone: where nobody has named that, the agent's holds. */
+  /** A number of tokens needs a context window. If the session has none, the one of its agent is stored. */
   async function withWindow(key: string, changes: SessionChanges): Promise<SessionChanges> {
     if (typeof changes.tokens !== "number" || changes.contextWindow !== undefined) return changes;
     const record = await find(key);
@@ -194,7 +194,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       const defaultMax = settings().maxConcurrent;
       const max = await maxSessions();
       const record = await storage.sessions.update({ tenant, key, defaultMax, changes, maxSessions: max });
-      // More of it may be able to start now.
+      // More tasks of the session may be able to start now.
       engine.onSignal({ kind: "work" });
       return shown(record);
     },

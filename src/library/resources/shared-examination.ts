@@ -15,8 +15,8 @@ interface UnderWay<Result> {
 }
 
 /**
- * Examines once at a time. A caller that comes while an examination is under way shares its result; when all callers have
- * left, it stops.
+ * Runs one examination at a time. A caller that comes while one is under way shares its result. When all callers have left, it
+ * stops.
  */
 export class SharedExamination<Result> {
   readonly #examine: (parts: ExaminationParts) => Promise<Result>;
@@ -52,7 +52,7 @@ export class SharedExamination<Result> {
     const onProgress = (progress: DoctorProgress) => {
       for (const listener of listeners) listener(progress);
     };
-    // One that was abandoned ends with its slice: until then it is still the only one.
+    // An abandoned examination ends with its current slice: the new one waits for that.
     const result = (before?.result ?? Promise.resolve())
       .catch(() => undefined)
       .then(() => this.#examine({ signal: abandoned.signal, onProgress }));

@@ -4,30 +4,30 @@ import { type NewTask, type Storage, TASK_OVERHEAD_BYTES } from "../../storage/s
 
 export interface StoredQuotaOptions {
   readonly storage: Storage;
-  /** What the tasks of a tenant may take, as far as it is known here; null: any number of bytes. */
+  /** How many bytes the tasks of a tenant may take, as far as this node knows; null: no limit. */
   readonly maxStoredBytes: (tenant: string) => number | null;
 }
 
 /**
- * Refuses new tasks of tenants that store too much. The storage counts what is stored, and this what this process is about to
- * store: only several nodes that store at the same moment can go beyond a limit. Ends are always stored.
+ * Refuses new tasks of tenants that store too much. The storage counts stored bytes, and this class those that this process is
+ * about to store. Only several nodes that store at the same time can exceed a limit. Ends of tasks are always stored.
  */
 export class StoredQuota {
   readonly #options: StoredQuotaOptions;
-  /** Bytes of tasks on their way into the storage, by tenant. */
+  /** Bytes of tasks that are being stored, by tenant. */
   readonly #onTheirWay = new Map<string, number>();
 
   constructor(options: StoredQuotaOptions) {
     this.#options = options;
   }
 
-  /** Whether a tenant may store nothing more. */
+  /** Whether a tenant has reached its quota. */
   async isFull(tenant: string): Promise<boolean> {
     const max = this.#options.maxStoredBytes(tenant);
     return max !== null && (await this.#stored(tenant)) >= max;
   }
 
-  /** Carries out what stores tasks of a tenant. Throws `quota_exceeded` instead if they are too much. */
+  /** Calls `store`, which stores tasks of a tenant. Throws `quota_exceeded` instead if they exceed the quota. */
   storing<Answer>(tenant: string, tasks: readonly NewTask[], store: () => Promise<Answer>): Promise<Answer> {
     const max = this.#options.maxStoredBytes(tenant);
     return max === null ? store() : this.#storeWithin(max, tenant, tasks, store);

@@ -7,13 +7,13 @@ import { DEFAULT_AGENT } from "../../model/task.ts";
 import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 
 const FREE_FORM = ["params", "llmConfig", "payload", "metadata"] as const;
-/** Where the params of an action go. */
+/** The fields that define the target of an action. */
 const TARGET = ["action", "tabId", "ref", "selector"] as const;
 
 /**
  * The input of a task that is submitted again: the stored task, or the given input. A field with masks is taken from the stored
- * task if the rest of the field and the agent are unchanged, for `params` also the target. Otherwise the masks stay and are refused: a caller who cannot read
- * a secret must not be able to send it to another agent or URL.
+ * task if the rest of the field and the agent are unchanged, for `params` also the target. Otherwise the masks stay and are
+ * refused: a caller who cannot read a secret must not be able to send it to another agent or URL.
  */
 export function inputAgain(
   record: TaskRecord,

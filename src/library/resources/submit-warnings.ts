@@ -2,7 +2,7 @@ import { DEFAULT_AGENT, type TaskKind } from "../../model/task.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
 import type { InsertedTask, NewTask, Storage } from "../../storage/storage.ts";
 
-/** Names among which the one that was meant is looked for. */
+/** How many known names are compared to suggest the one that was meant. */
 const NAMES_MAX = 1_000;
 /** Warnings in one response, and names in a warning. */
 const WARNINGS_MAX = 10;

@@ -3,7 +3,7 @@ import { atIndex } from "../../model/input/batch-input.ts";
 import { invalidField } from "../../model/input/field-checks.ts";
 import type { NewTask } from "../../storage/storage.ts";
 
-/** Tasks with what they depend on by id, where keys may have been written. Throws `unknown_key`, `dependency_cycle`. */
+/** Replaces keys in `dependsOn` by ids. Throws `unknown_key`, `dependency_cycle`. */
 export function withDependencies(tasks: readonly NewTask[]): NewTask[] {
   const { dependsOn } = resolveDependencies(tasks.map(toGraphTask));
   refuseKeyedParents(tasks, new Set(dependsOn.flat()));
@@ -13,7 +13,7 @@ export function withDependencies(tasks: readonly NewTask[]): NewTask[] {
   });
 }
 
-/** A task with an idempotency key may turn out to be one that was made before, under another id than others wait for. */
+/** A task with an idempotency key may repeat an earlier task, whose id differs from the one that its dependants wait for. */
 function refuseKeyedParents(tasks: readonly NewTask[], parents: ReadonlySet<string>): void {
   const place = tasks.findIndex(({ id, idempotency }) => idempotency !== null && parents.has(id));
   if (place === -1) return;
@@ -21,13 +21,13 @@ function refuseKeyedParents(tasks: readonly NewTask[], parents: ReadonlySet<stri
   throw atIndex(invalidField("idempotencyKey", message), place);
 }
 
-/** The same tasks, each after those it depends on: a storage knows only what came before. */
+/** The same tasks, each after its dependencies: the storage resolves only dependencies that it already has. */
 export function parentsFirst(tasks: readonly NewTask[]): readonly NewTask[] {
   if (tasks.every(({ dependsOn }) => dependsOn.length === 0)) return tasks;
   const places = new Map(tasks.map(({ id }, place) => [id, place]));
   const byPlace = tasks.map((task) => ({
     ...toGraphTask(task),
-    // Each is its own key here, so that ids are found among these tasks, too.
+    // Each id is a key here, so that ids are also found among these tasks.
     key: task.id,
     dependsOn: task.dependsOn.filter((id) => places.has(id)),
   }));

@@ -1,7 +1,7 @@
 import type { TaskDefaults } from "../../model/input/task-input.ts";
 import type { LaneCatalogue } from "../registries/lane-catalogue.ts";
 
-/** Reads what somebody hands in as tasks, with the defaults that hold right now. */
+/** Parses the input of tasks with the current defaults. */
 export type TaskParser = <Parsed>(
   parse: (defaults: TaskDefaults) => Parsed | Promise<Parsed>,
 ) => Promise<Parsed>;
@@ -14,8 +14,8 @@ export interface TaskParserOptions {
 }
 
 /**
- * A parser that knows lanes which another node made a moment ago: where nobody here knows a name, it looks at the storage
- * before the task goes where those go that name none.
+ * A parser that also finds lanes which another node created a moment ago. If a lane is unknown here, it reads the storage before
+ * the task falls back to the lane `main`.
  */
 export function taskParser({ defaults, lanes, checkOpen }: TaskParserOptions): TaskParser {
   return async (parse) => {
@@ -29,7 +29,7 @@ export function taskParser({ defaults, lanes, checkOpen }: TaskParserOptions): T
     const parsed = await parse({ ...known, hasLane });
     if (unknown.size === 0) return parsed;
     const learnt = await lanes.learn(unknown);
-    // It may have begun to stop meanwhile.
+    // This node may have begun to stop meanwhile.
     checkOpen();
     return learnt ? parse(defaults()) : parsed;
   };

@@ -44,7 +44,7 @@ import { parentsFirst, withDependencies } from "./task-graph.ts";
 import { readTaskLog } from "./task-log.ts";
 import type { TaskParser } from "./task-parser.ts";
 
-/** Tasks handed in at once. */
+/** The most tasks of one `submitMany`. */
 const SUBMIT_MANY_MAX = 10_000;
 
 export interface TasksOptions {
@@ -54,23 +54,23 @@ export interface TasksOptions {
   readonly eventLog: EventLog;
   readonly waiter: TaskWaiter;
   readonly limits: () => AdmissionLimits;
-  /** How many tasks of the tenant may wait, as far as it is known here; null: any number. */
+  /** How many tasks of the tenant may wait, as far as this node knows; null: no limit. */
   readonly maxQueued: () => number | null;
-  /** Refuses what the tenant has no room for. */
+  /** Refuses tasks beyond the storage quota of the tenant. */
   readonly quota: StoredQuota;
-  /** Where long computations let other work through. */
+  /** Runs long computations in steps, between which other work gets its turn. */
   readonly work: WorkTurns;
   readonly parse: TaskParser;
-  /** Masks what is secret in what is read, by the configuration as it is now. */
+  /** Masks secrets in tasks that callers read, by the current configuration. */
   readonly redactor: () => Redactor;
   readonly storageNow: () => number;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
   readonly checkCallback: (url: string, field: "callbackUrl" | "batchCallbackUrl") => Promise<void>;
-  /** What this process can do for a task in a lane. */
+  /** What this process knows of a lane: its slots, its memory and its state. */
   readonly processSituation: (lane: string) => ProcessSituation;
-  /** How long a task waits for an executor that no live node has. */
+  /** How long a task waits if no live node has an executor for it. */
   readonly noExecutorMs: () => number;
   /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
@@ -79,11 +79,11 @@ export interface TasksOptions {
   readonly ended: EndedTasks;
 }
 
-/** Requests with idempotency keys that were written before, by what they are. */
+/** The canonical texts of large requests with idempotency keys, by request. */
 type RequestTexts = ReadonlyMap<Fields, string>;
 const NO_TEXTS: RequestTexts = new Map();
 
-/** One tenant's tasks, as its users handle them. */
+/** The tasks API of one tenant. */
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
     options;
@@ -128,7 +128,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     } = await parse((defaults) => work.run(parseBatchSteps(input, defaults)));
     const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
     const { tasks, inserted } = await insertAll(parsed, batch);
-    // Those that were made before tell nothing of when this batch was.
+    // Repeated tasks were created earlier: they do not say when this batch was created.
     const made = inserted.filter(({ repeats }) => repeats === null);
     return {
       batchId: made.length > 0 ? batch.id : await storedBatchId(storage, batch, inserted),
@@ -148,7 +148,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     };
   }
 
-  /** Those that others depend on are stored before these; answers come in the order of what was handed in. */
+  /** Stores dependencies before their dependants. Returns the tasks in the order in which they were submitted. */
   async function insertAll(
     parsed: readonly ParsedTask[],
     batch: NewBatch | null,
@@ -169,7 +169,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
   }
 
-  /** Each URL once, and all at the same time: of 100 names that hardly resolve, none waits for another. */
+  /** Checks each URL once, and all at the same time, so that 100 names that resolve slowly do not wait for each other. */
   async function checkCallbacks(tasks: readonly NewTask[], batch: NewBatch | null): Promise<void> {
     const urls = new Map<string, number>();
     for (const [index, { callbackUrl }] of tasks.entries()) {
@@ -185,7 +185,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       ),
     ];
     if (checks.length === 0) return;
-    // All have been looked at before the first that is wrong is told.
+    // Waits for all checks before it throws the first fault.
     for (const check of await Promise.allSettled(checks)) if (check.status === "rejected") throw check.reason;
     checkOpen();
   }
@@ -215,7 +215,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return related ? withDependencies(tasks) : tasks;
   }
 
-  /** Some may have ended meanwhile: each says what became of it. */
+  /** Some may have ended meanwhile: each result says what happened to its task. */
   async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
     const answers = await storage.tasks.cancel({ tenant, ids, error: null });
     ended.note(answers.filter((answer) => answer.found && answer.was === null));
@@ -346,7 +346,7 @@ function toSubmitted({ id, state, position, createdAt }: InsertedTask): Submitte
   return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
 }
 
-/** Of a batch that was refused for one of its tasks, that one's place. */
+/** Adds the index of the task because of which its batch was refused. */
 function atRefused(error: unknown, tasks: readonly NewTask[]): unknown {
   const refused = error instanceof RotaError ? error.details?.["refused"] : undefined;
   const index = tasks.findIndex(({ id }) => id === refused);
@@ -360,7 +360,7 @@ function keyOf(task: NewTask | undefined): { key?: string } {
   return key === undefined ? {} : { key };
 }
 
-/** Why a task of several was not taken in. */
+/** Why one of several tasks was not accepted. */
 function rejectionOf(task: InsertedTask): { error?: string } {
   if (task.repeats === "other") return { error: idempotencyConflict(task).message };
   return task.rejection === null ? {} : { error: rejectionError(task.rejection.full) };
@@ -381,7 +381,7 @@ function blockedError(dependency: string, state: BlockingDependency["state"] | n
   });
 }
 
-/** A dependency of a task that is no longer kept: the one its error names, if that is such a one. */
+/** A dependency of the task that is no longer stored: the one that its error names, if that is gone as well. */
 function goneDependency({ task, parents }: TaskSituation): string {
   const kept = new Set(parents.map(({ id }) => id));
   const gone = (task.spec.dependsOn ?? []).filter((id) => !kept.has(id));
@@ -395,7 +395,7 @@ function largeRequests(parsed: readonly ParsedTask[]): Fields[] {
   );
 }
 
-/** A request may be long; what stands for it need not be. */
+/** Requests are compared by their hash: a request may be long. */
 function hashed(idempotency: ParsedTask["idempotency"], texts: RequestTexts): NewTask["idempotency"] {
   if (idempotency === null) return null;
   const { key, request } = idempotency;

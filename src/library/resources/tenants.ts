@@ -9,11 +9,11 @@ import type { Storage, TenantRecord } from "../../storage/storage.ts";
 import { newWebhookSecret } from "../../webhooks/new-secret.ts";
 import { type TenantCatalogue, tenantNotFound } from "../registries/tenant-catalogue.ts";
 
-/** How many there are at most: all of them are read whenever one changes. */
+/** The most tenants: all of them are read whenever one changes. */
 const TENANTS_MAX = 10_000;
 /** How long the previous secret signs after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
-/** Tasks that are counted in one transaction. */
+/** Tasks counted in one transaction. */
 const COUNT_SLICE = 1_000;
 
 export interface TenantsOptions {
@@ -22,19 +22,19 @@ export interface TenantsOptions {
   readonly newTenantId: () => string;
   /** Whether the configuration has a secret for webhooks. */
   readonly hasConfiguredSecret: () => boolean;
-  /** Resolves once what bounds the agents of all tenants bounds those of a new one, too. */
+  /** Resolves once the limits of agents that serve all tenants are stored for a new tenant. */
   readonly bounded: () => Promise<void>;
   /** Deletes a tenant with everything that it owns. */
   readonly erase: (tenant: string) => Promise<void>;
-  /** Sets the schedules of a tenant going again that stood still while it was disabled. */
+  /** Resumes the schedules of a tenant that were held while it was disabled. */
   readonly resume: (tenant: string) => Promise<void>;
 }
 
-/** The tenants, as admins handle them. */
+/** The tenants API. */
 export function createTenants(options: TenantsOptions): Tenants {
   const { storage, catalogue, newTenantId, hasConfiguredSecret, bounded, erase, resume } = options;
 
-  /** What was stored is stored, also when it cannot be read just now: a signal or a look now and then makes up for it. */
+  /** Ignores errors: the change is stored, and a signal or the next poll reads it again. */
   async function learn(): Promise<void> {
     await catalogue.read().catch(() => {});
   }
@@ -85,7 +85,7 @@ export function createTenants(options: TenantsOptions): Tenants {
       return toTenant(await setDisabled(id, true));
     },
 
-    /** Also where it is enabled: what an earlier call did not get done, since its process died, is done then. */
+    /** Resumes also if it is already enabled: the process of an earlier call may have died before it was done. */
     async enable(id) {
       const record = await setDisabled(id, false);
       await resume(id);
@@ -121,7 +121,7 @@ export function createTenants(options: TenantsOptions): Tenants {
   };
 }
 
-/** Counts what was stored before it was counted, in slices between which other work goes on. */
+/** Counts tasks that were stored before counting began, in slices between which other work continues. */
 async function countStored(storage: Storage): Promise<void> {
   for (let more = true; more; ) {
     ({ more } = await storage.tenants.countStored({ limit: COUNT_SLICE }));

@@ -6,28 +6,28 @@ import type { Log } from "../../model/log.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import type { SessionName, Storage } from "../../storage/storage.ts";
 
-/** A message waits for the estimate before it is taken in: longer than this nobody should. */
+/** The timeout of an estimate: a message waits for it before it is stored. */
 const ESTIMATE_MS = 2_000;
 
 export interface TokenEstimatesOptions {
-  /** Undefined: nobody estimates. */
+  /** Undefined: the program has no `estimateTokens`. */
   readonly estimate: EstimateTokens | undefined;
   readonly storage: Storage;
   readonly eventLog: EventLog;
   readonly clock: Clock;
   readonly log: Log;
-  /** How many tasks of a session run at once when it does not say. */
+  /** How many tasks of a session run at once by default. */
   readonly defaultMax: () => number;
-  /** What this process is called in attempts. */
+  /** The node id of this process in attempts. */
   readonly node: () => string;
-  /** Told when more of a session may be able to start. */
+  /** Called when more tasks of a session may be able to start. */
   readonly onChanged: () => void;
 }
 
-/** Keeps up with how full the contexts of sessions are, of all tenants, as the embedding program says. */
+/** Stores how full the contexts of sessions are, of all tenants, as the `estimateTokens` of the program returns it. */
 export class TokenEstimates {
   readonly #options: TokenEstimatesOptions;
-  /** Of each session one at a time. */
+  /** At most one per session. */
   readonly #underWay = new Map<string, Promise<ContextUse | null>>();
   #stopListening: (() => void) | null = null;
   #stopped = false;
@@ -36,7 +36,7 @@ export class TokenEstimates {
     this.#options = options;
   }
 
-  /** From now on the end of a task is a reason to ask anew, where it ran: its process is the one that knows. */
+  /** From now on, calls the estimator whenever a task of a session has ended in this process: only this process knows. */
   start(): void {
     const { estimate, eventLog } = this.#options;
     if (estimate === undefined) return;
@@ -91,7 +91,7 @@ export class TokenEstimates {
     try {
       const task = await storage.tasks.get({ tenant: session.tenant, id });
       if (task?.attempts.at(-1)?.node !== node()) return;
-      // What is under way may have been answered before the task had ended.
+      // An estimate that is under way may be from before the end of the task.
       await this.#underWay.get(nameOf(session));
       await this.refresh(session);
     } catch (error) {
@@ -115,7 +115,7 @@ export class TokenEstimates {
     }
   }
 
-  /** Whether there is such a session. It is not made for this: nothing would ever remove it if no message came. */
+  /** Returns whether the session exists. Does not create it: without a message nothing would ever delete it. */
   async #store({ tenant, key }: SessionName, { tokens, contextWindow }: ContextUse): Promise<boolean> {
     const { storage, defaultMax, onChanged } = this.#options;
     const before = await storage.sessions.get({ tenant, key });
@@ -132,7 +132,7 @@ function nameOf({ tenant, key }: SessionName): string {
   return JSON.stringify([tenant, key]);
 }
 
-/** Null: it is not known. Throws for what cannot be. */
+/** Null: the estimator does not know. Throws for an invalid result. */
 function checkUse(use: unknown): ContextUse | null {
   if (use === null || use === undefined) return null;
   const { tokens, contextWindow } = isObject(use) ? use : {};

@@ -81,7 +81,7 @@ function holderOf(queue: WaitingQueue, surroundings: Surroundings): Held | null 
   if (!executable) return { code: "no_executor", lane, agentId };
   const { here } = surroundings;
   if (here === null || here.concurrency === 0) return { code: "lane_not_served", lane };
-  // Even with free slots, these tasks wait until no other task runs, and the other tasks wait until one of these has had its turn.
+  // Even with free slots, these tasks wait until no other task runs. The other tasks wait until one of these has had its turn.
   if (alone) return { code: "runs_alone", lane, agentId };
   if (surroundings.nodeRunsAlone) return { code: "node_runs_alone" };
   if (here.running >= here.concurrency) return { code: "workers_busy", lane };

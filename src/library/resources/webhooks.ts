@@ -13,11 +13,11 @@ export interface WebhooksOptions {
   readonly storageClock: Pick<StorageClock, "now">;
   /** Whether the tenant is disabled. */
   readonly isDisabled: () => Promise<boolean>;
-  /** Told when there is something to send. */
+  /** Called when there is a delivery to send. */
   readonly onResend: () => void;
 }
 
-/** One tenant's callbacks, as its users look after them. */
+/** The webhooks API of one tenant. */
 export function createWebhooks(options: WebhooksOptions): Webhooks {
   const { tenant, storage, storageClock, isDisabled, onResend } = options;
 

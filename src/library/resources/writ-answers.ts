@@ -13,15 +13,15 @@ import { ANSWER_WRITS_MAX, withBlocks, writsInAnswer } from "./answer-writs.ts";
 import type { WritClerk } from "./writ-clerk.ts";
 
 /*
- * A model writes these lines, perhaps because somebody else's text told it to, and what it schedules may schedule more:
- * there is a limit to how many, how often, and how many in all.
+ * A model writes these lines, perhaps because of a prompt injection, and the schedules may create more schedules. So there are
+ * limits: writs per result, the shortest interval, and active schedules per agent.
  */
 
-/** Between two moments of what recurs. */
+/** The shortest interval of a recurring schedule. */
 const STEP_MIN_MS = 60_000;
-/** Looked at to find out: in this many, a cron expression has shown its shortest step. */
+/** How many due times are compared: in this many, a cron expression has shown its shortest interval. */
 const STEPS_LOOKED_AT = 100;
-/** Active schedules of an agent, from whomever, that let an answer make one more. */
+/** With this many active schedules of the agent, of any origin, a result cannot create another. */
 const AGENT_SCHEDULES_MAX = 100;
 
 export interface WritAnswersOptions {
@@ -32,7 +32,7 @@ export interface WritAnswersOptions {
   readonly log: Log;
 }
 
-/** Carries out the writs in the answers of agents that may have some, and adds to each answer what became of them. */
+/** Carries out the writs in results of agents with `writs`, and adds their outcome to each result. */
 export class WritAnswers {
   readonly #options: WritAnswersOptions;
 
@@ -40,12 +40,12 @@ export class WritAnswers {
     this.#options = options;
   }
 
-  /** An executor that does the same, and then what its answer asks for. */
+  /** Wraps an executor: carries out the writs in its result. */
   after(executor: Executor): Executor {
     return async (task, context) => this.#answer(task, await executor(task, context), context.signal);
   }
 
-  /** Never throws: the work is done, whatever becomes of the writs. */
+  /** Never throws: the task has succeeded, even if its writs fail. */
   async #answer(task: Task, result: unknown, signal: AbortSignal): Promise<unknown> {
     try {
       const found = writsInAnswer(result);
@@ -72,10 +72,10 @@ export class WritAnswers {
     const blocks: string[] = [];
     let made = 0;
     for (const writ of writs.slice(0, ANSWER_WRITS_MAX)) {
-      // Whoever else runs the task by now, or has cancelled it, decides what becomes of it.
+      // Another node may run the task by now, or a caller has cancelled it: this attempt must not act any more.
       if (signal.aborted) return blocks;
       if (writ.kind === "create") made += 1;
-      // A task that is run again, since nobody learned that it had ended, makes what it has made.
+      // A task may run again because its end was not stored. The same source makes that idempotent.
       const source = `writ:${taskId}:${made}`;
       const place = { sessionKey: sessionKey ?? null, conversationId: conversationId ?? null };
       blocks.push((await clerk.carryOut(writ, { agent, ...place, source, check })).block);
@@ -85,7 +85,7 @@ export class WritAnswers {
     return blocks;
   }
 
-  /** Throws at what is too much for an answer. */
+  /** Throws if a result must not create this schedule. */
   async #check({ phrase }: CreateWrit, agent: string): Promise<void> {
     if (this.#isTooOften(phrase)) {
       const most = `an answer can ask for every ${STEP_MIN_MS / 1_000} seconds at most`;
@@ -98,7 +98,7 @@ export class WritAnswers {
     throw new RotaError("conflict", `${limit} schedules are active, which is the limit: cancel one first`);
   }
 
-  /** What says nothing at all is for others to answer. */
+  /** False for an invalid phrase: creating the schedule reports that. */
   #isTooOften(phrase: string): boolean {
     const now = this.#options.storageClock.now();
     try {

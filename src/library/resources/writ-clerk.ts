@@ -18,7 +18,7 @@ import { localZone } from "../../schedules/zone.ts";
 import type { ScheduleRecord, Storage } from "../../storage/storage.ts";
 import type { WrittenSchedules } from "./schedules.ts";
 
-/** Of each status. More would fill an agent's context. */
+/** The most schedules listed of each status. More would fill an agent's context. */
 const LISTED_MAX = 100;
 
 export interface WritClerkOptions {
@@ -30,23 +30,23 @@ export interface WritClerkOptions {
 
 export interface CarriedOut {
   readonly ok: boolean;
-  /** What the agent is told. */
+  /** The reply to the agent. */
   readonly block: string;
 }
 
-/** For whom a writ is carried out. */
+/** The agent for which a writ is carried out. */
 export interface Bearer {
   readonly agent: string;
-  /** The session and the conversation that it was written in, to which what is scheduled returns; null: none. */
+  /** The session and the conversation of the writ, which new schedules get as well; null: none. */
   readonly sessionKey: string | null;
   readonly conversationId: string | null;
-  /** What a new schedule is made for, so that it is made only once. */
+  /** Identifies the origin of a new schedule, so that a repeated writ does not create it twice. */
   readonly source?: string;
-  /** Throws at a new schedule that it must not make. */
+  /** Throws for a new schedule that the agent must not create. */
   readonly check?: (writ: CreateWrit) => Promise<void>;
 }
 
-/** Carries out writs: what whoever calls could do with schedules, for an agent and with its own schedules alone. */
+/** Carries out writs for an agent. They can do what a caller can do with schedules, but only with the agent's own. */
 export class WritClerk {
   readonly #options: WritClerkOptions;
 
@@ -54,7 +54,7 @@ export class WritClerk {
     this.#options = options;
   }
 
-  /** Never throws: what cannot be done is answered with why. */
+  /** Never throws: a failure is returned as a block with the reason. */
   async carryOut(writ: Writ | InvalidWrit, bearer: Bearer): Promise<CarriedOut> {
     if (writ.kind === "invalid") return { ok: false, block: misunderstoodBlock(writ, writ.reason) };
     try {
@@ -85,12 +85,12 @@ export class WritClerk {
       source === undefined ? {} : { source },
     );
     const due = made.next_fire_at || made.fire_at || made.created_at;
-    // One that was made before, for the same, may say something else.
+    // A schedule that was created before from the same source may have another message.
     const kept = { ...writ, message: made.message ?? message };
     return scheduledBlock(kept, { id: made.id, normalized, next: momentText(due * 1_000), agent });
   }
 
-  /** Those that are over are of no use to anybody who looks what is to come. */
+  /** Lists only active and paused schedules, not ended ones. */
   async #list(writ: Writ, { agent }: Bearer): Promise<string> {
     const { tenant, storage } = this.#options;
     const found = await Promise.all(
@@ -113,9 +113,9 @@ export class WritClerk {
     const { schedules } = this.#options;
     const { kind, id } = writ;
     const found = await schedules.get(id);
-    // Nobody learns that another agent has one of that number.
+    // An agent must not learn that another agent has a schedule with this id.
     if (found.agent_id !== agent) throw new RotaError("not_found", noSchedule(id));
-    // The run that goes may well be the one that says so.
+    // The open run may be the one that wrote this writ.
     if (kind === "cancel") await schedules.delete(id, { sparesRunning: true });
     else await schedules.update(id, { status: kind === "pause" ? "paused" : "active" });
     return doneBlock(writ);
@@ -136,7 +136,7 @@ export class WritClerk {
 
 function toListed(record: ScheduleRecord): ListedSchedule {
   const { id, status, rule, nextFireAt, agent, work } = record;
-  // By the clock that the rule itself goes by.
+  // In the time zone of the rule.
   const next = nextFireAt === null ? null : minuteText(rule.tz, nextFireAt);
   return { id, status, normalized: canonicalForm(rule), next, agent, message: workText(work) };
 }
@@ -146,7 +146,7 @@ function workText(work: ScheduleWork): string {
   return work.kind === "message" ? work.message : work.instruction;
 }
 
-/** By the clock of the server, as in `at 17:00`. */
+/** In the time zone of the server, which also applies to `at 17:00`. */
 function momentText(moment: number): string {
   return minuteText(localZone(), moment);
 }

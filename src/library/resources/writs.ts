@@ -7,15 +7,15 @@ import type { CarriedOut, WritClerk } from "./writ-clerk.ts";
 
 export interface WritsOptions {
   readonly clerk: WritClerk;
-  /** Looks at what other nodes made, too. */
+  /** Includes agents that other nodes created. */
   readonly isKnown: (agent: string) => Promise<boolean>;
-  /** The ids of those that are known here. */
+  /** The ids of the agents that this node knows. */
   readonly agentIds: () => readonly string[];
   /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
 }
 
-/** What agents ask for with `/schedule …`. */
+/** The writs API of one tenant. */
 export function createWrits({ clerk, isKnown, agentIds, checkOpen }: WritsOptions): Writs {
   return {
     async carryOut(input) {
@@ -30,7 +30,7 @@ export function createWrits({ clerk, isKnown, agentIds, checkOpen }: WritsOption
   };
 }
 
-/** The error has what the agent would be told, for whoever hands that on as it is. */
+/** The error contains the block for the agent, so that the caller can pass it on as it is. */
 function refuseWhileClosed(writs: ParsedWrits["writs"], checkOpen: () => void): void {
   try {
     checkOpen();

@@ -1,11 +1,11 @@
 import type { Health } from "../../interface/rota.ts";
 import type { Log } from "../../model/log.ts";
 
-/** Whether the configuration that was read last could be used. */
+/** Tracks whether the configuration that was read last could be used. */
 export class ConfigHealth {
   readonly #log: Log;
   #fault: string | null = null;
-  /** What the log was told, until it was told that all is well again. */
+  /** The fault that was logged last; null once the recovery is logged. */
   #logged: string | null = null;
 
   constructor(log: Log) {
@@ -16,7 +16,7 @@ export class ConfigHealth {
     return this.#fault === null ? { ok: true } : { ok: false, error: this.#fault };
   }
 
-  /** What is wrong now; null: nothing. Whoever found it out knows it already. */
+  /** Sets the current fault; null: there is none. Logs no fault: the caller has reported it. */
   note(error: Error | null): void {
     this.#fault = error?.message ?? null;
     if (this.#fault !== null || this.#logged === null) return;
@@ -24,7 +24,7 @@ export class ConfigHealth {
     this.#log.info({}, "the configuration can be used again");
   }
 
-  /** The same for what nobody else is told of: the log is, once for each fault. */
+  /** The same for a fault that no caller gets: logs each fault once. */
   tell(error: Error | null): void {
     this.note(error);
     if (error === null || this.#logged === error.message) return;

@@ -19,7 +19,7 @@ export class CurrentGuard {
   get value(): TargetGuard {
     const targets = this.#targets();
     if (isDeepStrictEqual(targets, this.#current)) return this.#guard;
-    // The old one may end what it is doing, and lets go of its connections by itself once they rest.
+    // The old guard finishes its requests, and closes its connections by itself once they are idle.
     this.#current = targets;
     this.#guard = new TargetGuard({ ...targets, clock: this.#clock });
     return this.#guard;

@@ -1,8 +1,8 @@
 import type { Settings } from "./settings.ts";
 
 /**
- * The settings that hold right now. Whoever needs one asks here each time, so that a reload takes hold everywhere in
- * one step.
+ * The settings that apply right now. Code reads them here each time it needs one, so that a reload applies everywhere in one
+ * step.
  */
 export class CurrentSettings {
   #value: Settings;

@@ -18,36 +18,36 @@ export interface ReloaderOptions {
   readonly current: CurrentSettings;
   readonly lanes: LaneTable;
   readonly agents: AgentTable;
-  /** The ids of the tenants there are. */
+  /** The ids of all tenants. */
   readonly tenants: () => readonly string[];
   readonly storage: Storage;
   readonly engine: Engine;
-  /** Whatever changes agents takes turns, and so do reloads. */
+  /** Serializes changes of agents, and reloads. */
   readonly turns: OneAtATime;
-  /** And so does whatever changes lanes. */
+  /** Serializes changes of lanes, and reloads. */
   readonly laneTurns: OneAtATime;
   readonly surroundings: ExecutorDependencies;
   readonly log: Log;
-  /** Told which options have new values, once they hold. */
+  /** Called with the paths of the changed options, once their new values apply. */
   readonly onChanged: (paths: readonly string[]) => void;
 }
 
-/** Something of the settings that all nodes read from the storage. */
+/** A part of the settings that all nodes read from the storage. */
 interface Write {
-  /** Tells writes apart: `lanes`, or that of an agent. */
+  /** Identifies the write: `lanes`, or the key of an agent. */
   readonly key: string;
-  /** The agent whose bound it is; left out: none's. */
+  /** The agent whose limit it writes; left out: it writes lanes. */
   readonly bounds?: AgentName;
   readonly apply: () => Promise<void>;
   readonly undo: () => Promise<void>;
 }
 
-/** Changes the settings of a Rota that runs: all of what can change, or nothing. */
+/** Changes the settings of a running Rota: everything that can change, or nothing. */
 export class Reloader {
   readonly #options: ReloaderOptions;
-  /** Writes of which nobody knows whether they hold: the next reload repeats them, whatever it changes. */
+  /** Writes whose undo failed, so that the stored value is unknown. The next reload repeats them, whatever it changes. */
   readonly #uncertain = new Map<string, Write>();
-  /** What the log was told of options that need a restart. */
+  /** What was last logged of options that need a restart. */
   #logged: unknown = [];
 
   constructor(options: ReloaderOptions) {
@@ -76,7 +76,7 @@ export class Reloader {
     return changes;
   }
 
-  /** The storage comes first: what it refuses must not hold in this process either. */
+  /** Writes to the storage first: what the storage refuses must not apply in this process either. */
   async #store(before: Settings, after: Settings): Promise<void> {
     const done: Write[] = [];
     for (const write of [...this.#laneWrites(before, after), ...this.#boundWrites(before, after)]) {
@@ -91,7 +91,7 @@ export class Reloader {
     }
   }
 
-  /** A lane that left the configuration has the numbers that are stored of it, if any. */
+  /** A lane that left the configuration gets its stored numbers, if there are any. */
   #laneWrites(before: Settings, after: Settings): Write[] {
     const { lanes, storage } = this.#options;
     const lanesOf = (settings: Settings) => [...lanes.under(settings).values()].map(shared);
@@ -106,7 +106,7 @@ export class Reloader {
     ];
   }
 
-  /** An agent that left the configuration has the bound that is stored of it, if any. */
+  /** An agent that left the configuration gets its stored limit, if there is one. */
   #boundWrites(before: Settings, after: Settings): Write[] {
     const { agents, storage, tenants } = this.#options;
     const boundIn = (settings: Settings, { tenant, agent }: AgentName): number | null =>
@@ -169,7 +169,7 @@ function agentKey({ tenant, agent }: AgentName): string {
   return JSON.stringify([tenant, agent]);
 }
 
-/** What holds over all nodes. */
+/** The part of a lane that applies to all nodes. */
 function shared({ concurrency: _, ...lane }: Lane): Omit<Lane, "concurrency"> {
   return lane;
 }

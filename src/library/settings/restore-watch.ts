@@ -3,7 +3,7 @@ import { LogCursor } from "../../events/log-cursor.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { Storage } from "../../storage/storage.ts";
 
-/** What is restored is at least this old, or a reader of events notices: each look costs three small reads. */
+/** A restored state is at least this old, or a reader of events notices the restore. Each look costs three small reads. */
 const LOOK_MS = 1_000;
 
 export interface RestoreWatchOptions extends ServiceOptions {
@@ -15,9 +15,9 @@ export interface RestoreWatchOptions extends ServiceOptions {
 }
 
 /**
- * Notices that the database was put back to an earlier state under a running node, also while nobody reads events: by a
- * restored backup, or a fail-over to a replica that lagged behind. It remembers the newest event and looks whether it is
- * still there.
+ * Detects that the database was restored to an earlier state under a running node: by a restored backup, or a fail-over to a
+ * replica that lagged behind. It remembers the newest event and checks that it still exists, also while there are no readers
+ * of events.
  */
 export class RestoreWatch extends Service {
   readonly name = "restore watch";
@@ -41,7 +41,7 @@ export class RestoreWatch extends Service {
       this.#options.onRestored();
     }
     const { newest } = await events.range();
-    // The restore came between the two looks: the next one finds it.
+    // The restore happened between the two reads: the next look finds it.
     if (!isTakenBack && newest < this.#cursor.seq) return 0;
     this.#cursor.moveTo(newest, await events.mark({ seq: newest }));
     return LOOK_MS;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../../model/input/field-checks.ts";
 import type { Settings } from "./settings.ts";
 
-/** What a running process cannot change about itself. */
+/** Options that a running process cannot change. */
 const NEEDS_RESTART: readonly string[] = [
   "scheduler.enabled",
   "scheduler.strategy",
@@ -17,7 +17,7 @@ export interface SettingsChanges {
   readonly needsRestart: readonly string[];
 }
 
-/** Which options differ, and which of them only a new start can change. */
+/** Which options differ, and which of them need a restart. */
 export function settingsChanges(before: Settings, after: Settings): SettingsChanges {
   const [old, now] = [valuesByPath(before), valuesByPath(after)];
   const paths = [...new Set([...old.keys(), ...now.keys()])].sort();
@@ -28,7 +28,7 @@ export function settingsChanges(before: Settings, after: Settings): SettingsChan
   };
 }
 
-/** Settings with what only a new start can change as it is `before`. */
+/** The wanted options, but those that need a restart keep their values from `before`. */
 export function runningOptions(wanted: Settings["options"], before: Settings): Settings["options"] {
   const { storage, storageWaitSec, scheduler } = before.options;
   const { enabled, strategy, workerCount } = scheduler;

@@ -25,13 +25,13 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The options with every default filled in. */
 export interface Settings {
-  /** As the configuration would say it. */
+  /** In the form of the configuration. */
   readonly options: SharedOptions;
   readonly scheduler: Config["scheduler"];
   readonly limits: AdmissionLimits;
-  /** Those that are always there and those of the configuration. Users may have stored more: see lane-table.ts. */
+  /** The built-in lanes and those of the configuration. Users may have stored more: see lane-table.ts. */
   readonly lanes: readonly Lane[];
-  /** What holds where a session does not say. */
+  /** Defaults for sessions without settings of their own. */
   readonly sessions: SessionSettings;
   readonly retryPolicy: RetryPolicy;
   readonly timeoutMs: number;
@@ -63,8 +63,8 @@ export function resolveSettings(options: RotaOptions, surroundings: ExecutorDepe
 }
 
 /**
- * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
- * `scheduler`, `sessions`, `schedules`, `retry`, `timeouts`, `tenants` and `audit`, what the section leaves out.
+ * The same for options that replace `before`: a section that is left out keeps its values. In `scheduler`, `sessions`,
+ * `schedules`, `retry`, `timeouts`, `tenants` and `audit`, so does an option that is left out.
  */
 export function resolveAgain(
   options: ReloadOptions,
@@ -91,7 +91,7 @@ function over(before: object, given: unknown): unknown {
   return isObject(given) ? { ...before, ...given } : given;
 }
 
-/** Everything is looked at before anything is thrown. */
+/** Checks everything before it throws. */
 function resolve(
   options: RotaOptions,
   given: unknown,
@@ -107,7 +107,7 @@ function resolve(
   return { ...toSettings(checked.value), agents, executors };
 }
 
-/** Settings in which `options` take the place of those they were made of. */
+/** The settings with other options. */
 export function withOptions(settings: Settings, options: SharedOptions): Settings {
   return { ...settings, ...toSettings(options) };
 }
@@ -153,24 +153,24 @@ function shared(options: RotaOptions): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(options).filter(([name]) => SHARED_NAMES.includes(name)));
 }
 
-/** Without what counts as left out. */
+/** The options without those that count as left out. */
 function said(options: RotaOptions): Readonly<Record<string, unknown>> {
   const given = withoutUndefined(shared(options)) as Readonly<Record<string, unknown>>;
   if (given["scheduler"] === undefined) return given;
   return { ...given, scheduler: withoutZeros(given["scheduler"]) };
 }
 
-/** In a program, unlike in a file, an option can be there and undefined: that is one that was left out. */
+/** In a program, unlike in a file, an option can be undefined: it counts as left out. */
 function withoutUndefined(value: unknown): unknown {
   if (!isObject(value)) return value;
   const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutUndefined(inner)]));
 }
 
-/** A server takes in at least this many tasks, unless told otherwise. */
+/** The smallest default of `maxQueueSizeTotal`. */
 const MAX_QUEUE_SIZE_TOTAL = 100_000;
 
-/** Unless told otherwise, the queues of two tenants fit beside each other. */
+/** By default the full queues of two tenants fit into the total. */
 function admissionLimits({
   maxQueueSize,
   maxQueueSizeTotal = Math.max(MAX_QUEUE_SIZE_TOTAL, 2 * maxQueueSize),
@@ -192,7 +192,7 @@ function otherLanes(options: SharedOptions): Lane[] {
   );
 }
 
-/** A lane of which no more is said. */
+/** A lane with defaults for everything else. */
 export function toLane(
   setting: LaneSetting,
   { scheduler, tenants }: Pick<SharedOptions, "scheduler" | "tenants">,
@@ -201,7 +201,7 @@ export function toLane(
   return { ...setting, perAgent: null, perTenant, ...orderIn(scheduler) };
 }
 
-/** What decides in every lane who goes first. */
+/** The options that decide, in every lane, which task starts first. */
 function orderIn({ strategy, agingSec }: Settings["scheduler"]): Pick<Lane, "strategy" | "agingMs"> {
   return { strategy, agingMs: agingSec * 1_000 };
 }

@@ -2,15 +2,15 @@ import type { Clock } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
 
-/** A storage that takes longer than this to write something counts as away: whoever asks wants to know soon. */
+/** A storage that takes longer than this to write counts as unavailable: callers of `/health` want a quick response. */
 const PATIENCE_MS = 2_000;
-/** How long an answer holds: anybody may ask, and each look is a write that waits for the disk. */
+/** How long a result is cached: anyone may call `/health`, and each check is a write that waits for the disk. */
 const FRESH_MS = 1_000;
 
-/** Null: something can be written. Otherwise why not. */
+/** Why the storage cannot be written; null: it can. */
 type Trouble = string | null;
 
-/** Whether the storage takes what is written to it. Notes in the log when that changes. */
+/** Checks whether the storage can be written. Logs when that changes. */
 export class StorageHealth {
   readonly #storage: Storage;
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class StorageHealth {
     this.#log = log;
   }
 
-  /** Why nothing can be written; null: something can be. */
+  /** Why the storage cannot be written; null: it can. The result is up to `FRESH_MS` old. */
   async trouble(): Promise<Trouble> {
     const isFresh = this.#found !== null && this.#clock.monotonic() - this.#found.at < FRESH_MS;
     if (this.#found !== null && isFresh) return this.#found.trouble;
@@ -48,7 +48,7 @@ export class StorageHealth {
     return trouble;
   }
 
-  /** Anybody may ask: an error of PostgreSQL names hosts and users, and is for the log alone. */
+  /** Anyone may call `/health`. Errors of PostgreSQL name hosts and users, so that they go only to the log. */
   #say(error: Error): string {
     this.#log.debug({ error }, "the storage cannot be written");
     return this.#storage.capabilities.exclusive ? error.message : "the storage cannot be written";

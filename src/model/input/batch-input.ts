@@ -13,22 +13,21 @@ import {
 } from "./field-checks.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
 
-/** Tasks of one batch, with an action among them and without. */
+/** The most tasks of a batch, with an action among them and without. */
 export const BATCH_MAX = { actions: 50, others: 100 } as const;
-/** How many tasks of a batch may be asked to run at once. */
+/** The range of `parallelism`: how many tasks of a batch run at once. */
 export const PARALLELISM = { min: 1, max: 10 } as const;
 
 export interface ParsedBatch {
   readonly tasks: readonly ParsedTask[];
-  /** Null: no bound. */
+  /** Null: no limit. */
   readonly parallelism: number | null;
-  /** Where it is told that all have ended; null: nobody asked. */
+  /** Called when all tasks have ended; null: not set. */
   readonly callbackUrl: string | null;
 }
 
 /**
- * Checks tasks that are handed in together. Throws `batch_too_large`, or `invalid_field` for the first that is wrong,
- * with its place.
+ * Parses a batch. Throws `batch_too_large`, or `invalid_field` for the first invalid task, with its index.
  */
 export function* parseBatchSteps(given: unknown, defaults: TaskDefaults): Generator<void, ParsedBatch, void> {
   if (!isObject(given)) {
@@ -53,7 +52,7 @@ export function* parseBatchSteps(given: unknown, defaults: TaskDefaults): Genera
   return { tasks, parallelism, callbackUrl: batchCallbackUrl };
 }
 
-/** Every one is checked before any is stored. */
+/** Checks all tasks, before any is stored. */
 export function parseTaskInputs(inputs: readonly unknown[], defaults: TaskDefaults): ParsedTask[] {
   return inputs.map((input, index) => parseOneOf(input, index, defaults));
 }
@@ -66,14 +65,14 @@ function parseOneOf(input: unknown, index: number, defaults: TaskDefaults): Pars
   }
 }
 
-/** The error of one of several tasks, with its place among them. */
+/** The error of one of several tasks, with its index. */
 export function atIndex(error: unknown, index: number): unknown {
   if (!(error instanceof RotaError)) return error;
   const details = { ...error.details, index };
   return new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
 }
 
-/** As many tasks as a batch may have, whatever they are. Throws `invalid_field` or `batch_too_large`. */
+/** Checks the number of tasks of a batch of any kind. Throws `invalid_field` or `batch_too_large`. */
 export function checkTasks(tasks: unknown): readonly unknown[] {
   if (!Array.isArray(tasks)) {
     throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${quoted(tasks)}`);

@@ -1,7 +1,7 @@
 import { type Fields, invalidField } from "./field-checks.ts";
 import { choiceFault } from "./value-faults.ts";
 
-/** One of some names, which may be left out. */
+/** One of these names; undefined: left out. */
 export function optionalChoice<Choice extends string>(
   fields: Fields,
   field: string,

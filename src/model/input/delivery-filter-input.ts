@@ -15,7 +15,7 @@ export interface ParsedDeliveryFilter extends Page {
   readonly status?: DeliveryStatus;
 }
 
-/** Checks which deliveries somebody wants to see. Throws `invalid_field`. */
+/** Parses the filter of a list of deliveries. Throws `invalid_field`. */
 export function parseDeliveryFilter(filter: Fields): ParsedDeliveryFilter {
   checkKnown(filter, ["taskId", "status", "limit", "cursor"]);
   const taskId = checkName(filter, "taskId", "the id of a task");

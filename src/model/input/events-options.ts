@@ -5,7 +5,7 @@ import { optionalSessionKey } from "../session-key.ts";
 import { optionalChoice } from "./choice-input.ts";
 import { checkKnown, checkName, type Fields, optionalNumber } from "./field-checks.ts";
 
-/** Checks which events somebody wants to read. Throws `invalid_field`. */
+/** Checks the options of a stream of events. Throws `invalid_field`. */
 export function checkEventsOptions<Options extends object>(options: Options): Options {
   const fields = { ...options } as Readonly<Record<string, unknown>>;
   checkKnown(fields, [

@@ -3,15 +3,15 @@ import { meantName } from "../text/nearest-name.ts";
 import { keepOwn } from "../text/own-json.ts";
 import { parseRfc3339 } from "../text/rfc3339.ts";
 
-/** What somebody handed in, before anything is known about it. */
+/** Unchecked input of a caller. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The error for a field that is wrong: says which, and what to write instead. */
+/** The error for an invalid field, with its name and what to write instead. */
 export function invalidField(field: string, message: string): RotaError {
   return new RotaError("invalid_field", message, { details: { field } });
 }
 
-/** Refuses the first key that is none of the known, naming the one that was probably meant. */
+/** Refuses the first unknown key, and suggests the one that was probably meant. */
 export function checkKnown(fields: Fields, known: readonly string[], prefix = ""): void {
   for (const key of Object.keys(fields)) {
     if (known.includes(key) || fields[key] === undefined) continue;
@@ -23,8 +23,8 @@ export function checkKnown(fields: Fields, known: readonly string[], prefix = ""
 }
 
 /**
- * What is handed in to make something, where null counts as left out: many programs send null for what they do not have.
- * Call it after `checkKnown`, which refuses unknown fields whatever they hold. `values`: fields for which null is a value.
+ * Input in which null counts as left out: many programs send null for what they do not have. Call it after `checkKnown`, which
+ * refuses unknown fields whatever their value. `values`: fields for which null is a value of its own.
  */
 export function withoutNulls(fields: Fields, values: readonly string[] = []): Fields {
   const entries = Object.entries(fields);
@@ -41,7 +41,7 @@ export function optionalText(fields: Fields, field: string): string | undefined 
   return value;
 }
 
-/** What has a NUL in it is no name that any database has, and PostgreSQL would not even look for it. */
+/** Refuses a name with NUL: no database has one, and PostgreSQL refuses the query. */
 export function checkName(fields: Fields, field: string, what: string): string | undefined {
   const name = optionalText(fields, field);
   if (name?.includes("\0")) throw invalidField(field, `\`${field}\` must be ${what}`);
@@ -100,11 +100,11 @@ export function optionalNumber(
   );
 }
 
-/** A moment in milliseconds since 1970. */
+/** A time in milliseconds since 1970. */
 export function optionalMoment(fields: Fields, field: string): number | undefined {
   const value = fields[field];
   if (value === undefined) return undefined;
-  // A Date as JSON is the text that names the same moment, or null when it names none.
+  // As JSON a Date is the text of the same time, or null if it is invalid.
   const text = value instanceof Date ? value.toJSON() : value;
   const moment = typeof text === "string" ? parseRfc3339(text) : null;
   if (moment !== null) return moment;
@@ -141,7 +141,7 @@ export function aTypeOf(value: unknown): string {
 
 const SHOWN_LENGTH_MAX = 60;
 
-/** A value as an error message can repeat it. */
+/** A value, cut short, for an error message. */
 export function preview(value: unknown): string {
   if (typeof value === "object" && value !== null && !(value instanceof Date)) return kindOf(value);
   const text = typeof value === "string" ? value : String(value);
@@ -149,12 +149,12 @@ export function preview(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(cut).slice(1, -1) : cut;
 }
 
-/** The same where it is not in quotes already: a text gets them, so that "5" is not taken for 5. */
+/** The same with quotes around a text, so that "5" is not taken for 5. */
 export function quoted(value: unknown): string {
   return typeof value === "string" ? `"${preview(value)}"` : preview(value);
 }
 
-/** How a sentence ends that said what was expected: with what was there instead, if anything was. */
+/** The end of a sentence about an expected value: the value that was there instead, if there was one. */
 export function insteadOf(value: unknown): string {
   return value === undefined ? "" : `, not ${preview(value)}`;
 }

@@ -11,7 +11,7 @@ export function inputOfTask(task: Task, now: number): SubmitInput {
     lane,
     priority,
     timeout,
-    // One that has passed would be refused.
+    // A deadline in the past would be refused.
     deadline: deadline !== undefined && Date.parse(deadline) > now ? deadline : undefined,
     retryPolicy,
     callbackUrl,

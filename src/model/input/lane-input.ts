@@ -9,7 +9,7 @@ import {
   withoutNulls,
 } from "./field-checks.ts";
 
-/** What is to hold for a lane. Throws `invalid_field`. */
+/** Parses the settings of a lane. Throws `invalid_field`. */
 export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name" | "concurrency" | "total"> {
   if (!isLaneName(name)) {
     throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is ${quoted(name)}`);

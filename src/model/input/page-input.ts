@@ -5,13 +5,13 @@ const LIMIT_MAX = 1_000;
 
 export interface PageRules {
   readonly limitMax: number;
-  /** What the place where a page goes on is called in the one before. */
+  /** The field of the previous page that contains the cursor. */
   readonly cursorName: string;
 }
 
 const USUAL: PageRules = { limitMax: LIMIT_MAX, cursorName: "nextCursor" };
 
-/** Which part of a list somebody wants to see. */
+/** The requested page of a list. */
 export interface Page {
   readonly limit: number;
   readonly cursor?: number;
@@ -26,7 +26,7 @@ export function parsePage(fields: Fields, { limitMax, cursorName } = USUAL): Pag
   };
 }
 
-/** How many of a list a page has at most. Throws `invalid_field`. */
+/** The most entries of a page. Throws `invalid_field`. */
 export function parseLimit(fields: Fields, limitMax = LIMIT_MAX): number {
   return optionalNumber(fields, "limit", { min: 1, max: limitMax }) ?? LIMIT_DEFAULT;
 }

@@ -1,7 +1,7 @@
 import { PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NAMES, type PriorityName } from "../priority.ts";
 import { type Fields, invalidField, optionalNumber } from "./field-checks.ts";
 
-/** A priority as people write it, an integer or a name, as the number it stands for. Throws `invalid_field`. */
+/** Parses a priority, an integer or a name, to its number. Throws `invalid_field`. */
 export function optionalPriority(fields: Fields): number | undefined {
   const priority = fields["priority"];
   if (priority === undefined) return undefined;

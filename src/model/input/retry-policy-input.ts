@@ -1,10 +1,10 @@
 import type { RetryPolicy } from "../retry-policy.ts";
 import { checkKnown, type Fields, optionalNumber, withoutNulls } from "./field-checks.ts";
 
-/** A day: a retry that waits longer than this is a schedule. */
+/** A day: a caller who wants a longer delay needs a schedule. */
 const BACKOFF_MAX_MS = 86_400_000;
 
-/** What each number may be. */
+/** The range of each number. */
 export const RETRY_FIELDS = {
   maxRetries: { min: 0, max: 100 },
   backoffMs: { min: 0, max: BACKOFF_MAX_MS, unit: "milliseconds" },
@@ -13,7 +13,7 @@ export const RETRY_FIELDS = {
   jitter: { min: 0, max: 1, integer: false },
 } as const satisfies Record<keyof RetryPolicy, object>;
 
-/** What of a retry policy was given, each in its range. Also how the configuration's `retry` is checked. */
+/** Checks the given fields of a retry policy. Also used for `retry` of the configuration. */
 export function checkRetryPolicy(fields: Fields, prefix: string): Partial<RetryPolicy> {
   const names = Object.keys(RETRY_FIELDS) as (keyof RetryPolicy)[];
   checkKnown(fields, names, prefix);

@@ -26,24 +26,24 @@ import { optionalLane } from "./task-input.ts";
 
 export type StopScope = "oldest" | "all";
 
-/** A message that is nothing but a stop word, in any case; chat gateways add the name of their bot: `/stop@name`. */
+/** A message that is only a stop word, in any case; chat gateways add the name of their bot: `/stop@name`. */
 const STOP_WORD = /^\/stop(all)?(?:@\S+)?$/i;
 
 export interface ParsedMessage {
   readonly message: string;
   readonly agent: string | undefined;
   readonly lane: string | undefined;
-  /** Null: the session's. */
+  /** Null: that of the session. */
   readonly mode: SessionMode | null;
-  /** Null: as it is. */
+  /** Null: it stays unchanged. */
   readonly maxConcurrent: number | null;
-  /** What it asks to be ended, if it is a stop word; null: it is a message like any other. */
+  /** Which tasks it stops, if it is a stop word; null: it is an ordinary message. */
   readonly stop: StopScope | null;
 }
 
 const REQUEST_FIELDS = [...MESSAGE_FIELDS, "wait", "cancelOnDisconnect"];
 
-/** Checks what somebody says to a session. Throws `invalid_field`. */
+/** Parses a message to a session. Throws `invalid_field`. */
 export function parseSessionMessage(given: unknown): ParsedMessage {
   const all = asFields(given, "a message");
   checkKnown(all, MESSAGE_FIELDS);
@@ -60,19 +60,19 @@ export function parseSessionMessage(given: unknown): ParsedMessage {
   };
 }
 
-/** Null: it is a message like any other. */
+/** Null: it is an ordinary message. */
 export function stopWordIn(message: string): StopScope | null {
   const found = STOP_WORD.exec(message.trim());
   if (found === null) return null;
   return found[1] === undefined ? "oldest" : "all";
 }
 
-/** A message as it comes over HTTP: with what whoever sent it wants to see of its run. */
+/** A message over HTTP, with options for the response. */
 export interface MessageRequest {
   readonly input: Fields;
-  /** Answer once it has ended. */
+  /** Respond only when its task has ended. */
   readonly wait: boolean;
-  /** Cancel it when whoever waits for it goes away. */
+  /** Cancel its task if the caller disconnects. */
   readonly cancelOnDisconnect: boolean;
 }
 
@@ -88,7 +88,7 @@ export function parseMessageRequest(body: unknown): MessageRequest {
   };
 }
 
-/** What is to change of a session; null takes a setting back. */
+/** The changes of a session; null resets a setting to its default. */
 export interface ParsedSessionChanges {
   readonly agent?: string | null;
   readonly lane?: string | null;
@@ -103,7 +103,7 @@ export interface ParsedSessionChanges {
 
 const TOKENS: NumberRange = { min: 0, max: Number.MAX_SAFE_INTEGER };
 
-/** How each field is checked that can be changed, by its name. */
+/** The check of each field that can be changed. */
 const CHECKS: Readonly<Record<string, (fields: Fields) => unknown>> = {
   agentId: ({ agentId }) => checkAgentId(agentId),
   lane: checkLane,
@@ -116,10 +116,10 @@ const CHECKS: Readonly<Record<string, (fields: Fields) => unknown>> = {
   contextWindow: (fields) => optionalNumber(fields, "contextWindow", { ...TOKENS, min: 1 }),
 };
 
-/** What can be changed of a session. */
+/** The fields of a session that can be changed. */
 export const CHANGE_FIELDS: readonly string[] = Object.keys(CHECKS);
 
-/** Checks what somebody wants to change of a session. Throws `invalid_field`. */
+/** Parses the changes of a session. Throws `invalid_field`. */
 export function parseSessionChanges(given: unknown): ParsedSessionChanges {
   const fields = asFields(given, "the changes of a session");
   checkKnown(fields, CHANGE_FIELDS);
@@ -132,7 +132,7 @@ export function parseSessionChanges(given: unknown): ParsedSessionChanges {
   return Object.fromEntries(changes) as ParsedSessionChanges;
 }
 
-/** Checks which part of the list somebody wants to see. */
+/** Parses the page of a list of sessions. Throws `invalid_field`. */
 export function parseSessionPage(given: Fields): Page {
   checkKnown(given, ["limit", "cursor"]);
   return parsePage(given);
@@ -143,7 +143,7 @@ function asFields(given: unknown, what: string): Fields {
   throw new RotaError("invalid_field", `${what} must be an object`);
 }
 
-/** A setting stays, so that it must be a name that a lane can have. */
+/** Stricter than for a task: a setting is stored, so that it must be a valid name of a lane. */
 function checkLane({ lane }: Fields): string {
   if (isLaneName(lane)) return lane;
   throw invalidField("lane", `\`lane\` must be the name of a lane, ${LANE_NAME_FORM}`);

@@ -10,14 +10,14 @@ import { checkKnown, checkName, type Fields, invalidField, optionalMoment, quote
 import { type Page, parseLimit } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
 
-/** What other systems call these states. */
+/** Names of these states in other systems. */
 const STATE_ALIASES: Readonly<Record<string, TaskState>> = { pending: "queued", completed: "done" };
 
 export interface ParsedTaskFilter extends Page {
   readonly agent?: string;
   readonly states?: readonly TaskState[];
   readonly priority?: number;
-  /** In place of `priority`: this and below. */
+  /** Instead of `priority`: this priority and below. */
   readonly priorityMax?: number;
   readonly batch?: string;
   readonly lane?: string;
@@ -29,7 +29,7 @@ export interface ParsedTaskFilter extends Page {
   readonly order?: TaskOrder;
 }
 
-/** What is searched for is an id or a key: none is longer. */
+/** A search is for an id or a key: none is longer. */
 const SEARCH_MAX = 200;
 
 /** The fields of a filter that select tasks. */
@@ -93,7 +93,7 @@ function parseSearch(filter: Fields): string | undefined {
   return search;
 }
 
-/** The name `critical` stands for all that is, however it was written; a number for itself. */
+/** The name `critical` matches all critical priorities; a number matches only itself. */
 function parsePriority(filter: Fields): Pick<ParsedTaskFilter, "priority" | "priorityMax"> {
   const priority = optionalPriority(filter);
   if (priority === undefined) return {};

@@ -32,18 +32,18 @@ import { refuseMasks } from "./masked-input.ts";
 import { optionalPriority } from "./priority-input.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
 
-/** The most a task may take as JSON. */
+/** The largest task, as JSON. */
 export const TASK_BYTES_MAX = 1_048_576;
-/** How deep it may be nested: what reads JSON level by level, in any language, must not run out of stack. */
+/** How deep it may be nested: recursive JSON parsers, in any language, must not overflow their stack. */
 export const JSON_DEPTH_MAX = 500;
 export const TIMEOUT_MIN_MS = 1_000;
-/** An action without a deadline has this long, from the moment it could first start. */
+/** The deadline of an action that sets none, from the time at which it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
-/** Tasks that one can depend on. */
+/** The most dependencies of a task. */
 export const DEPENDS_ON_MAX = 100;
 const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
 const CONCURRENCY_KEY = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
-/** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */
+/** The parsed input of a task, with all defaults. Times are milliseconds since 1970. */
 export interface ParsedTask {
   readonly agent: string;
   readonly lane: string;
@@ -53,34 +53,34 @@ export interface ParsedTask {
   readonly deadlineAfterMs: number | null;
   readonly maxRetriesIfLost: number;
   readonly maxQueued: number | null;
-  /** The conversation that it is part of; `maxConcurrent` holds where that does not say. Null: none. */
+  /** Its session; `maxConcurrent` is the default if the session sets none. Null: it has none. */
   readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
   readonly preemptible: boolean;
-  /** What it runs one at a time with others of; null: nothing. */
+  /** Tasks of a tenant with the same key run one at a time; null: it has none. */
   readonly concurrencyKey: string | null;
   readonly callbackUrl: string | null;
-  /** As it was written: ids, or keys of others that are handed in with it. */
+  /** As written: ids, or keys of other tasks of the same request. */
   readonly dependsOn: readonly string[];
-  /** With the request that it came with: of two with the same key, both are compared. */
+  /** The key with its request: a second request with the same key must be the same. */
   readonly idempotency: { readonly key: string; readonly request: Fields } | null;
   readonly spec: TaskSpec;
 }
 
-/** What fills in for what a task does not say. */
+/** Defaults for what a task does not set. */
 export interface TaskDefaults {
   readonly now: number;
   readonly timeoutMs: number;
   readonly timeoutMaxMs: number;
-  /** Of instructions; the other kinds are not retried unless they say so, but wait alike when they are. */
+  /** For instructions. The other kinds are not retried unless they set `maxRetries`, but have the same backoff. */
   readonly retryPolicy: RetryPolicy;
   readonly hasLane: (lane: string) => boolean;
-  /** The lane an agent's tasks run in; undefined when it does not say. */
+  /** The lane of an agent's tasks; undefined: not set. */
   readonly laneOf: (agent: string) => string | undefined;
-  /** How many of an agent's tasks may wait; null when the limit for all agents holds. */
+  /** How many of an agent's tasks may wait; null: the limit for all agents applies. */
   readonly maxQueuedOf: (agent: string) => number | null;
-  /** How many tasks of a session run at once when it does not say. */
+  /** How many tasks of a session run at once by default. */
   readonly sessionMaxConcurrent: number;
-  /** Knows what is secret. */
+  /** Finds masks in the input, which are refused. */
   readonly redactor: Redactor;
 }
 
@@ -112,14 +112,13 @@ const COMMON_FIELDS = [
 ] as const;
 
 const ALL_FIELDS: readonly string[] = [...Object.values(KIND_FIELDS).flat(), ...COMMON_FIELDS];
-/** A task that is handed in with others can be given a name for them to depend on. */
+/** A task that is submitted with others can have a key, which they can depend on. */
 const KEYED_FIELDS: readonly string[] = [...ALL_FIELDS, "key"];
 const SCHEDULE_FIELDS = ["cron", "schedule", "every", "tz", "timezone"] as const;
 const ONE_OF = codeList(["action", "instruction", "message", "payload"]);
 
 /**
- * Checks what somebody wants done and completes it. Throws `invalid_field`, naming the field and what to write
- * instead.
+ * Checks the input of a task and adds all defaults. Throws `invalid_field`, naming the field and what to write instead.
  */
 export function parseTaskInput(
   given: unknown,
@@ -165,7 +164,7 @@ export function parseTaskInput(
   };
 }
 
-/** JSON would make null of a number like 1e999, and that counts as left out. */
+/** JSON would turn a number like 1e999 into null, which counts as left out. */
 function refuseInfinite(fields: Fields, prefix = ""): void {
   for (const name of Object.keys(fields)) {
     const value = fields[name];
@@ -178,8 +177,8 @@ function refuseInfinite(fields: Fields, prefix = ""): void {
 }
 
 /**
- * The known fields of the input as JSON makes them: a copy, which the caller can no longer change under our hands, without
- * anything that could not be stored. Input that Rota parsed itself is not copied.
+ * A copy of the input as plain JSON, which the caller can no longer change, without values that cannot be stored. Input that
+ * Rota parsed itself is not copied. Refuses unknown fields.
  */
 function asJson(given: unknown, known: readonly string[]): Fields {
   if (!isObject(given)) {
@@ -197,7 +196,7 @@ function asJson(given: unknown, known: readonly string[]): Fields {
 
 function copyThroughText(given: Fields): Fields {
   refuseInfinite(given);
-  // A Date is a fine moment; as JSON it is the text that names the same.
+  // A Date is a valid time: as JSON it is the text of the same time.
   const text = stringify(given);
   checkSize(text);
   if (isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep();
@@ -209,10 +208,10 @@ function refuseUnknown(fields: Fields, known: readonly string[]): void {
   checkKnown(fields, known);
 }
 
-/** Written anew, `1e20` takes five times as much: what came as JSON may be larger than it was, by numbers alone. */
+/** Numbers can grow when they are serialized again: `1e20` takes five times as many characters. */
 const NUMBER_GROWTH = 6;
 
-/** Whether what came as JSON, and was no larger than a task may be, could take more than that when it is stored. */
+/** Whether input that arrived as JSON within the limit could exceed it when it is stored. */
 function mayGrow(given: Fields): boolean {
   return (ownLength(given) ?? 0) * NUMBER_GROWTH > TASK_BYTES_MAX;
 }
@@ -234,7 +233,7 @@ function stringify(given: Fields): string {
   try {
     return JSON.stringify(given);
   } catch (error) {
-    // The stack ran out before the text was there to be measured.
+    // The stack overflowed before there was a text to measure.
     if (error instanceof RangeError) throw tooDeep();
     const [line] = String(error instanceof Error ? error.message : error).split("\n", 1);
     throw new RotaError("invalid_field", `the task is not JSON: ${line}`, { cause: error });
@@ -259,7 +258,7 @@ function kindOf(input: Fields): TaskKind {
   return kind;
 }
 
-/** A task runs once; whoever writes these wants a schedule. */
+/** A task runs once: a caller with these fields wants a schedule. */
 function refuseScheduleFields(input: Fields): void {
   const field = SCHEDULE_FIELDS.find((name) => input[name] !== undefined);
   if (field === undefined) return;
@@ -318,7 +317,7 @@ function parseAgent(input: Fields, kind: TaskKind): string {
   return agent === undefined ? DEFAULT_AGENT : checkAgentId(agent);
 }
 
-/** Refuses what nobody can have meant as a name. A name that no lane has, or could have, is no fault: it means `main`. */
+/** Refuses empty names and control characters. The name of an unknown lane, even an impossible one, means `main`. */
 export function optionalLane(fields: Fields): string | undefined {
   const lane = optionalText(fields, "lane");
   if (lane === undefined || (lane.trim() !== "" && !/\p{Cc}/u.test(lane))) return lane;
@@ -348,7 +347,7 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
   return { runAt, deadline };
 }
 
-/** Those that a task waits for, each once. Throws `invalid_field`. */
+/** The dependencies of a task, without duplicates. Throws `invalid_field`. */
 export function parseDependsOn(input: Fields): string[] {
   const names = input["dependsOn"];
   if (names === undefined || names === null) return [];
@@ -390,7 +389,7 @@ function parseKey(input: Fields): string | undefined {
   );
 }
 
-/** Actions in one tab of a browser go one at a time, unless they say otherwise. Null: nothing holds it back. */
+/** Actions in one tab of a browser run one at a time by default. Null: it has no key. */
 function parseConcurrencyKey(input: Fields, work: TaskWork): string | null {
   const key = input["concurrencyKey"] === null ? undefined : optionalText(input, "concurrencyKey");
   if (key !== undefined) {
@@ -409,12 +408,12 @@ function parseConcurrencyKey(input: Fields, work: TaskWork): string | null {
   );
 }
 
-/** What a `timeout` may be. */
+/** The range of `timeout`. */
 export function timeoutRange(max: number): NumberRange {
   return { min: TIMEOUT_MIN_MS, max, unit: "milliseconds", maxOption: "timeouts.maxMs" };
 }
 
-/** An action is bounded by its deadline; everything else by how long an attempt may take. */
+/** An action is limited by its deadline, all other kinds by the timeout of an attempt. */
 function parseTimeout(input: Fields, kind: TaskKind, defaults: TaskDefaults): number | null {
   return (
     optionalNumber(input, "timeout", timeoutRange(defaults.timeoutMaxMs)) ??
@@ -428,7 +427,7 @@ function parseRetryPolicy(input: Fields, kind: TaskKind, base: RetryPolicy): Ret
   return fields === undefined ? own : { ...own, ...checkRetryPolicy(fields, "retryPolicy.") };
 }
 
-/** A message is not retried by itself, but one whose node was lost gets a second chance unless it declined. */
+/** A message is not retried by default, but it gets one retry if its node is lost, unless it sets `maxRetries`. */
 function retriesIfLost(input: Fields, kind: TaskKind, { maxRetries }: RetryPolicy): number {
   const said = ((input["retryPolicy"] as Fields | undefined)?.["maxRetries"] ?? undefined) !== undefined;
   return kind === "message" && !said ? 1 : maxRetries;

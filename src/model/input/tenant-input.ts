@@ -12,7 +12,7 @@ import {
 
 const TENANT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NAME_LENGTH_MAX = 128;
-/** More than this is a slip of the finger. */
+/** More than this is a typing mistake. */
 const LIMIT = { min: 0, max: 10_000_000 } as const;
 
 const LIMITS = {
@@ -50,7 +50,7 @@ export function isTenantId(id: unknown): id is string {
   return typeof id === "string" && TENANT_ID.test(id);
 }
 
-/** Refuses what cannot be the id of a tenant. */
+/** Checks the id of a tenant. Throws `invalid_field`. */
 export function checkTenantId(id: unknown): string {
   if (isTenantId(id)) return id;
   throw invalidField(
@@ -59,7 +59,7 @@ export function checkTenantId(id: unknown): string {
   );
 }
 
-/** A tenant that is to be made. Throws `invalid_field`. */
+/** Parses the input of a new tenant. Throws `invalid_field`. */
 export function parseTenantInput(input: unknown): { name: string; limits: ParsedTenantLimits } {
   const { name, limits } = parseTenantChanges(input);
   if (name === undefined) {
@@ -68,7 +68,7 @@ export function parseTenantInput(input: unknown): { name: string; limits: Parsed
   return { name, limits: { ...NO_LIMITS, ...limits } };
 }
 
-/** What is to change of one. Throws `invalid_field`. */
+/** Parses the changes of a tenant. Throws `invalid_field`. */
 export function parseTenantChanges(input: unknown): ParsedTenantChanges {
   if (!isObject(input)) {
     throw invalidField("tenant", `a tenant must be an object, like {"name": "Acme"}, not ${quoted(input)}`);
@@ -91,7 +91,7 @@ function parseName(fields: Fields): string | undefined {
 }
 
 function parseLimits(fields: Fields): Partial<ParsedTenantLimits> | undefined {
-  // Takes all of them back.
+  // Resets all limits.
   if (fields["limits"] === null) return NO_LIMITS;
   const limits = optionalObject(fields, "limits");
   if (limits === undefined) return undefined;

@@ -2,11 +2,11 @@ import { nearestName } from "../text/nearest-name.ts";
 import { isObject, joinWithOr, type NumberRange, quoted } from "./field-checks.ts";
 
 /*
- * What is wrong with a value, each as the rest of "`field` must …"; null when nothing is. For tables of fields, of which
- * one check makes errors and another describes a configuration.
+ * Each returns what is wrong with a value, as the rest of "`field` must …"; null: nothing. For tables of fields that are used
+ * both for errors and for the schema of the configuration.
  */
 
-/** For one of some names; says which was probably meant. */
+/** For one of some names; suggests the one that was probably meant. */
 export function choiceFault(value: unknown, choices: readonly string[]): string | null {
   if (typeof value === "string" && choices.includes(value)) return null;
   const nearest = typeof value === "string" ? nearestName(value, choices) : undefined;

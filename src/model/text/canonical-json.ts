@@ -1,9 +1,9 @@
-/** Values that are written in one step: about a millisecond. */
+/** Values written in one step: about a millisecond. */
 const STEP_VALUES = 1_000;
 
 /**
- * A value of JSON as text that is the same however the keys of its objects were ordered. Written directly: to copy an object
- * of a hundred thousand keys in order first would take five times as long.
+ * JSON text that does not depend on the order of keys in objects. It is written directly: copying an object of a hundred
+ * thousand keys in order first would take five times as long.
  */
 export function canonicalJson(value: unknown): string {
   const steps = canonicalSteps(value);
@@ -37,7 +37,7 @@ function* write(value: unknown, step: { left: number }): Generator<void, string,
   return isArray ? `[${texts.join(",")}]` : `{${texts.join(",")}}`;
 }
 
-/** Keys that are numbers come first, by size, as they do in every object; the others by their code units. */
+/** Integer keys first, by size, as in every object; the others by their code units. */
 function inOrder(keys: readonly string[]): string[] {
   const firstOther = keys.findIndex((key) => !isIndex(key));
   return firstOther === -1 ? [...keys] : [...keys.slice(0, firstOther), ...keys.slice(firstOther).sort()];

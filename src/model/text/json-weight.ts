@@ -1,15 +1,15 @@
-/** Shorter texts count as they are: what they make is small, whatever it is, and most tasks are short. */
+/** For shorter texts the length is the weight: their values are small, and most tasks are short. */
 const SCANNED_FROM = 16_384;
 
-/** What V8 takes for each of these beyond the character, measured on arrays of a million of them. */
+/** Bytes that V8 needs for each of these beyond the character, measured on arrays of a million of them. */
 const OBJECT_BYTES = 56;
 const ARRAY_BYTES = 48;
 const FIELD_BYTES = 16;
 const ITEM_BYTES = 8;
 
 /**
- * About how many bytes of memory a JSON text takes once it is parsed. A megabyte of `{},{},…` makes 22 MB of objects, one
- * of prose a megabyte. Texts that are long are looked through, at 5 ms a megabyte: less than parsing them takes.
+ * Estimates how many bytes of memory a JSON text takes once it is parsed. A megabyte of `{},{},…` becomes 22 MB of objects, a
+ * megabyte of prose stays one. Long texts are scanned at 5 ms per megabyte, which is faster than parsing.
  */
 export function jsonWeight(text: string): number {
   if (text.length < SCANNED_FROM) return text.length;

@@ -7,9 +7,8 @@ const WORD = /(?:(?:bearer|basic)\s+)?[^\s,;&)}\]"']+/iy;
 const MASKED = new RegExp(`(\\\\*["'])${MASK}\\1|${MASK}(?![^\\s,;&)}\\]"'])`, "y");
 
 /**
- * A text with masks in place of the values behind names: quoted ones, objects and lists whole, and words. `names` matches a
- * name, the quote that closes it as its first group, and what stands between it and its value. The end of a text that was cut
- * short may be missing.
+ * Masks the values after names in a text: quoted values, whole objects and lists, and words. `names` matches a name, its
+ * closing quote as the first group, and the separator up to the value. The end of the text may be cut off.
  */
 export function maskInText(text: string, names: RegExp): string {
   let shown = "";
@@ -50,8 +49,8 @@ function valueAt(text: string, begin: number): { end: number; quote: string } {
 }
 
 /**
- * Where a quoted text ends. Each quote of JSON inside of JSON has `escapes` backslashes before it, and a backslash of the text is
- * written as twice as many and two: what is left of those before a quote tells whether it closes the text.
+ * The end of a quoted text. In nested JSON each quote has `escapes` backslashes before it, and a backslash of the text is
+ * written as twice as many plus two. The remainder of the backslashes before a quote says whether it closes the text.
  */
 function quotedEnd(text: string, begin: number, escapes = 0): number {
   const quote = text[begin + escapes] ?? "";

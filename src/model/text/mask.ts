@@ -9,20 +9,20 @@ const SECRET_LENGTH_MIN = 8;
 /** More than a real task has. Each costs a search through the text, so a hostile task could keep the process busy. */
 const SECRETS_MAX = 100;
 
-/** What a cut leaves of a secret is hidden if it is at least this long. */
+/** The rest of a secret where a text was cut is hidden if it is at least this long. */
 const PART_LENGTH_MIN = 4;
-/** How many beginnings or ends of a secret are looked at where a text was cut: more than one only if it repeats itself. */
+/** How many beginnings or ends of a secret are tried where a text was cut: more than one only if it repeats itself. */
 const PARTS_MAX = 20;
 
 /**
- * A text with a mask in place of each of these secrets, the longest first; short ones are left alone. A secret is found as it is
- * and as it stands in JSON or in a URL, also where an ellipsis tells that it was cut in the middle.
+ * Masks these secrets in a text, the longest first; short ones are ignored. It finds a secret as it is, as JSON and in a URL,
+ * also if an ellipsis shows that the text was cut within the secret.
  */
 export function hideValues(text: string, secrets: readonly string[]): string {
   return hidden(text, formsOfAll(secrets));
 }
 
-/** The same for many texts: what is looked for is made once. */
+/** The same for many texts: the search patterns are made once. */
 export function valueHider(secrets: readonly string[]): (text: string) => string {
   const forms = formsOfAll(secrets);
   return (text) => hidden(text, forms);
@@ -37,10 +37,10 @@ function formsOfAll(secrets: readonly string[]): string[] {
   return longestFirst(longestFirst(long).slice(0, SECRETS_MAX).flatMap(formsOf));
 }
 
-/** The same for a JSON value. What is no JSON any more without them, since a secret looked like a part of it, is hidden whole. */
+/** The same for a JSON value. If masking breaks the JSON, because a secret looks like a part of it, the whole value is hidden. */
 export function hideValuesInJson(value: unknown, secrets: readonly string[]): unknown {
   const text = jsonText(value) ?? "";
-  // In the text of all of it: to look for each secret in each of a hundred thousand texts would take seconds.
+  // Searches the text of the whole value: a search for each secret in a hundred thousand strings would take seconds.
   const rest = hideValues(text, secrets);
   if (rest === text) return value;
   try {
@@ -54,7 +54,7 @@ function longestFirst(secrets: readonly string[]): string[] {
   return [...new Set(secrets)].sort((a, b) => b.length - a.length);
 }
 
-/** A secret as it may be repeated: servers quote requests as JSON, and those who call them quote that once more. */
+/** The forms of a secret in texts: servers quote requests as JSON, and their clients quote that again. */
 function formsOf(secret: string): string[] {
   const inJson = JSON.stringify(secret).slice(1, -1);
   return [secret, inJson, JSON.stringify(inJson).slice(1, -1), encodeURIComponent(secret.toWellFormed())];

@@ -1,11 +1,11 @@
 /**
- * The known name that an unknown one was most likely meant to be; undefined when none is close. `slipsMax`: how many letters
- * may be wrong; left out, half of them.
+ * The known name that is closest to an unknown one; undefined: none is close. `slipsMax`: how many letters may be wrong; left
+ * out: half of them.
  */
 export function nearestName(
   unknown: string,
   known: Iterable<string>,
-  // More than half of it wrong is another word, not a slip.
+  // With more than half of its letters wrong it is another word.
   slipsMax = Math.floor(Math.min(unknown.length, NAME_LENGTH_MAX) / 2),
 ): string | undefined {
   let nearest: string | undefined;
@@ -17,7 +17,7 @@ export function nearestName(
   return nearest;
 }
 
-/** What other systems call our fields and states, in small letters without `_` and `-`. Of several names, the first that is known. */
+/** Names of our fields and states in other systems, in lower case without `_` and `-`. The first known replacement is used. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   timezone: ["tz"],
   prompt: ["message"],
@@ -38,14 +38,14 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   name: ["id"],
 };
 
-/** The same for a field or a state, which other systems may call by another word. */
+/** The same for a field or a state, including names from other systems. */
 export function meantName(unknown: string, known: readonly string[]): string | undefined {
   const word = unknown.slice(0, NAME_LENGTH_MAX).toLowerCase().replaceAll(/[_-]/g, "");
   const synonyms = Object.hasOwn(SYNONYMS, word) ? SYNONYMS[word] : undefined;
   return synonyms?.find((name) => known.includes(name)) ?? nearestName(unknown, known);
 }
 
-/** Keys are the caller's: a megabyte of one must not be compared letter by letter. */
+/** Callers choose the keys: a key of a megabyte must not be compared letter by letter. */
 const NAME_LENGTH_MAX = 64;
 
 /** How many letters to insert, delete or replace (Levenshtein). */

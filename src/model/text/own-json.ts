@@ -15,7 +15,7 @@ export function parseOwnJson(text: string, depthMax: number): unknown {
   return value;
 }
 
-/** The length of the text that `value`, or the value it is part of, was parsed from; undefined: a caller may have a reference to it. */
+/** The length of the text from which `value`, or the value around it, was parsed; undefined: a caller may hold a reference. */
 export function ownLength(value: object): number | undefined {
   return lengths.get(value);
 }

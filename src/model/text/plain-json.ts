@@ -1,13 +1,12 @@
-/** Values and characters that are copied this way at most: far below every limit there is. */
+/** The most values and characters that are copied this way: far below every limit of a task. */
 const SIZE_MAX = 10_000;
 const DEPTH_MAX = 50;
 
 const NOT_PLAIN = Symbol("not plain");
 
 /**
- * A copy of what is JSON already, as most of what is handed in is: the same that writing it down as text and reading
- * that back would make, in a quarter of the time. Undefined for whatever is larger, or anything else: then only the text
- * tells what it is as JSON.
+ * Copies a value that is plain JSON, as most input is. The copy is the same as `JSON.parse(JSON.stringify(value))`, in a
+ * quarter of the time. Undefined: the value is larger, or not plain JSON, and has to be converted by way of its text.
  */
 export function copyPlainJson(value: unknown): unknown {
   const copy = copyValue(value, DEPTH_MAX, { left: SIZE_MAX });
@@ -22,7 +21,7 @@ function copyValue(value: unknown, depth: number, size: { left: number }): unkno
     case "boolean":
       return value;
     case "number":
-      // JSON knows neither NaN nor infinity, and no zero below zero.
+      // JSON has neither NaN nor infinity, and no negative zero.
       return Number.isFinite(value) ? value + 0 : NOT_PLAIN;
     case "object":
       if (value === null) return null;
@@ -50,7 +49,7 @@ function copyObject(object: object, depth: number, size: { left: number }): unkn
     const given = (object as Readonly<Record<string, unknown>>)[key];
     if (given === undefined) continue;
     size.left -= key.length;
-    // Assigned, it would not become a key.
+    // An assignment would set the prototype instead of a key.
     const value = key === "__proto__" ? NOT_PLAIN : copyValue(given, depth - 1, size);
     if (value === NOT_PLAIN) return NOT_PLAIN;
     copy[key] = value;

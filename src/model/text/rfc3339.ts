@@ -5,9 +5,9 @@ const YEAR_0000_MS = Date.parse("0000-01-01T00:00:00Z");
 const YEAR_10000_MS = Date.UTC(10_000, 0);
 
 /**
- * The moment a text like `2026-03-08T12:05:00Z` or `2026-03-08T13:05:00.5+01:00` names, in milliseconds since 1970;
- * null when it names none: no zone, no such day, no such hour. (`Date.parse` takes 30 February and guesses zones.)
- * Nor does one that its offset carries out of the years 0000 to 9999 of UTC: it could not be written as such a text.
+ * Parses a text like `2026-03-08T12:05:00Z` or `2026-03-08T13:05:00.5+01:00` to milliseconds since 1970. Null: it has no
+ * zone, or no such day or hour exists. (`Date.parse` accepts 30 February and guesses zones.) Null also if its offset moves it
+ * out of the years 0000 to 9999 of UTC: it could not be written in this form.
  */
 export function parseRfc3339(text: string): number | null {
   const match = RFC_3339.exec(text);
@@ -38,7 +38,7 @@ function offsetOf(sign: string | undefined, hours = "0", minutes = "0"): number 
   return sign === "-" ? -ms : ms;
 }
 
-/** Milliseconds since 1970 as users read and write them. */
+/** Milliseconds since 1970 as RFC 3339. */
 export function rfc3339(ms: number): string {
   const place = ms & (WRITTEN_MAX - 1);
   if (written.ms[place] !== ms) {
@@ -49,8 +49,8 @@ export function rfc3339(ms: number): string {
 }
 
 /**
- * Tasks that move together share their times, and writing one down takes longer than anything else that a start does
- * outside the database: the last few are remembered.
+ * Caches the last few texts. Tasks that are written in one transaction share their times, and formatting a time takes longer
+ * than anything else that a start does outside the database.
  */
 const WRITTEN_MAX = 64;
 const written = { ms: new Array<number>(WRITTEN_MAX), text: new Array<string>(WRITTEN_MAX) };

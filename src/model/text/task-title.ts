@@ -1,6 +1,6 @@
 import type { TaskSpec } from "../task.ts";
 
-/** What is read of a spec to make a title of it. */
+/** How many characters of a spec are read for its title. */
 export const TITLE_READ = 400;
 /** Larger specs have no title: to read the start of a text, SQLite reads all of it. */
 export const TITLED_BYTES_MAX = 65_536;
@@ -8,8 +8,8 @@ export const TITLED_BYTES_MAX = 65_536;
 export const ROW_TEXT_MAX = 160;
 
 /**
- * What a task asks for, in a few words. `text` is the start of its spec as JSON: all of it, or the first `TITLE_READ`
- * characters. It is not parsed: a page has a thousand of them.
+ * The title of a task: the start of its work as text. `text` is its spec as JSON, whole or the first `TITLE_READ` characters.
+ * It is not parsed: a page has a thousand of them.
  */
 export function titleOf(text: string): string | null {
   const begin = /^\{"work":\{"kind":"\w+","\w+":/.exec(text)?.[0];
@@ -18,7 +18,7 @@ export function titleOf(text: string): string | null {
   return cutShort(begin.endsWith('"action":') ? withTarget(asked, text) : asked);
 }
 
-/** An action with what it is done to, if that is known without reading on. */
+/** An action with its target, if the text contains the whole spec. */
 function withTarget(action: string, text: string): string {
   if (text.length >= TITLE_READ) return action;
   const { work } = JSON.parse(text) as TaskSpec;
@@ -30,11 +30,11 @@ function withTarget(action: string, text: string): string {
 export function cutShort(text: string): string {
   const line = text.slice(0, TITLE_READ).replace(/\s+/g, " ").trim();
   if (line.length <= ROW_TEXT_MAX) return line;
-  // Not between the halves of a character.
+  // Does not cut between two surrogates.
   return `${line.slice(0, ROW_TEXT_MAX - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** The start of a JSON value whose end may be missing: of a text what it says, of anything else how it is written. */
+/** The start of a JSON value whose end may be missing: the content of a string, or else the JSON itself. */
 function readable(json: string): string {
   const value = firstValue(json);
   if (!value.startsWith('"')) return value;
@@ -54,7 +54,7 @@ function isEscaped(text: string, cut: string): boolean {
   return before.length % 2 === 1;
 }
 
-/** Up to where the first value in a text ends, if it does. */
+/** The first value of a text, up to its end if there is one. */
 function firstValue(json: string): string {
   let depth = 0;
   let inText = false;
