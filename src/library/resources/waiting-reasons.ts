@@ -41,7 +41,7 @@ function generalCode({ tenant }: WaitingTasks, { enabled, state }: ProcessSituat
   return tenant.disabled ? "tenant_disabled" : null;
 }
 
-interface Surroundings {
+interface QueueContext {
   readonly tenant: WaitingTasks["tenant"];
   /** The slots of the lane in this process. */
   readonly here: ProcessSituation["lane"];
@@ -55,7 +55,7 @@ function surroundingsOf(
   waiting: WaitingTasks,
   { lane, memory, alonePhase }: ProcessSituation,
   tenant: string,
-): Surroundings {
+): QueueContext {
   return {
     tenant: waiting.tenant,
     here: lane,
@@ -64,9 +64,9 @@ function surroundingsOf(
   };
 }
 
-function countQueue(counts: Counts, queue: WaitingQueue, surroundings: Surroundings): void {
+function countQueue(counts: Counts, queue: WaitingQueue, context: QueueContext): void {
   const { lane, agent: agentId, ready } = queue;
-  const held = holderOf(queue, surroundings);
+  const held = holderOf(queue, context);
   if (held !== null) {
     counts.add(held, ready);
     return;
@@ -76,20 +76,20 @@ function countQueue(counts: Counts, queue: WaitingQueue, surroundings: Surroundi
   counts.add({ code: "others_first", lane }, 1);
 }
 
-function holderOf(queue: WaitingQueue, surroundings: Surroundings): Held | null {
+function holderOf(queue: WaitingQueue, context: QueueContext): Held | null {
   const { lane, agent: agentId, executable, alone } = queue;
   if (!executable) return { code: "no_executor", lane, agentId };
-  const { here } = surroundings;
+  const { here } = context;
   if (here === null || here.concurrency === 0) return { code: "lane_not_served", lane };
   // Even with free slots, these tasks wait until no other task runs. The other tasks wait until one of these has had its turn.
   if (alone) return { code: "runs_alone", lane, agentId };
-  if (surroundings.nodeRunsAlone) return { code: "node_runs_alone" };
+  if (context.nodeRunsAlone) return { code: "node_runs_alone" };
   if (here.running >= here.concurrency) return { code: "workers_busy", lane };
-  return surroundings.memoryFull ? { code: "node_memory" } : limitOf(queue, surroundings);
+  return context.memoryFull ? { code: "node_memory" } : limitOf(queue, context);
 }
 
 /** The limit over all nodes that a queue has reached. */
-function limitOf({ lane, agent: agentId, limits }: WaitingQueue, { tenant }: Surroundings): Held | null {
+function limitOf({ lane, agent: agentId, limits }: WaitingQueue, { tenant }: QueueContext): Held | null {
   if (isFull(limits.lane.inflight, limits.lane.total)) return { code: "lane_full", lane };
   if (limits.laneShare !== null) return { code: "tenant_at_lane_share", lane };
   if (isFull(tenant.inflight, tenant.max)) return { code: "tenant_full" };

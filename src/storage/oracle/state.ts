@@ -102,9 +102,9 @@ export interface OracleState {
   /** By name. */
   readonly laneSettings: Map<string, LaneSetting>;
   /** Critical tasks that became ready in the operation under way. */
-  arrivals: OracleTask[];
+  newCriticalTasks: OracleTask[];
   /** Lanes to recheck: a waiting critical task there may have lost the slot it waits for, or its agent may have room now. */
-  readonly shaken: Set<string>;
+  readonly lanesToRecheck: Set<string>;
   /** `abilities`: null, the node can execute everything. */
   readonly nodes: Map<string, OracleNode>;
   /** Agents that nodes named which are gone, and when the last of these nodes was alive. */
@@ -251,8 +251,8 @@ export function emptyState(clock: Clock): OracleState {
     countedUpTo: 0,
     countedTokens: new Map(),
     laneSettings: new Map(),
-    arrivals: [],
-    shaken: new Set(),
+    newCriticalTasks: [],
+    lanesToRecheck: new Set(),
     nodes: new Map(),
     logs: [],
     agentsSeen: new Map(),
@@ -367,7 +367,7 @@ export function askForKey(state: OracleState, task: OracleTask): void {
 export function becomeReady(state: OracleState, task: OracleTask): void {
   task.state = "queued";
   task.parked = null;
-  if (isCritical(task.rank)) state.arrivals.push(task);
+  if (isCritical(task.rank)) state.newCriticalTasks.push(task);
 }
 
 export function sessionOf(
@@ -554,7 +554,7 @@ export function failTask(state: OracleState, task: OracleTask, error: string): v
 /** An agent's own limit spans lanes: a slot freed in one lane may be what a task in another waits for. */
 function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
   if ((state.agentLimits.get(agentKey(agent)) ?? null) === null) return;
-  for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
+  for (const line of state.lines) if (isSameAgent(line, agent)) state.lanesToRecheck.add(line.lane);
 }
 
 /** Takes the lease from a running task and closes its attempt. */

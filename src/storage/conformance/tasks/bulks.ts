@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { BulkStep, NewBulk } from "../../storage.ts";
+import { allRollups, countAll } from "../log/rollups.ts";
 import { UNBOUNDED } from "../tenants/tenant-fairness.ts";
 import { newTask, type OpenWorld, ROOMY, TENANT, type World } from "../world.ts";
 
@@ -171,6 +172,17 @@ export function describeBulks(open: OpenWorld): void {
       async function finishAll(): Promise<void> {
         for (const claimed of await claim({ limit: 10 })) await finish(claimed, { to: "done", result: null });
       }
+    });
+
+    test("delete tasks only after their events are counted", async () => {
+      const world = await open();
+      await world.submit({ id: "a" }, { id: "b" });
+      await fail(world);
+      await add(world, { action: "delete" });
+      await step(world, { ids: ["a", "b"] });
+      expect(await world.storage.tasks.get({ tenant: TENANT, id: "a" })).toBeNull();
+      await countAll(world.storage);
+      expect(await allRollups(world.storage)).toMatchObject([{ submitted: 2, started: 2, failed: 2 }]);
     });
 
     test("are not stored beyond the bound of their tenant, and the oldest that ended are forgotten", async () => {

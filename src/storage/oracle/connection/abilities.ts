@@ -110,7 +110,7 @@ export function abilitiesChanged(state: OracleState): void {
   for (const task of state.tasks) if (!isTerminal(task.state)) findLineAnew(state, task);
   for (const line of state.lines) {
     const standing = standingOf(state, line);
-    if (standing !== line.standing && standing === "executable") state.shaken.add(line.lane);
+    if (standing !== line.standing && standing === "executable") state.lanesToRecheck.add(line.lane);
     line.standing = standing;
   }
   for (const task of state.tasks) if (!isUnserved(state, task)) task.unservedAt = null;

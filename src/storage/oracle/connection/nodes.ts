@@ -50,7 +50,7 @@ export function setNodeSlots(
 ): void {
   const record = state.nodes.get(node);
   if (record === undefined) return;
-  for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
+  for (const lane of Object.keys(record.slots)) state.lanesToRecheck.add(lane);
   record.slots = slots;
   record.perTenant = perTenant;
   record.draining = draining;
@@ -97,7 +97,7 @@ export function markNodeDead(state: OracleState, { node, beat }: { node: string;
   if (record === undefined || record.dead || record.beat !== beat) return false;
   record.dead = true;
   rememberAgents(state, record.abilities);
-  for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
+  for (const lane of Object.keys(record.slots)) state.lanesToRecheck.add(lane);
   abilitiesChanged(state);
   return true;
 }

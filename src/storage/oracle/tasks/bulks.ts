@@ -1,5 +1,6 @@
 import { isTerminal } from "../../../model/task-state.ts";
 import type { BulkName, BulkRecord, BulkStep, EndedTask, NewBulk, SteppedBulk } from "../../storage.ts";
+import { advanceRollups } from "../log/rollups.ts";
 import { copyJson, findTask, type OracleBulk, type OracleState, tell } from "../state.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { isNeeded, remove } from "./prune.ts";
@@ -57,6 +58,8 @@ export function stepBulk(state: OracleState, params: BulkStep): SteppedBulk | nu
   const bulk = findBulk(state, params);
   if (bulk === undefined || !isRunning(bulk) || bulk.cursor !== params.cursor) return null;
   const { tenant, ids, next } = params;
+  // Tasks take the lane and agent of their events along: those must be counted before.
+  if (bulk.action === "delete") advanceRollups(state, { limit: Number.MAX_SAFE_INTEGER });
   const found = ids.filter((id) => findTask(state, { tenant, id }) !== undefined);
   const cancelled = bulk.action === "cancel" ? cancelFound(state, tenant, found) : [];
   const done =

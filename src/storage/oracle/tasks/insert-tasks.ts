@@ -161,7 +161,7 @@ function copyOf(state: OracleState): Partial<OracleState> {
     batches,
     sessions,
   });
-  return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
+  return { ...copies, newCriticalTasks: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
 /** Those of these idempotency keys that have a task. */

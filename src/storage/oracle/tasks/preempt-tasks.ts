@@ -23,8 +23,8 @@ import { settleMoves } from "./settle-moves.ts";
  * in the lanes to recheck.
  */
 export function preempt(state: OracleState): void {
-  const arrivals = state.arrivals.filter(isReady);
-  const touched = new Set([...state.shaken, ...arrivals.map(({ lane }) => lane)]);
+  const newCriticalTasks = state.newCriticalTasks.filter(isReady);
+  const touched = new Set([...state.lanesToRecheck, ...newCriticalTasks.map(({ lane }) => lane)]);
   const lanes = [...state.lanes.values()]
     .filter(({ name }) => touched.has(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -32,7 +32,7 @@ export function preempt(state: OracleState): void {
     preemptIn(
       state,
       lane,
-      arrivals.filter((task) => task.lane === lane.name),
+      newCriticalTasks.filter((task) => task.lane === lane.name),
     ),
   );
   if (tokens.length > 0) {
@@ -42,16 +42,18 @@ export function preempt(state: OracleState): void {
     tell(state, { kind: "work" }, { kind: "due" });
   }
   // The tasks that were put back are not new critical tasks, and the slots that were taken need no recheck.
-  state.arrivals = [];
-  state.shaken.clear();
+  state.newCriticalTasks = [];
+  state.lanesToRecheck.clear();
 }
 
-function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {
+function preemptIn(state: OracleState, lane: OracleLane, newCriticalTasks: readonly OracleTask[]): number[] {
   const criticals = readyCriticals(state, lane);
   const byLine = [...Map.groupBy(criticals, (task) => lineOf(state, task)).values()];
   const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
   // A task beyond the limit of its agent needs a slot of that agent.
-  const heldByAgent = arrivals.filter((arrival) => criticals.includes(arrival) && !usable.includes(arrival));
+  const heldByAgent = newCriticalTasks.filter(
+    (arrival) => criticals.includes(arrival) && !usable.includes(arrival),
+  );
   const nodes = serving(state, lane);
   const unseated = [...Map.groupBy(usable, (task) => ableOf(state, task))].flatMap(([able, tasks]) =>
     able === EVERY_NODE

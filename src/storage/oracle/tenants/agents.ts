@@ -18,7 +18,7 @@ export function configureAgent(state: OracleState, params: AgentName & { maxInfl
 
 /** The limits have changed: the agent's tasks may have got or lost the room that they waited for. */
 function makeRoom(state: OracleState, agent: AgentName): void {
-  for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
+  for (const line of state.lines) if (isSameAgent(line, agent)) state.lanesToRecheck.add(line.lane);
   preempt(state);
   tell(state, { kind: "work" });
 }

@@ -13,7 +13,7 @@ export function configureLanes(
     const before = state.lanes.get(name);
     state.lanes.set(name, { name, total, perAgent, perTenant, strategy, agingMs });
     if (before !== undefined && before.agingMs !== agingMs) putInOrder(state, name, agingMs);
-    state.shaken.add(name);
+    state.lanesToRecheck.add(name);
   }
   preempt(state);
   tell(state, { kind: "work" });

@@ -149,12 +149,12 @@ function isNameTaken(state: OracleState, { id, name }: { id: string; name: strin
 /** If limits by share begin or end to apply, every lane has to be rechecked. */
 function sharesMayChange(state: OracleState, wereShared: boolean): void {
   if (hasSecondEnabledTenant(state) === wereShared) return;
-  for (const lane of state.lanes.keys()) state.shaken.add(lane);
+  for (const lane of state.lanes.keys()) state.lanesToRecheck.add(lane);
 }
 
 /** The limits have changed: the tenant's tasks may have got or lost the room that they waited for. */
 function changed(state: OracleState, id: string): void {
-  for (const line of state.tenantLines) if (line.tenant === id) state.shaken.add(line.lane);
+  for (const line of state.tenantLines) if (line.tenant === id) state.lanesToRecheck.add(line.lane);
   preempt(state);
   refreshTurns(state, id);
   tell(state, { kind: "tenants" }, { kind: "work" }, { kind: "deliveries" });

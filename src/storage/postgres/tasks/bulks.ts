@@ -1,4 +1,12 @@
-import type { BulkName, BulkRecord, BulkStep, BulkStorage, SteppedBulk, TaskPlace } from "../../storage.ts";
+import {
+  type BulkName,
+  type BulkRecord,
+  type BulkStep,
+  type BulkStorage,
+  ROLLUP_SLICE_OF_PRUNE,
+  type SteppedBulk,
+  type TaskPlace,
+} from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { isOf } from "./read-tasks.ts";
 
@@ -236,6 +244,8 @@ begin
       if found and v_was is null then v_done := v_done + 1; end if;
     end loop;
   else
+    -- Tasks take the lane and agent of their events along: those must be counted before.
+    while (select r.more from roll_up(v_now, ${ROLLUP_SLICE_OF_PRUNE}) r) loop end loop;
     v_seqs := array(
       select t.seq from task t
        where t.id = any (p_ids) and ${isOf("t", "p_tenant")} and t.completed_at <= v_bulk.requested_at

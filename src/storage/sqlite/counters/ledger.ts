@@ -73,9 +73,9 @@ export class Ledger {
   /** Whether there may be release rows: ends or retries that still have to be passed on to dependants. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
-  readonly arrivals: { readonly line: Line; readonly entry: ReadyEntry }[] = [];
+  readonly newCriticalTasks: { readonly line: Line; readonly entry: ReadyEntry }[] = [];
   /** Lanes to check again: a waiting critical task may have lost the slot it waits for, or its agent may have room now. */
-  readonly shaken = new Set<string>();
+  readonly lanesToRecheck = new Set<string>();
   readonly #db: SqliteDatabase;
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();
@@ -278,7 +278,7 @@ export class Ledger {
       .prepare("insert into ready (line, rank, task_seq) values (?, ?, ?)")
       .run(line.id, entry.rank, entry.task_seq);
     line.ready += 1;
-    if (isCritical(entry.rank)) this.arrivals.push({ line, entry });
+    if (isCritical(entry.rank)) this.newCriticalTasks.push({ line, entry });
     if (
       line.head_rank === null ||
       line.head_seq === null ||

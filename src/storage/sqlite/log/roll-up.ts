@@ -45,6 +45,11 @@ export function countBeforePrune(db: SqliteDatabase, age: Age, now: number): boo
   return isCounted(db, age);
 }
 
+/** Counts all events that are not counted yet. Tasks that are deleted next take the lane and agent of their events along. */
+export function countAll(db: SqliteDatabase, now: number): void {
+  while (rollUp(db, { limit: ROLLUP_SLICE_OF_PRUNE, now }).more);
+}
+
 function isCounted(db: SqliteDatabase, { cutoff, latest }: Age): boolean {
   const at = nextEventAt(db);
   return at === null || (at >= cutoff && at <= latest);

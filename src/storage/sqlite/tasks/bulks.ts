@@ -1,6 +1,7 @@
 import type { BulkAction } from "../../../model/bulk.ts";
 import type { BulkName, BulkRecord, BulkStep, BulkStorage, EndedTask, SteppedBulk } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import { countAll } from "../log/roll-up.ts";
 import { cancelAll } from "./cancel-tasks.ts";
 import { deleteThese } from "./prune.ts";
 import { retryNow } from "./retry-task.ts";
@@ -151,7 +152,8 @@ const ACTIONS: Readonly<
     if (retried.length > 0) for (const kind of ["events", "work", "due"] as const) db.signal({ kind });
     return { done: retried.length, failed: ids.length - found.length, cancelled: [] };
   },
-  delete(db, { tenant, requestedAt }, ids) {
+  delete(db, { tenant, requestedAt }, ids, now) {
+    countAll(db, now);
     const found = findTasks(db, tenant, ids);
     const done = deleteThese(
       db,

@@ -130,6 +130,6 @@ export function freeSlot(db: SqliteDatabase, ledger: Ledger, lease: Lease): Line
   ledger.lane(line.lane).inflight -= 1;
   // The limit of an agent spans lanes: a slot that is freed in one may be what a task in another waits for.
   if (line.agent_max !== null)
-    for (const { lane } of ledger.linesOfAgent(line.tenant, line.agent)) ledger.shaken.add(lane);
+    for (const { lane } of ledger.linesOfAgent(line.tenant, line.agent)) ledger.lanesToRecheck.add(lane);
   return line;
 }

@@ -17,24 +17,24 @@ import { settleMoves } from "./settle-moves.ts";
  * the ledger is saved: critical tasks that were claimed in the same transaction need no slot any more.
  */
 export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): void {
-  if (ledger.arrivals.length === 0 && ledger.shaken.size === 0) return;
+  if (ledger.newCriticalTasks.length === 0 && ledger.lanesToRecheck.size === 0) return;
   const isReady = db.prepare("select 1 from ready where line = ? and rank = ? and task_seq = ?");
-  const arrivals = ledger.arrivals.filter(
+  const newCriticalTasks = ledger.newCriticalTasks.filter(
     ({ line, entry }) => isReady.get(line.id, entry.rank, entry.task_seq) !== undefined,
   );
-  const lanes = new Set([...ledger.shaken, ...arrivals.map(({ line }) => line.lane)]);
+  const lanes = new Set([...ledger.lanesToRecheck, ...newCriticalTasks.map(({ line }) => line.lane)]);
   const tokens = [...lanes].sort().flatMap((lane) =>
     preemptIn(
       db,
       ledger,
       ledger.lane(lane),
-      arrivals.filter(({ line }) => line.lane === lane),
+      newCriticalTasks.filter(({ line }) => line.lane === lane),
       now,
     ),
   );
   // The pre-empted tasks themselves must not cause further checks.
-  ledger.arrivals.length = 0;
-  ledger.shaken.clear();
+  ledger.newCriticalTasks.length = 0;
+  ledger.lanesToRecheck.clear();
   if (tokens.length === 0) return;
   // The session of a pre-empted task may run fewer by now and park it, and its key may go to another task.
   settleMoves(db, ledger, now);
@@ -45,13 +45,13 @@ export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): v
 }
 
 /** A critical task that is ready. */
-type Critical = Ledger["arrivals"][number];
+type Critical = Ledger["newCriticalTasks"][number];
 
 function preemptIn(
   db: SqliteDatabase,
   ledger: Ledger,
   lane: LaneRow,
-  arrivals: readonly Critical[],
+  newCriticalTasks: readonly Critical[],
   now: number,
 ): number[] {
   const yielding = yieldingTasks(db, lane);
@@ -60,7 +60,7 @@ function preemptIn(
   // A node that runs more tasks than it has slots would not fill a slot that becomes free.
   const nodes = shares.nodes.filter(({ free }) => free >= 0);
   const heldByAgent = new Set(
-    arrivals.filter(
+    newCriticalTasks.filter(
       (arrival) =>
         ledger.tenants.of(arrival.line).disabled === 0 &&
         arrival.line.standing === 0 &&

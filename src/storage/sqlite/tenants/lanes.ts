@@ -187,7 +187,7 @@ function refreshTenants(db: SqliteDatabase, lane: string): void {
 export function preemptAfterChange(db: SqliteDatabase, lanes: readonly string[], now: number): void {
   const ledger = new Ledger(db);
   for (const { name } of db.prepare<LaneRow>("select * from lane").all()) {
-    if (lanes.includes(name)) ledger.shaken.add(name);
+    if (lanes.includes(name)) ledger.lanesToRecheck.add(name);
   }
   preemptTasks(db, ledger, now);
   ledger.save();
