@@ -6,7 +6,6 @@ import { REPLACED } from "../model/schedule.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { Service } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import { TurnBudget } from "../services/turn-budget.ts";
 import type {
   Abilities,
   AdmissionLimits,
@@ -31,7 +30,7 @@ import type { AlonePhase } from "./work/alone-turns.ts";
 import type { Attempt } from "./work/attempt.ts";
 import { BulkWorker } from "./work/bulk-worker.ts";
 import { Completer } from "./work/completer.ts";
-import { DEPENDENCIES_PER_TURN, readDependencies } from "./work/dependency-results.ts";
+import { DependencyTurns, readDependencies } from "./work/dependency-results.ts";
 import { Dispatcher } from "./work/dispatcher.ts";
 import { Intake } from "./work/intake.ts";
 import { LaneSlots } from "./work/lane-slots.ts";
@@ -153,7 +152,7 @@ export class Engine {
       onSent: (tasks) => this.#wakeFor(tasks),
       onInserted: (tasks, answers) => this.#inserted(tasks, answers),
     });
-    const dependencyTurns = new TurnBudget<string>(DEPENDENCIES_PER_TURN);
+    const dependencyTurns = new DependencyTurns();
     this.#runner = new Runner({
       clock,
       storageNow,

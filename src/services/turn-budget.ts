@@ -1,3 +1,6 @@
+/** The longest pause: a turn may have lasted long because the storage was unavailable, or because of other work. */
+const REST_MS_MAX = 25;
+
 /** How much is done in one turn of the event loop: some milliseconds of it. */
 export interface TurnBudgetOptions {
   readonly pieces: number;
@@ -84,7 +87,8 @@ export class TurnBudget<Owner> {
         return;
       }
       const { rest = 0 } = this.#options;
-      const restMs = this.#isUsedUp ? rest * (performance.now() - this.#begunAt) : 0;
+      const turnMs = performance.now() - this.#begunAt;
+      const restMs = this.#isUsedUp ? Math.min(rest * turnMs, REST_MS_MAX) : 0;
       if (restMs < 1) this.#beginTurn();
       else setTimeout(() => this.#beginTurn(), restMs);
     });

@@ -42,7 +42,7 @@ export function taskTests(world: () => World): void {
     await why.getByText("2nd").waitFor();
     await why.getByText(/slots? of the lane/i).waitFor();
     await why.getByRole("link", { name: "goes next" }).waitFor();
-    await why.getByText(/Held longest by|Running longest in the lane/).waitFor();
+    await why.getByText(/Held by|Running in the lane/).waitFor();
     await why.getByRole("link", { name: "runs first" }).waitFor();
     expect(await why.getByRole("link", { name: "slow" }).first().getAttribute("href")).toBe(
       "/ui/tasks?lane=slow",

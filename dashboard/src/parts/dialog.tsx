@@ -60,7 +60,10 @@ interface ConfirmProps {
 
 /** Asks before an action that cannot be undone. */
 export function Confirm({ title, children, action, isReady = true, onConfirm, onClose }: ConfirmProps) {
-  const confirm = () => {
+  const formId = useId();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isReady) return;
     onConfirm();
     onClose();
   };
@@ -75,13 +78,15 @@ export function Confirm({ title, children, action, isReady = true, onConfirm, on
           <button type="button" className="btn" onClick={onClose}>
             Keep
           </button>
-          <button type="button" className="btn btn-bad-solid" disabled={!isReady} onClick={confirm}>
+          <button type="submit" form={formId} className="btn btn-bad-solid" disabled={!isReady}>
             {action}
           </button>
         </>
       }
     >
-      <div className="dialog-form">{children}</div>
+      <form id={formId} className="dialog-form" onSubmit={submit}>
+        {children}
+      </form>
     </Dialog>
   );
 }
@@ -92,50 +97,26 @@ interface ConfirmByNameProps extends Omit<ConfirmProps, "isReady"> {
 }
 
 /** Asks the user to type the name of an object before an action on all of it. */
-export function ConfirmByName({ name, title, children, action, onConfirm, onClose }: ConfirmByNameProps) {
+export function ConfirmByName({ name, children, ...confirm }: ConfirmByNameProps) {
   const [typed, setTyped] = useState("");
-  const formId = useId();
-  const isTyped = typed.trim() === name.trim();
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (!isTyped) return;
-    onConfirm();
-    onClose();
-  };
+  const inputId = useId();
   return (
-    <Dialog
-      title={title}
-      onClose={onClose}
-      size="small"
-      footer={
-        <>
-          <span className="grow" />
-          <button type="button" className="btn" onClick={onClose}>
-            Keep
-          </button>
-          <button type="submit" form={formId} className="btn btn-bad-solid" disabled={!isTyped}>
-            {action}
-          </button>
-        </>
-      }
-    >
-      <form id={formId} className="dialog-form" onSubmit={submit}>
-        {children}
-        <div className="field">
-          <label htmlFor={`${formId}-name`}>
-            Type <b className="mono">{name}</b> to confirm
-          </label>
-          <input
-            className="input"
-            id={`${formId}-name`}
-            spellCheck={false}
-            autoComplete="off"
-            data-focus
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-          />
-        </div>
-      </form>
-    </Dialog>
+    <Confirm {...confirm} isReady={typed.trim() === name.trim()}>
+      {children}
+      <div className="field">
+        <label htmlFor={inputId}>
+          Type <b className="mono">{name}</b> to confirm
+        </label>
+        <input
+          className="input"
+          id={inputId}
+          spellCheck={false}
+          autoComplete="off"
+          data-focus
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+      </div>
+    </Confirm>
   );
 }

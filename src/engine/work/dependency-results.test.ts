@@ -1,12 +1,10 @@
 import { expect, test } from "vitest";
 import { away, meddle, openMemory } from "../../../test/support/storages.ts";
-import { TurnBudget } from "../../services/turn-budget.ts";
 import { newTask, TENANT } from "../../storage/conformance/world.ts";
 import type { DependencyResultsParams, Storage, StoredDependency } from "../../storage/storage.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { DEPENDENCIES_PER_TURN, readDependencies } from "./dependency-results.ts";
-
-const newTurns = () => new TurnBudget<string>(DEPENDENCIES_PER_TURN);
+import { Gate, until } from "../../testing/signals.ts";
+import { DependencyTurns, readDependencies } from "./dependency-results.ts";
 
 /** A storage that has results of these sizes, and writes down how many bytes it was asked for at once. */
 function storageOf(sizes: Readonly<Record<string, number>>) {
@@ -24,7 +22,7 @@ function storageOf(sizes: Readonly<Record<string, number>>) {
   return { asked, storage: { tasks: { dependencyResults } } as unknown as Storage };
 }
 
-function paramsFor(storage: Storage, ids: readonly string[], turns = newTurns()) {
+function paramsFor(storage: Storage, ids: readonly string[], turns = new DependencyTurns()) {
   const record = { seq: 1, tenant: TENANT, spec: { ...newTask().spec, dependsOn: ids } };
   const signal = new AbortController().signal;
   return { storage, clock: new ManualClock(), random: () => 0, record, signal, turns };
@@ -70,7 +68,7 @@ test("large ones are read in slices, up to the bound, and of the rest only their
 
 test("tasks that start together read no more in a turn of the event loop than one of them alone", async () => {
   const { asked, storage } = storageOf({ a: 1_000_000, b: 1_000_000 });
-  const turns = newTurns();
+  const turns = new DependencyTurns();
   const all = Promise.all(
     Array.from({ length: 20 }, () => readDependencies(paramsFor(storage, ["a", "b"], turns))),
   );
@@ -89,6 +87,22 @@ test("tasks that start together read no more in a turn of the event loop than on
   expect(asked.reduce((sum, bytes) => sum + bytes, 0)).toBe(40_000_000);
 });
 
+test("tasks with small results do not wait for each other's answers", async () => {
+  let asked = 0;
+  const answer = new Gate();
+  const dependencyResults = async () => {
+    asked += 1;
+    await answer.opened;
+    return [];
+  };
+  const storage = { tasks: { dependencyResults } } as unknown as Storage;
+  const turns = new DependencyTurns();
+  const all = Array.from({ length: 200 }, () => readDependencies(paramsFor(storage, ["a"], turns)));
+  await until(() => asked === 200);
+  answer.open();
+  await Promise.all(all);
+});
+
 test("a storage that is away is waited for until it answers, or the attempt is over", async () => {
   const clock = new ManualClock();
   let broken = true;
@@ -99,7 +113,7 @@ test("a storage that is away is waited for until it answers, or the attempt is o
   });
   const record = { seq: 1, tenant: TENANT, spec: newTask().spec };
   const stop = new AbortController();
-  const params = { storage, clock, random: () => 0, record, turns: newTurns() };
+  const params = { storage, clock, random: () => 0, record, turns: new DependencyTurns() };
   const reading = readDependencies({ ...params, signal: new AbortController().signal });
   const stopped = expect(readDependencies({ ...params, signal: stop.signal })).rejects.toBe("over");
   await clock.advance(5_000);

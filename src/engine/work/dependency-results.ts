@@ -1,7 +1,7 @@
 import { dependencyResult } from "../../model/dependency-result.ts";
 import { DEPENDENCY_BYTES_MAX, type DependencyResult } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
-import type { TurnBudget } from "../../services/turn-budget.ts";
+import { TurnBudget } from "../../services/turn-budget.ts";
 import type { Storage, StoredDependency } from "../../storage/storage.ts";
 import { type PatientReadParams, readPatiently } from "./patient-read.ts";
 
@@ -11,13 +11,20 @@ const SMALL_BYTES = 16_384;
 const SLICE_BYTES = 262_144;
 
 /** How much starting tasks read in one turn of the event loop. */
-export const DEPENDENCIES_PER_TURN = { pieces: 100, bytes: 524_288, rest: 2 } as const;
+const READ_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
+
+/** Yields to other work between tasks that start together, by tenant. */
+export class DependencyTurns {
+  /** For first queries. They are small, and run side by side. */
+  readonly small = new TurnBudget<string>(READ_PER_TURN);
+  /** For slices: a few at a time with pauses, since they would take all connections of a database and most of the event loop. */
+  readonly large = new TurnBudget<string>({ ...READ_PER_TURN, rest: 2 });
+}
 
 export interface ReadDependenciesParams extends Omit<PatientReadParams<unknown>, "read"> {
   readonly storage: Storage;
   readonly record: Pick<TaskRecord, "seq" | "tenant" | "spec">;
-  /** Yields to other work between tasks that start together, by tenant. */
-  readonly turns: TurnBudget<string>;
+  readonly turns: DependencyTurns;
 }
 
 /** The results of the dependencies of a task, as its executor gets them. */
@@ -33,15 +40,18 @@ export async function readDependencies(params: ReadDependenciesParams): Promise<
 
   function read(ids: readonly string[], bytesMax: number): Promise<StoredDependency[]> {
     const readOnce = () => storage.tasks.dependencyResults({ seq, ids, bytesMax });
-    return turns.during(tenant, bytesMax, () => readPatiently({ ...patience, read: readOnce }));
+    return readPatiently({ ...patience, read: readOnce });
   }
 
-  const stored = await read(spec.dependsOn ?? [], SMALL_BYTES);
+  if (turns.small.isOver) await turns.small.next(tenant);
+  const reading = read(spec.dependsOn ?? [], SMALL_BYTES);
+  turns.small.used(SMALL_BYTES);
+  const stored = await reading;
   const known = stored.filter(({ result }) => result !== null);
   let bytes = known.reduce((sum, { resultBytes }) => sum + resultBytes, 0);
   const { slices, omitted } = slicesOf(stored.slice(known.length), DEPENDENCY_BYTES_MAX - bytes);
   for (const slice of slices) {
-    known.push(...(await read(slice.ids, slice.bytes)));
+    known.push(...(await turns.large.during(tenant, slice.bytes, () => read(slice.ids, slice.bytes))));
     bytes += slice.bytes;
   }
   return { results: [...known, ...omitted].map(toDependencyResult), bytes };

@@ -96,13 +96,11 @@ function ReasonItem(props: {
         )}
       </span>
       {ahead.length > 0 && <Ahead ids={ahead} />}
-      {reason.code === "lane_full" && <Holders title="Held longest by" name="lane" value={task.lane} />}
-      {reason.code === "agent_full" && (
-        <Holders title="Held longest by" name="agentId" value={task.agentId} />
-      )}
+      {reason.code === "lane_full" && <Holders title="Held by" name="lane" value={task.lane} />}
+      {reason.code === "agent_full" && <Holders title="Held by" name="agentId" value={task.agentId} />}
       {/* Which of them run on this node is not known. */}
       {reason.code === "workers_busy" && !isLaneFull && (
-        <Holders title="Running longest in the lane" name="lane" value={task.lane} />
+        <Holders title="Running in the lane" name="lane" value={task.lane} />
       )}
     </li>
   );
