@@ -8,7 +8,7 @@ import { listOfDeliveries } from "./log/deliveries.ts";
 import { EVENTS_OF_TENANT_AFTER } from "./log/read-events.ts";
 import { LIST_OF_SESSIONS } from "./sessions/sessions.ts";
 import { endedQuery } from "./tasks/list-ended.ts";
-import { type LookedAround, listQuery } from "./tasks/list-tasks.ts";
+import { type LookedAround, listQuery } from "./tasks/list-query.ts";
 
 prepareDatabases();
 
