@@ -300,7 +300,7 @@ async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Pro
       const { openPostgres } = await import("./storage/postgres/connection/open.ts");
       const onWait = (reason: string) =>
         log.warn({ reason, waitSec: waitMs / 1_000 }, "PostgreSQL is not up yet; waiting for it");
-      return openPostgres({ url: storage.url, waitMs, onWait });
+      return openPostgres({ url: storage.url, waitMs, onWait, warmUp: true });
     }
     case undefined:
       // The value is not repeated: it may hold a password.

@@ -2,10 +2,10 @@ import type { TaskOrder } from "../model/task-order.ts";
 import type { ListTasksParams } from "./task-storage.ts";
 
 /** How many tasks one call of `list` reads: any number of tasks may not match the filter. */
-export const LISTED_LOOKED_MAX = 4_000;
+export const LISTED_LOOKED_MAX = 2_000;
 
 /** The same in the order of ends, which is slower: neither the log rows nor their tasks lie together on disk. */
-export const ENDED_LOOKED_MAX = 2_000;
+export const ENDED_LOOKED_MAX = 1_000;
 
 /** The part of a list that one index yields, in the order of the list. */
 export interface Walk {

@@ -47,13 +47,13 @@ async function pagesOf(admin: Client, call: string, values: readonly unknown[] =
 function pagesOfClaim(admin: Client): Promise<number> {
   return pagesOf(
     admin,
-    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}', '{null}', '{null}', null)`,
+    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}', '{null}', '{null}', null, false)`,
   );
 }
 
 /** Ends an attempt as done and starts up to `limit` tasks: a call and its values. `more`: what else is said of the end. */
 function stepOf(held: ClaimedTask | undefined, limit: number, more?: object): [string, unknown[]] {
-  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}', '{null}', '{null}', null)`;
+  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}', '{null}', '{null}', null, false)`;
   const rest = more === undefined ? null : JSON.stringify([{ n: 1, state: "done", ...more }]);
   return [call, [[held?.task.seq], [held?.token], rest]];
 }

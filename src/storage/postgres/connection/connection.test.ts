@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startCuttingProxy } from "../../../../test/postgres/cutting-proxy.ts";
@@ -15,7 +16,7 @@ import {
 } from "../../../../test/postgres/several-nodes.ts";
 import { newDefinition } from "../../conformance/schedules/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "../../conformance/world.ts";
-import type { StorageSignal } from "../../storage.ts";
+import type { ClaimedTask, FinishedAttempt, StorageSignal } from "../../storage.ts";
 import { openPostgres } from "./open.ts";
 
 prepareDatabases();
@@ -236,6 +237,76 @@ describe("a node", () => {
       { kind: "fenced", tokens: [claimed[1]?.token], reason: "preempted" },
       { kind: "fenced", tokens: [claimed[0]?.token], reason: "cancelled" },
     ]);
+  });
+
+  test("notifies the others once of what an exchange raises, and of free slots only if a limit held tasks back", async () => {
+    const { first, admin } = await openNodes(2);
+    const heard: string[][] = [];
+    admin.on("notification", ({ payload }) => {
+      const { signals }: { signals: readonly StorageSignal[] } = JSON.parse(payload ?? "");
+      heard.push(signals.map(({ kind }) => kind));
+    });
+    // The nodes have notified each other that they registered.
+    await sleep(50);
+    await admin.query("listen rota");
+    const kinds = async (work: () => Promise<unknown>) => {
+      heard.length = 0;
+      await work();
+      await expect.poll(() => heard.length).toBeGreaterThan(0);
+      // What is sent later waits for the pause after the first notification.
+      await sleep(20);
+      return heard;
+    };
+    const step = { node: "node-0", finishes: [], progress: [], claims: [] };
+    const claims = [{ lane: LANE, limit: 1 }];
+    const end = ({ task, token }: ClaimedTask): FinishedAttempt => ({
+      seq: task.seq,
+      token,
+      settlement: { to: "done", result: null },
+    });
+    expect(await kinds(() => submit(first, [{}, {}, {}]))).toEqual([["events", "work"]]);
+    const { claimed } = await first.tasks.finishAndClaim({ ...step, claims });
+    await sleep(20);
+    const finishes = claimed.map(end);
+    const next = await kinds(() => first.tasks.finishAndClaim({ ...step, finishes }));
+    expect(next).toEqual([["events"]]);
+    const lane = { total: 1, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 } as const;
+    await first.lanes.configure({ lanes: [{ name: LANE, ...lane }] });
+    const limited = await first.tasks.finishAndClaim({ ...step, claims });
+    await sleep(20);
+    const freed = await kinds(() =>
+      first.tasks.finishAndClaim({ ...step, finishes: limited.claimed.map(end) }),
+    );
+    expect(freed).toEqual([["events", "work"]]);
+  });
+
+  test("prepares its connections when it registers, and leaves no trace of that", async () => {
+    const { first, admin, url } = await openNodes(1);
+    await submit(first, [{}]);
+    const trace = async () => {
+      const { rows } = await admin.query(
+        `select (select row(last_value, is_called) from event_seq)::text as numbers, (select count(*) from task) as tasks,
+                (select count(*) from lease) as leases, (select json_agg(l order by id) from line l)::text as lines`,
+      );
+      return rows[0];
+    };
+    const storage = await openPostgres({ url, warmUp: true });
+    onTestFinished(() => storage.close());
+    const before = await trace();
+    await storage.nodes.register({ node: "warm", slots: { [LANE]: 1 } });
+    const prepared =
+      "select count(*)::int as count from pg_stat_activity where query like '%warm_up%' and pid <> pg_backend_pid()";
+    await expect.poll(async () => (await admin.query(prepared)).rows[0].count).toBe(6);
+    await storage.check();
+    expect(await trace()).toEqual(before);
+    const claims = [{ lane: LANE, limit: 2 }];
+    const { claimed } = await storage.tasks.finishAndClaim({
+      node: "warm",
+      finishes: [],
+      progress: [],
+      claims,
+    });
+    expect(claimed).toHaveLength(1);
   });
 
   test("renews its lease while everything else waits for the gate", async () => {

@@ -52,6 +52,7 @@ import { WEBHOOK_SECRET_FUNCTIONS } from "../tenants/webhook-secrets.ts";
 import { ABILITY_FUNCTIONS } from "./abilities.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
 import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
+import { WARM_UP_FUNCTIONS } from "./warm-up.ts";
 
 const SOURCE = [
   NOTE_FUNCTIONS,
@@ -106,6 +107,7 @@ const SOURCE = [
   STORED_BYTES_FUNCTIONS,
   RECOUNT_FUNCTIONS,
   SKIP_FUNCTIONS,
+  WARM_UP_FUNCTIONS,
   REWIND_FUNCTIONS,
 ].join("\n");
 

@@ -3,6 +3,11 @@ import pg, { type ClientConfig } from "pg";
 import type { FenceReason, StorageSignal } from "../../storage.ts";
 
 const CHANNEL = "rota";
+/**
+ * Signals of this time go out together, in one notification: each wakes every connection that listens, and each node that it
+ * reaches. The first after a pause goes out at once.
+ */
+const GATHER_MS = 3;
 /** A notification carries at most 8000 bytes. A longer list of tokens is not sent: nodes find out at their next heartbeat. */
 export const TOKENS_MAX = 300;
 const RECONNECT_MIN_MS = 100;
@@ -15,8 +20,8 @@ interface Message {
 
 /**
  * Signals between nodes: LISTEN on a connection of its own, and NOTIFY after the commit, because inside a transaction it would
- * make commits wait for each other. Signals that gather while one is being sent go out together. Nothing is sent while no other
- * node is alive.
+ * make commits wait for each other. Signals that an exchange raises together, or that gather within `GATHER_MS`, go out together.
+ * Nothing is sent while no other node is alive.
  */
 export class Notifications {
   readonly #config: ClientConfig;
@@ -26,6 +31,8 @@ export class Notifications {
   readonly #stopping = new AbortController();
   readonly #outgoing = new Map<string, StorageSignal>();
   #sending = false;
+  /** Ends the pause after a notification. */
+  #endPause: () => void = () => {};
   #listening: Promise<void> = Promise.resolve();
   #client: pg.Client | null = null;
   /** True until a heartbeat has counted the nodes, because another node may be listening. */
@@ -60,18 +67,28 @@ export class Notifications {
     const key = signal.kind === "fenced" ? `fenced ${signal.reason}` : signal.kind;
     const waiting = this.#outgoing.get(key);
     this.#outgoing.set(key, waiting === undefined ? signal : merge(waiting, signal));
-    if (!this.#sending) void this.#flush();
+    if (isUrgent(signal)) this.#endPause();
+    if (this.#sending) return;
+    this.#sending = true;
+    setImmediate(() => void this.#flush());
   }
 
   async #flush(): Promise<void> {
-    this.#sending = true;
     while (this.#outgoing.size > 0 && !this.#stopping.signal.aborted) {
       const message: Message = { from: this.#self, signals: [...this.#outgoing.values()] };
       this.#outgoing.clear();
       // A node that misses a signal catches up with its slow poll.
       await this.#send(JSON.stringify(message)).catch(() => undefined);
+      if (![...this.#outgoing.values()].some(isUrgent)) await this.#pause();
     }
     this.#sending = false;
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#endPause = resolve;
+      setTimeout(resolve, GATHER_MS).unref();
+    });
   }
 
   async #keepListening(first: pg.Client): Promise<void> {
@@ -128,6 +145,13 @@ function parse(payload: string): Message | null {
   } catch {
     return null;
   }
+}
+
+/** Signals of the work itself. All others are rare and go out at once: changed settings, cancelled tasks. */
+const GATHERED_KINDS: readonly StorageSignal["kind"][] = ["events", "work", "due", "release", "deliveries"];
+
+function isUrgent({ kind }: StorageSignal): boolean {
+  return !GATHERED_KINDS.includes(kind);
 }
 
 /** Signals that carry nothing but their kind. */

@@ -2,6 +2,7 @@ import type { NodeLane, NodeStorage } from "../../storage.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { abilityValues } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { warmUpStatement } from "./warm-up.ts";
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
   return {
@@ -14,6 +15,8 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
       });
       // Nodes that were alone must learn that they no longer are.
       db.signalOthers({ kind: "work" });
+      const [lane] = Object.keys(slots);
+      if (lane !== undefined) void db.warmUp(warmUpStatement({ node, lane, abilities }));
     },
     async setSlots({ node, slots, perTenant = {}, draining = false }) {
       await db.write({

@@ -29,7 +29,7 @@ export async function finishAndClaim(
   const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const rows = await db.write<StepRow>({
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     values: [
       params.node,
       finishes.map(({ seq }) => seq),
@@ -42,6 +42,7 @@ export async function finishAndClaim(
       slots.map(({ each }) => each),
       slots.map(({ left }) => left),
       params.claimsMax ?? null,
+      db.othersAlive,
     ],
   });
   const lost = new Set(rows.filter(({ what }) => what === "lost").map(({ number }) => Number(number)));
@@ -51,8 +52,7 @@ export async function finishAndClaim(
   const claimed = await toClaimed(db, rows, params.node);
   if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
-  // Tasks of another node may wait for the slots that these ends freed.
-  if (finished.length > 0) db.signalOthers({ kind: "work" });
+  if (rows.some(({ what }) => what === "freed")) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
   return { finished, claimed, expired: toExpired(rows) };
 }
@@ -129,7 +129,7 @@ const JUST_STARTED = {
 } as const;
 
 interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
-  readonly what: "lost" | "started" | "expired" | "settled";
+  readonly what: "lost" | "started" | "expired" | "settled" | "freed";
   /** The token. */
   readonly number: string;
 }
@@ -197,10 +197,11 @@ create type started_task as (${STARTED_COLUMNS});
 -- p_seqs, p_tokens, p_results: attempts that have ended; p_more: what else there is to say of some of them.
 -- p_each, p_left: for each lane, what tenants may take of its slots; see tenant-shares.ts.
 -- lost: number is the token of one that was not held. expired: tenant, agent and lane. settled: something else may be able
--- to start, or has ended. started: number is the token, the rest the task.
+-- to start, or has ended. freed: other nodes may have waited for what has ended; only if p_others, which says that there
+-- are any. started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
-  p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer)
+  p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean)
 returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -234,6 +235,9 @@ begin
     end if;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
+  if p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved)))) then
+    return query select 'freed', null::bigint, (null::started_task).*;
+  end if;
   -- A busy node frees and fills the same lines: then both are written down together.
   if v_moved is not null
      or (v_freed is not null and (v_contested or cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1]))) then
@@ -334,6 +338,19 @@ begin
     return query select 'started', v_token, ${startedTask("v_lane", "v_now")} from task t where t.seq = any (v_seqs);
   end if;
   ${PREEMPT}
+end $$;
+
+-- Whether a limit holds back what waits in one of these lines, or beside them in their lanes.
+create function is_limited(p_lines bigint[]) returns boolean language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  return exists (
+    select 1 from line n
+      join lane l on l.name = n.lane
+      join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+     where n.id = any (p_lines)
+       and (l.inflight >= l.total or (n.ready > 0 and n.room = 0) or n.agent_max is not null or n.shared
+            or t.max_inflight is not null or (l.second_tenant and t.inflight >= t.lane_max)));
 end $$;
 
 -- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it moves and frees in
