@@ -1,8 +1,16 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Rota } from "../src/interface/rota.ts";
 import { createRota } from "../src/rota.ts";
+import { newTask, ROOMY } from "../src/storage/conformance/world.ts";
+import { openPostgres } from "../src/storage/postgres/connection/open.ts";
+import type { FinishedAndClaimed, Storage } from "../src/storage/storage.ts";
 import { type PostgresServer, startPostgres } from "./postgres/server.ts";
 import { RecordingLog } from "./support/recording-log.ts";
+
+/** Where nothing else waits. */
+const TENANT = "apart";
+const LANE = "apart";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -87,5 +95,49 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     await rota.tasks.wait(taskId);
     await server.crash();
     expect(await (await open()).tasks.get(taskId)).toMatchObject({ state: "done", result: "kept" });
+  });
+
+  /** How a caller learns that a task has ended. The end itself does not wait for the disk. */
+  const WAYS: Readonly<
+    Record<
+      string,
+      (storage: Storage, told: { id: string; ended: FinishedAndClaimed }) => Promise<unknown> | undefined
+    >
+  > = {
+    "the node that ended it": (_storage, { ended }) => ended.durable,
+    "a caller that gets the task": (storage, { id }) => storage.tasks.get({ tenant: TENANT, id }),
+    "a list": (storage) => storage.tasks.list({ tenant: TENANT, limit: 1 }),
+    "a list of rows": (storage) => storage.tasks.listRows({ tenant: TENANT, limit: 1 }),
+    "the log": (storage) => storage.events.read({ after: 0, limit: 10_000, bytesMax: 1_000_000 }),
+    "a page of events": (storage) => storage.events.page({ tenant: TENANT, limit: 100, bytesMax: 100_000 }),
+  };
+
+  test.each(Object.entries(WAYS))("an end that was reported to %s", async (_way, report) => {
+    const storage = await openPostgres({ url: server.url });
+    const node = randomUUID();
+    const id = randomUUID();
+    const bounds = {
+      total: null,
+      perAgent: null,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
+    await storage.lanes.configure({ lanes: [{ name: LANE, ...bounds }] });
+    await storage.nodes.register({ node });
+    await storage.tasks.insert({ tasks: [newTask({ id, tenant: TENANT, lane: LANE })], limits: ROOMY });
+    const step = { node, finishes: [], progress: [], claims: [] };
+    const { claimed } = await storage.tasks.finishAndClaim({ ...step, claims: [{ lane: LANE, limit: 1 }] });
+    const finishes = claimed.map(({ task, token }) => ({
+      seq: task.seq,
+      token,
+      settlement: { to: "done", result: 1 } as const,
+    }));
+    await report(storage, { id, ended: await storage.tasks.finishAndClaim({ ...step, finishes }) });
+    await server.crash();
+    await storage.close();
+    const later = await openPostgres({ url: server.url });
+    expect(await later.tasks.get({ tenant: TENANT, id })).toMatchObject({ state: "done", result: 1 });
+    await later.close();
   });
 });

@@ -484,9 +484,10 @@ export class Engine {
   }
 
   async #lastFlush(): Promise<void> {
-    for (let tries = 1; this.#completer.size > 0; ) {
+    for (let tries = 1; this.#completer.size > 0 || !this.#dispatcher.flushed; ) {
       try {
         await this.#dispatcher.tick();
+        await this.#dispatcher.untilDurable();
       } catch (error) {
         if (tries++ === LAST_FLUSH_TRIES) {
           const ends = this.#completer.finishes;

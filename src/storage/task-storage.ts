@@ -38,8 +38,9 @@ export interface TaskStorage {
    *
    * A node gets only tasks that it can execute; see `Abilities`. The other tasks stay in the queue and block none behind them.
    *
-   * Unlike all other operations this may return before its commit is durable: a claim or an end that is lost is done again.
-   * Clients see neither before `get`, `list` or `events.read` returns it, and those wait until it is durable.
+   * Unlike all other operations this may return before its commit is durable. A claim that is lost is made again. Ends that may
+   * be lost are sent again; see `durable`. Clients see neither before `get`, `list` or `events.read` returns it, and those wait
+   * until it is durable.
    */
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
@@ -343,6 +344,11 @@ export interface FinishedAndClaimed {
   readonly claimed: readonly ClaimedTask[];
   /** The overdue tasks that this call failed. */
   readonly expired: readonly TaskPlace[];
+  /**
+   * Resolves once the ends survive a crash of the database. Rejects if they may be lost: the caller sends them again, which
+   * changes nothing if they are stored. Left out: only a crash of this process could lose them.
+   */
+  readonly durable?: Promise<void>;
 }
 
 export interface ClaimedTask {

@@ -43,6 +43,7 @@ test("an outcome becomes an end of the attempt that holds the token", () => {
         agent: "a",
         callsBack: false,
         failures: 0,
+        freesSlot: true,
         heldBytes: 0,
       },
     ],

@@ -20,6 +20,8 @@ export interface Finish extends Held {
   readonly callsBack: boolean;
   /** How often writing this end alone failed. */
   readonly failures: number;
+  /** False: its slot is free already, or it had none here. */
+  readonly freesSlot: boolean;
   /** The bytes of its result, which count as held by this process until it is written. */
   readonly heldBytes: number;
 }
@@ -82,7 +84,7 @@ export class Completer {
     this.#finishes.push(finishOf(task, token, { to: "queued", error }));
   }
 
-  /** The same for a task of which only the lease is known. It takes no slot here. */
+  /** The same for a task of which only the lease is known. */
   putBackOrphan({ seq, token }: Held, error: string): void {
     this.#finishes.push({
       seq,
@@ -93,6 +95,7 @@ export class Completer {
       agent: "",
       callsBack: false,
       failures: 0,
+      freesSlot: false,
       heldBytes: 0,
     });
   }
@@ -165,6 +168,7 @@ function finishOf(
     agent,
     callsBack: callbackUrl !== null,
     failures: 0,
+    freesSlot: true,
     heldBytes: 0,
   };
 }

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { makeEngine, manyTasks, newTask, ROOMY } from "../../../test/support/engine.ts";
-import { away } from "../../../test/support/storages.ts";
+import { away, openMemory } from "../../../test/support/storages.ts";
 import { NoExecutorError } from "../../executors/errors.ts";
-import type { FinishAndClaimParams } from "../../storage/storage.ts";
-import { settle } from "../../testing/manual-clock.ts";
+import type { Executor } from "../../executors/executor.ts";
+import type { FinishAndClaimParams, FinishedAndClaimed } from "../../storage/storage.ts";
+import { ManualClock, settle } from "../../testing/manual-clock.ts";
 import { Gate } from "../../testing/signals.ts";
 
 describe("the dispatcher", () => {
@@ -52,6 +53,38 @@ describe("the dispatcher", () => {
     await settle();
     expect(most).toBe(3);
     expect(await states()).toEqual({ done: 10 });
+  });
+
+  test("sends ends again that a crash of the database may have lost, and counts their slots once", async () => {
+    const clock = new ManualClock();
+    const memory = await openMemory(clock);
+    let lost = 0;
+    const finishAndClaim = async (params: FinishAndClaimParams): Promise<FinishedAndClaimed> => {
+      const { finishes } = params;
+      if (finishes.length === 0 || lost >= 2) return memory.tasks.finishAndClaim(params);
+      lost += 1;
+      const answer = await memory.tasks.finishAndClaim({ ...params, finishes: [] });
+      const finished = finishes.map(({ token, settlement }) => ({ token, state: settlement.to }));
+      return { ...answer, finished, durable: Promise.reject(away()) };
+    };
+    const storage = { ...memory, tasks: { ...memory.tasks, finishAndClaim } };
+    let running = 0;
+    let most = 0;
+    const ran = new Map<string, number>();
+    const executor: Executor = async (task) => {
+      ran.set(task.taskId, (ran.get(task.taskId) ?? 0) + 1);
+      most = Math.max(most, ++running);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      running -= 1;
+    };
+    const { engine, states } = await makeEngine({ clock, storage, executor, concurrency: { tasks: 3 } });
+    await engine.intake.addMany(manyTasks(10));
+    await engine.start();
+    await settle();
+    await clock.advance(1_000);
+    expect(await states()).toEqual({ done: 10 });
+    expect({ lost, most }).toEqual({ lost: 2, most: 3 });
+    expect([...ran.values()]).toEqual(Array(10).fill(1));
   });
 
   test("asks nothing of the storage while nothing happens, but for a slow poll", async () => {

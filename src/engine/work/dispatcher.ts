@@ -44,6 +44,8 @@ export class Dispatcher extends Service {
   #closing = false;
   #begun = 0;
   #ended = 0;
+  /** Exchanges whose ends are written, but may still be lost. */
+  readonly #notDurable = new Set<Promise<void>>();
   #lookedAt: number;
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
@@ -114,9 +116,15 @@ export class Dispatcher extends Service {
     if (this.#begun > this.#ended) for (const token of tokens) this.#fencedEarly.add(token);
   }
 
-  /** Whether the ends of all attempts so far are written. */
+  /** Whether the ends of all attempts so far are stored for good. */
   get flushed(): boolean {
-    return this.#begun === this.#ended && this.#options.completer.finishes === 0;
+    const { completer } = this.#options;
+    return this.#begun === this.#ended && this.#notDurable.size === 0 && completer.finishes === 0;
+  }
+
+  /** Resolves once the ends that are written are stored for good, or back in the completer. */
+  async untilDurable(): Promise<void> {
+    await Promise.all(this.#notDurable);
   }
 
   get exchanges(): { readonly begun: number; readonly ended: number } {
@@ -136,7 +144,13 @@ export class Dispatcher extends Service {
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
     const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
-    const claims = this.#isOpen() ? slots.claims(completed.finishes, this.clock.monotonic(), bounds) : [];
+    const claims = this.#isOpen()
+      ? slots.claims(
+          completed.finishes.filter(({ freesSlot }) => freesSlot),
+          this.clock.monotonic(),
+          bounds,
+        )
+      : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
       await this.#exchange(completed, claims, bounds);
     }
@@ -207,7 +221,9 @@ export class Dispatcher extends Service {
       this.#keep(completed, error);
       throw error;
     }
-    this.#wroteDown(completed.finishes, answer);
+    for (const finish of completed.finishes) if (finish.freesSlot) this.#options.slots.freed(finish);
+    if (answer.durable === undefined) this.#wroteDown(completed.finishes, answer);
+    else this.#keepUntilDurable(completed.finishes, answer, answer.durable);
     this.#begin(answer.claimed, claims, bounds);
   }
 
@@ -222,12 +238,26 @@ export class Dispatcher extends Service {
     }
   }
 
+  /** Ends that a crash of the database may have lost are written again. Their slots are free already. */
+  #keepUntilDurable(finishes: readonly Finish[], answer: FinishedAndClaimed, durable: Promise<void>): void {
+    const kept = durable
+      .then(
+        () => this.#wroteDown(finishes, answer),
+        () => {
+          const again = finishes.map((finish) => ({ ...finish, freesSlot: false }));
+          this.#options.completer.giveBack({ finishes: again, progress: [] });
+          this.wake();
+        },
+      )
+      .finally(() => this.#notDurable.delete(kept));
+    this.#notDurable.add(kept);
+  }
+
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
-    const { slots, metrics, memory, onRetryAt, onEnded } = this.#options;
+    const { metrics, memory, onRetryAt, onEnded } = this.#options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let toTell = answer.expired.length > 0;
     for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
-      slots.freed({ lane, tenant });
       memory.release(tenant, heldBytes);
       const state = states.get(token);
       if (state === undefined) continue;

@@ -12,6 +12,7 @@ function ended(lane: string): Finish {
     agent: "a",
     callsBack: false,
     failures: 0,
+    freesSlot: true,
     heldBytes: 0,
   };
 }

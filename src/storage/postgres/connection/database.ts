@@ -65,6 +65,9 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
+/** Its commit waits until it is on disk, and with it everything committed before. */
+const FLUSH = { name: "flush", text: "select pg_logical_emit_message(true, 'rota', '')" };
+
 /** The connections: statements, signals, the clock. The operations are in files of their own. */
 export class PostgresDatabase {
   readonly #pool: pg.Pool;
@@ -125,6 +128,36 @@ export class PostgresDatabase {
     return this.#query(this.#pool, this.#atTime(statement), this.#timeouts.writeMs);
   }
 
+  /**
+   * As `write`, for a function whose commit does not wait for the disk. `durable` resolves once the commit survives a crash. The
+   * flush runs on the same connection: after a crash, a flush on another would succeed although the commit is lost.
+   */
+  async writeEarly<Row extends object>(
+    statement: Statement,
+  ): Promise<{ rows: Row[]; durable: Promise<void> }> {
+    for (let tries = 1; ; tries += 1) {
+      if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
+      try {
+        const client = await this.#pool.connect();
+        const timeout = { query_timeout: this.#timeouts.writeMs };
+        const { text, name, values } = this.#atTime(statement);
+        const rows = await releaseIfBroken(client, async () => {
+          const query = { ...(name === undefined ? {} : { name }), text, values: [...values], ...timeout };
+          return (await client.query<Row>(query)).rows;
+        });
+        const durable = releaseIfBroken(client, () => client.query({ ...FLUSH, ...timeout })).then(
+          () => client.release(),
+          (error) => Promise.reject(toRotaError(error)),
+        );
+        // A caller that sends nothing again does not wait for it.
+        durable.catch(() => undefined);
+        return { rows, durable };
+      } catch (error) {
+        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
+      }
+    }
+  }
+
   read<Row extends object>(statement: Statement): Promise<Row[]> {
     return this.#query(this.#pool, statement, this.#timeouts.readMs);
   }
@@ -136,7 +169,17 @@ export class PostgresDatabase {
 
   /** Resolves once everything committed so far survives a crash: a commit that waits for the disk flushes all earlier ones. */
   async durable(): Promise<void> {
-    await this.read({ name: "flush", text: "select pg_logical_emit_message(true, 'rota', '')", values: [] });
+    await this.read({ ...FLUSH, values: [] });
+  }
+
+  /** As `durable`, if `at` is less than `ms` ago by the database's clock. */
+  async flushIfAfter(at: number, ms: number): Promise<void> {
+    await this.write({
+      name: "flush_if_after",
+      text: `select pg_logical_emit_message(true, 'rota', '')
+              where $2 > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) - $3::bigint`,
+      values: [at, ms],
+    });
   }
 
   /** Writes, because a server that is read-only or has no disk space left still responds to reads. */
@@ -166,8 +209,6 @@ export class PostgresDatabase {
         held.push(client);
         if (this.#warm.has(client)) continue;
         this.#warm.add(client);
-        // The pool listens for errors only while the connection is idle. Unheard, one would end the process.
-        client.on("error", () => undefined);
         await client.query({ text: statement.text, values: [...statement.values] });
       }
     } catch {
@@ -252,6 +293,8 @@ export class PostgresDatabase {
    * numbers again that this process has seen.
    */
   async #keepNumbers(client: pg.ClientBase): Promise<void> {
+    // The pool listens for errors only while a connection is idle. Unheard, one would end the process.
+    client.on("error", () => undefined);
     if (this.#highestEvent === 0) return;
     const { rows } = await client.query<{ behind: boolean }>(IS_BEHIND, [this.#highestEvent]);
     if (!rows[0]?.behind) return;
@@ -261,6 +304,16 @@ export class PostgresDatabase {
 
   #tell(signal: StorageSignal): void {
     for (const listener of this.#listeners) listener(signal);
+  }
+}
+
+/** A query that failed in the middle may leave its connection in any state: the pool replaces it. */
+async function releaseIfBroken<Result>(client: pg.PoolClient, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    client.release(true);
+    throw error;
   }
 }
 

@@ -2,6 +2,7 @@ import type { NotificationKind } from "../../../model/schedule.ts";
 import type { LogMark, NotificationPage, NotificationStorage, StoredNotification } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { oneRow } from "../connection/one-row.ts";
+import { untilDurable } from "../connection/until-durable.ts";
 
 /** Notifications about schedules. Numbers are assigned under the write lock: a reader that sees one sees all before it. */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
@@ -14,6 +15,10 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
         text: "select * from notification where seq >= $1 order by seq limit $2",
         values: [after, limit + 2],
       });
+      await untilDurable(
+        db,
+        rows.map(({ at }) => at),
+      );
       const [first] = rows;
       const seen = first !== undefined && Number(first.seq) === after ? first : null;
       const found = (seen === null ? rows : rows.slice(1)).map(toNotification);
@@ -69,6 +74,10 @@ async function readOfTenant(
                 order by tenant, seq limit $3) f on true`,
     values: [tenant, after, limit + 1],
   });
+  await untilDurable(
+    db,
+    rows.map((row) => row.found?.at ?? null),
+  );
   const found = rows.flatMap((row) => (row.found === null ? [] : toNotification(row.found)));
   const notifications = found.slice(0, limit);
   const more = found.length > limit;

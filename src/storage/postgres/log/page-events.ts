@@ -54,7 +54,7 @@ export async function pageEvents(db: PostgresDatabase, params: PageEventsParams)
   const isCut = page.length < Number(events[0]?.found ?? 0);
   await untilDurable(
     db,
-    page.map(({ type: what, at }) => (what === "task.started" ? at : null)),
+    page.map(({ at }) => at),
   );
   if (page.length > 0) db.sawEvent(Math.max(...page.map(({ seq }) => Number(seq))));
   return {

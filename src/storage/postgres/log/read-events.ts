@@ -46,7 +46,7 @@ export async function readEvents(db: PostgresDatabase, params: ReadEventsParams)
   const page = rows.slice(0, limit);
   await untilDurable(
     db,
-    page.map(({ type, at }) => (type === "task.started" ? at : null)),
+    page.map(({ at }) => at),
   );
   const upTo = Number(page.at(-1)?.seq ?? after);
   db.sawEvent(upTo);

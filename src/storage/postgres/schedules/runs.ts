@@ -1,7 +1,7 @@
 import type { RunStatus } from "../../../model/schedule.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { untilDurable } from "../connection/until-durable.ts";
+import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";
 
 interface RunRow {
   readonly id: string;
@@ -23,18 +23,19 @@ interface RunRow {
   readonly input_tokens: string;
   readonly output_tokens: string;
   readonly attempt: number;
-  /** The attempts of the task and the start of the current one; null unless the run is open. */
+  /** The attempts of the task; null unless the run is open. */
   readonly tried: number | null;
-  readonly held_since: string | null;
+  /** See `CHANGED_AT`. */
+  readonly changed_at: string | null;
 }
 
 const RUN_COLUMNS = `r.id, r.tenant, r.schedule, r.agent, r.task_id, r.due_at, r.first_due_at, r.moments, r.forced, r.status,
   r.reason, r.started_at, r.completed_at, r.request_id, r.result_summary, r.error, r.input_tokens, r.output_tokens, r.attempt,
-  h.tried, h.held_since`;
+  h.tried, coalesce(h.changed_at, r.completed_at) as changed_at`;
 
 /** While a run is open, its task has the number of attempts. */
 const RUN_TABLES = `run r left join lateral (
-  select coalesce(l.attempt, t.executions) as tried, l.started_at as held_since
+  select coalesce(l.attempt, t.executions) as tried, ${CHANGED_AT} as changed_at
     from task t left join lease l on l.task_seq = t.seq where r.status = 'running' and t.id = r.task_id) h on true`;
 
 export async function getRun(
@@ -117,7 +118,7 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
 async function toRunRecords(db: PostgresDatabase, rows: readonly RunRow[]): Promise<RunRecord[]> {
   await untilDurable(
     db,
-    rows.map(({ held_since }) => held_since),
+    rows.map(({ changed_at }) => changed_at),
   );
   return rows.map(toRunRecord);
 }

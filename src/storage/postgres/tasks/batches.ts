@@ -1,6 +1,6 @@
 import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { untilDurable } from "../connection/until-durable.ts";
+import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";
 
 export async function getBatch(
   db: PostgresDatabase,
@@ -31,19 +31,19 @@ export async function batchTasks(
   db: PostgresDatabase,
   { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
 ): Promise<BatchTaskRecord[]> {
-  const rows = await db.read<BatchTaskRecord & { held_since: string | null }>({
+  const rows = await db.read<BatchTaskRecord & { changed_at: string | null }>({
     name: "batch_tasks",
     text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
-                  coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn", l.started_at as held_since
+                  coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn", ${CHANGED_AT} as changed_at
              from task t left join lease l on l.task_seq = t.seq
             where t.batch = $2 and t.tenant = $1 order by t.seq limit $3`,
     values: [tenant, batch, limit],
   });
   await untilDurable(
     db,
-    rows.map(({ held_since }) => held_since),
+    rows.map(({ changed_at }) => changed_at),
   );
-  return rows.map(({ held_since: _, ...task }) => task);
+  return rows.map(({ changed_at: _, ...task }) => task);
 }
 
 /**

@@ -27,7 +27,7 @@ export async function finishAndClaim(
 ): Promise<FinishedAndClaimed> {
   const finishes = firstOfEach(params.finishes);
   const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
-  const rows = await db.write<StepRow>({
+  const exchange = {
     name: "finish_and_claim",
     text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     values: [
@@ -44,7 +44,11 @@ export async function finishAndClaim(
       params.claimsMax ?? null,
       db.othersAlive,
     ],
-  });
+  };
+  const { rows, durable } =
+    finishes.length > 0
+      ? await db.writeEarly<StepRow>(exchange)
+      : { rows: await db.write<StepRow>(exchange), durable: undefined };
   const lost = new Set(rows.filter(({ what }) => what === "lost").map(({ number }) => Number(number)));
   const finished = finishes
     .filter(({ token }) => !lost.has(token))
@@ -54,7 +58,7 @@ export async function finishAndClaim(
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   if (rows.some(({ what }) => what === "freed")) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
-  return { finished, claimed, expired: toExpired(rows) };
+  return { finished, claimed, expired: toExpired(rows), ...(durable === undefined ? {} : { durable }) };
 }
 
 /** Claims a task that runs alone, for a node that runs nothing else. */
@@ -126,6 +130,7 @@ const JUST_STARTED = {
   result: null,
   error: null,
   held_state: "running",
+  changed_at: null,
 } as const;
 
 interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
@@ -213,7 +218,6 @@ declare
   v_expired record;
   v_seqs bigint[];
   v_first bigint;
-  v_ends boolean := cardinality(p_seqs) > 0;
   v_ended boolean;
   v_contested boolean;
   v_left integer;
@@ -227,7 +231,7 @@ begin
     return;
   end if;
   if p_progress is not null then perform write_progress(v_now, p_node, p_progress); end if;
-  if v_ends then
+  if cardinality(p_seqs) > 0 then
     select lost, moved, freed into v_lost, v_moved, v_freed
       from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more);
     if v_lost is not null then
@@ -246,7 +250,6 @@ begin
   end if;
   if cardinality(p_lanes) > 0 then
     for v_expired in select * from expire_overdue(v_now, 1000) loop
-      v_ends := true;
       what := 'expired';
       tenant := v_expired.tenant;
       agent := v_expired.agent;
@@ -255,7 +258,6 @@ begin
     end loop;
   end if;
   if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} or ${isNoted("keys")} then
-    v_ends := true;
     if settle_moves(v_now, ${RELEASED_MAX}) then
       return query select 'settled', null::bigint, (null::started_task).*;
     end if;
@@ -295,8 +297,8 @@ begin
   -- What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
   if v_started then return query select 'settled', null::bigint, (null::started_task).*; end if;
   ${PREEMPT}
-  -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
-  if not v_ends then set local synchronous_commit = off; end if;
+  -- Nothing waits for the disk under the write lock. The caller flushes after the commit; readers wait (until-durable.ts).
+  set local synchronous_commit = off;
 end $$;
 
 -- For a node that runs nothing else: one task that runs alone, of the line with such tasks that was served longest ago.

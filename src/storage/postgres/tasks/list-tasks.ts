@@ -10,7 +10,7 @@ import {
 import type { ListedTasks, ListTasksParams } from "../../storage.ts";
 import { behindPrefix, ENDED_LOOKED_MAX, mergeWalks, type Walk } from "../../task-listing.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { untilDurable } from "../connection/until-durable.ts";
+import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";
 import { endedQuery, type FoundEnds, mergeEnds } from "./list-ended.ts";
 import { AGENTS_MERGED_MAX, conditionsFor, FEW, type LookedAround, listQuery } from "./list-query.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
@@ -30,7 +30,7 @@ export async function listTasks(db: PostgresDatabase, params: ListTasksParams): 
   });
   await untilDurable(
     db,
-    rows.map(({ held_since }) => held_since),
+    rows.map(({ changed_at }) => changed_at),
   );
   const last = rows.at(-1);
   const bytes = Number(last?.up_to ?? 0);
@@ -54,7 +54,7 @@ export async function listTaskRows(
   });
   await untilDurable(
     db,
-    rows.map(({ held_since }) => held_since),
+    rows.map(({ changed_at }) => changed_at),
   );
   return { rows: stillIn(rows.map(toRowRecord), params.states), nextCursor };
 }
@@ -81,7 +81,7 @@ interface RowOfTask {
   readonly tokens: string | null;
   readonly error: string | null;
   readonly spec: string | null;
-  readonly held_since: string | null;
+  readonly changed_at: string | null;
 }
 
 const ROW_COLUMNS = `
@@ -89,7 +89,7 @@ const ROW_COLUMNS = `
   coalesce(t.started_at, l.started_at) as started_at, t.completed_at, coalesce(l.attempt, t.executions) as attempts,
   t.input_tokens + t.output_tokens as tokens, left(t.error, ${ROW_TEXT_MAX + 1}) as error,
   case when octet_length(t.spec) <= ${TITLED_BYTES_MAX} then left(t.spec, ${TITLE_READ}) end as spec,
-  l.started_at as held_since`;
+  ${CHANGED_AT} as changed_at`;
 
 function toRowRecord(row: RowOfTask): TaskRowRecord {
   return {

@@ -24,7 +24,7 @@ export async function getTask(
   });
   await untilDurable(
     db,
-    rows.map(({ held_since }) => held_since),
+    rows.map(({ changed_at }) => changed_at),
   );
   const [task] = await toTaskRecords(db, rows);
   return task ?? null;
