@@ -57,16 +57,16 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
   if (tasks.some(({ idempotency }) => idempotency !== null)) {
     const keys = tasks.map(({ idempotency }) => idempotency?.key ?? null);
     const hashes = tasks.map(({ idempotency }) => idempotency?.hash ?? null);
-    const rows = await db.write<InsertedRow>({
+    const rows = await db.writeDurably<InsertedRow>({
       name: "insert_keyed_tasks",
-      text: "select * from insert_keyed_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+      call: "insert_keyed_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
       values: [...given, keys, hashes, ...bounds],
     });
     return rows.map(toInserted);
   }
-  const [row] = await db.write<TakenInRow>({
+  const [row] = await db.writeDurably<TakenInRow>({
     name: "insert_tasks",
-    text: "select * from insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    call: "insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     values: [...given, integers(places), ...bounds],
   });
   if (row === undefined) throw new Error("Tasks are answered, whatever becomes of them.");
