@@ -42,6 +42,8 @@ export interface Sizes {
   readonly idleSec: number;
   /** How long requests are made in each run. */
   readonly httpSec: number;
+  /** How long realistic load is measured in each run. */
+  readonly realisticSec: number;
   /** Tasks of sessions, and sessions, of one run of a drain. */
   readonly sessions: number;
   /** Schedules that are not due, and schedules that are due at the same moment. */
@@ -61,6 +63,7 @@ export const FULL: Sizes = {
   samples: 1_000,
   idleSec: 10,
   httpSec: 8,
+  realisticSec: 10,
   sessions: 100_000,
   idleSchedules: 100_000,
   dueSchedules: 1_000,
@@ -77,6 +80,7 @@ export const QUICK: Sizes = {
   samples: 200,
   idleSec: 5,
   httpSec: 3,
+  realisticSec: 4,
   sessions: 5_000,
   idleSchedules: 10_000,
   dueSchedules: 1_000,

@@ -9,6 +9,7 @@ import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.t
 import { neighboursOnPostgres, neighboursOnSqlite } from "./neighbours.ts";
 import { nodesJob } from "./nodes.ts";
 import { postgresJob } from "./postgres.ts";
+import { realisticJob } from "./realistic.ts";
 import { schedulesJob } from "./schedules.ts";
 import { sessionsOnPostgres, sessionsOnSqlite } from "./sessions.ts";
 import { sqliteJob } from "./sqlite.ts";
@@ -18,6 +19,7 @@ export const PARTS = [
   "sqlite",
   "postgres",
   "nodes",
+  "realistic",
   "http",
   "latency",
   "idle",
@@ -44,6 +46,7 @@ export const JOBS: readonly JobEntry[] = [
   { part: "sqlite", name: "sqlite", needsPostgres: false, run: sqliteJob },
   { part: "postgres", name: "postgres", needsPostgres: true, run: postgresJob },
   { part: "nodes", name: "nodes on PostgreSQL", needsPostgres: true, run: nodesJob },
+  { part: "realistic", name: "realistic load on PostgreSQL", needsPostgres: true, run: realisticJob },
   { part: "http", name: "http on SQLite", needsPostgres: false, run: httpJob },
   { part: "latency", name: "latency in memory", needsPostgres: false, run: latencyInMemory },
   { part: "latency", name: "latency on SQLite", needsPostgres: false, run: latencyOnSqlite },

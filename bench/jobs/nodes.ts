@@ -5,7 +5,7 @@ import { measureNodes, type NodesDrain } from "../nodes/drain-by-nodes.ts";
 import { postgresPlaces } from "../place.ts";
 import { formatPart } from "../report.ts";
 
-const NODES = [1, 2, 4] as const;
+const NODES = [1, 2, 4, 8] as const;
 /** Held so much of the time, the gate is what everybody waits for. */
 const GATE_FULL = 0.85;
 /** So much of all cores taken, it is the machine. */

@@ -32,7 +32,7 @@ export function measureNodes(
     await loadBacklog(loader, { count: tasks });
     await place.settle();
     const processes = await Promise.all(
-      Array.from({ length: nodes }, () => NodeProcess.open(place.url, nodes)),
+      Array.from({ length: nodes }, () => NodeProcess.open(place.url, { nodes })),
     );
     try {
       const cpu = await ServerCpu.of(serverUrl);

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import type { Answer, Word } from "./node-program.ts";
+import type { Answer, NodeSetup, Word } from "./node-program.ts";
 
 const PROGRAM = join(import.meta.dirname, "node-program.ts");
 
@@ -24,8 +24,8 @@ export class NodeProcess {
   }
 
   /** Resolves once it is connected; it runs nothing yet. */
-  static async open(url: string, nodes: number): Promise<NodeProcess> {
-    const child = fork(PROGRAM, [url, String(nodes)]);
+  static async open(url: string, setup: NodeSetup): Promise<NodeProcess> {
+    const child = fork(PROGRAM, [url, JSON.stringify(setup)]);
     const node = new NodeProcess(child);
     await node.#hear("ready");
     return node;

@@ -1,6 +1,16 @@
 /** One node of several, in a process of its own, on the storage that it is told. Says what it did when it has drained. */
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { openRota } from "../workload.ts";
+
+export interface NodeSetup {
+  /** How many there are. */
+  readonly nodes: number;
+  /** Its slots; left out: as many as elsewhere. */
+  readonly atOnce?: number;
+  /** How long a task takes; left out: no time. */
+  readonly taskMs?: number;
+}
 
 export interface Word {
   readonly say: "start" | "drain" | "leave";
@@ -23,12 +33,13 @@ pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
 } as typeof query;
 
 let tasks = 0;
-const [url = "", nodes = "1"] = process.argv.slice(2);
+const [url = "", setup = "{}"] = process.argv.slice(2);
+const { nodes, atOnce, taskMs }: NodeSetup = JSON.parse(setup);
 const handler = () => {
   tasks += 1;
-  return null;
+  return taskMs === undefined ? null : sleep(taskMs);
 };
-const rota = await openRota(url, { handler, nodes: Number(nodes) });
+const rota = await openRota(url, { handler, nodes, ...(atOnce === undefined ? {} : { atOnce }) });
 
 let told = 0;
 const telling = setInterval(() => {
