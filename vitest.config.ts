@@ -6,7 +6,7 @@ export default defineConfig({
   resolve: { tsconfigPaths: true },
   test: {
     include: ["src", "test", "examples", "bench", "dashboard/src"].map((folder) => `${folder}/**/*.test.ts`),
-    globalSetup: ["test/postgres/global-setup.ts"],
+    globalSetup: ["test/support/temporary-folder.ts", "test/postgres/global-setup.ts"],
     // Crash, end-to-end and browser tests start processes of their own; more workers than this only make them wait
     // for each other on a machine with two cores.
     maxWorkers: 2,
