@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 export default defineConfig({
   // Examples import the package by its name, as its users do.
@@ -10,6 +11,7 @@ export default defineConfig({
     // Crash, end-to-end and browser tests start processes of their own; more workers than this only make them wait
     // for each other on a machine with two cores.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Files of a worker share the modules they import: loading Rota anew for each took a fifth of the run. A test file
     // therefore puts back what it changes in the process (environment, globals, module state).
     isolate: false,

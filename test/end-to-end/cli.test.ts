@@ -293,11 +293,11 @@ describe("rota task, rota cancel, rota retry", () => {
 
 describe("rota nodes, events, waiting and task --logs", () => {
   test("show who runs tasks, what happened, why work waits and what was logged", async () => {
-    const config = join(newFolder(), "rota.json");
+    const file = join(newFolder(), "rota.json");
     const command = [process.execPath, "-e", "console.error('reads'); console.error('writes')"];
     const agents = { talker: { executor: { type: "command", command } } };
-    writeFileSync(config, JSON.stringify({ agents }));
-    const { rota, submit } = await withServer({ config });
+    writeFileSync(file, JSON.stringify({ agents }));
+    const { rota, submit } = await withServer({ file });
     expect((await rota(["nodes"])).stdout).toMatch(
       /^NODE .*\n\S+ +alive +\d+\.\d+\.\d+\S* +\S.* tasks 0\/4.*\n$/,
     );

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { folderInMemory } from "../support/memory-folder.ts";
 import { type Account, chooseAccount, commandAs } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
-import { folderInMemory } from "../support/memory-folder.ts";
 import type { KeeperOrders } from "./keeper.ts";
 
 export interface PostgresServer {
