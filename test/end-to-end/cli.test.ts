@@ -1,8 +1,9 @@
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { serve } from "../support/http-server.ts";
 import { run, withServer } from "./commands.ts";
@@ -206,8 +207,8 @@ describe("rota tasks", () => {
     const tasks = Array(5).fill({ payload: "x".repeat(100_000), runAt: "2100-01-01T00:00:00Z" });
     await server.ask("/tasks/batch", { json: { tasks } });
     const script = `"$0" "$1" tasks --all --json | head -c 10; echo " \${PIPESTATUS[0]}"`;
-    const { stdout, stderr } = spawnSync("bash", ["--norc", "-c", script, process.execPath, MAIN], {
-      encoding: "utf8",
+    const args = ["--norc", "-c", script, process.execPath, MAIN];
+    const { stdout, stderr } = await promisify(execFile)("bash", args, {
       env: { ...process.env, ROTA_URL: server.url },
     });
     expect([stdout, stderr]).toEqual(['{"tasks":[ 0\n', ""]);
@@ -292,11 +293,11 @@ describe("rota task, rota cancel, rota retry", () => {
 
 describe("rota nodes, events, waiting and task --logs", () => {
   test("show who runs tasks, what happened, why work waits and what was logged", async () => {
-    const config = join(newFolder(), "rota.json");
+    const file = join(newFolder(), "rota.json");
     const command = [process.execPath, "-e", "console.error('reads'); console.error('writes')"];
     const agents = { talker: { executor: { type: "command", command } } };
-    writeFileSync(config, JSON.stringify({ agents }));
-    const { rota, submit } = await withServer({ args: ["--config", config] });
+    writeFileSync(file, JSON.stringify({ agents }));
+    const { rota, submit } = await withServer({ file });
     expect((await rota(["nodes"])).stdout).toMatch(
       /^NODE .*\n\S+ +alive +\d+\.\d+\.\d+\S* +\S.* tasks 0\/4.*\n$/,
     );

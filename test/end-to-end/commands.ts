@@ -1,10 +1,5 @@
-import {
-  type RunningProcess,
-  type RunParams,
-  runRota,
-  type ServeParams,
-  startServer,
-} from "./server-process.ts";
+import { type ConfigParams, serveConfig } from "../support/serve-config.ts";
+import { newFolder, type RunningProcess, type RunParams, runRota } from "./server-process.ts";
 
 /** Runs a command to its end. */
 export async function run(args: readonly string[], params: RunParams = {}) {
@@ -13,12 +8,9 @@ export async function run(args: readonly string[], params: RunParams = {}) {
   return { code: code ?? signal, stdout: process.stdout(), stderr: process.stderr() };
 }
 
-/** A server, and commands that are told of it by a variable. `environment` and `args`: of the server. */
-export async function withServer({
-  environment: ofServer = {},
-  args = [],
-}: Pick<ServeParams, "environment" | "args"> = {}) {
-  const server = await startServer({ environment: ofServer, args });
+/** A server, and commands that are told of it by a variable. `environment` and `file`: of the server. */
+export async function withServer(params: Partial<ConfigParams> = {}) {
+  const server = await serveConfig({ folder: newFolder(), ...params });
   const environment = { ROTA_URL: server.url };
   const rota = (args: readonly string[], params: RunParams = {}) => run(args, { environment, ...params });
   return {

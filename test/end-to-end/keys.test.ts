@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { sendRaw } from "../support/http.ts";
+import { serveConfig } from "../support/serve-config.ts";
 import { run } from "./commands.ts";
 import { eventually, newFolder, startServer } from "./server-process.ts";
 
@@ -107,7 +108,7 @@ describe("rota keys", () => {
   });
 
   test("goes to the server otherwise: the first key there, and from then on with one", async () => {
-    const server = await startServer();
+    const server = await serveConfig({ folder: newFolder() });
     const environment = { ROTA_URL: server.url };
     const made = await run(["keys", "create", "--role", "admin", "--name", "me"], { environment });
     expect(made.stdout).toMatch(KEY);
@@ -128,7 +129,7 @@ describe("rota keys", () => {
 
 describe("rota tenants", () => {
   test("makes webhook secrets, which are shown once and not in the audit log", async () => {
-    const server = await startServer();
+    const server = await serveConfig({ folder: newFolder() });
     const rota = (...args: string[]) => run(args, { environment: { ROTA_URL: server.url } });
     const { id } = (await server.ask("/v1/tenants", { json: { name: "acme" } })).body;
     const first = await rota("tenants", "rotate-secret", id);
@@ -146,7 +147,7 @@ describe("rota tenants", () => {
   });
 
   test("creates, lists, shows, changes, disables, enables and deletes them, and keys are made for them", async () => {
-    const server = await startServer();
+    const server = await serveConfig({ folder: newFolder() });
     const environment: Record<string, string> = { ROTA_URL: server.url };
     const rota = (...args: string[]) => run(args, { environment });
     const key = (await rota("keys", "create", "--role", "admin", "--name", "me")).stdout.trim();

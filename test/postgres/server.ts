@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { folderInMemory } from "../support/memory-folder.ts";
 import { type Account, chooseAccount, commandAs } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
 import type { KeeperOrders } from "./keeper.ts";
@@ -27,8 +28,8 @@ export interface PostgresServer {
 /**
  * Starts a PostgreSQL of our own on a free port of 127.0.0.1, with an empty data folder.
  *
- * `durable: false` is for tests, which lose nothing in a power cut. `durable: true` waits for the disk at
- * every commit, as a production server does, and is what benchmarks must measure. `settings` come on top.
+ * `durable: false` is for tests, which lose nothing in a power cut; its files are in memory where that is possible.
+ * `durable: true` waits for the disk at every commit, as a production server does, and is what benchmarks must measure. `settings` come on top.
  */
 export async function startPostgres(params: {
   durable: boolean;
@@ -41,7 +42,7 @@ export async function startPostgres(params: {
   };
   for (let tries = 1; ; tries += 1) {
     try {
-      return await startOnPort(await findFreePort(), settings);
+      return await startOnPort(await findFreePort(), settings, params.durable);
     } catch (error) {
       const isTaken = error instanceof Error && error.message.includes("could not bind");
       if (isTaken && tries < PORT_TRIES_MAX) continue;
@@ -57,9 +58,9 @@ const PORT_TRIES_MAX = 5;
 
 type Settings = Readonly<Record<string, string>>;
 
-async function startOnPort(port: number, settings: Settings): Promise<PostgresServer> {
+async function startOnPort(port: number, settings: Settings, durable: boolean): Promise<PostgresServer> {
   const account = await chooseAccount();
-  const folder = await makeFolder(account);
+  const folder = await makeFolder(account, durable);
   const password = randomBytes(16).toString("hex");
   try {
     const binaries = await findBinaries({ account, folder });
@@ -95,9 +96,10 @@ async function startOnPort(port: number, settings: Settings): Promise<PostgresSe
 }
 
 /** The folder that holds all the server writes; it belongs to the account the server runs as. */
-async function makeFolder(account: Account): Promise<string> {
+async function makeFolder(account: Account, durable: boolean): Promise<string> {
   // A private TMPDIR may be closed to the other account, /tmp never is.
-  const parent = account.isOurs ? tmpdir() : "/tmp";
+  const onDisk = account.isOurs ? tmpdir() : "/tmp";
+  const parent = durable ? onDisk : (folderInMemory() ?? onDisk);
   const folder = await mkdtemp(join(parent, "rota-postgres-"));
   if (!account.isOurs) await chown(folder, account.uid, account.gid);
   return folder;

@@ -1,4 +1,5 @@
-import { connect } from "node:net";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { type ListenOptions, listen } from "../../src/server/listen.ts";
 import { openTestRota, type TestRota, type TestRotaParams } from "./rota.ts";
@@ -47,13 +48,37 @@ export async function openTestServer(params: TestServerParams = {}): Promise<Tes
   const parts = await openTestRota(params);
   const { rota, log, clock } = parts;
   const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0, ...params.server });
-  onTestFinished(() => server.close());
+  const closeUnused = watchUnused(Number(new URL(server.url).port));
+  onTestFinished(async () => {
+    const closed = server.close();
+    closeUnused();
+    await closed;
+  });
   if (params.start !== false) await rota.start();
   return {
     ...parts,
     url: server.url,
     close: () => server.close(),
     ask: (path, init) => ask(server.url + path, init),
+  };
+}
+
+/**
+ * After a request that is given up `fetch` opens a connection for the next one, on which the server waits for two seconds
+ * before it closes. Returns what closes those on which nothing has come.
+ */
+function watchUnused(port: number): () => void {
+  const sockets = new Set<Socket>();
+  const note = (message: unknown) => {
+    const { socket } = message as { socket: Socket };
+    if (socket.localPort !== port) return;
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  };
+  subscribe("net.server.socket", note);
+  return () => {
+    unsubscribe("net.server.socket", note);
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   };
 }
 

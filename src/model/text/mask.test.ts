@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { cpuMsOf } from "../../../test/support/cpu-time.ts";
 import { hideValues, hideValuesInJson } from "./mask.ts";
 
 test("hides secrets wherever they stand, the longest first, and leaves short words alone", () => {
@@ -9,9 +10,8 @@ test("hides secrets wherever they stand, the longest first, and leaves short wor
 test("searches for a bounded number of secrets", () => {
   const many = Array.from({ length: 100_000 }, (_, index) => `secret-${index}`);
   const text = "x".repeat(4_096);
-  const begin = performance.now();
-  expect(hideValues(text, many)).toBe(text);
-  expect(performance.now() - begin).toBeLessThan(1_000);
+  const cpuMs = cpuMsOf(() => expect(hideValues(text, many)).toBe(text));
+  expect(cpuMs).toBeLessThan(1_000);
 });
 
 test("hides a secret as JSON and URLs write it", () => {
@@ -35,10 +35,11 @@ test.each([
 
 test("hides a part of a secret that repeats itself, in bounded time", () => {
   const secret = "a".repeat(100_000);
-  const begin = performance.now();
-  expect(hideValues(`x${"a".repeat(4_000)}…`, [secret])).toBe("x…");
-  expect(hideValues(`${"ab".repeat(50_000)}…`, ["ab".repeat(49_000), secret])).not.toContain("abab");
-  expect(performance.now() - begin).toBeLessThan(1_000);
+  const cpuMs = cpuMsOf(() => {
+    expect(hideValues(`x${"a".repeat(4_000)}…`, [secret])).toBe("x…");
+    expect(hideValues(`${"ab".repeat(50_000)}…`, ["ab".repeat(49_000), secret])).not.toContain("abab");
+  });
+  expect(cpuMs).toBeLessThan(1_000);
 });
 
 test("hides secrets in every text of a JSON value, and copies nothing where there are none", () => {
@@ -62,7 +63,8 @@ test("looks for every form of a hundred secrets", () => {
 test("hides secrets in large answers of many texts in bounded time", () => {
   const secrets = Array.from({ length: 100 }, (_, index) => `"${index}" ${"secret ".repeat(1_000)}`);
   const answer = [...Array.from({ length: 100_000 }, (_, index) => `text ${index}`), secrets[0]];
-  const begin = performance.now();
-  expect(hideValuesInJson(answer, secrets)).toEqual([...answer.slice(0, -1), "…"]);
-  expect(performance.now() - begin).toBeLessThan(2_000);
+  const cpuMs = cpuMsOf(() =>
+    expect(hideValuesInJson(answer, secrets)).toEqual([...answer.slice(0, -1), "…"]),
+  );
+  expect(cpuMs).toBeLessThan(2_000);
 });
