@@ -296,8 +296,8 @@ export class LocalRota implements Rota {
     engine.abilitiesChanged();
   }
 
-  tenant(id: string): TenantRota {
-    return this.#tenants.of(id);
+  tenant(id: string, { agentId }: { readonly agentId?: string } = {}): TenantRota {
+    return this.#tenants.of(id, agentId);
   }
 
   start(): Promise<void> {

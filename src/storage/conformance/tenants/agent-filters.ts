@@ -105,8 +105,8 @@ export function describeAgentFilters(open: OpenWorld): void {
 
 /** Runs of two agents in every status, also of one schedule that changed its agent. */
 async function withRuns(world: World): Promise<{ schedules: ScheduleRecord[]; all: RunRecord[] }> {
-  const mixed = await create(world, { agent: "a" });
-  const other = await create(world, { agent: "b" });
+  const mixed = await create(world, { definition: { agent: "a" } });
+  const other = await create(world, { definition: { agent: "b" } });
   for (const [round, agent] of ["a", "b", "a", "b", "b"].entries()) {
     const { revision } = (await world.storage.schedules.get(mixed)) as ScheduleRecord;
     await world.storage.schedules.update({ ...mixed, revision, changes: { agent } });
@@ -123,10 +123,8 @@ async function withRuns(world: World): Promise<{ schedules: ScheduleRecord[]; al
     world.clock.step(10);
   }
   const { runs } = await world.storage.schedules.listRuns({ tenant: TENANT, limit: 1_000 });
-  for (const agent of ["a", "b"]) {
-    const statuses = runs.filter((run) => run.agent === agent).map(({ status }) => status);
-    expect(new Set(statuses).size, agent).toBeGreaterThan(3);
-  }
+  for (const agent of ["a", "b"]) expect(runs.some((run) => run.agent === agent)).toBe(true);
+  expect(new Set(runs.map(({ status }) => status))).toEqual(new Set(RUN_STATUSES));
   return { schedules: [mixed, other], all: runs };
 }
 
