@@ -1,7 +1,5 @@
-import type { Engine } from "../engine/engine.ts";
-import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
-import { type NotificationLog, NotificationReader } from "../events/notification-log.ts";
+import { NotificationReader } from "../events/notification-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { LocalBulks } from "../interface/bulks.ts";
@@ -21,32 +19,17 @@ import type { LocalTasks } from "../interface/tasks.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
-import type { RequestMetrics } from "../metrics/request-metrics.ts";
-import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
-import type { Clock } from "../model/clock.ts";
 import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../model/default-limits.ts";
 import { RotaError } from "../model/errors.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/input/events-options.ts";
 import { parseSeriesQuery } from "../model/input/stats-series-input.ts";
 import type { TaskDefaults } from "../model/input/task-input.ts";
-import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Scope } from "../model/scope.ts";
 import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import { goDuration } from "../model/text/go-duration.ts";
-import type { StorageClock } from "../services/storage-clock.ts";
-import type { WorkTurns } from "../services/work-turns.ts";
-import type { Storage } from "../storage/storage.ts";
-import type { Deliverer } from "../webhooks/deliverer.ts";
 import { namesOther, permitted, refuseAgent } from "./agent-scope.ts";
-import type { OneAtATime } from "./one-at-a-time.ts";
 import type { OpenStreams } from "./open-streams.ts";
-import type { AgentCatalogue } from "./registries/agent-catalogue.ts";
-import type { AgentTable } from "./registries/agent-table.ts";
-import type { LaneCatalogue } from "./registries/lane-catalogue.ts";
-import type { LaneTable } from "./registries/lane-table.ts";
-import type { SecretBox } from "./registries/secret-box.ts";
-import type { TenantCatalogue } from "./registries/tenant-catalogue.ts";
 import { createAgents } from "./resources/agents.ts";
 import { createBulks } from "./resources/bulks.ts";
 import { collectMetrics } from "./resources/collect-metrics.ts";
@@ -58,7 +41,6 @@ import { createRuns } from "./resources/runs.ts";
 import { createSchedules } from "./resources/schedules.ts";
 import { createSessions } from "./resources/sessions.ts";
 import { statsSeries } from "./resources/stats-series.ts";
-import type { StoredQuota } from "./resources/stored-quota.ts";
 import { taskParser } from "./resources/task-parser.ts";
 import { createTasks } from "./resources/tasks.ts";
 import type { TokenEstimates } from "./resources/token-estimates.ts";
@@ -67,34 +49,13 @@ import { createWebhooks } from "./resources/webhooks.ts";
 import { WritAnswers } from "./resources/writ-answers.ts";
 import { WritClerk } from "./resources/writ-clerk.ts";
 import { createWrits } from "./resources/writs.ts";
-import type { CurrentGuard } from "./settings/current-guard.ts";
-import type { CurrentSettings } from "./settings/current-settings.ts";
+import type { SharedParts } from "./shared-parts.ts";
 
-/** What all tenants share. */
-export interface TenantRotaParts {
-  readonly current: CurrentSettings;
-  readonly storage: Storage;
-  readonly storageClock: StorageClock;
-  readonly lanes: LaneTable;
-  readonly laneCatalogue: LaneCatalogue;
-  readonly agents: AgentTable;
-  readonly catalogue: AgentCatalogue;
-  readonly tenants: TenantCatalogue;
+/** Also what they share of the Rota around them. */
+export interface TenantRotaParts extends SharedParts {
   readonly streams: OpenStreams;
-  readonly quota: StoredQuota;
   readonly estimates: TokenEstimates;
   readonly waiter: TaskWaiter;
-  readonly guard: CurrentGuard;
-  readonly box: SecretBox;
-  readonly turns: OneAtATime;
-  /** Runs long computations of all tenants in steps, between which other work gets its turn. */
-  readonly work: WorkTurns;
-  readonly engine: Engine;
-  readonly eventLog: EventLog;
-  readonly notificationLog: NotificationLog;
-  readonly deliverer: Deliverer;
-  readonly webhookMetrics: WebhookMetrics;
-  readonly requestMetrics: RequestMetrics;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   readonly newBulkId: () => string;
@@ -103,8 +64,6 @@ export interface TenantRotaParts {
   readonly checkOpen: () => void;
   /** Throws once this process stops. */
   readonly checkNotDraining: () => void;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** The API of one tenant, or of one agent in it, in this process. It has no state that would be missed when it is made again. */
