@@ -29,7 +29,6 @@ export async function checkNeighbours(
   scope: Scope,
   tasks: readonly ParsedTask[],
 ): Promise<void> {
-  if (scope.agent === undefined) return;
   const keys = new Set(tasks.flatMap(({ session }) => session?.key ?? []));
   for (const key of keys) await findOwnSession(storage, scope, key);
   const ids = [...new Set(tasks.flatMap(({ dependsOn }) => dependsOn).filter(isTaskId))];

@@ -91,7 +91,6 @@ export function createTasks(options: TasksOptions): LocalTasks {
   const { scope, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
     options;
   const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation, redactor } = options;
-
   const { tenant } = scope;
 
   /** `copied`: the input of a task of the caller, whose neighbours it has already had. */
@@ -99,7 +98,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const input = forAgent(scope, given);
     checkOpen();
     const parsed = await parse((defaults) => parseTaskInput(input, defaults));
-    if (!copied) await checkNeighbours(storage, scope, [parsed]);
+    if (!copied) await checkOwn([parsed]);
     const large = largeRequests([parsed]);
     const [task] = newTasks([parsed], null, large.length === 0 ? NO_TEXTS : await writeInTurns(large));
     if (task === undefined) throw new Error("One task makes one.");
@@ -115,6 +114,13 @@ export function createTasks(options: TasksOptions): LocalTasks {
       throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
     }
     return { ...toSubmitted(inserted), ...(await submitWarnings(options, [task], [inserted])) };
+  }
+
+  /** Calls `checkOpen` after the reads, during which this node may have begun to stop. */
+  async function checkOwn(parsed: readonly ParsedTask[]): Promise<void> {
+    if (scope.agent === undefined) return;
+    await checkNeighbours(storage, scope, parsed);
+    checkOpen();
   }
 
   async function submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]> {
@@ -135,7 +141,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       parallelism,
       callbackUrl,
     } = await parse((defaults) => work.run(parseBatchSteps(input, defaults)));
-    await checkNeighbours(storage, scope, parsed);
+    await checkOwn(parsed);
     const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
     const { tasks, inserted } = await insertAll(parsed, batch);
     // Repeated tasks were created earlier: they do not say when this batch was created.
