@@ -219,6 +219,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     },
   });
   const rota = new LocalRota({
+    ...service,
     current,
     storage,
     storageClock,
@@ -242,9 +243,6 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     quota,
     access,
     estimateTokens: options.estimateTokens,
-    clock,
-    random,
-    log,
   });
   return rota;
 }

@@ -551,7 +551,8 @@ export const cancelTask = {
   operationId: "cancelTask",
   tags,
   summary: "Cancel a task",
-  description: "A waiting task never starts; a running one is aborted, on whichever node it runs.",
+  description:
+    "A waiting task never starts; a running one is aborted, on whichever node it runs. A task that has ended stays as it is: 409, and `details.state` says how it ended.",
   params: taskId,
   response: { 200: cancelledTask, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
 };

@@ -251,12 +251,22 @@ describe("a request that may work later", () => {
     ["whose connection broke", networkFailure("ECONNRESET")],
     ["that the storage gave no answer to", away],
   ])("is a cancel %s, and that it was cancelled is then no error", async (_what, answer) => {
-    const done = json({ code: "conflict", error: "task is already cancelled" }, 409);
+    const details = { state: "cancelled" };
+    const done = json({ code: "conflict", error: "it is no longer open", details }, 409);
     const { rota, clock } = open([answer, done]);
     const cancelled = rota.tasks.cancel("tsk_1");
     await clock.advance(10_000);
     expect(await cancelled).toEqual({ status: "cancelled", taskId: "tsk_1" });
     expect(await errorOf(rota.tasks.cancel("tsk_1"))).toMatchObject({ code: "conflict" });
+  });
+
+  test("is a cancel, and that the task ended in another way meanwhile is an error", async () => {
+    const details = { state: "done" };
+    const done = json({ code: "conflict", error: "task is already cancelled", details }, 409);
+    const { rota, clock } = open([networkFailure("ECONNRESET"), done]);
+    const error = errorOf(rota.tasks.cancel("tsk_1"));
+    await clock.advance(10_000);
+    expect(await error).toMatchObject({ code: "conflict", details });
   });
 
   test("is the deletion of an agent, and that it is gone is then no error", async () => {

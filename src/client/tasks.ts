@@ -82,8 +82,8 @@ export class HttpTasks implements Tasks {
       path: `${taskPath(taskId)}/cancel`,
       signal,
       repeatable: true,
-      whenDone: ({ code, message }): CancelledTask | undefined =>
-        code === "conflict" && message.endsWith("already cancelled")
+      whenDone: ({ code, details }): CancelledTask | undefined =>
+        code === "conflict" && details?.["state"] === "cancelled"
           ? { status: "cancelled", taskId }
           : undefined,
     });

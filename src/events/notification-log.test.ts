@@ -68,7 +68,7 @@ async function makeLog(meddler: Meddler = {}) {
     return id;
   };
   const reader = (options: LogReaderOptions = {}, tenant = "default") =>
-    new NotificationReader(log, { tenant, ...options });
+    new NotificationReader(log, { tenant }, options);
   return { clock, storage, log, tell, reader, reads: () => reads };
 }
 
@@ -103,7 +103,7 @@ describe("a reader of notifications", () => {
       storage: { ...lost.storage, notifications },
     });
     onTestFinished(() => log.close());
-    const seen = note((options) => new NotificationReader(log, { tenant: "default", ...options }));
+    const seen = note((options) => new NotificationReader(log, { tenant: "default" }, options));
     await settle();
     const ids = [await lost.tell(), await lost.tell()];
     log.wake();

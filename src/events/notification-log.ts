@@ -1,5 +1,6 @@
 import type { Notification } from "../model/notification.ts";
 import type { Redactor } from "../model/redactor.ts";
+import type { Scope } from "../model/scope.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { EventSourceParams } from "./event-log.ts";
 import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
@@ -29,18 +30,25 @@ export class NotificationLog extends FollowedLog<TenantNotification> {
   }
 }
 
-/** One reader of the notifications of a tenant. */
+/** One reader of the notifications of a tenant or an agent. */
 export class NotificationReader extends LogReader<TenantNotification, Notification> {
-  constructor(log: NotificationLog, { tenant, ...options }: LogReaderOptions & { readonly tenant: string }) {
-    const source = notificationSource(log, tenant);
-    super(log, (told) => (told.tenant === tenant ? told.notification : undefined), options, source);
+  constructor(log: NotificationLog, scope: Scope, options: LogReaderOptions) {
+    const { tenant, agent } = scope;
+    const fits = (told: TenantNotification) =>
+      told.tenant === tenant && (agent === undefined || told.notification.agent_id === agent);
+    super(
+      log,
+      (told) => (fits(told) ? told.notification : undefined),
+      options,
+      notificationSource(log, scope),
+    );
   }
 }
 
-/** Of all tenants, or of one. */
+/** Of all tenants, or within a scope. */
 function notificationSource(
   { storage: { notifications }, redactor }: EventSourceParams,
-  tenant?: string,
+  scope: Partial<Scope> = {},
 ): LogSource<TenantNotification> {
   return {
     name: "notifications",
@@ -53,7 +61,7 @@ function notificationSource(
       const { notifications: stored, ...page } = await notifications.read({
         after,
         limit: PAGE_LIMIT,
-        ...(tenant === undefined ? {} : { tenant }),
+        ...scope,
       });
       const shown = redactor();
       const entries = stored.map((each) => ({

@@ -145,7 +145,7 @@ describe("a reader of a database that is restored to an earlier state", () => {
     const { storage, clock, eventLog, lose, restore } = await makeHistories(["a"]);
     const waiter = new TaskWaiter({ eventLog, clock });
     await lose("b");
-    const waiting = waiter.wait("default", "b");
+    const waiting = waiter.wait({ tenant: "default" }, "b");
     const refused = expect(waiting).rejects.toMatchObject({ code: "not_found" });
     await settle();
     await restore();

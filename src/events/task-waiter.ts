@@ -1,6 +1,7 @@
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { waitedInVain } from "../model/input/wait-input.ts";
+import { ownRecord, type Scope } from "../model/scope.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal } from "../model/task-state.ts";
 import type { EventLog } from "./event-log.ts";
@@ -24,7 +25,7 @@ export class TaskWaiter {
   }
 
   /** Resolves with the task once it has ended. */
-  async wait(tenant: string, id: string, options: WaitOptions = {}): Promise<TaskRecord> {
+  async wait(scope: Scope, id: string, options: WaitOptions = {}): Promise<TaskRecord> {
     const giveUp = this.#giveUp(options);
     let look = () => {};
     const undo = this.#notice(id, () => look());
@@ -34,7 +35,8 @@ export class TaskWaiter {
         const ended = new Promise<void>((resolve) => {
           look = resolve;
         });
-        const task = await Promise.race([this.#eventLog.storage.tasks.get({ tenant, id }), giveUp.promise]);
+        const read = this.#eventLog.storage.tasks.get({ tenant: scope.tenant, id });
+        const task = ownRecord(scope, await Promise.race([read, giveUp.promise]));
         if (task === null) throw new RotaError("not_found", "task not found");
         if (isTerminal(task.state)) return task;
         if (this.#closed) throw new RotaError("draining", "this node stopped before the task had ended");

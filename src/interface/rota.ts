@@ -146,12 +146,14 @@ export interface Rota extends RotaApi {
 
   /**
    * The same for another tenant; the methods of this object itself act for `default`. It does not check that the tenant exists:
-   * an unknown one owns nothing.
+   * an unknown one owns nothing. With `agentId`: what a key of the role `agent` may see and do for that agent. Anything else
+   * throws `forbidden`, and what other agents own is `not_found`.
    *
    * @example
    * await rota.tenant("ten_acme").tasks.submit({ message: "hello" });
+   * await rota.tenant("ten_acme", { agentId: "research" }).tasks.list();
    */
-  tenant(id: string): LocalTenant;
+  tenant(id: string, options?: { readonly agentId?: string }): LocalTenant;
 
   /** Called by the server for each request that it refused because of a rate limit or the storage quota of the tenant. */
   noteRefused(reason: "rate" | "quota"): void;

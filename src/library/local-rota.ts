@@ -1,9 +1,7 @@
-import type { Engine } from "../engine/engine.ts";
 import { idMaker } from "../engine/work/new-id.ts";
 import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
-import type { EventLog } from "../events/event-log.ts";
 import type { EventReader } from "../events/event-reader.ts";
-import type { NotificationLog, NotificationReader } from "../events/notification-log.ts";
+import type { NotificationReader } from "../events/notification-log.ts";
 import { TaskWaiter } from "../events/task-waiter.ts";
 import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
@@ -15,7 +13,7 @@ import type { LocalKeys } from "../interface/keys.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { Nodes } from "../interface/nodes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
-import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
+import type { AgentOptions, ReloadOptions } from "../interface/options.ts";
 import type {
   EventPage,
   EventPageFilter,
@@ -33,12 +31,8 @@ import type { Tenants } from "../interface/tenants.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
-import type { RequestMetrics } from "../metrics/request-metrics.ts";
-import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import { checkAgentId } from "../model/agent-id.ts";
-import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
-import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
@@ -46,36 +40,21 @@ import { rfc3339 } from "../model/text/rfc3339.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
-import type { StorageClock } from "../services/storage-clock.ts";
-import type { WorkTurns } from "../services/work-turns.ts";
-import type { Storage, StorageSignal } from "../storage/storage.ts";
+import type { StorageSignal } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
-import type { Deliverer } from "../webhooks/deliverer.ts";
-import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
-import type { AgentBounds } from "./registries/agent-bounds.ts";
-import type { AgentCatalogue } from "./registries/agent-catalogue.ts";
-import type { AgentTable } from "./registries/agent-table.ts";
-import type { LaneCatalogue } from "./registries/lane-catalogue.ts";
-import type { LaneTable } from "./registries/lane-table.ts";
-import type { SecretBox } from "./registries/secret-box.ts";
-import type { TenantCatalogue } from "./registries/tenant-catalogue.ts";
 import { TenantEraser } from "./registries/tenant-eraser.ts";
 import { TenantRotas } from "./registries/tenant-rotas.ts";
 import { warnOfUnservedLanes } from "./registries/unserved-lanes.ts";
-import type { Access } from "./resources/access.ts";
 import { type Examined, examine } from "./resources/doctor.ts";
 import { createNodes } from "./resources/nodes.ts";
 import { SharedExamination } from "./resources/shared-examination.ts";
-import type { StoredQuota } from "./resources/stored-quota.ts";
 import { createTenants } from "./resources/tenants.ts";
 import { TokenEstimates } from "./resources/token-estimates.ts";
 import { ConfigHealth } from "./settings/config-health.ts";
-import type { CurrentGuard } from "./settings/current-guard.ts";
-import type { CurrentSettings } from "./settings/current-settings.ts";
-import type { Reloader } from "./settings/reloader.ts";
 import { RestoreWatch } from "./settings/restore-watch.ts";
 import { StorageHealth } from "./settings/storage-health.ts";
+import type { SharedParts } from "./shared-parts.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 
 /**
@@ -93,36 +72,6 @@ const LOCKED_ELSEWHERE_MS = 3_000;
 /** How long a stop waits, within its grace period, for callbacks of the last tasks. The next start sends the rest. */
 const CALLBACK_GRACE_MS = 5_000;
 
-export interface LocalRotaParts {
-  readonly current: CurrentSettings;
-  readonly storage: Storage;
-  readonly storageClock: StorageClock;
-  readonly lanes: LaneTable;
-  readonly laneCatalogue: LaneCatalogue;
-  readonly agents: AgentTable;
-  readonly bounds: AgentBounds;
-  readonly catalogue: AgentCatalogue;
-  readonly tenants: TenantCatalogue;
-  readonly quota: StoredQuota;
-  readonly guard: CurrentGuard;
-  readonly box: SecretBox;
-  readonly turns: OneAtATime;
-  readonly reloader: Reloader;
-  readonly engine: Engine;
-  readonly eventLog: EventLog;
-  readonly notificationLog: NotificationLog;
-  readonly deliverer: Deliverer;
-  readonly webhookMetrics: WebhookMetrics;
-  readonly requestMetrics: RequestMetrics;
-  /** Runs long computations of all tenants in steps, between which other work gets its turn. */
-  readonly work: WorkTurns;
-  readonly access: Access;
-  readonly estimateTokens?: EstimateTokens | undefined;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Log;
-}
-
 /** The scheduler in this process: the public API on top of the engine and the storage. */
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
@@ -138,7 +87,7 @@ export class LocalRota implements Rota {
   readonly tenants: Tenants;
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;
-  readonly #parts: LocalRotaParts;
+  readonly #parts: SharedParts;
   readonly #configHealth: ConfigHealth;
   readonly #storageHealth: StorageHealth;
   readonly #estimates: TokenEstimates;
@@ -156,7 +105,7 @@ export class LocalRota implements Rota {
   readonly #examination: SharedExamination<Examined>;
   readonly #drainBegins = new AbortController();
 
-  constructor(parts: LocalRotaParts) {
+  constructor(parts: SharedParts) {
     const { storage, engine, eventLog, clock, tenants } = parts;
     this.#parts = parts;
     this.#startedAt = rfc3339(clock.now());
@@ -296,8 +245,8 @@ export class LocalRota implements Rota {
     engine.abilitiesChanged();
   }
 
-  tenant(id: string): TenantRota {
-    return this.#tenants.of(id);
+  tenant(id: string, { agentId }: { readonly agentId?: string } = {}): TenantRota {
+    return this.#tenants.of(id, agentId);
   }
 
   start(): Promise<void> {

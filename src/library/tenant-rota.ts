@@ -1,7 +1,5 @@
-import type { Engine } from "../engine/engine.ts";
-import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
-import { type NotificationLog, NotificationReader } from "../events/notification-log.ts";
+import { NotificationReader } from "../events/notification-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { LocalBulks } from "../interface/bulks.ts";
@@ -21,29 +19,17 @@ import type { LocalTasks } from "../interface/tasks.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
-import type { RequestMetrics } from "../metrics/request-metrics.ts";
-import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
-import type { Clock } from "../model/clock.ts";
 import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../model/default-limits.ts";
+import { RotaError } from "../model/errors.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/input/events-options.ts";
 import { parseSeriesQuery } from "../model/input/stats-series-input.ts";
 import type { TaskDefaults } from "../model/input/task-input.ts";
-import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { Scope } from "../model/scope.ts";
 import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import { goDuration } from "../model/text/go-duration.ts";
-import type { StorageClock } from "../services/storage-clock.ts";
-import type { WorkTurns } from "../services/work-turns.ts";
-import type { Storage } from "../storage/storage.ts";
-import type { Deliverer } from "../webhooks/deliverer.ts";
-import type { OneAtATime } from "./one-at-a-time.ts";
+import { namesOther, permitted, refuseAgent } from "./agent-scope.ts";
 import type { OpenStreams } from "./open-streams.ts";
-import type { AgentCatalogue } from "./registries/agent-catalogue.ts";
-import type { AgentTable } from "./registries/agent-table.ts";
-import type { LaneCatalogue } from "./registries/lane-catalogue.ts";
-import type { LaneTable } from "./registries/lane-table.ts";
-import type { SecretBox } from "./registries/secret-box.ts";
-import type { TenantCatalogue } from "./registries/tenant-catalogue.ts";
 import { createAgents } from "./resources/agents.ts";
 import { createBulks } from "./resources/bulks.ts";
 import { collectMetrics } from "./resources/collect-metrics.ts";
@@ -55,7 +41,6 @@ import { createRuns } from "./resources/runs.ts";
 import { createSchedules } from "./resources/schedules.ts";
 import { createSessions } from "./resources/sessions.ts";
 import { statsSeries } from "./resources/stats-series.ts";
-import type { StoredQuota } from "./resources/stored-quota.ts";
 import { taskParser } from "./resources/task-parser.ts";
 import { createTasks } from "./resources/tasks.ts";
 import type { TokenEstimates } from "./resources/token-estimates.ts";
@@ -64,34 +49,13 @@ import { createWebhooks } from "./resources/webhooks.ts";
 import { WritAnswers } from "./resources/writ-answers.ts";
 import { WritClerk } from "./resources/writ-clerk.ts";
 import { createWrits } from "./resources/writs.ts";
-import type { CurrentGuard } from "./settings/current-guard.ts";
-import type { CurrentSettings } from "./settings/current-settings.ts";
+import type { SharedParts } from "./shared-parts.ts";
 
-/** What all tenants share. */
-export interface TenantRotaParts {
-  readonly current: CurrentSettings;
-  readonly storage: Storage;
-  readonly storageClock: StorageClock;
-  readonly lanes: LaneTable;
-  readonly laneCatalogue: LaneCatalogue;
-  readonly agents: AgentTable;
-  readonly catalogue: AgentCatalogue;
-  readonly tenants: TenantCatalogue;
+/** Also what they share of the Rota around them. */
+export interface TenantRotaParts extends SharedParts {
   readonly streams: OpenStreams;
-  readonly quota: StoredQuota;
   readonly estimates: TokenEstimates;
   readonly waiter: TaskWaiter;
-  readonly guard: CurrentGuard;
-  readonly box: SecretBox;
-  readonly turns: OneAtATime;
-  /** Runs long computations of all tenants in steps, between which other work gets its turn. */
-  readonly work: WorkTurns;
-  readonly engine: Engine;
-  readonly eventLog: EventLog;
-  readonly notificationLog: NotificationLog;
-  readonly deliverer: Deliverer;
-  readonly webhookMetrics: WebhookMetrics;
-  readonly requestMetrics: RequestMetrics;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   readonly newBulkId: () => string;
@@ -100,11 +64,9 @@ export interface TenantRotaParts {
   readonly checkOpen: () => void;
   /** Throws once this process stops. */
   readonly checkNotDraining: () => void;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
-/** The API of one tenant in this process. It has no state that would be missed when it is made again. */
+/** The API of one tenant, or of one agent in it, in this process. It has no state that would be missed when it is made again. */
 export class TenantRota implements LocalTenant {
   readonly tenant: string;
   readonly tasks: LocalTasks;
@@ -118,13 +80,16 @@ export class TenantRota implements LocalTenant {
   readonly bulks: LocalBulks;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly #scope: Scope;
   readonly #parts: TenantRotaParts;
 
-  constructor(tenant: string, parts: TenantRotaParts) {
+  constructor(scope: Scope, parts: TenantRotaParts) {
+    const { tenant } = scope;
     const { storage, storageClock, engine, eventLog, notificationLog, clock, log } = parts;
     const { current, guard, turns, deliverer, catalogue, laneCatalogue, tenants } = parts;
     const { newTaskId, newBatchId, checkNotDraining } = parts;
     this.tenant = tenant;
+    this.#scope = scope;
     this.#parts = parts;
     const checkNotGone = () => tenants.checkNotGone(tenant);
     const checkOpen = () => {
@@ -137,9 +102,10 @@ export class TenantRota implements LocalTenant {
     const ended = new EndedTasks({ tenant, engine, onEnded: () => deliverer.wake() });
     const isKnown = (agent: string) => catalogue.isKnown({ tenant, agent });
     const noExecutorMs = () => current.value.scheduler.noExecutorSec * 1_000;
-    const agentIds = () => parts.agents.ids(tenant);
-    this.agents = createAgents({
-      tenant,
+    // A caller that sees one agent does not learn the names of others.
+    const agentIds = () => (scope.agent === undefined ? parts.agents.ids(tenant) : []);
+    const agents = createAgents({
+      scope,
       storage,
       table: parts.agents,
       catalogue,
@@ -152,8 +118,8 @@ export class TenantRota implements LocalTenant {
       maxAgents: () => maxAgentsOf({ id: tenant, limits: tenants.limitsOf(tenant) ?? { maxAgents: null } }),
       checkNotGone,
     });
-    this.tasks = createTasks({
-      tenant,
+    const tasks = createTasks({
+      scope,
       storage,
       engine,
       eventLog,
@@ -174,12 +140,12 @@ export class TenantRota implements LocalTenant {
       checkNotGone,
       ended,
     });
-    this.sessions = createSessions({
-      tenant,
+    const sessions = createSessions({
+      scope,
       storage,
       engine,
       eventLog,
-      tasks: this.tasks,
+      tasks,
       estimates: parts.estimates,
       ended,
       settings: () => current.value.sessions,
@@ -197,7 +163,7 @@ export class TenantRota implements LocalTenant {
       checkNotGone,
     });
     const scheduling = {
-      tenant,
+      scope,
       storage,
       storageClock,
       runner: engine.scheduleTicker,
@@ -218,8 +184,17 @@ export class TenantRota implements LocalTenant {
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
     const clerk = { tenant, storage, log };
-    this.schedules = schedules;
+    this.agents = permitted(scope, agents, ["get", "list"]);
+    // No route cancels a single task of an agent. `cancelOnDisconnect` of a message does.
+    this.tasks = permitted(scope, tasks, [
+      ...(["submit", "submitAgain", "submitBatch", "get", "getBatch", "explain", "logs"] as const),
+      ...(["list", "listRows", "wait", "cancel"] as const),
+    ]);
+    this.sessions = permitted(scope, sessions, ["send", "get", "list"]);
+    this.schedules = permitted(scope, schedules, ["get", "list", "runs", "preview"]);
     this.writs = createWrits({
+      scope,
+      storage,
       clerk: new WritClerk({ ...clerk, schedules }),
       isKnown,
       agentIds,
@@ -234,9 +209,10 @@ export class TenantRota implements LocalTenant {
         schedules: createSchedules({ ...scheduling, checkOpen: () => tenants.checkNotGone(tenant) }),
       }),
     });
-    this.runs = createRuns({ tenant, storage, redactor });
-    this.bulks = createBulks({ tenant, storage, newBulkId: parts.newBulkId, checkOpen });
-    this.lanes = createLanes({
+    this.runs = createRuns({ scope, storage, redactor });
+    const bulks = createBulks({ tenant, storage, newBulkId: parts.newBulkId, checkOpen });
+    this.bulks = permitted(scope, bulks, []);
+    const lanes = createLanes({
       tenant,
       storage,
       storageClock,
@@ -246,35 +222,40 @@ export class TenantRota implements LocalTenant {
       ended,
       checkNotDraining,
     });
-    this.webhooks = createWebhooks({
+    this.lanes = permitted(scope, lanes, []);
+    const webhooks = createWebhooks({
       tenant,
       storage,
       storageClock,
       isDisabled: () => tenants.isDisabled(tenant),
       onResend: () => deliverer.wake(),
     });
+    this.webhooks = permitted(scope, webhooks, []);
   }
 
   events(options: EventsOptions & LocalReading = {}): EventReader {
     const { eventLog, streams } = this.#parts;
-    const { tenant } = this;
-    const checked = checkEventsOptions(options);
-    return new EventReader(eventLog, { ...checked, tenant, onEnd: streams.open(tenant) });
+    const { tenant, agent } = this.#scope;
+    if (namesOther(this.#scope, options.agentId)) throw new RotaError("not_found", "agent not found");
+    const { agentId = agent, ...checked } = checkEventsOptions(options);
+    return new EventReader(eventLog, { ...checked, agentId, tenant, onEnd: streams.open(tenant) });
   }
 
-  eventPage(filter: EventPageFilter = {}): Promise<EventPage> {
+  async eventPage(filter: EventPageFilter = {}): Promise<EventPage> {
+    refuseAgent(this.#scope);
     const { storage, current } = this.#parts;
     return eventPage({ storage, tenant: this.tenant, redactor: current.value.redactor }, filter);
   }
 
   notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {
     const { notificationLog, streams } = this.#parts;
-    const { tenant } = this;
     const checked = checkNotificationsOptions(options);
-    return new NotificationReader(notificationLog, { ...checked, tenant, onEnd: streams.open(tenant) });
+    const onEnd = streams.open(this.tenant);
+    return new NotificationReader(notificationLog, this.#scope, { ...checked, onEnd });
   }
 
   async stats(): Promise<SchedulerStats> {
+    refuseAgent(this.#scope);
     const { storage, engine, current } = this.#parts;
     const { scheduler, resultTTLSec } = current.value;
     const depth = await storage.tasks.queueDepth({ tenant: this.tenant });
@@ -294,17 +275,20 @@ export class TenantRota implements LocalTenant {
   }
 
   async waiting(): Promise<WaitingReasons> {
+    refuseAgent(this.#scope);
     const { tenant } = this;
     const waiting = await this.#parts.storage.tasks.waiting({ tenant });
     return waitingReasons(waiting, { tenant, processSituation: (lane) => this.#processSituation(lane) });
   }
 
   async statsSeries(query: StatsSeriesQuery = {}): Promise<StatsSeries> {
+    refuseAgent(this.#scope);
     const { storage, storageClock } = this.#parts;
     return statsSeries(storage, this.tenant, parseSeriesQuery({ ...query }, storageClock.now()));
   }
 
-  metrics(): Promise<string> {
+  async metrics(): Promise<string> {
+    refuseAgent(this.#scope);
     return collectMetrics({ ...this.#parts, tenant: this.tenant, waiting: () => this.waiting() });
   }
 

@@ -7,7 +7,7 @@ export interface TaskLogStorage {
    * for each piece. Lines of deleted tasks are dropped.
    */
   append(params: { pieces: readonly LogPiece[] }): Promise<void>;
-  /** Up to `limit` lines after the one with the number `after`, oldest first. Null: there is no such task. */
+  /** Up to `limit` lines after the one with the number `after`, oldest first. Null: the tenant, or the agent, has no such task. */
   read(params: ReadLogParams): Promise<LogPage | null>;
 }
 
@@ -33,6 +33,7 @@ export interface LoggedLine {
 
 export interface ReadLogParams {
   readonly tenant: string;
+  readonly agent?: string;
   readonly taskId: string;
   /** Left out: the newest attempt with log lines. */
   readonly attempt?: number | undefined;

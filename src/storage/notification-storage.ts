@@ -4,14 +4,22 @@ import type { LogMark } from "./event-storage.ts";
 
 /** The log of what schedules and runs did. The transaction that makes a change also writes its notification. */
 export interface NotificationStorage {
-  /** Up to `limit` after `after`, of one tenant or of all, oldest first. Never skips one that commits later. */
-  read(params: { after: number; limit: number; tenant?: string }): Promise<NotificationPage>;
+  /** Up to `limit` after `after`, oldest first: of all tenants, or of one, or of an agent. Never skips one that commits later. */
+  read(params: ReadNotificationsParams): Promise<NotificationPage>;
   /** As `EventStorage.mark`. Null may also mean that it was deleted with its tenant. */
   mark(params: { seq: number }): Promise<LogMark | null>;
   /** As `EventStorage.lastUntil`. */
   lastUntil(params: { at: number }): Promise<number>;
   /** The highest number there ever was (0: none yet), and the oldest that is still there, or the number after the highest. */
   range(): Promise<{ oldest: number; newest: number }>;
+}
+
+export interface ReadNotificationsParams {
+  readonly after: number;
+  readonly limit: number;
+  readonly tenant?: string;
+  /** Only with `tenant`. */
+  readonly agent?: string;
 }
 
 export interface NotificationPage {

@@ -323,6 +323,8 @@ export interface RunRecord {
 
 export interface ListRunsParams {
   readonly tenant: string;
+  /** The agent that the schedule had at that time. */
+  readonly agent?: string;
   readonly schedule?: number;
   readonly status?: RunStatus;
   /** Only runs that fired, ended or were stored at this time or later. */

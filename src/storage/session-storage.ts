@@ -29,9 +29,10 @@ export interface SessionStorage {
    */
   stop(params: StopSessionParams): Promise<StoppedSession>;
   get(params: SessionName): Promise<SessionRecord | null>;
-  /** The newest first. */
+  /** The newest first. A session without an agent counts as one of `DEFAULT_AGENT`. */
   list(params: {
     tenant: string;
+    agent?: string;
     limit: number;
     cursor?: number;
   }): Promise<{ sessions: SessionRecord[]; nextCursor: number | null }>;

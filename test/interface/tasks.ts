@@ -292,6 +292,7 @@ export function describeTasks(open: Open): void {
       expect(await errorOf(api.tasks.cancel(taskId))).toMatchObject({
         code: "conflict",
         message: "task is already done",
+        details: { state: "done" },
       });
       expect(await errorOf(api.tasks.cancel("tsk_unknown"))).toMatchObject({ code: "not_found" });
     });

@@ -5,8 +5,10 @@ import { checkAgentId, toAgentId } from "../../model/agent-id.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { Fields } from "../../model/input/field-checks.ts";
+import type { Scope } from "../../model/scope.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 import type { AgentRecord, Storage } from "../../storage/storage.ts";
+import { namesOther } from "../agent-scope.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
 import { AGENT_FIELDS } from "../registries/agent.ts";
 import type { AgentCatalogue } from "../registries/agent-catalogue.ts";
@@ -19,7 +21,7 @@ import { agentDefinition, checkFields } from "./agent-input.ts";
 import { agentCursor, parseAgentPage } from "./agent-page.ts";
 
 export interface AgentsOptions {
-  readonly tenant: string;
+  readonly scope: Scope;
   readonly storage: Storage;
   readonly table: AgentTable;
   readonly catalogue: AgentCatalogue;
@@ -37,15 +39,16 @@ export interface AgentsOptions {
   readonly checkNotGone: () => void;
 }
 
-/** The agents API of one tenant. */
+/** The agents API of one tenant, or of one agent in it. */
 export function createAgents(options: AgentsOptions): Agents {
-  const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, box, turns, clock } = options;
+  const { scope, storage, table, catalogue, lanes, laneCatalogue, guard, box, turns, clock } = options;
   const { maxAgents, checkNotGone } = options;
+  const { tenant } = scope;
 
   async function find(given: string): Promise<KnownAgent & { readonly id: string }> {
     await catalogue.read();
     const id = toAgentId(given);
-    const known = id === null ? undefined : table.find({ tenant, agent: id });
+    const known = id === null || namesOther(scope, id) ? undefined : table.find({ tenant, agent: id });
     if (id === null || known === undefined) throw notFound();
     return { ...known, id };
   }
@@ -79,7 +82,9 @@ export function createAgents(options: AgentsOptions): Agents {
     async list(page = {}) {
       const { limit, after } = parseAgentPage({ ...page });
       await catalogue.read();
-      const ids = table.ids(tenant).filter((id) => after === undefined || id > after);
+      const ids = table
+        .ids(tenant)
+        .filter((id) => !namesOther(scope, id) && (after === undefined || id > after));
       const agents = ids
         .slice(0, limit)
         .map((id) => shownAgent(id, table.find({ tenant, agent: id }) as KnownAgent));

@@ -1,6 +1,7 @@
 import type { Batch, BatchTask } from "../../model/batch.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { Redactor } from "../../model/redactor.ts";
+import { ownRecord, type Scope } from "../../model/scope.ts";
 import { looksLikeTaskId } from "../../model/task-id.ts";
 import { isTerminal, type TaskState } from "../../model/task-state.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
@@ -15,12 +16,14 @@ export interface StoredBatch {
   readonly tasks: readonly BatchTaskRecord[];
 }
 
-/** A batch and its tasks. Throws `not_found` when there is none, or nothing is left of it. */
-export async function readBatch(storage: Storage, tenant: string, id: string): Promise<StoredBatch> {
+/** A batch and its tasks. Throws `not_found` when there is none, nothing is left of it, or other agents have tasks in it. */
+export async function readBatch(storage: Storage, scope: Scope, id: string): Promise<StoredBatch> {
+  const { tenant } = scope;
   // A text that does not look like an id names no batch; PostgreSQL refuses some of them with an error.
   const batch = looksLikeTaskId(id) ? await storage.tasks.getBatch({ tenant, id }) : null;
   const tasks = batch === null ? [] : await tasksOf(storage, tenant, id);
-  if (batch === null || tasks.length === 0) throw new RotaError("not_found", "batch not found");
+  const isOwn = tasks.length > 0 && tasks.every((task) => ownRecord(scope, task) !== null);
+  if (batch === null || !isOwn) throw new RotaError("not_found", "batch not found");
   return { batch, tasks };
 }
 

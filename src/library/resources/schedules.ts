@@ -6,6 +6,7 @@ import { RotaError } from "../../model/errors.ts";
 import { preview } from "../../model/input/field-checks.ts";
 import { refuseMasks } from "../../model/input/masked-input.ts";
 import type { Redactor } from "../../model/redactor.ts";
+import { ownRecord, type Scope } from "../../model/scope.ts";
 import { isSerialId } from "../../model/serial-id.ts";
 import { toSeconds } from "../../model/text/epoch-seconds.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
@@ -28,6 +29,7 @@ import { letOthersThrough } from "../../services/large-input.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
 import type { WorkTurns } from "../../services/work-turns.ts";
 import type { NewSchedule, ScheduleRecord, Storage } from "../../storage/storage.ts";
+import { namesOther } from "../agent-scope.ts";
 import { type Changes, editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { toRunPage } from "./runs.ts";
@@ -48,7 +50,7 @@ const EDIT_TRIES_MAX = 20;
 const DELETE_SLICE = 500;
 
 export interface SchedulesOptions {
-  readonly tenant: string;
+  readonly scope: Scope;
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly runner: ScheduleRunner;
@@ -81,14 +83,16 @@ export interface WrittenSchedules extends Schedules {
   delete(id: number, options?: { readonly sparesRunning?: boolean }): Promise<{ readonly deleted: true }>;
 }
 
-/** The schedules API of one tenant. */
+/** The schedules API of one tenant or agent. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
-  const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
+  const { scope, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
   const { isKnown, agentIds, timeoutMaxMs, redactor, checkCallback, maxSchedules, quota, work, checkOpen } =
     options;
 
+  const { tenant } = scope;
+
   async function find(id: number): Promise<ScheduleRecord> {
-    const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
+    const record = isSerialId(id) ? ownRecord(scope, await storage.schedules.get({ tenant, id })) : null;
     if (record === null) throw notFound();
     return record;
   }
@@ -175,7 +179,10 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     },
 
     async list(filter = {}) {
-      const { found, next } = await schedulePage(storage, tenant, parseScheduleFilter({ ...filter }));
+      const { agent = filter.agent } = scope;
+      const wanted = parseScheduleFilter({ ...filter, ...(agent === undefined ? {} : { agent }) });
+      if (namesOther(scope, filter.agent)) return { schedules: [], count: 0, next_cursor: null };
+      const { found, next } = await schedulePage(storage, tenant, wanted);
       return {
         schedules: found.map((record) => toScheduledTask(record, redactor())),
         count: found.length,
@@ -233,7 +240,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     async runs(id, filter = {}) {
       const params = parseRunFilter({ ...filter });
       await find(id);
-      return toRunPage(await storage.schedules.listRuns({ tenant, schedule: id, ...params }), redactor());
+      return toRunPage(await storage.schedules.listRuns({ ...scope, schedule: id, ...params }), redactor());
     },
 
     async status() {

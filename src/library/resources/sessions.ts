@@ -13,6 +13,7 @@ import {
 } from "../../model/input/session-input.ts";
 import { parseTaskInput, type TaskDefaults } from "../../model/input/task-input.ts";
 import { checkWait } from "../../model/input/wait-input.ts";
+import type { Scope } from "../../model/scope.ts";
 import type { SessionSettings } from "../../model/session.ts";
 import { checkSessionKey } from "../../model/session-key.ts";
 import { DEFAULT_AGENT } from "../../model/task.ts";
@@ -23,7 +24,9 @@ import type {
   StopSessionParams,
   Storage,
 } from "../../storage/storage.ts";
+import { forAgent, refuseAgent } from "../agent-scope.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
+import { findOwnSession, isShared, sessionNotFound } from "./own-session.ts";
 import { toSession } from "./session-view.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { submitWarnings } from "./submit-warnings.ts";
@@ -37,7 +40,7 @@ import type { TokenEstimates } from "./token-estimates.ts";
 const STOP_SLICE = 10_000;
 
 export interface SessionsOptions {
-  readonly tenant: string;
+  readonly scope: Scope;
   readonly storage: Storage;
   readonly engine: Engine;
   readonly eventLog: EventLog;
@@ -62,23 +65,28 @@ export interface SessionsOptions {
   readonly checkNotGone: () => void;
 }
 
-/** The sessions API of one tenant. */
+/** The sessions API of one tenant or agent. */
 export function createSessions(options: SessionsOptions): Sessions {
-  const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
+  const { scope, storage, engine, eventLog, tasks, estimates, ended } = options;
   const { settings, defaults, quota, parse, maxSessions, contextWindow, newTaskId } = options;
   const { checkOpen, checkNotGone } = options;
+  const { tenant } = scope;
 
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
     checkSessionKey(key, "key");
-    const message = parseSessionMessage(input);
+    const message = parseSessionMessage(forAgent(scope, input));
     // Stop words work at any time, also while no tasks are accepted.
-    if (message.stop !== null) return stop(key, message.stop);
+    if (message.stop !== null) {
+      refuseAgent(scope);
+      return stop(key, message.stop);
+    }
+    const mode = scope.agent === undefined ? message.mode : await ownMode(key, message.mode);
     checkOpen();
     const unstored = await estimates.refresh({ tenant, key });
     const task = await newTask(key, message);
     await eventLog.tried;
     checkOpen();
-    const { mode, maxConcurrent } = message;
+    const { maxConcurrent } = message;
     const max = maxConcurrent === null ? null : await maxSessions();
     const sent = await quota.storing(tenant, [task], () =>
       storage.sessions.send({ task, mode, maxConcurrent, maxSessions: max, defaults: settings() }),
@@ -91,6 +99,21 @@ export function createSessions(options: SessionsOptions): Sessions {
     const { id: taskId, state, position } = sent.task;
     const warnings = await submitWarnings(options, [task], [sent.task]);
     return { taskId, state, position, merged: sent.merged, ...warnings };
+  }
+
+  /**
+   * The mode of a message of an agent. Throws `not_found` if the session is another agent's, or if the message would end tasks of
+   * other agents: in mode `interrupt`, or in a full session with `drop` `old`.
+   */
+  async function ownMode(key: string, mode: ParsedMessage["mode"]): Promise<ParsedMessage["mode"]> {
+    const record = await findOwnSession(storage, scope, key);
+    // A new session has nothing to interrupt, except a message that another agent sends at the same time.
+    if (record === null) return mode === "interrupt" ? "followup" : mode;
+    const { mode: usual, running, queued, cap, drop } = shown(record);
+    const endsOthers =
+      (mode ?? usual) === "interrupt" ? running + queued > 0 : drop === "old" && queued >= cap;
+    if (endsOthers && (await isShared(storage, scope, key))) throw sessionNotFound();
+    return mode;
   }
 
   /** A message without an agent or a lane gets those of the message before it, from the session. */
@@ -169,14 +192,14 @@ export function createSessions(options: SessionsOptions): Sessions {
     reset: (key) => stop(key, "reset"),
 
     async get(key) {
-      const record = await find(checkSessionKey(key, "key"));
-      if (record === null) throw new RotaError("not_found", "session not found");
+      const record = await findOwnSession(storage, scope, checkSessionKey(key, "key"));
+      if (record === null) throw sessionNotFound();
       return shown(record);
     },
 
     async list(page = {}) {
       const { sessions, nextCursor } = await storage.sessions.list({
-        tenant,
+        ...scope,
         ...parseSessionPage({ ...page }),
       });
       return {
@@ -201,7 +224,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
     async delete(key) {
       const deleted = await storage.sessions.delete({ tenant, key: checkSessionKey(key, "key") });
-      if (!deleted.found) throw new RotaError("not_found", "session not found");
+      if (!deleted.found) throw sessionNotFound();
       if (deleted.open > 0) throw sessionBusy(key, deleted.open);
       return { deleted: true };
     },

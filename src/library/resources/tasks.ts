@@ -12,11 +12,11 @@ import { parseTaskFilter } from "../../model/input/task-filter-input.ts";
 import { type ParsedTask, parseTaskInput } from "../../model/input/task-input.ts";
 import { checkWait } from "../../model/input/wait-input.ts";
 import type { Redactor } from "../../model/redactor.ts";
+import { ownRecord, type Scope } from "../../model/scope.ts";
 import { NO_QUEUE_LIMIT } from "../../model/task.ts";
 import { taskCursorText } from "../../model/task-cursor.ts";
 import { looksLikeTaskId } from "../../model/task-id.ts";
-import type { TaskOrder } from "../../model/task-order.ts";
-import { toTask, toTaskRow } from "../../model/task-record.ts";
+import { type TaskRecord, toTask, toTaskRow } from "../../model/task-record.ts";
 import { canonicalJson, canonicalSteps } from "../../model/text/canonical-json.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import { isLargeInput } from "../../services/large-input.ts";
@@ -28,11 +28,14 @@ import type {
   BlockingDependency,
   CancelledTask,
   InsertedTask,
+  ListTasksParams,
   NewBatch,
   NewTask,
   Storage,
   TaskSituation,
 } from "../../storage/storage.ts";
+import { forAgent, namesOther } from "../agent-scope.ts";
+import { batchForAgent, checkNeighbours } from "./agent-submits.ts";
 import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
@@ -48,7 +51,7 @@ import type { TaskParser } from "./task-parser.ts";
 const SUBMIT_MANY_MAX = 10_000;
 
 export interface TasksOptions {
-  readonly tenant: string;
+  readonly scope: Scope;
   readonly storage: Storage;
   readonly engine: Engine;
   readonly eventLog: EventLog;
@@ -83,15 +86,19 @@ export interface TasksOptions {
 type RequestTexts = ReadonlyMap<Fields, string>;
 const NO_TEXTS: RequestTexts = new Map();
 
-/** The tasks API of one tenant. */
+/** The tasks API of one tenant or agent. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
+  const { scope, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
     options;
   const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation, redactor } = options;
+  const { tenant } = scope;
 
-  async function submit(input: SubmitInput): Promise<SubmittedTask> {
+  /** `copied`: the input of a task of the caller, whose neighbours it has already had. */
+  async function submit(given: SubmitInput, { copied = false } = {}): Promise<SubmittedTask> {
+    const input = forAgent(scope, given);
     checkOpen();
     const parsed = await parse((defaults) => parseTaskInput(input, defaults));
+    if (!copied) await checkOwn([parsed]);
     const large = largeRequests([parsed]);
     const [task] = newTasks([parsed], null, large.length === 0 ? NO_TEXTS : await writeInTurns(large));
     if (task === undefined) throw new Error("One task makes one.");
@@ -102,11 +109,18 @@ export function createTasks(options: TasksOptions): LocalTasks {
     await eventLog.tried;
     checkNotGone();
     const inserted = await quota.storing(tenant, [task], () => engine.intake.add(task));
-    if (inserted.repeats === "other") throw idempotencyConflict(inserted);
+    if (inserted.repeats === "other") throw await hideOthers(idempotencyConflict(inserted));
     if (inserted.rejection !== null) {
       throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
     }
     return { ...toSubmitted(inserted), ...(await submitWarnings(options, [task], [inserted])) };
+  }
+
+  /** Calls `checkOpen` after the reads, during which this node may have begun to stop. */
+  async function checkOwn(parsed: readonly ParsedTask[]): Promise<void> {
+    if (scope.agent === undefined) return;
+    await checkNeighbours(storage, scope, parsed);
+    checkOpen();
   }
 
   async function submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]> {
@@ -119,13 +133,15 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return inserted.map((task) => ({ ...toSubmitted(task), ...rejectionOf(task) }));
   }
 
-  async function submitBatch(input: BatchInput): Promise<SubmittedBatch> {
+  async function submitBatch(given: BatchInput): Promise<SubmittedBatch> {
+    const input = batchForAgent(scope, given);
     checkOpen();
     const {
       tasks: parsed,
       parallelism,
       callbackUrl,
     } = await parse((defaults) => work.run(parseBatchSteps(input, defaults)));
+    await checkOwn(parsed);
     const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
     const { tasks, inserted } = await insertAll(parsed, batch);
     // Repeated tasks were created earlier: they do not say when this batch was created.
@@ -161,8 +177,8 @@ export function createTasks(options: TasksOptions): LocalTasks {
     checkNotGone();
     const ordered = parentsFirst(tasks);
     const store = () => engine.intake.addMany(ordered, batch ?? undefined);
-    const inserted = await quota.storing(tenant, ordered, store).catch((error) => {
-      throw atRefused(error, tasks);
+    const inserted = await quota.storing(tenant, ordered, store).catch(async (error) => {
+      throw atRefused(await hideOthers(error), tasks);
     });
     if (ordered === tasks) return { tasks, inserted };
     const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
@@ -215,6 +231,41 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return related ? withDependencies(tasks) : tasks;
   }
 
+  async function find(taskId: string): Promise<TaskRecord> {
+    checkId(taskId);
+    const record = ownRecord(scope, await storage.tasks.get({ tenant, id: taskId }));
+    if (record === null) throw notFound();
+    return record;
+  }
+
+  /** Does not say which task an idempotency key was used for, if that is another agent's. */
+  async function hideOthers(error: unknown): Promise<unknown> {
+    if (scope.agent === undefined || !(error instanceof RotaError)) return error;
+    const { taskId, ...details } = error.details ?? {};
+    if (error.code !== "idempotency_conflict" || typeof taskId !== "string") return error;
+    if (ownRecord(scope, await storage.tasks.get({ tenant, id: taskId })) !== null) return error;
+    const message = "`idempotencyKey` was used within 24 hours for another request: take a new key";
+    return new RotaError(error.code, message, { details });
+  }
+
+  async function listed<Item, Shown>(
+    filter: TaskFilter,
+    onLooked: ListTasksParams["onLooked"],
+    read: (storage: Storage, params: ListTasksParams) => Promise<ListedPage<Item>>,
+    show: (item: Item, redactor: Redactor) => Shown,
+  ): Promise<{ tasks: Shown[]; count: number; nextCursor: string | null }> {
+    const { agent: agentId = filter.agentId } = scope;
+    const params = parseTaskFilter({ ...filter, ...(agentId === undefined ? {} : { agentId }) });
+    if (namesOther(scope, filter.agentId)) return { tasks: [], count: 0, nextCursor: null };
+    const shown = redactor();
+    const { items, nextCursor } = await read(storage, { tenant, ...params, onLooked });
+    return {
+      tasks: items.map((item) => show(item, shown)),
+      count: items.length,
+      nextCursor: nextCursor === null ? null : taskCursorText(nextCursor, params.order),
+    };
+  }
+
   /** Some may have ended meanwhile: each result says what happened to its task. */
   async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
     const answers = await storage.tasks.cancel({ tenant, ids, error: null });
@@ -235,55 +286,45 @@ export function createTasks(options: TasksOptions): LocalTasks {
     submitBatch,
 
     async get(taskId) {
-      checkId(taskId);
-      const record = await storage.tasks.get({ tenant, id: taskId });
-      if (record === null) throw notFound();
-      return toTask(record, redactor());
+      return toTask(await find(taskId), redactor());
     },
 
     async explain(taskId) {
       checkId(taskId);
       const situation = await storage.tasks.situation({ tenant, id: taskId });
-      if (situation === null) throw notFound();
+      if (situation === null || ownRecord(scope, situation.task) === null) throw notFound();
       return explainTask(situation, processSituation(situation.task.lane));
     },
 
     async logs(taskId, filter = {}) {
       checkId(taskId);
-      const log = await readTaskLog({ storage, tenant, redactor: redactor() }, taskId, { ...filter });
+      const log = await readTaskLog({ storage, scope, redactor: redactor() }, taskId, { ...filter });
       if (log === null) throw notFound();
       return log;
     },
 
-    async list(filter: TaskFilter = {}, { onLooked } = {}) {
-      const params = parseTaskFilter({ ...filter });
-      const shown = redactor();
-      const page = await listPage(storage, { tenant, ...params, onLooked });
-      return toPage(page, params.order, (record) => toTask(record, shown));
-    },
-
-    async listRows(filter: TaskFilter = {}, { onLooked } = {}) {
-      const params = parseTaskFilter({ ...filter });
-      const shown = redactor();
-      const page = await listRowPage(storage, { tenant, ...params, onLooked });
-      return toPage(page, params.order, (row) => toTaskRow(row, shown));
-    },
+    list: async (filter = {}, { onLooked } = {}) => listed(filter, onLooked, listPage, toTask),
+    listRows: async (filter = {}, { onLooked } = {}) => listed(filter, onLooked, listRowPage, toTaskRow),
 
     async getBatch(batchId) {
-      return toBatch(await readBatch(storage, tenant, batchId), redactor());
+      return toBatch(await readBatch(storage, scope, batchId), redactor());
     },
 
     async cancelBatch(batchId) {
-      const ids = stillOpen(await readBatch(storage, tenant, batchId));
+      const ids = stillOpen(await readBatch(storage, scope, batchId));
       const answers = ids.length === 0 ? [] : await cancelAll(ids);
       return { cancelled: answers.filter((answer) => answer.found && answer.was === null).length };
     },
 
     async cancel(taskId) {
       checkId(taskId);
+      if (scope.agent !== undefined) await find(taskId);
       const [cancelled] = await cancelAll([taskId]);
       if (cancelled === undefined || !cancelled.found) throw notFound();
-      if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
+      if (cancelled.was !== null) {
+        const details = { state: cancelled.was };
+        throw new RotaError("conflict", `task is already ${cancelled.was}`, { details });
+      }
       return { status: "cancelled", taskId };
     },
 
@@ -311,34 +352,22 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
     async submitAgain(taskId, input) {
       checkOpen();
-      checkId(taskId);
-      const record = await storage.tasks.get({ tenant, id: taskId });
-      if (record === null) throw notFound();
-      return submit(inputAgain(record, input, { redactor: redactor(), now: options.storageNow() }));
+      const record = await find(taskId);
+      const again = { redactor: redactor(), now: options.storageNow() };
+      const copied = input === undefined || input === null;
+      return submit(inputAgain(record, forAgent(scope, input), again), { copied });
     },
 
     async wait(taskId, waitOptions = {}) {
       checkId(taskId);
       checkWait(waitOptions);
-      return toTask(await waiter.wait(tenant, taskId, waitOptions), redactor());
+      return toTask(await waiter.wait(scope, taskId, waitOptions), redactor());
     },
 
     async counts() {
       const counts = await storage.tasks.counts({ tenant });
       return { counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) };
     },
-  };
-}
-
-function toPage<Item, Shown>(
-  { items, nextCursor }: ListedPage<Item>,
-  order: TaskOrder | undefined,
-  show: (item: Item) => Shown,
-): { tasks: Shown[]; count: number; nextCursor: string | null } {
-  return {
-    tasks: items.map(show),
-    count: items.length,
-    nextCursor: nextCursor === null ? null : taskCursorText(nextCursor, order),
   };
 }
 

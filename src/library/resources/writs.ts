@@ -1,11 +1,17 @@
 import type { Writs } from "../../interface/writs.ts";
 import { RotaError } from "../../model/errors.ts";
+import type { Scope } from "../../model/scope.ts";
 import { errorBlock, NOT_RUNNING } from "../../schedules/writ-answer.ts";
 import { type ParsedWrits, parseWritInput } from "../../schedules/writ-input.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { forAgent } from "../agent-scope.ts";
+import { findOwnSession } from "./own-session.ts";
 import { agentNotFound } from "./schedules.ts";
 import type { CarriedOut, WritClerk } from "./writ-clerk.ts";
 
 export interface WritsOptions {
+  readonly scope: Scope;
+  readonly storage: Storage;
   readonly clerk: WritClerk;
   /** Includes agents that other nodes created. */
   readonly isKnown: (agent: string) => Promise<boolean>;
@@ -15,12 +21,14 @@ export interface WritsOptions {
   readonly checkOpen: () => void;
 }
 
-/** The writs API of one tenant. */
-export function createWrits({ clerk, isKnown, agentIds, checkOpen }: WritsOptions): Writs {
+/** The writs API of one tenant or agent. */
+export function createWrits(options: WritsOptions): Writs {
+  const { scope, storage, clerk, isKnown, agentIds, checkOpen } = options;
   return {
     async carryOut(input) {
-      const { writs, ...bearer } = parseWritInput(input);
-      const { agent } = bearer;
+      const { writs, ...bearer } = parseWritInput(forAgent(scope, input, "agent"));
+      const { agent, sessionKey } = bearer;
+      if (scope.agent !== undefined && sessionKey !== null) await findOwnSession(storage, scope, sessionKey);
       refuseWhileClosed(writs, checkOpen);
       if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
       const answers: CarriedOut[] = [];

@@ -73,7 +73,7 @@ export function atIndex(error: unknown, index: number): unknown {
 }
 
 /** Checks the number of tasks of a batch of any kind. Throws `invalid_field` or `batch_too_large`. */
-export function checkTasks(tasks: unknown): readonly unknown[] {
+function checkTasks(tasks: unknown): readonly unknown[] {
   if (!Array.isArray(tasks)) {
     throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${quoted(tasks)}`);
   }

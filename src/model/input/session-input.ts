@@ -61,7 +61,7 @@ export function parseSessionMessage(given: unknown): ParsedMessage {
 }
 
 /** Null: it is an ordinary message. */
-export function stopWordIn(message: string): StopScope | null {
+function stopWordIn(message: string): StopScope | null {
   const found = STOP_WORD.exec(message.trim());
   if (found === null) return null;
   return found[1] === undefined ? "oldest" : "all";

@@ -348,7 +348,7 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
 }
 
 /** The dependencies of a task, without duplicates. Throws `invalid_field`. */
-export function parseDependsOn(input: Fields): string[] {
+function parseDependsOn(input: Fields): string[] {
   const names = input["dependsOn"];
   if (names === undefined || names === null) return [];
   if (!Array.isArray(names) || names.some((name) => typeof name !== "string" || name === "")) {

@@ -7,7 +7,6 @@ import type { Caller } from "../../model/role.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
 import { leadsToDashboard } from "../dashboard/serve-dashboard.ts";
-import { onlyAgent } from "../only-agent.ts";
 import type { Visitor } from "../visitor.ts";
 import { chargeHead } from "./charge-requests.ts";
 import { allowLocalOnly } from "./local-only.ts";
@@ -94,8 +93,8 @@ async function identify({ headers }: FastifyRequest, rota: Rota): Promise<Visito
       "this API key is not known: it is mistyped, was deleted or has expired",
     );
   }
-  const tenant = rota.tenant(caller.tenant);
-  return { caller, key, rota: caller.agent === null ? tenant : onlyAgent(tenant, caller.agent) };
+  const { tenant, agent } = caller;
+  return { caller, key, rota: rota.tenant(tenant, agent === null ? {} : { agentId: agent }) };
 }
 
 function checkRole({ role }: Caller, access: Permission): void {

@@ -107,7 +107,7 @@ test.each(PREFIXES)("%s/tasks/{id} cancels by POST …/cancel and by DELETE, onc
     const again = await cancel(taskId);
     expect([again.status, again.body]).toEqual([
       409,
-      { code: "conflict", error: "task is already cancelled" },
+      { code: "conflict", error: "task is already cancelled", details: { state: "cancelled" } },
     ]);
     expect((await ask(`/tasks/${taskId}`)).body.state).toBe("cancelled");
   }
@@ -135,7 +135,11 @@ test("a task that has ended is not cancelled", async () => {
   const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
   await rota.tasks.wait(taskId);
   const answer = await ask(`/tasks/${taskId}/cancel`, { method: "POST" });
-  expect([answer.status, answer.body]).toEqual([409, { code: "conflict", error: "task is already done" }]);
+  const details = { state: "done" };
+  expect([answer.status, answer.body]).toEqual([
+    409,
+    { code: "conflict", error: "task is already done", details },
+  ]);
 });
 
 test.each([

@@ -48,6 +48,7 @@ import { describeRetryDependants } from "./tasks/retry-dependants.ts";
 import { describeRetryTask } from "./tasks/retry-task.ts";
 import { describeSettlements } from "./tasks/settlements.ts";
 import { describeTaskLogs } from "./tasks/task-logs.ts";
+import { describeAgentFilters } from "./tenants/agent-filters.ts";
 import { describeAgents } from "./tenants/agents.ts";
 import { describeKeys } from "./tenants/keys.ts";
 import { describeLanesAndAgents } from "./tenants/lanes-and-agents.ts";
@@ -88,6 +89,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeMaxSessions(open);
     describeLanesAndAgents(open);
     describeAgents(open);
+    describeAgentFilters(open);
     describeAbilities(open, harness);
     describeCancelTasks(open);
     describeRetryTask(open);

@@ -219,6 +219,7 @@ export class Side {
       listed,
       scheduleCounts,
       { runs },
+      ofAgent,
       rollups,
     ] = await Promise.all([
       this.storage.tasks.list({ tenant, limit: 10_000 }),
@@ -233,6 +234,10 @@ export class Side {
       schedules.list({ tenant, limit: 1_000 }),
       schedules.status({ tenant }),
       schedules.listRuns({ tenant, limit: 10_000 }),
+      Promise.all([
+        this.storage.sessions.list({ tenant, agent: "a", limit: 2 }),
+        schedules.listRuns({ tenant, agent: "a", limit: 3 }),
+      ]),
       lookAtRollups(this.storage, tenant),
     ]);
     return {
@@ -250,6 +255,11 @@ export class Side {
       schedules: listed.map((schedule) => this.comparableSchedule(schedule)),
       scheduleCounts,
       runs: runs.map((run) => this.#comparableRun(run)),
+      ofAgent: {
+        sessions: ofAgent[0].sessions.map(comparableSession),
+        runs: ofAgent[1].runs.map((run) => this.#comparableRun(run)),
+        more: ofAgent.map(({ nextCursor }) => nextCursor !== null),
+      },
       rollups,
     };
   }

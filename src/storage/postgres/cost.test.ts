@@ -499,6 +499,27 @@ describe("what schedules and their runs touch", () => {
       status: "failed",
       limit: 20,
     }),
+    "runs of an agent": listOfRuns({ tenant: TENANT, agent: "a", limit: 20 }),
+    "runs of an agent that has none": listOfRuns({ tenant: TENANT, agent: "none", limit: 20 }),
+    "runs of an agent that failed": listOfRuns({
+      tenant: TENANT,
+      agent: "none",
+      status: "failed",
+      limit: 20,
+    }),
+    "runs of an agent's schedule": listOfRuns({
+      tenant: TENANT,
+      agent: "none",
+      schedule: 1_007,
+      limit: 20,
+    }),
+    "runs of an agent of late": listOfRuns({
+      tenant: TENANT,
+      agent: "none",
+      since: 1e15 + MANY_RUNS - 20,
+      limit: 20,
+    }),
+    "an agent's runs since long ago": listOfRuns({ tenant: TENANT, agent: "none", since: 1e15, limit: 20 }),
     "runs of late": listOfRuns({ tenant: TENANT, since: 1e15 + MANY_RUNS - 20, limit: 20 }),
     "the first of many runs since long ago": listOfRuns({ tenant: TENANT, since: 1e15, limit: 20 }),
   };

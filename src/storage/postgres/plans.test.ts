@@ -5,8 +5,9 @@ import { OTHER_LANE, TENANT } from "../conformance/world.ts";
 import { type ListTasksParams, LOOKED_MAX } from "../storage.ts";
 import { listOfAudit } from "./log/audit.ts";
 import { listOfDeliveries } from "./log/deliveries.ts";
+import { NOTIFICATIONS_OF } from "./log/notifications.ts";
 import { EVENTS_OF_TENANT_AFTER } from "./log/read-events.ts";
-import { LIST_OF_SESSIONS } from "./sessions/sessions.ts";
+import { LIST_OF_AGENT_SESSIONS, LIST_OF_SESSIONS } from "./sessions/sessions.ts";
 import { endedQuery } from "./tasks/list-ended.ts";
 import { type LookedAround, listQuery } from "./tasks/list-query.ts";
 
@@ -26,10 +27,13 @@ const FILL = `
   select 1000000 + n, 1, 'task.completed', n, '${TENANT}', array[1000000 + n] from generate_series(1, ${MANY}) n;
   insert into delivery (seq, tenant, task_seq, url, task_state, task_retries, task_attempts, created_at, status)
   select 1000000 + n, '${TENANT}', 1000000 + n, 'http://a.test/', 'done', 0, 1, n, 'delivered' from generate_series(1, ${MANY}) n;
-  insert into session (tenant, key, default_max) select '${TENANT}', 'key ' || n, 1 from generate_series(1, ${MANY}) n;
+  insert into session (tenant, key, agent, default_max)
+  select '${TENANT}', 'key ' || n, 'agent-' || n % 5, 1 from generate_series(1, ${MANY}) n;
+  insert into notification (at, tenant, kind, schedule, agent)
+  select n, '${TENANT}', 'schedule.paused', 1, 'agent-' || n % 5 from generate_series(1, ${MANY}) n;
   insert into audit_entry (at, tenant, key_id, route)
   select n, '${TENANT}', 'key_' || n % 5, 'POST /tasks' from generate_series(1, ${MANY}) n;
-  analyze task; analyze event; analyze delivery; analyze session; analyze audit_entry`;
+  analyze task; analyze event; analyze delivery; analyze session; analyze notification; analyze audit_entry`;
 
 // As many are of another tenant, and the statistics expect a few hundred of any.
 const SHARE = `
@@ -93,6 +97,15 @@ const tenant = TENANT;
 const limit = LIMIT;
 const sessions = (of: string) => ({ text: LIST_OF_SESSIONS, values: [of, 9e15, LIMIT + 1] });
 
+const sessionsOf = (agent: string) => ({
+  text: LIST_OF_AGENT_SESSIONS,
+  values: [TENANT, 9e15, LIMIT + 1, agent],
+});
+const notificationsOf = (agent: string) => ({
+  text: NOTIFICATIONS_OF.agent,
+  values: [TENANT, 0, LIMIT + 1, agent],
+});
+
 const LISTS: Readonly<Record<string, List>> = {
   "all events of a tenant": [eventsOf(null, null), "event_by_tenant", LIMIT + 1, 300],
   "an agent's events": [eventsOf("agent-3", null), "event_by_tenant", 300, 1_000],
@@ -128,6 +141,10 @@ const LISTS: Readonly<Record<string, List>> = {
   ],
   sessions: [sessions(TENANT), "session_newest", 0, 300],
   "sessions of an empty tenant": [sessions("empty"), "session_newest", 0, 300],
+  "an agent's sessions": [sessionsOf("agent-3"), "session_by_agent", 0, 300],
+  "an unknown agent's sessions": [sessionsOf("unknown"), "session_by_agent", 0, 300],
+  "an agent's notifications": [notificationsOf("agent-3"), "notification_by_agent", 0, 100],
+  "an unknown agent's notifications": [notificationsOf("unknown"), "notification_by_agent", 0, 100],
   "the audit log": [listOfAudit({ tenant, limit }), "audit_by_tenant", 0, 300],
   "the audit log since then": [listOfAudit({ tenant, limit, since: MANY - 5 }), "audit_by_tenant", 0, 300],
   "a key's audit log": [listOfAudit({ tenant, limit, keyId: "key_3" }), "audit_by_key", 0, 300],

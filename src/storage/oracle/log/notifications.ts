@@ -1,13 +1,21 @@
 import type { NotificationKind } from "../../../model/schedule.ts";
-import type { LogMark, NotificationPage, StoredNotification } from "../../storage.ts";
+import type {
+  LogMark,
+  NotificationPage,
+  ReadNotificationsParams,
+  StoredNotification,
+} from "../../storage.ts";
 import { type OracleRun, type OracleSchedule, type OracleState, tell } from "../state.ts";
 
 export function readNotifications(
   state: OracleState,
-  { after, limit, tenant }: { after: number; limit: number; tenant?: string },
+  { after, limit, tenant, agent }: ReadNotificationsParams,
 ): NotificationPage {
   const all = state.notifications.filter(
-    (each) => each.seq > after && (tenant === undefined || each.tenant === tenant),
+    (each) =>
+      each.seq > after &&
+      (tenant === undefined || each.tenant === tenant) &&
+      (agent === undefined || each.agent === agent),
   );
   const notifications = all.slice(0, limit);
   const more = all.length > limit;

@@ -17,10 +17,11 @@ export function getRun(state: OracleState, { tenant, id }: { tenant: string; id:
 
 export function listRuns(
   state: OracleState,
-  { tenant, schedule, status, since, limit, cursor }: ListRunsParams,
+  { tenant, agent, schedule, status, since, limit, cursor }: ListRunsParams,
 ): { runs: RunRecord[]; nextCursor: number | null } {
   const found = state.runs
     .filter((run) => run.tenant === tenant && (cursor === undefined || run.id < cursor))
+    .filter((run) => agent === undefined || run.agent === agent)
     .filter((run) => schedule === undefined || run.scheduleId === schedule)
     .filter((run) => status === undefined || run.status === status)
     .filter((run) => since === undefined || Math.max(run.startedAt ?? 0, run.completedAt ?? 0) >= since)

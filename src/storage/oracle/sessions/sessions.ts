@@ -1,4 +1,5 @@
 import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../model/session.ts";
+import { DEFAULT_AGENT } from "../../../model/task.ts";
 import { isTerminal } from "../../../model/task-state.ts";
 import type {
   DeletedSession,
@@ -33,10 +34,11 @@ export function getSession(state: OracleState, { tenant, key }: SessionName): Se
 
 export function listSessions(
   state: OracleState,
-  { tenant, limit, cursor }: { tenant: string; limit: number; cursor?: number },
+  { tenant, agent, limit, cursor }: { tenant: string; agent?: string; limit: number; cursor?: number },
 ): { sessions: SessionRecord[]; nextCursor: number | null } {
   const found = state.sessions
     .filter((session) => session.tenant === tenant && (cursor === undefined || session.seq < cursor))
+    .filter((session) => agent === undefined || (session.agent ?? DEFAULT_AGENT) === agent)
     .sort((a, b) => b.seq - a.seq);
   const page = found.slice(0, limit);
   return {

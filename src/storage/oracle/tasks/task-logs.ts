@@ -27,10 +27,10 @@ function trim(state: OracleState, { taskSeq, attempt }: LogPiece): void {
 
 export function readLogs(
   state: OracleState,
-  { tenant, taskId, attempt: asked, after, limit }: ReadLogParams,
+  { tenant, agent, taskId, attempt: asked, after, limit }: ReadLogParams,
 ): LogPage | null {
   const task = state.tasks.find((candidate) => candidate.tenant === tenant && candidate.id === taskId);
-  if (task === undefined) return null;
+  if (task === undefined || (agent !== undefined && task.agent !== agent)) return null;
   const attempts = state.logs.filter(({ taskSeq }) => taskSeq === task.seq).map((piece) => piece.attempt);
   const attempt = asked ?? (attempts.length === 0 ? null : Math.max(...attempts));
   const pieces = piecesOf(state, task.seq, attempt);

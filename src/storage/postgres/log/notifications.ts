@@ -1,5 +1,11 @@
 import type { NotificationKind } from "../../../model/schedule.ts";
-import type { LogMark, NotificationPage, NotificationStorage, StoredNotification } from "../../storage.ts";
+import type {
+  LogMark,
+  NotificationPage,
+  NotificationStorage,
+  ReadNotificationsParams,
+  StoredNotification,
+} from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { oneRow } from "../connection/one-row.ts";
 import { untilDurable } from "../connection/until-durable.ts";
@@ -7,8 +13,8 @@ import { untilDurable } from "../connection/until-durable.ts";
 /** Notifications about schedules. Numbers are assigned under the write lock: a reader that sees one sees all before it. */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
   return {
-    async read({ after, limit, tenant }) {
-      if (tenant !== undefined) return readOfTenant(db, { after, limit, tenant });
+    async read({ after, limit, tenant, ...others }) {
+      if (tenant !== undefined) return readOfTenant(db, { after, limit, tenant, ...others });
       // Also reads the entry that the caller saw last, so that the caller can check that it is still the same.
       const rows = await db.read<NotificationRow>({
         name: "read_notifications",
@@ -56,23 +62,31 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
   };
 }
 
-/** Others' notifications may follow a tenant's last. If the tenant has no more, `upTo` is the newest that this statement sees. */
+/** The notifications of a tenant or an agent, of which `$3` is the page size. */
+export const NOTIFICATIONS_OF = {
+  tenant: `select * from notification where (tenant, seq) > ($1, $2) and (tenant, seq) < ($1, 9e18::bigint)
+            order by tenant, seq limit $3`,
+  agent: `select * from notification
+           where (tenant || '', agent, seq) > ($1, $4, $2) and (tenant || '', agent, seq) < ($1, $4, 9e18::bigint)
+           order by tenant || '', agent, seq limit $3`,
+} as const;
+
+/** Others' notifications may follow the last one. If there are no more, `upTo` is the newest that this statement sees. */
 async function readOfTenant(
   db: PostgresDatabase,
-  { after, limit, tenant }: { after: number; limit: number; tenant: string },
+  { after, limit, tenant, agent }: ReadNotificationsParams & { readonly tenant: string },
 ): Promise<NotificationPage> {
   const rows = await db.read<{
     found: NotificationRow | null;
     newest: string | null;
     mark: LogMark | null;
   }>({
-    name: "read_notifications_of_tenant",
+    name: `read_notifications_of_${agent === undefined ? "tenant" : "agent"}`,
     text: `select to_json(f) as found, (select max(seq) from notification) as newest,
                   (select json_build_object('type', kind, 'at', at) from notification where seq = $2) as mark
              from (select) s left join lateral (
-               select * from notification where (tenant, seq) > ($1, $2) and (tenant, seq) < ($1, 9e18::bigint)
-                order by tenant, seq limit $3) f on true`,
-    values: [tenant, after, limit + 1],
+               ${NOTIFICATIONS_OF[agent === undefined ? "tenant" : "agent"]}) f on true`,
+    values: [tenant, after, limit + 1, ...(agent === undefined ? [] : [agent])],
   });
   await untilDurable(
     db,

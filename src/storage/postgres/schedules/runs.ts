@@ -1,4 +1,4 @@
-import type { RunStatus } from "../../../model/schedule.ts";
+import { RUN_STATUSES, type RunStatus } from "../../../model/schedule.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";
@@ -72,17 +72,32 @@ const RECENT_MAX = 1_000;
 const RUNS_LOOKED_MAX = 500;
 
 export function listOfRuns(params: ListRunsParams): { text: string; values: unknown[] } {
-  const { tenant, schedule, status, since, cursor, limit } = params;
+  const { tenant, agent, schedule, status, since, cursor, limit } = params;
   const values: unknown[] = [tenant, limit + 1];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const others = cursor === undefined ? [] : [`r.id + 0 < ${parameter(cursor)}`];
   const ofTenant = "(r.tenant = $1) is true";
   const ofSchedule = schedule === undefined ? undefined : parameter(schedule);
+  const ofAgent = agent === undefined ? undefined : parameter(agent);
   // A literal rather than a parameter: some statuses are rare, others are of nearly all runs, and no plan suits both.
   const inStatus = status === undefined ? undefined : `'${status}'`;
   const page = (...conditions: string[]) => `
     (select ${RUN_COLUMNS} from ${RUN_TABLES} where ${[...conditions, ...others].join(" and ")}
       order by r.id + 0 desc limit $2)`;
+  // Read in each status, so that the indexes serve lists with and without a status.
+  const newestOfAgent = (max: string) => {
+    const from =
+      ofSchedule === undefined
+        ? "r.tenant || '' || '' = $1"
+        : `0 + r.schedule = ${ofSchedule} and ${ofTenant}`;
+    const newest = (each: RunStatus) => `
+      (select r.id from run r
+        where ${[from, `r.agent = ${ofAgent}`, `r.status || '' = '${each}'`, ...others].join(" and ")}
+        order by r.id + 0 desc limit ${max})`;
+    const all = (status === undefined ? RUN_STATUSES : [status]).map(newest).join(" union all ");
+    return [`r.id = any (array(select o.id from (${all}) o order by o.id desc limit ${max}))`];
+  };
+  const newest = (max: string) => (ofAgent === undefined ? inOrder : newestOfAgent(max));
   const inOrder =
     ofSchedule !== undefined
       ? inStatus !== undefined
@@ -92,19 +107,21 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
         ? [`r.tenant = $1 and r.status = ${inStatus}`]
         : ["r.tenant || '' = $1"];
   if (since === undefined)
-    return { text: `select *, null as reached from ${page(...inOrder)} found`, values };
+    return { text: `select *, null as reached from ${page(...newest("$2"))} found`, values };
   const from = parameter(since);
   const filters = [
     ...(ofSchedule === undefined ? [] : [`(r.schedule = ${ofSchedule}) is true`]),
     ...(inStatus === undefined ? [] : [`(r.status = ${inStatus}) is true`]),
+    ...(ofAgent === undefined ? [] : [`(r.agent = ${ofAgent}) is true`]),
   ];
+  // Not as a number: the planner, which may think there are no more than that, would read all and put them in order.
+  const looked = `(select ${RUNS_LOOKED_MAX})`;
   const few = `(select cardinality(ids) from recent) <= ${RECENT_MAX}`;
   const text = `
     with recent as materialized (select recent_runs($1, ${from}, ${RECENT_MAX + 1}) as ids),
     walked as materialized (
-      select r.id, r.told_at from run r where ${[`not ${few}`, ...inOrder, ...others].join(" and ")}
-       -- Not as a number: the planner, which may think there are no more than that, would read all and put them in order.
-       order by r.id + 0 desc limit (select ${RUNS_LOOKED_MAX})),
+      select r.id, r.told_at from run r where ${[`not ${few}`, ...newest(looked), ...others].join(" and ")}
+       order by r.id + 0 desc limit ${looked}),
     reached as materialized (select min(w.id) as reached from walked w having count(*) = ${RUNS_LOOKED_MAX})
     select found.*, (select reached from reached) as reached from (select) s left join (
       ${page(few, "r.id = any ((select ids from recent)::bigint[])", ...filters)}

@@ -1,5 +1,6 @@
 import type { DropPolicy, SessionMode } from "../../../model/session.ts";
 import { SESSION_ENDS } from "../../../model/session.ts";
+import { DEFAULT_AGENT } from "../../../model/task.ts";
 import type {
   SessionRecord,
   SessionStorage,
@@ -39,12 +40,13 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
       });
       return row === undefined ? null : toSessionRecord(row);
     },
-    async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
-      const rows = await db.read<SessionRow>({
-        name: "list_sessions",
-        text: LIST_OF_SESSIONS,
-        values: [tenant, cursor, limit + 1],
-      });
+    async list({ tenant, agent, limit, cursor = Number.MAX_SAFE_INTEGER }) {
+      const page = [tenant, cursor, limit + 1];
+      const rows = await db.read<SessionRow>(
+        agent === undefined
+          ? { name: "list_sessions", text: LIST_OF_SESSIONS, values: page }
+          : { name: "list_sessions_of_agent", text: LIST_OF_AGENT_SESSIONS, values: [...page, agent] },
+      );
       const sessions = rows.slice(0, limit).map(toSessionRecord);
       return { sessions, nextCursor: rows.length > limit ? (sessions.at(-1)?.seq ?? null) : null };
     },
@@ -113,6 +115,13 @@ export const LIST_OF_SESSIONS = `
   select ${SESSION_COLUMNS} from session s
    where (s.tenant || '', s.id) < ($1, $2) and (s.tenant || '', s.id) > ($1, 0)
    order by s.tenant || '' desc, s.id desc limit $3`;
+
+const OF_AGENT = `s.tenant || '' || '', coalesce(s.agent, '${DEFAULT_AGENT}')`;
+
+export const LIST_OF_AGENT_SESSIONS = `
+  select ${SESSION_COLUMNS} from session s
+   where (${OF_AGENT}, s.id) < ($1, $4, $2) and (${OF_AGENT}, s.id) > ($1, $4, 0)
+   order by s.tenant || '' || '' desc, coalesce(s.agent, '${DEFAULT_AGENT}') desc, s.id desc limit $3`;
 
 function toSessionRecord(row: SessionRow): SessionRecord {
   return {

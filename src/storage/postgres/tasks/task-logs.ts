@@ -20,11 +20,11 @@ export function postgresTaskLogs(db: PostgresDatabase): TaskLogStorage {
         ],
       });
     },
-    async read({ tenant, taskId, attempt = null, after, limit }) {
+    async read({ tenant, agent = null, taskId, attempt = null, after, limit }) {
       const rows = await db.read<LogRow>({
         name: "read_task_log",
         text: READ,
-        values: [tenant, taskId, attempt, after, limit + 1],
+        values: [tenant, taskId, attempt, after, limit + 1, agent],
       });
       const [first] = rows;
       if (first === undefined) return null;
@@ -47,7 +47,7 @@ interface LogRow {
 const READ = `
   with asked as (
     select t.seq, coalesce($3::integer, (select max(l.attempt) from task_log l where l.task_seq = t.seq)) as attempt
-      from task t where t.tenant = $1 and t.id = $2)
+      from task t where t.tenant = $1 and t.id = $2 and t.agent = coalesce($6, t.agent))
   select a.attempt, l.last_n, l.lines,
          (select coalesce(max(k.last_n) - sum(k.count), 0) from task_log k
            where k.task_seq = a.seq and k.attempt = a.attempt) as dropped

@@ -290,10 +290,12 @@ test("callbacks and events are found without a table being scanned or sorted", a
   await storage.events.read({ after: 0, limit: 10, bytesMax: 1_000 });
   await storage.events.read({ after: 0, limit: 10, bytesMax: 1_000, filter: { tenant: TENANT, agent: "a" } });
   await storage.notifications.read({ after: 0, limit: 10, tenant: TENANT });
+  await storage.notifications.read({ after: 0, limit: 10, tenant: TENANT, agent: "a" });
   await storage.sessions.list({ tenant: TENANT, limit: 10 });
+  await storage.sessions.list({ tenant: TENANT, agent: "a", limit: 10 });
   await storage.audit.list({ tenant: TENANT, limit: 10 });
   await storage.audit.list({ tenant: TENANT, limit: 10, keyId: "key" });
-  expect(statements.size).toBeGreaterThanOrEqual(10);
+  expect(statements.size).toBeGreaterThanOrEqual(12);
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
   // Which tasks a row of the log tells of is read off the row itself.
   expect(steps.filter((step) => !step.startsWith("SCAN j "))).toEqual([]);
@@ -374,6 +376,27 @@ test("lists of schedules and runs sort nothing, but for those of a span of time"
   const lists = [...statements].filter(([sql]) => /order by/.test(sql));
   expect(lists).toHaveLength(7);
   expect(lists.flatMap(([sql, db]) => expensiveSteps(db, sql))).toEqual([]);
+});
+
+test("an agent's runs are found through its own entries of an index, a page of each status", async () => {
+  const filters = [
+    {},
+    { schedule: 1 },
+    { status: "failed" as const },
+    { schedule: 1, status: "failed" as const },
+  ];
+  for (const filter of filters)
+    await storage.schedules.listRuns({ tenant: TENANT, agent: "a", limit: 10, ...filter });
+  const lists = [...statements].filter(([sql]) => /from run r/.test(sql));
+  expect(lists).toHaveLength(4);
+  const steps = lists.flatMap(([sql, db]) => plan(db, sql));
+  expect(steps.filter((step) => /TEMP B-TREE|SCAN (r|run)\b/.test(step))).toEqual([]);
+  const entries = steps.filter((step) => step.startsWith("SEARCH run "));
+  expect(entries).toHaveLength(12);
+  for (const step of entries)
+    expect(step).toMatch(
+      /INDEX run_by_(agent \(tenant|schedule_agent \(schedule)=\? AND agent=\? AND status=\? AND id</,
+    );
 });
 
 async function submit(): Promise<void> {

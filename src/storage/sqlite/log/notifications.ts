@@ -5,15 +5,17 @@ import type { RunRow } from "../schedules/runs.ts";
 
 export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
   return {
-    async read({ after, limit, tenant }) {
+    async read({ after, limit, tenant, agent }) {
       return db.read(() => {
         const from =
           tenant === undefined
             ? "notification not indexed where true"
-            : "notification indexed by notification_by_tenant where tenant = @tenant";
+            : agent === undefined
+              ? "notification indexed by notification_by_tenant where tenant = @tenant"
+              : "notification indexed by notification_by_agent where tenant = @tenant and agent = @agent";
         const rows = db
           .prepare<NotificationRow>(`select * from ${from} and seq > @after order by seq limit +@page`)
-          .all({ after, tenant, page: limit + 1 });
+          .all({ after, tenant, agent, page: limit + 1 });
         const notifications = rows.slice(0, limit).map(toNotification);
         const more = rows.length > limit;
         const last = notifications.at(-1)?.seq ?? after;

@@ -1,4 +1,4 @@
-import type { RunStatus } from "../../../model/schedule.ts";
+import { RUN_STATUSES, type RunStatus } from "../../../model/schedule.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
@@ -57,8 +57,10 @@ export function listRuns(
   db: SqliteDatabase,
   params: ListRunsParams,
 ): { runs: RunRecord[]; nextCursor: number | null } {
-  const { tenant, schedule, status, since, limit, cursor: below = Number.MAX_SAFE_INTEGER } = params;
-  const values = { tenant, schedule: schedule ?? null, status: status ?? null, since: since ?? null, below };
+  const { tenant, agent = null, schedule = null, status = null, since, limit } = params;
+  const below = params.cursor ?? Number.MAX_SAFE_INTEGER;
+  const ids = since === undefined ? limit + 1 : RUNS_LOOKED_MAX;
+  const values = { tenant, agent, schedule, status, since: since ?? null, below, ids };
   const recent = since === undefined ? null : recentRuns(db, values);
   const { index, condition } =
     recent !== null
@@ -77,6 +79,7 @@ export function listRuns(
     .prepare<ReadRun>(
       `select r.*, ${ATTEMPT} from run r ${index}
         where ${condition} and r.tenant = @tenant and r.id < @below and r.id >= @reached
+          and (@agent is null or r.agent = @agent)
           and (@schedule is null or r.schedule = @schedule) and (@status is null or r.status = @status)
           and (@since is null or coalesce(r.completed_at, r.started_at) >= @since)
         order by r.id desc limit +@page`,
@@ -90,7 +93,9 @@ export function listRuns(
 }
 
 /** The index that yields the matching runs newest first. */
-function leadingIndex({ schedule, status }: ListRunsParams): { index: string; condition: string } {
+function leadingIndex(params: ListRunsParams): { index: string; condition: string } {
+  const { agent, schedule, status } = params;
+  if (agent !== undefined) return { index: "not indexed", condition: `r.id in (${newestOfAgent(params)})` };
   if (schedule !== undefined && status !== undefined) {
     const condition = "r.schedule = @schedule and r.status = @status";
     return { index: "indexed by run_by_schedule_status", condition };
@@ -100,6 +105,18 @@ function leadingIndex({ schedule, status }: ListRunsParams): { index: string; co
   if (status !== undefined)
     return { index: "indexed by run_by_status", condition: "r.tenant = @tenant and r.status = @status" };
   return { index: "indexed by run_by_tenant", condition: "r.tenant = @tenant" };
+}
+
+/** Up to `@ids` of an agent's runs in each status. So the indexes serve lists with and without a status. */
+function newestOfAgent({ schedule, status }: ListRunsParams): string {
+  const from =
+    schedule === undefined
+      ? "run indexed by run_by_agent where tenant = @tenant"
+      : "run indexed by run_by_schedule_agent where schedule = @schedule";
+  const newest = (each: RunStatus) =>
+    `select * from (select id from ${from} and agent = @agent and status = '${each}' and id < @below
+                     order by id desc limit +@ids)`;
+  return (status === undefined ? RUN_STATUSES : [status]).map(newest).join(" union all ");
 }
 
 /** The runs of a tenant that started or ended since; null: more than `RECENT_MAX`. */

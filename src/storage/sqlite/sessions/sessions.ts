@@ -1,4 +1,5 @@
 import { SESSION_ENDS } from "../../../model/session.ts";
+import { DEFAULT_AGENT } from "../../../model/task.ts";
 import type {
   DeletedSession,
   EndedTask,
@@ -36,14 +37,18 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
     async get(params) {
       return db.read(() => findRecord(db, params));
     },
-    async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
+    async list({ tenant, agent, limit, cursor = Number.MAX_SAFE_INTEGER }) {
+      const found =
+        agent === undefined
+          ? "session_by_tenant where s.tenant = @tenant"
+          : `session_by_agent where s.tenant = @tenant and coalesce(s.agent, '${DEFAULT_AGENT}') = @agent`;
       const rows = await db.read(() =>
         db
           .prepare<SessionRow & Running>(
-            `select ${RECORD_COLUMNS} from session s indexed by session_by_tenant
-              where s.tenant = ? and s.id < ? order by s.id desc limit +?`,
+            `select ${RECORD_COLUMNS} from session s indexed by ${found} and s.id < @cursor
+              order by s.id desc limit +@page`,
           )
-          .all(tenant, cursor, limit + 1),
+          .all({ tenant, agent, cursor, page: limit + 1 }),
       );
       const page = rows.slice(0, limit);
       return {

@@ -19,14 +19,14 @@ export function sqliteTaskLogs(db: SqliteDatabase): TaskLogStorage {
       });
       await db.durable();
     },
-    async read({ tenant, taskId, attempt: asked, after, limit }) {
+    async read({ tenant, agent, taskId, attempt: asked, after, limit }) {
       return db.read(() => {
         const task = db
           .prepare<{ seq: number; last: number | null }>(
             `select seq, (select max(attempt) from task_log where task_seq = task.seq) as last
-               from task where tenant = ? and id = ?`,
+               from task where tenant = ? and id = ? and agent = coalesce(?, agent)`,
           )
-          .get(tenant, taskId);
+          .get(tenant, taskId, agent ?? null);
         if (task === undefined) return null;
         const attempt = asked ?? task.last;
         const kept = db

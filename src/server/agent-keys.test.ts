@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { openStream } from "../../test/support/event-stream.ts";
 import { openKeyedServer } from "../../test/support/keyed-server.ts";
 import type { TestRotaParams } from "../../test/support/rota.ts";
+import { until } from "../testing/signals.ts";
 
 const AGENTS = { scout: { executor: { type: "echo" } }, writer: { executor: { type: "echo" } } } as const;
 
@@ -155,6 +157,31 @@ describe("a key of the role agent", () => {
     expect(again.body.details.taskId).toBe(own.body.taskId);
   });
 
+  test("is not told so by a batch either", async () => {
+    const { ask, rota } = await openForScout();
+    const theirs = await rota.tasks.submit({ agentId: "writer", message: "x", idempotencyKey: "order-1" });
+    const ours = await ask("/tasks", { json: { message: "x", idempotencyKey: "order-2" } });
+    const submit = (idempotencyKey: string) =>
+      ask("/tasks/batch", { json: { tasks: [{ message: "a" }, { message: "y", idempotencyKey }] } });
+    const { status, body } = await submit("order-1");
+    expect([status, body.details]).toEqual([409, { field: "idempotencyKey", index: 1 }]);
+    expect(JSON.stringify(body)).not.toContain(theirs.taskId);
+    expect((await submit("order-2")).body.details).toMatchObject({ taskId: ours.body.taskId, index: 1 });
+  });
+
+  test("learns no names of other agents from warnings and hints", async () => {
+    const { key, askWith, rota } = await openKeyedServer({ options: { agents: AGENTS } });
+    const scouts = await key({ role: "agent", agentId: "scouts" });
+    const submitted = await askWith(scouts, "/tasks", { json: { instruction: "hi" } });
+    expect(submitted.body.warnings).toEqual([expect.stringContaining('agent "scouts" has no executor')]);
+    const asOperator = await rota.tasks.submit({ agentId: "scouts", instruction: "hi" });
+    expect(asOperator.warnings?.join()).toContain('did you mean "scout"?');
+    const text = "/schedule every 1 h: look";
+    const writs = await askWith(scouts, "/v1/writs", { json: { text } });
+    expect(writs.status).toBe(404);
+    expect(JSON.stringify([submitted.body, writs.body])).not.toMatch(/\bscout\b|writer/);
+  });
+
   test("sees a batch that is its own, and none in which another has a part", async () => {
     const { ask, rota } = await openForScout();
     const batchOf = async (...agents: string[]) => {
@@ -254,6 +281,165 @@ describe("a key of the role agent", () => {
       });
       expect((await ask(`${path}?limit=0`)).status).toBe(400);
     }
+  });
+
+  test("gets nothing of another agent for ids that it guesses, and cannot tell them from others", async () => {
+    const { ask, rota, tasks } = await openForScout();
+    await rota.start();
+    const { batchId } = await rota.tasks.submitBatch({ tasks: [{ agentId: "writer", message: "x" }] });
+    await rota.sessions.send("theirs", { message: "hi", agentId: "writer" });
+    const made = await rota.schedules.create({ agent: "writer", schedule: "every 1 h", message: "x" });
+    const { run_id } = await rota.schedules.run(made.scheduled_task.id);
+    const id = made.scheduled_task.id;
+    for (const [theirs, nobodys] of [
+      [`/tasks/${tasks.others}`, "/tasks/tsk_nobody"],
+      [`/tasks/${tasks.others}/explain`, "/tasks/tsk_nobody/explain"],
+      [`/tasks/${tasks.others}/logs`, "/tasks/tsk_nobody/logs"],
+      [`/tasks/${tasks.others}?wait=1`, "/tasks/tsk_nobody?wait=1"],
+      [`/tasks/batches/${batchId}`, "/tasks/batches/bat_nobody"],
+      ["/v1/sessions/theirs", "/v1/sessions/nobody"],
+      [`/v1/schedules/${id}`, "/v1/schedules/999"],
+      [`/v1/schedules/${id}/runs`, "/v1/schedules/999/runs"],
+      [`/v1/runs/${run_id}`, "/v1/runs/999"],
+      ["/v1/agents/writer", "/v1/agents/nobody"],
+    ] as const) {
+      const [given, expected] = [await ask(theirs), await ask(nobodys)];
+      expect([given.status, given.body], theirs).toEqual([404, expected.body]);
+    }
+    for (const query of [`batchId=${batchId}`, "sessionKey=theirs", `scheduleId=${id}`, `q=${tasks.others}`])
+      expect((await ask(`/tasks?${query}`)).body, query).toMatchObject({ tasks: [], count: 0 });
+  });
+
+  test("sees nothing of another agent with a cursor of that agent's key", async () => {
+    const { ask, askWith, key, rota } = await openForScout();
+    await rota.start();
+    const writer = await key({ role: "agent", agentId: "writer" });
+    for (const agent of ["scout", "writer", "scout", "writer", "writer"]) {
+      await rota.sessions.send(`${agent} ${Math.random()}`, { message: "hi", agentId: agent });
+      const made = await rota.schedules.create({ agent, schedule: "every 1 h", message: "look" });
+      await rota.schedules.run(made.scheduled_task.id);
+    }
+    for (const [path, items] of [
+      ["/tasks", "tasks"],
+      ["/v1/sessions", "sessions"],
+      ["/v1/schedules", "schedules"],
+      ["/v1/runs", "runs"],
+    ] as const) {
+      const { body: page } = await askWith(writer, `${path}?limit=1`);
+      const cursor = encodeURIComponent(page.nextCursor ?? page.next_cursor);
+      const { status, body } = await ask(`${path}?cursor=${cursor}`);
+      const agents = body[items].map((item: Record<string, string>) => item["agentId"] ?? item["agent_id"]);
+      expect([status, new Set(agents)], path).toEqual([200, new Set(["scout"])]);
+    }
+  });
+
+  test("hears of its agent alone, from now on and of the past", async () => {
+    const { ask, askWith, key, rota, url } = await openForScout();
+    await rota.start();
+    const own = { authorization: `Bearer ${await key({ role: "agent", agentId: "scout" })}` };
+    const { batchId } = await rota.tasks.submitBatch({ tasks: [{ agentId: "writer", message: "x" }] });
+    expect((await ask("/tasks/events?agentId=writer")).body.error).toBe("agent not found");
+    const past = await openStream(`${url}/tasks/events?lastEventId=0`, own);
+    const live = await openStream(`${url}/tasks/events`, own);
+    const ofBatch = await openStream(`${url}/tasks/events?batchId=${batchId}&lastEventId=0`, own);
+    const make = (agent: string) => rota.schedules.create({ agent, schedule: "every 1 h", message: "look" });
+    const [ours, theirs] = [await make("scout"), await make("writer")];
+    const toldLive = await openStream(`${url}/v1/notifications/stream`, own);
+    for (const { scheduled_task } of [theirs, ours]) await rota.schedules.run(scheduled_task.id);
+    await until(async () => (await rota.runs.list({ status: "succeeded" })).count === 2);
+    const told = await openStream(`${url}/v1/notifications/stream?lastEventId=0`, own);
+    // The last thing of the agent: everything before it has come by then.
+    const last = await askWith(await key({}), "/tasks", { json: { agentId: "scout", message: "last" } });
+    for (const stream of [past, live]) {
+      const agents: string[] = [];
+      for (let isLast = false; !isLast; ) {
+        const data = (await stream.next())?.data;
+        if (data === undefined) continue;
+        agents.push(data.agentId);
+        isLast = data.taskId === last.body.taskId && data.type === "task.completed";
+      }
+      expect(new Set(agents)).toEqual(new Set(["scout"]));
+    }
+    for (const stream of [told, toldLive]) {
+      const [, started, completed] = await stream.take(3);
+      expect([started?.data, completed?.data]).toMatchObject([
+        { kind: "run.started", agent_id: "scout", task_id: ours.scheduled_task.id },
+        { kind: "run.completed", agent_id: "scout", task_id: ours.scheduled_task.id },
+      ]);
+    }
+    // With a filter for something of another agent: nothing but the opening.
+    expect((await ofBatch.take(1)).every(({ data }) => data === undefined)).toBe(true);
+  });
+
+  test("reads a page at once, and a full one, however much others have", async () => {
+    const reads: string[] = [];
+    const { ask, rota } = await openForScout({
+      before: ({ operation }) => {
+        if (/^(sessions|schedules)\.(list|listRuns)$/.test(operation)) reads.push(operation);
+      },
+    });
+    await rota.start();
+    const { scheduled_task: schedule } = await rota.schedules.create({
+      agent: "scout",
+      schedule: "every 1 h",
+      message: "look",
+      overlap: "allow",
+    });
+    const runFor = async (agent: string, times: number) => {
+      await rota.schedules.update(schedule.id, { agent });
+      for (let run = 0; run < times; run++) await rota.schedules.run(schedule.id);
+    };
+    const talk = async (agentId: string, times: number) => {
+      for (let n = 0; n < times; n++) await rota.sessions.send(`${agentId} ${n}`, { message: "hi", agentId });
+    };
+    await runFor("scout", 3);
+    await talk("scout", 3);
+    await runFor("writer", 30);
+    await talk("writer", 30);
+    await rota.schedules.update(schedule.id, { agent: "scout" });
+    for (const path of ["/v1/sessions", "/v1/runs", `/v1/schedules/${schedule.id}/runs`]) {
+      reads.length = 0;
+      const { body } = await ask(`${path}?limit=1`);
+      expect([body.count, reads.length], path).toEqual([1, 1]);
+      const rest = await ask(`${path}?limit=9&cursor=${body.nextCursor ?? body.next_cursor}`);
+      // A session of the runs is the agent's, too.
+      expect([rest.body.count >= 2, rest.body.nextCursor ?? rest.body.next_cursor ?? null], path).toEqual([
+        true,
+        null,
+      ]);
+    }
+  });
+
+  test("may do in the library what its routes do, and nothing else", async () => {
+    const { rota, tasks } = await openForScout();
+    const own = rota.tenant("default", { agentId: "scout" });
+    const permitted: Record<string, readonly string[]> = {
+      tasks: [
+        ...["submit", "submitAgain", "submitBatch", "get", "getBatch", "explain", "logs", "list", "listRows"],
+        ...["wait", "cancel"],
+      ],
+      sessions: ["send", "get", "list"],
+      schedules: ["get", "list", "runs", "preview"],
+      runs: ["get", "list"],
+      writs: ["carryOut"],
+      agents: ["get", "list"],
+      ...{ bulks: [], lanes: [], webhooks: [] },
+    };
+    for (const [name, methods] of Object.entries(permitted)) {
+      const api = own[name as keyof typeof own] as unknown as Record<string, () => Promise<unknown>>;
+      for (const [method, call] of Object.entries(api)) {
+        if (methods.includes(method)) continue;
+        await expect(call(), `${name}.${method}`).rejects.toMatchObject({ code: "forbidden" });
+      }
+    }
+    for (const method of ["stats", "statsSeries", "waiting", "metrics", "eventPage"] as const)
+      await expect(own[method](), method).rejects.toMatchObject({ code: "forbidden" });
+    await expect(own.tasks.cancel(tasks.others)).rejects.toMatchObject({ code: "not_found" });
+    await expect(own.tasks.wait(tasks.others)).rejects.toMatchObject({ code: "not_found" });
+    expect(await own.tasks.cancel(tasks.own)).toMatchObject({ status: "cancelled" });
+    // Neither is found under the name of the other.
+    expect(() => rota.tenant("default\nscout")).toThrow("the id of a tenant");
+    expect((await rota.tenant("default").tasks.list()).count).toBe(2);
   });
 
   test("sees its sessions behind many of others, page by page", async () => {

@@ -1,0 +1,55 @@
+import { toAgentId } from "../model/agent-id.ts";
+import { RotaError } from "../model/errors.ts";
+import { isObject } from "../model/input/field-checks.ts";
+import type { Scope } from "../model/scope.ts";
+import { keepOwn } from "../model/text/own-json.ts";
+
+/** The whole API for a tenant. For one agent: these methods alone. Routes refuse the others, too. */
+export function permitted<Api extends object>(
+  scope: Scope,
+  api: Api,
+  methods: readonly (string & keyof Api)[],
+): Api {
+  if (scope.agent === undefined) return api;
+  const isPermitted = (name: string) => (methods as readonly string[]).includes(name);
+  return Object.fromEntries(
+    Object.entries(api).map(([name, method]) => [
+      name,
+      isPermitted(name) ? method : async () => refuseAgent(scope),
+    ]),
+  ) as Api;
+}
+
+/** Throws `forbidden` for a caller that sees only one agent. */
+export function refuseAgent({ agent }: Scope): void {
+  if (agent === undefined) return;
+  throw new RotaError(
+    "forbidden",
+    "the role `agent` may not do this: use a key with the role `operator`, `tenant-admin` or `admin`",
+  );
+}
+
+/**
+ * The input with the agent of the caller filled in. Throws `forbidden` if it names another one. What is not an object is passed
+ * on, and refused later.
+ */
+export function forAgent<Input>(
+  { agent }: Scope,
+  input: Input,
+  field: "agentId" | "agent" = "agentId",
+): Input {
+  if (agent === undefined || !isObject(input)) return input;
+  const named = input[field] ?? undefined;
+  if (named !== undefined && toAgentId(named) !== agent) {
+    throw new RotaError(
+      "forbidden",
+      `this API key is for the agent "${agent}" alone: name that one, or none`,
+    );
+  }
+  return keepOwn(input, { ...input, [field]: agent });
+}
+
+/** Whether a filter names an agent that the caller does not see. */
+export function namesOther({ agent }: Scope, named: unknown): boolean {
+  return agent !== undefined && named !== undefined && toAgentId(named) !== agent;
+}
