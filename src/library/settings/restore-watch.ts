@@ -1,5 +1,5 @@
-import type { LogSource } from "../../events/followed-log.ts";
 import { LogCursor } from "../../events/log-cursor.ts";
+import type { LogSource } from "../../events/log-source.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { Storage } from "../../storage/storage.ts";
 
