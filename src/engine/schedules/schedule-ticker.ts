@@ -1,6 +1,6 @@
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
-import type { ScheduleRecord, Storage, StorageSignal } from "../../storage/storage.ts";
+import type { ScheduleRecord, Storage } from "../../storage/storage.ts";
 import type { RanNow, RunMaker, RunNowParams } from "./run-maker.ts";
 
 /** Schedules fired in one transaction: on SQLite, requests wait until it ends. */
@@ -77,8 +77,8 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
     if (nextAt !== null) this.expect(nextAt);
   }
 
-  onSignal({ kind }: StorageSignal): void {
-    if (kind !== "schedules" && kind !== "reconnected") return;
+  /** The next due time of a schedule may be earlier now. */
+  schedulesChanged(): void {
     this.#stale = true;
     this.wake(SIGNAL_MS);
   }

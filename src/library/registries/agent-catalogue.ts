@@ -9,7 +9,7 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 import { FreshRead } from "../../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
-import type { AgentRecord, CatalogueChanges, Storage, StorageSignal } from "../../storage/storage.ts";
+import type { AgentRecord, CatalogueChanges, Storage } from "../../storage/storage.ts";
 import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import { openHeaders } from "./agent-secrets.ts";
@@ -60,8 +60,8 @@ export class AgentCatalogue extends Service {
     return POLL_MS;
   }
 
-  onSignal({ kind }: StorageSignal): void {
-    if (kind !== "agents" && kind !== "reconnected") return;
+  /** Agents were changed. */
+  agentsChanged(): void {
     this.#stale = true;
     this.wake();
   }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { RotaError } from "../../model/errors.ts";
 import { isLaneName } from "../../model/lane.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
-import type { LaneSetting, Storage, StorageSignal } from "../../storage/storage.ts";
+import type { LaneSetting, Storage } from "../../storage/storage.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
 import type { LaneTable } from "./lane-table.ts";
@@ -45,10 +45,6 @@ export class LaneCatalogue extends Service {
   async tick(): Promise<number> {
     await this.read();
     return POLL_MS;
-  }
-
-  onSignal({ kind }: StorageSignal): void {
-    if (kind === "lanes" || kind === "reconnected") this.wake();
   }
 
   /** The storage was restored to an earlier state: this process writes its lanes again. */

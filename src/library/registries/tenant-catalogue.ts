@@ -2,13 +2,7 @@ import { RotaError } from "../../model/errors.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { FreshRead } from "../../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
-import type {
-  Storage,
-  StorageSignal,
-  TenantLimits,
-  TenantRecord,
-  WebhookSecretRecord,
-} from "../../storage/storage.ts";
+import type { Storage, TenantLimits, TenantRecord, WebhookSecretRecord } from "../../storage/storage.ts";
 import { SECRET_KEY_VARIABLE, type SecretBox } from "./secret-box.ts";
 
 /** Signals can be lost: this node reads changes of other nodes at least this often. */
@@ -49,10 +43,6 @@ export class TenantCatalogue extends Service {
   async tick(): Promise<number> {
     await this.read();
     return POLL_MS;
-  }
-
-  onSignal({ kind }: StorageSignal): void {
-    if (kind === "tenants" || kind === "reconnected") this.wake();
   }
 
   /** Resolves once this process has read every change stored before the call. */
