@@ -42,7 +42,7 @@ const PARTS: Record<string, readonly string[]> = {
 
   "src/events/": ["src/model/", "src/storage/"],
   // The shape of everything that works in the background, and the storage's time as this process sees it.
-  "src/services/": ["src/model/", "src/storage/"],
+  "src/services/": ["src/model/", "src/storage/", "src/services/turn-budget.ts"],
   // How the event loop is shared, by whatever has much to do in it.
   "src/services/turn-budget.ts": [],
   "src/metrics/": ["src/model/", "src/storage/"],

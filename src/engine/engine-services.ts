@@ -17,7 +17,7 @@ import { Recounter } from "./upkeep/recounter.ts";
 import { RollupWriter } from "./upkeep/rollup-writer.ts";
 import { BulkWorker, type BulkWorkerOptions } from "./work/bulk-worker.ts";
 import { Completer } from "./work/completer.ts";
-import { DependencyTurns, readDependencies } from "./work/dependency-results.ts";
+import { DependencyReader } from "./work/dependency-results.ts";
 import { Dispatcher, type DispatcherOptions } from "./work/dispatcher.ts";
 import { Intake, type IntakeOptions } from "./work/intake.ts";
 import { LaneSlots } from "./work/lane-slots.ts";
@@ -112,14 +112,14 @@ export function createServices(parts: EngineParts) {
   });
   const completer = new Completer({ storageNow, random, memory });
   const logs = new LogKeeper({ ...service, storageNow });
-  const turns = new DependencyTurns();
+  const dependencies = new DependencyReader({ clock, random, storage });
   const runner: Runner = new Runner({
     clock,
     storageNow,
     log,
     memory,
     findExecutor: parts.findExecutor,
-    readDependencies: (record, signal) => readDependencies({ clock, random, storage, record, signal, turns }),
+    readDependencies: (record, signal) => dependencies.read(record, signal),
     onOutcome: on.attemptEnded,
     onFenced: on.attemptFenced,
     onProgress: on.attemptProgressed,
