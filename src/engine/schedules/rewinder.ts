@@ -26,9 +26,8 @@ export interface RewinderOptions extends ServiceOptions {
  * Notices that the storage's clock was set back. Due times of schedules that are in the future again, and have not started a
  * run, become due again. A clock that was set back while no process ran is noticed at the start.
  */
-export class Rewinder extends Service {
+export class Rewinder extends Service<RewinderOptions> {
   readonly name = "rewinder";
-  readonly #options: RewinderOptions;
   /** The latest time that the storage's clock has shown since it was last set back. */
   #latest = Number.POSITIVE_INFINITY;
   /** When the clock was last read, by the monotonic clock. */
@@ -37,13 +36,8 @@ export class Rewinder extends Service {
   /** Schedules that others changed during each try, by id. */
   readonly #contested = new Map<number, Contested>();
 
-  constructor(options: RewinderOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   async tick(): Promise<number> {
-    const { storage, storageClock } = this.#options;
+    const { storage, storageClock } = this.options;
     await storageClock.sync();
     const now = storageClock.now();
     const monotonic = this.clock.monotonic();
@@ -62,7 +56,7 @@ export class Rewinder extends Service {
   }
 
   async #lookAtPage(): Promise<void> {
-    const { storage, storageClock } = this.#options;
+    const { storage, storageClock } = this.options;
     const [tenant, ...others] = this.#left?.tenants ?? [];
     if (this.#left === null || tenant === undefined) {
       this.#left = null;
@@ -81,7 +75,7 @@ export class Rewinder extends Service {
 
   async #retryContested(): Promise<void> {
     for (const { name, corrected } of [...this.#contested.values()]) {
-      await this.#rewind(name, await this.#options.storage.schedules.get(name), corrected);
+      await this.#rewind(name, await this.options.storage.schedules.get(name), corrected);
     }
   }
 
@@ -91,7 +85,7 @@ export class Rewinder extends Service {
     try {
       for (let tries = 1; schedule !== null && tries <= TRIES_MAX; tries += 1) {
         const isWritten = await this.#write(schedule, await this.#plan(schedule, corrected));
-        schedule = isWritten ? null : await this.#options.storage.schedules.get(name);
+        schedule = isWritten ? null : await this.options.storage.schedules.get(name);
       }
       if (schedule === null) this.#contested.delete(id);
       else this.#contend(name, corrected);
@@ -119,7 +113,7 @@ export class Rewinder extends Service {
   /** The changes to write; null: none. */
   async #plan(schedule: ScheduleRecord, corrected: number): Promise<RewindParams | null> {
     const { tenant, id, revision, rule, anchorAt: anchor } = schedule;
-    const now = this.#options.storageClock.now();
+    const now = this.options.storageClock.now();
     const rows: RewindParams["rows"][number][] = [];
     const missed: RewindParams["missed"][number][] = [];
     let free = nextMoment(rule, { after: corrected, anchor });
@@ -154,7 +148,7 @@ export class Rewinder extends Service {
    */
   async #write({ nextFireAt }: ScheduleRecord, plan: RewindParams | null): Promise<boolean> {
     if (plan === null) return true;
-    const { storage } = this.#options;
+    const { storage } = this.options;
     let { rows, revision } = plan;
     while (rows.length > ROWS_MAX) {
       const part = {
@@ -174,7 +168,7 @@ export class Rewinder extends Service {
 
   async *#rowsAfter({ tenant, id, lastDueAt }: ScheduleRecord, first: number): AsyncGenerator<DueRow> {
     for (let after = first; after < (lastDueAt ?? first); ) {
-      const page = await this.#options.storage.schedules.dueRows({ tenant, id, after, limit: ROWS_PAGE });
+      const page = await this.options.storage.schedules.dueRows({ tenant, id, after, limit: ROWS_PAGE });
       yield* page;
       if (page.length < ROWS_PAGE) return;
       after = page.at(-1)?.dueAt ?? Number.POSITIVE_INFINITY;
