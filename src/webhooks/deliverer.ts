@@ -99,7 +99,7 @@ export class Deliverer extends Service<DelivererOptions> {
     const { claimed, nextAt } = await storage.deliveries.claim({ shares: SHARES, held, holdMs: HOLD_MS });
     for (const each of claimed) this.#begin(each);
     if (claimed.length === 0 && this.#tries.size === 0) this.#onQuiet?.();
-    return this.#untilDue(nextAt);
+    return storageClock.sleepMs(nextAt, POLL_MS);
   }
 
   /** Exchanges under way, by whether their host was proven for the tenant when they began. */
@@ -216,13 +216,6 @@ export class Deliverer extends Service<DelivererOptions> {
       await deliveries.putBack({ claims });
       this.#putBack = this.#putBack.slice(claims.length);
     }
-  }
-
-  #untilDue(dueAt: number | null): number {
-    if (dueAt === null) return POLL_MS;
-    // At least a millisecond: if the clocks differ slightly, a tick may find nothing that is due, and must not repeat
-    // in a busy loop.
-    return Math.min(Math.max(dueAt - this.options.storageClock.now(), 1), POLL_MS);
   }
 
   async #quiet(graceMs: number): Promise<void> {

@@ -128,6 +128,6 @@ export class ScheduleTicker extends Service<ScheduleTickerOptions> implements Sc
   }
 
   #untilNext(): number {
-    return Math.min(Math.max(this.#dueAt - this.options.storageClock.now(), 1), LOOK_MS);
+    return this.options.storageClock.sleepMs(this.#dueAt, LOOK_MS);
   }
 }

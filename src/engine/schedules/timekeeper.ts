@@ -48,14 +48,7 @@ export class Timekeeper extends Service<TimekeeperOptions> {
     metrics.unserved(failed);
     if (failed.length > 0) onExpired();
     if (promoted === SLICE || expired.length === SLICE) return 0;
-    return this.#untilNext(await storage.tasks.nextDueAt(), nextAt);
-  }
-
-  #untilNext(...moments: readonly (number | null)[]): number {
-    const dueAt = Math.min(...moments.map((moment) => moment ?? Number.POSITIVE_INFINITY));
-    if (dueAt === Number.POSITIVE_INFINITY) return POLL_MS;
-    // At least a millisecond: if the clocks differ slightly, a tick may find nothing that is due, and must not repeat
-    // in a busy loop.
-    return Math.min(Math.max(dueAt - this.options.storageClock.now(), 1), POLL_MS);
+    const dueAt = (await storage.tasks.nextDueAt()) ?? Number.POSITIVE_INFINITY;
+    return storageClock.sleepMs(Math.min(dueAt, nextAt ?? dueAt), POLL_MS);
   }
 }
