@@ -18,7 +18,7 @@ function closureOf(file: string): { files: string[]; packages: string[] } {
   const visit = (path: string): void => {
     if (files.has(path)) return;
     files.add(path);
-    for (const { specifier, kind } of scanSource(readFileSync(path, "utf8")).imports) {
+    for (const { specifier, kind } of scanSource({ path, text: readFileSync(path, "utf8") }).imports) {
       if (kind === "type") continue;
       if (specifier.startsWith(".")) visit(join(dirname(path), specifier));
       else packages.add(specifier);

@@ -1,7 +1,8 @@
 import type { RotaEvent } from "../model/event.ts";
 import type { Redactor } from "../model/redactor.ts";
 import { type EventFilter, LOOKED_MAX, type Storage } from "../storage/storage.ts";
-import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
+import { FollowedLog, type FollowedLogOptions } from "./followed-log.ts";
+import type { LogSource } from "./log-source.ts";
 import { toEvent } from "./to-event.ts";
 
 /** The size of a page. It ends after the first large result, which can take a mebibyte, so that other work is not blocked. */

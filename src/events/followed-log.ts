@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
-import type { LogMark } from "../storage/storage.ts";
 import { LogCursor } from "./log-cursor.ts";
+import type { LogEntry, LogSource } from "./log-source.ts";
 
 /** A signal may be lost: read at least this often while there are listeners. */
 const POLL_MS = 5_000;
@@ -9,42 +9,6 @@ const POLL_MS = 5_000;
 const RETRY_MS = 500;
 /** How long to wait until listeners have got the last entries. They can read the rest later. */
 const CATCH_UP_MS = 1_000;
-
-/** An append-only log in the storage. */
-export interface LogSource<Value> {
-  /** The name of its entries, as in "cannot read events". */
-  readonly name: string;
-  /** A page of entries after `after`, oldest first. */
-  read(after: number): Promise<LogPage<Value>>;
-  /** `newest`: the highest number ever assigned; 0: none. `oldest`: the oldest entry that still exists, or `newest` + 1. */
-  range(): Promise<{ readonly oldest: number; readonly newest: number }>;
-  /** The mark that identifies the entry with this number; null: there is none. */
-  mark(seq: number): Promise<LogMark | null>;
-  /** The number of the last entry written no later than `at`; 0: none. */
-  lastUntil(at: number): Promise<number>;
-  /** Whether entries may be deleted while older ones remain. */
-  readonly leavesHoles: boolean;
-}
-
-export interface LogPage<Value> {
-  readonly entries: readonly LogEntry<Value>[];
-  /** Whether there may be more entries right after these. */
-  readonly more: boolean;
-  /** Everything up to this number has been read: continue after it. */
-  readonly upTo: number;
-  /** An upper bound of the entries read for this page. */
-  readonly looked: number;
-  /** The mark of the entry `after`, right before the page; null: there is none. */
-  readonly mark: LogMark | null;
-}
-
-export interface LogEntry<Value> {
-  readonly seq: number;
-  readonly value: Value;
-  /** Its approximate size. */
-  readonly bytes: number;
-  readonly mark: LogMark;
-}
 
 export type LogListener<Value> = (value: Value, entry: LogEntry<Value>) => void;
 

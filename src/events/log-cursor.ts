@@ -1,5 +1,5 @@
 import type { LogMark } from "../storage/storage.ts";
-import type { LogPage, LogSource } from "./followed-log.ts";
+import type { LogPage, LogSource } from "./log-source.ts";
 
 /**
  * How far a log has been read, and which entry was last. A database that is restored to an earlier state loses the newest

@@ -1,6 +1,7 @@
 import type { ReadPace } from "../model/read-pace.ts";
-import type { FollowedLog, LogEntry, LogSource } from "./followed-log.ts";
+import type { FollowedLog } from "./followed-log.ts";
 import { LogCursor } from "./log-cursor.ts";
+import type { LogEntry, LogSource } from "./log-source.ts";
 
 /** The buffer of a reader that is slower than the log. When it is full, the reader reads from the storage at its own pace. */
 const BUFFER_BYTES_MAX = 1_048_576;

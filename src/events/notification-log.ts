@@ -3,8 +3,9 @@ import type { Redactor } from "../model/redactor.ts";
 import type { Scope } from "../model/scope.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { EventSourceParams } from "./event-log.ts";
-import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
+import { FollowedLog, type FollowedLogOptions } from "./followed-log.ts";
 import { LogReader, type LogReaderOptions } from "./log-reader.ts";
+import type { LogSource } from "./log-source.ts";
 import { toNotification } from "./to-notification.ts";
 
 /** Notifications per page: the summary of a result takes four kibibytes at most. */

@@ -2,7 +2,7 @@ import { isObject } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
 import type { Turn } from "../model/turn.ts";
 import type { ExecutorContext } from "./executor.ts";
-import type { ModelSettings } from "./openai-request.ts";
+import type { ModelSettings } from "./model-settings.ts";
 
 /** How many turns are sent by default. */
 const DEFAULT_HISTORY = 20;

@@ -1,14 +1,9 @@
-import type { ExecutorConfig, RESERVED_MODEL_FIELDS } from "../model/executor-config.ts";
+import type { RESERVED_MODEL_FIELDS } from "../model/executor-config.ts";
 import type { Task } from "../model/task.ts";
 import type { ExecutorContext } from "./executor.ts";
+import type { ModelSettings } from "./model-settings.ts";
 import { readHistory } from "./openai-history.ts";
 import { textOf } from "./task-text.ts";
-
-/** The settings of a model and of requests to it. */
-export type ModelSettings = Omit<
-  Extract<ExecutorConfig, { type: "openai" }>,
-  "type" | "baseUrl" | "apiKeyEnv" | "headers"
->;
 
 /**
  * The request to a model for a task, with the earlier turns of its session. `llmConfig` of the task overrides the configuration.

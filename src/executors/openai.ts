@@ -9,9 +9,10 @@ import type { CallOptions } from "./call-out.ts";
 import { postForEvents } from "./event-answer.ts";
 import type { Executor } from "./executor.ts";
 import { failureOf } from "./http-answer.ts";
+import type { ModelSettings } from "./model-settings.ts";
 import { ModelAnswer } from "./openai-answer.ts";
 import { failureIn } from "./openai-failure.ts";
-import { type ModelSettings, modelRequest } from "./openai-request.ts";
+import { modelRequest } from "./openai-request.ts";
 import { progressOfText } from "./text-progress.ts";
 
 /** Sent by servers after the last part of an answer. */

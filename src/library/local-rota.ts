@@ -39,6 +39,7 @@ import { DEFAULT_TENANT } from "../model/task.ts";
 import { rfc3339 } from "../model/text/rfc3339.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
+import { type SignalTable, wakeAt } from "../services/signal-table.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageSignal } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
@@ -104,6 +105,19 @@ export class LocalRota implements Rota {
   #keepAlive: NodeJS.Timeout | undefined;
   readonly #examination: SharedExamination<Examined>;
   readonly #drainBegins = new AbortController();
+
+  readonly #keysChanged = () => this.#parts.access.keysChanged();
+  /** A signal of the storage → what wakes besides the services of the engine. */
+  readonly #signals: SignalTable = {
+    events: [() => this.#parts.eventLog.wake()],
+    notifications: [() => this.#parts.notificationLog.wake()],
+    deliveries: [() => this.#parts.deliverer.wake()],
+    agents: [() => this.#parts.catalogue.agentsChanged()],
+    lanes: [() => this.#parts.laneCatalogue.wake()],
+    tenants: [() => this.#parts.tenants.wake(), this.#keysChanged],
+    keys: [this.#keysChanged],
+    reconnected: [() => this.#restoreWatch.wake()],
+  };
 
   constructor(parts: SharedParts) {
     const { storage, engine, eventLog, clock, tenants } = parts;
@@ -184,29 +198,19 @@ export class LocalRota implements Rota {
       source: eventLog.source,
       onRestored: () => this.storageRestored(),
     });
-    storage.subscribe((signal) => this.#onSignal(signal));
+    storage.subscribe(this.#onSignal);
     // No other node changes them if this process has the storage to itself.
     if (!storage.capabilities.exclusive) for (const each of this.#watchers()) each.start();
   }
 
+  #onSignal = (signal: StorageSignal): void => {
+    this.#parts.engine.onSignal(signal);
+    wakeAt(this.#signals, signal);
+  };
+
   #watchers(): Service[] {
     const { catalogue, laneCatalogue, tenants } = this.#parts;
     return [catalogue, laneCatalogue, tenants, this.#restoreWatch];
-  }
-
-  #onSignal(signal: StorageSignal): void {
-    const { engine, eventLog, notificationLog, deliverer, catalogue, laneCatalogue, tenants, access } =
-      this.#parts;
-    const isReconnected = signal.kind === "reconnected";
-    if (signal.kind === "events" || isReconnected) eventLog.wake();
-    if (signal.kind === "notifications" || isReconnected) notificationLog.wake();
-    if (signal.kind === "deliveries" || isReconnected) deliverer.wake();
-    if (isReconnected) this.#restoreWatch.wake();
-    engine.onSignal(signal);
-    catalogue.onSignal(signal);
-    laneCatalogue.onSignal(signal);
-    tenants.onSignal(signal);
-    access.onSignal(signal);
   }
 
   /**

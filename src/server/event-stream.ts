@@ -9,8 +9,8 @@ import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
-import { Places } from "./places.ts";
 import type { Replays } from "./replays.ts";
+import { RequestSlots } from "./request-slots.ts";
 import { ResponseStream } from "./response-stream.ts";
 import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
 import type { Visitor } from "./visitor.ts";
@@ -85,7 +85,7 @@ export interface RunStream {
 /** Server-sent events for any number of readers, each at the pace at which it reads. */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
-  readonly #places: Places;
+  readonly #slots: RequestSlots;
   readonly #open = new Set<ResponseStream>();
   readonly #turns = new TurnBudget<string | null>(WRITTEN_PER_TURN);
   #closing = false;
@@ -93,12 +93,12 @@ export class EventStreams {
   constructor(options: EventStreamsOptions) {
     this.#options = options;
     const { max = STREAMS_MAX, maxPerKey = STREAMS_PER_KEY_MAX } = options;
-    this.#places = new Places({ max, maxEach: maxPerKey, what: "event streams" });
+    this.#slots = new RequestSlots({ max, maxEach: maxPerKey, what: "event streams" });
   }
 
   /** How many are open. */
   get size(): number {
-    return this.#places.taken;
+    return this.#slots.taken;
   }
 
   /** Opens a stream, which lasts until the reader disconnects or the server closes. Throws only before the response begins. */
@@ -182,7 +182,7 @@ export class EventStreams {
   /** Takes one of the slots for streams. Throws `rate_limited` if there is none. */
   #enter(response: ServerResponse, { key }: Reader): ResponseStream {
     if (this.#closing) throw new RotaError("draining", "this node is stopping");
-    const giveBack = this.#places.take(key);
+    const freeSlot = this.#slots.take(key);
     const { keys, clock, log } = this.#options;
     const watch = key === null ? null : keys.watch(key);
     const stream = new ResponseStream(response, {
@@ -190,7 +190,7 @@ export class EventStreams {
       onDropped: () => log.debug({}, "a reader of an event stream took nothing any more and was dropped"),
       // Also called after a response that refuses the stream.
       onClosed: () => {
-        giveBack();
+        freeSlot();
         watch?.stop();
         this.#open.delete(stream);
       },

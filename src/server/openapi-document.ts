@@ -6,7 +6,8 @@ import type { openApiDocument } from "../api/openapi.ts";
 import { joinWithOr } from "../model/input/field-checks.ts";
 import { PERMISSIONS, type Permission } from "../tenants/permissions.ts";
 import { VERSION } from "../version.ts";
-import { type RouteParts, registerRoutes } from "./routes.ts";
+import type { RouteParts } from "./route-parts.ts";
+import { registerRoutes } from "./routes.ts";
 
 type Document = z.infer<typeof openApiDocument>;
 

@@ -1,5 +1,5 @@
 import type { ReadPace } from "../model/read-pace.ts";
-import { KeyTurns } from "./key-turns.ts";
+import { KeyConcurrency } from "./key-concurrency.ts";
 import type { RateLimit } from "./middleware/rate-limit.ts";
 import { unitsOf } from "./middleware/request-cost.ts";
 
@@ -13,7 +13,7 @@ const READS_PER_KEY_MAX = 2;
  */
 export class Replays {
   readonly #limit: Pick<RateLimit, "whenSpare" | "settle">;
-  readonly #turns = new KeyTurns(READS_PER_KEY_MAX);
+  readonly #turns = new KeyConcurrency(READS_PER_KEY_MAX);
 
   constructor(limit: Pick<RateLimit, "whenSpare" | "settle">) {
     this.#limit = limit;

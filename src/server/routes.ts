@@ -1,8 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import type { Rota } from "../interface/rota.ts";
-import type { Clock } from "../model/clock.ts";
-import type { EventStreams } from "./event-stream.ts";
-import type { MessageRuns } from "./message-runs.ts";
+import type { RouteParts } from "./route-parts.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { auditRoutes } from "./routes/audit.ts";
 import { bulkRoutes } from "./routes/bulks.ts";
@@ -29,27 +26,6 @@ import { tenantRoutes } from "./routes/tenants.ts";
 import { waitingRoutes } from "./routes/waiting.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 import { writRoutes } from "./routes/writs.ts";
-import type { TaskWaits } from "./task-waits.ts";
-
-/** The dependencies of all routes. The tenant is not among them: it comes with each request, from its caller. */
-export interface RouteParts {
-  readonly installation: Installation;
-  /** Whether no other machine can reach the server. */
-  readonly isLocal: boolean;
-  readonly hasDashboard: boolean;
-  /** The configuration, including secrets. */
-  readonly config: () => object;
-  readonly streams: EventStreams;
-  readonly waits: TaskWaits;
-  readonly runs: MessageRuns;
-  readonly clock: Clock;
-}
-
-/** What belongs to the installation rather than to a tenant. */
-export type Installation = Pick<
-  Rota,
-  "state" | "node" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit"
->;
 
 /** Routes that other systems have too, under the same paths as there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];

@@ -2,7 +2,7 @@ import type { LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
 import { optionalNumber } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
-import { Places } from "./places.ts";
+import { RequestSlots } from "./request-slots.ts";
 import type { Visitor } from "./visitor.ts";
 
 /** Many proxies do not wait longer than this for a response either. */
@@ -13,17 +13,21 @@ const WAITS_PER_KEY_MAX = 2_500;
 /** Requests that wait for the end of a task. */
 export class TaskWaits {
   readonly #keys: Pick<LocalKeys, "watch">;
-  readonly #places: Places;
+  readonly #slots: RequestSlots;
   readonly #closing = new AbortController();
 
   /** `max` is for tests: the most waits at once. */
   constructor(keys: Pick<LocalKeys, "watch">, { max = WAITS_MAX }: { readonly max?: number } = {}) {
     this.#keys = keys;
-    this.#places = new Places({ max, maxEach: WAITS_PER_KEY_MAX, what: "requests that wait for a task" });
+    this.#slots = new RequestSlots({
+      max,
+      maxEach: WAITS_PER_KEY_MAX,
+      what: "requests that wait for a task",
+    });
   }
 
   get size(): number {
-    return this.#places.taken;
+    return this.#slots.taken;
   }
 
   /**
@@ -41,11 +45,11 @@ export class TaskWaits {
 
   /** Holds a slot while `work` runs, for a request that does something before it waits. Throws `rate_limited`. */
   async holding<T>({ key }: Visitor, work: () => Promise<T>): Promise<T> {
-    const giveBack = this.#places.take(key);
+    const freeSlot = this.#slots.take(key);
     try {
       return await work();
     } finally {
-      giveBack();
+      freeSlot();
     }
   }
 

@@ -17,7 +17,8 @@ const RETRY: Backoff = { firstMs: 50, maxMs: 5_000 };
  * earlier one. Ticks never overlap: a wake during a tick causes another right after it. A tick that throws is retried with
  * back-off. The first failure in a row and the recovery are logged, not each retry.
  */
-export abstract class Service {
+export abstract class Service<Options extends ServiceOptions = ServiceOptions> {
+  protected readonly options: Options;
   protected readonly clock: Clock;
   protected readonly log: Log;
   protected readonly random: () => number;
@@ -29,7 +30,8 @@ export abstract class Service {
   /** When the next tick is due, by the monotonic clock. */
   #dueAt = Number.POSITIVE_INFINITY;
 
-  constructor(options: ServiceOptions) {
+  constructor(options: Options) {
+    this.options = options;
     this.clock = options.clock;
     this.log = options.log;
     this.random = options.random;

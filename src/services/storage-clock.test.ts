@@ -88,3 +88,13 @@ test("a shared storage whose clock is set back is followed", async () => {
   await storageClock.sync();
   expect(storageClock.now()).toBe(elsewhere.now());
 });
+
+test("a sleep until a time lasts a millisecond at least, so that nothing spins, and no longer than it may", async () => {
+  const clock = new ManualClock();
+  const storageClock = new StorageClock({ clock, storage: await openMemory(clock) });
+  const now = clock.now();
+  expect(storageClock.sleepMs(now + 700, 5_000)).toBe(700);
+  expect(storageClock.sleepMs(now - 1, 5_000)).toBe(1);
+  expect(storageClock.sleepMs(now + 60_000, 5_000)).toBe(5_000);
+  expect(storageClock.sleepMs(null, 5_000)).toBe(5_000);
+});

@@ -30,6 +30,14 @@ export class StorageClock {
     return Math.floor(this.#base.storage + this.#clock.monotonic() - this.#base.monotonic);
   }
 
+  /**
+   * How long to sleep until this time, and `maxMs` at most; null: `maxMs`. At least a millisecond: if the clocks differ slightly, a
+   * tick may find nothing that is due, and must not repeat in a busy loop.
+   */
+  sleepMs(until: number | null, maxMs: number): number {
+    return until === null ? maxMs : Math.min(Math.max(until - this.now(), 1), maxMs);
+  }
+
   /** Asks the storage for its time, unless the last response is recent enough. */
   async sync(): Promise<void> {
     if (this.#storage.capabilities.exclusive) return;

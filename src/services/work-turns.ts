@@ -1,3 +1,5 @@
+import { TurnBudget } from "./turn-budget.ts";
+
 /** Steps of a computation in one turn of the event loop: some milliseconds at most. */
 export const STEPS_PER_TURN = 10;
 
@@ -12,37 +14,16 @@ export type Steps<Result> = Generator<void, Result, void>;
  * const preview = await turns.run(previewSteps(rule, range));
  */
 export class WorkTurns {
-  readonly #waiting: (() => boolean)[] = [];
-  #working = false;
+  readonly #turns = new TurnBudget<object>({ pieces: 1, bytes: Number.POSITIVE_INFINITY });
 
-  run<Result>(steps: Steps<Result>): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const advance = (): boolean => {
-        try {
-          for (let count = 0; count < STEPS_PER_TURN; count += 1) {
-            const { done, value } = steps.next();
-            if (!done) continue;
-            resolve(value);
-            return true;
-          }
-          return false;
-        } catch (error) {
-          reject(error);
-          return true;
-        }
-      };
-      if (advance()) return;
-      this.#waiting.push(advance);
-      if (!this.#working) void this.#work();
-    });
-  }
-
-  async #work(): Promise<void> {
-    this.#working = true;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (!next()) this.#waiting.push(next);
+  async run<Result>(steps: Steps<Result>): Promise<Result> {
+    for (;;) {
+      for (let count = 0; count < STEPS_PER_TURN; count += 1) {
+        const { done, value } = steps.next();
+        if (done) return value;
+      }
+      await this.#turns.next(steps);
+      this.#turns.used(0);
     }
-    this.#working = false;
   }
 }

@@ -12,7 +12,7 @@ export interface AuditStorage {
   /**
    * Deletes up to `limit` entries from before `now - retentionMs`, or from after `now + retentionMs`, which were written while
    * the clock was wrong. Of a chain only the oldest entries are deleted, and the last deleted one stays known (`prunedOf`).
-   * `more`: call again.
+   * `more`: call again. Need not wait for the disk: what is back after a power cut is deleted again.
    */
   prune(params: { retentionMs: number; limit: number }): Promise<{ more: boolean }>;
   /** The last entry that a chain had; null: it had none. */

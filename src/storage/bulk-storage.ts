@@ -15,7 +15,7 @@ export interface BulkStorage {
   /**
    * Leases a running bulk action for one slice. Tenants take turns, and so do the bulk actions of a tenant: the one served
    * longest ago goes first. Null: none is free. `retryMs`: after how long the first lease of another node ends; null: none
-   * runs.
+   * runs. Need not wait for the disk: a lease that a power cut undoes is given again, and `step` acts only once.
    */
   claim(params: { leaseMs: number }): Promise<{ bulk: BulkRecord | null; retryMs: number | null }>;
   /**

@@ -4,7 +4,10 @@
 export interface KeyStorage {
   /** Null: there is no such tenant, or it is being deleted, and nothing changed. */
   create(params: NewKey): Promise<KeyRecord | null>;
-  /** Called for every request. The caller checks whether the key has expired. */
+  /**
+   * The caller checks whether the key has expired. Called for every request, so it need not wait for the disk: a caller gets its
+   * key once the key is durable.
+   */
   findByHash(params: { hash: string }): Promise<KeyRecord | null>;
   /** Of one tenant, the oldest first. */
   list(params: { tenant: string }): Promise<KeyRecord[]>;
@@ -12,7 +15,10 @@ export interface KeyStorage {
   any(): Promise<boolean>;
   /** False: the tenant has no such key. */
   delete(params: { tenant: string; id: string }): Promise<boolean>;
-  /** Stores when keys were last used. A time before the stored one changes nothing. Deleted keys are ignored. */
+  /**
+   * Stores when keys were last used. A time before the stored one changes nothing. Deleted keys are ignored. Need not wait for
+   * the disk: after a power cut, a key may show an earlier use until its next one.
+   */
   touch(params: { uses: readonly { readonly id: string; readonly at: number }[] }): Promise<void>;
 }
 

@@ -2,6 +2,10 @@
 import type { TaskKind } from "../model/task.ts";
 import type { Held } from "./task-storage.ts";
 
+/**
+ * No write of these need wait for the disk. A power cut ends the processes on the same machine, and their memberships with them.
+ * Other nodes renew their leases again, and declare dead nodes dead again.
+ */
 export interface NodeStorage {
   /**
    * Registers a node membership. Its id is new at every start of the process. `slots`: left out, it runs nothing yet.

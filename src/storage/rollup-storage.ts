@@ -8,7 +8,8 @@ export const ROLLUP_SLICE_OF_PRUNE = 1_000;
 
 /**
  * Counts of the event log. Each event is counted exactly once, even if several nodes count or a node crashes: one transaction
- * writes the counts and the number of the last counted event. No event is pruned before it is counted.
+ * writes the counts and the number of the last counted event. No event is pruned before it is counted. `advance` and `prune` need
+ * not wait for the disk: what a power cut undoes is counted or deleted again.
  *
  * - `submitted`: `task.created`. `started`: `task.started`, every attempt. `done`, `failed`, `cancelled`: the ends.
  * - `wait`: of first attempts, from when the task could start (acceptance or `runAt`) to the start.

@@ -75,7 +75,10 @@ export interface ScheduleStorage {
   getRun(params: { tenant: string; id: number }): Promise<RunRecord | null>;
   /** Newest first. */
   listRuns(params: ListRunsParams): Promise<{ runs: RunRecord[]; nextCursor: number | null }>;
-  /** Deletes a slice of the runs and notifications that were over before `now - retentionMs`. `more`: call again. */
+  /**
+   * Deletes a slice of the runs and notifications that were over before `now - retentionMs`. `more`: call again. Need not wait for
+   * the disk: what is back after a power cut is deleted again.
+   */
   prune(params: { retentionMs: number; limit: number }): Promise<{ more: boolean }>;
 }
 

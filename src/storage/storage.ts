@@ -5,8 +5,9 @@
  * Three rules hold for every operation:
  * - It is one transaction, over as many rows as it is given, and its events are rows of that transaction.
  * - Time is the storage's own clock, so that all nodes agree on it.
- * - It returns only durable results, so that the caller may pass them on at once. `finishAndClaim` is the exception and says
- *   how.
+ * - It returns once its result survives a power cut, so that the caller may pass it on at once. An operation that *need not wait
+ *   for the disk* says so, and how what a power cut undoes is done again. A power cut undoes the newest transactions only, and
+ *   no start or end of a task that a client has seen.
  */
 import type { Lane } from "../model/lane.ts";
 import type { AuditStorage } from "./audit-storage.ts";
@@ -169,11 +170,11 @@ export interface AgentStorage {
    * null, or no longer known: the whole catalogue instead.
    */
   changes(params: { since: number | null; limit: number }): Promise<CatalogueChanges>;
-  /** Whether a stored agent, a live node, or a node of the last `AGENT_MEMORY_MS` names this agent. */
+  /** Whether a stored agent or a live node names this agent, or a node did in the last `AGENT_MEMORY_MS`. */
   isKnown(params: { tenant: string; agent: string }): Promise<boolean>;
   /** The first `limit` names of agents that `isKnown` holds for. */
   knownNames(params: { tenant: string; limit: number }): Promise<string[]>;
-  /** Forgets agents that no node has named for `AGENT_MEMORY_MS`. */
+  /** Forgets agents that no node has named for `AGENT_MEMORY_MS`. Need not wait for the disk: the next call forgets them again. */
   forget(): Promise<void>;
 }
 
@@ -207,7 +208,10 @@ export interface CatalogueChanges {
 }
 
 export interface CounterStorage {
-  /** Counts the tasks of one agent queue, picked by `random` in [0, 1), and corrects its counters if they are off. */
+  /**
+   * Counts the tasks of one agent queue, picked by `random` in [0, 1), and corrects its counters if they are off. Need not wait
+   * for the disk: counters that are off again are corrected again.
+   */
   recountOne(params: { random: number }): Promise<CounterFault[]>;
   /**
    * Counts everything, slice by slice, and changes nothing. Writes in between cause no false reports, and a counter that is

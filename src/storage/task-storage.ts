@@ -38,9 +38,8 @@ export interface TaskStorage {
    *
    * A node gets only tasks that it can execute; see `Abilities`. The other tasks stay in the queue and block none behind them.
    *
-   * Unlike all other operations this may return before its commit is durable. A claim that is lost is made again. Ends that may
-   * be lost are sent again; see `durable`. Clients see neither before `get`, `list` or `events.read` returns it, and those wait
-   * until it is durable.
+   * Need not wait for the disk: a claim that a crash undoes is made again, and ends that may be lost are sent again; see
+   * `durable`. Clients see neither before `get`, `list` or `events.read` returns it, and those wait until it is durable.
    */
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
@@ -74,7 +73,10 @@ export interface TaskStorage {
    */
   retry(params: RetryTaskParams): Promise<RetriedTask>;
 
-  /** Queues delayed tasks whose `runAt` or retry time has come. */
+  /**
+   * Queues delayed tasks whose `runAt` or retry time has come. Need not wait for the disk: tasks that are delayed again are
+   * queued again.
+   */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
   /** Fails waiting tasks whose deadline has passed. */
   expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
@@ -113,7 +115,8 @@ export interface TaskStorage {
 
   /**
    * Claims one task that must run alone in its process, from these lanes and within all limits, for a node that runs nothing
-   * else. Of the agent queues with such tasks, the one served longest ago goes first, across tenants and lanes.
+   * else. Of the agent queues with such tasks, the one served longest ago goes first, across tenants and lanes. Need not wait
+   * for the disk, as `finishAndClaim`.
    */
   claimAlone(params: { node: string; lanes: readonly string[] }): Promise<FinishedAndClaimed>;
   /**
@@ -125,7 +128,7 @@ export interface TaskStorage {
    * Deletes a slice of what has expired: events added before `now - retentionMs` and the tasks that had ended by then; and
    * rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch has
    * expired, rejected ones until the batch has ended and its callback is no longer pending. `more`: call again for the next
-   * slice.
+   * slice. Need not wait for the disk: what is back after a power cut is deleted again.
    */
   prune(params: {
     retentionMs: number;

@@ -22,20 +22,14 @@ interface Waiting {
 }
 
 /** Writes entries to the audit log, many at once, and deletes old ones. */
-export class AuditLog extends Service {
+export class AuditLog extends Service<AuditLogOptions> {
   readonly name = "audit log";
-  readonly #options: AuditLogOptions;
   #waiting: Waiting[] = [];
   #writing: Promise<void> = Promise.resolve();
   #prunedAt = Number.NEGATIVE_INFINITY;
   #end: AuditChainPoint & { readonly chain: string } = { chain: "", ...CHAIN_START };
   /** Entries whose write failed. The storage may have written them all the same. */
   #unsure: { readonly last: NewAuditEntry | null; readonly slice: readonly Waiting[] } | null = null;
-
-  constructor(options: AuditLogOptions) {
-    super(options);
-    this.#options = options;
-  }
 
   /** Queues an entry, which is written after `GATHER_MS` together with others. */
   note(entry: AuditFacts): void {
@@ -87,7 +81,7 @@ export class AuditLog extends Service {
   }
 
   async #append(slice: readonly Waiting[]): Promise<void> {
-    const { storage } = this.#options;
+    const { storage } = this.options;
     const facts = slice.map(({ entry }) => entry);
     const entries = linked(facts, this.#end.chain, this.#end);
     const last = entries.at(-1) as NewAuditEntry;
@@ -107,7 +101,7 @@ export class AuditLog extends Service {
    * lost. Returns whether the waiting entries have changed.
    */
   async #findEnd(): Promise<boolean> {
-    const { storage, chain } = this.#options;
+    const { storage, chain } = this.options;
     if (this.#unsure !== null) {
       const { last, slice } = this.#unsure;
       const { chain: written } = this.#end;
@@ -122,7 +116,7 @@ export class AuditLog extends Service {
   }
 
   async #prune(): Promise<void> {
-    const { storage, retentionMs } = this.#options;
+    const { storage, retentionMs } = this.options;
     for (let more = true; more; ) {
       ({ more } = await storage.audit.prune({ retentionMs: retentionMs(), limit: SLICE }));
     }

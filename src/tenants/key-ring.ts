@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../model/clock.ts";
 import { type Caller, roleIn } from "../model/role.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import type { KeyRecord, Storage, StorageSignal } from "../storage/storage.ts";
+import type { KeyRecord, Storage } from "../storage/storage.ts";
 import { hashOf, isApiKey } from "./api-key.ts";
 import type { KeyUses } from "./key-uses.ts";
 import { Recent } from "./recent.ts";
@@ -81,8 +81,8 @@ export class KeyRing {
     };
   }
 
-  onSignal({ kind }: StorageSignal): void {
-    if (kind !== "keys" && kind !== "tenants" && kind !== "reconnected") return;
+  /** Keys, or the tenants that have them, were changed. */
+  keysChanged(): void {
     this.#known = new Map();
     this.#any.drop();
     this.#lastAny = null;

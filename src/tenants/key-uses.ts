@@ -12,18 +12,12 @@ export interface KeyUsesOptions extends ServiceOptions {
 }
 
 /** Stores when keys were used last. One write per second covers all keys: a key may be used a hundred times in it. */
-export class KeyUses extends Service {
+export class KeyUses extends Service<KeyUsesOptions> {
   readonly name = "key uses";
-  readonly #options: KeyUsesOptions;
   #uses = new Map<string, number>();
 
-  constructor(options: KeyUsesOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   note(id: string): void {
-    this.#uses.set(id, this.#options.storageClock.now());
+    this.#uses.set(id, this.options.storageClock.now());
     if (this.#uses.size > 1) return;
     this.start();
     this.wake(GATHER_MS);
@@ -39,7 +33,7 @@ export class KeyUses extends Service {
     const uses = this.#uses;
     this.#uses = new Map();
     try {
-      await this.#options.storage.keys.touch({ uses: [...uses].map(([id, at]) => ({ id, at })) });
+      await this.options.storage.keys.touch({ uses: [...uses].map(([id, at]) => ({ id, at })) });
     } catch (error) {
       // Uses recorded meanwhile are newer.
       this.#uses = new Map([...uses, ...this.#uses]);

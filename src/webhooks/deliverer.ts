@@ -70,9 +70,8 @@ interface Try {
  * Sends the callbacks of tasks and batches. The storage keeps the queue, and a claim returns only deliveries that may be sent
  * at once: no delivery waits in this process and could be lost with it.
  */
-export class Deliverer extends Service {
+export class Deliverer extends Service<DelivererOptions> {
   readonly name = "deliverer";
-  readonly #options: DelivererOptions;
   readonly #rests: ResponseDrain;
   /** By the number of the delivery. */
   readonly #tries = new Map<number, Try>();
@@ -82,7 +81,6 @@ export class Deliverer extends Service {
 
   constructor(options: DelivererOptions) {
     super(options);
-    this.#options = options;
     this.#rests = new ResponseDrain(this.clock);
   }
 
@@ -92,7 +90,7 @@ export class Deliverer extends Service {
   }
 
   async tick(): Promise<number> {
-    const { storage, storageClock } = this.#options;
+    const { storage, storageClock } = this.options;
     await storageClock.sync();
     await this.#writeDown();
     const held = this.#held();
@@ -101,7 +99,7 @@ export class Deliverer extends Service {
     const { claimed, nextAt } = await storage.deliveries.claim({ shares: SHARES, held, holdMs: HOLD_MS });
     for (const each of claimed) this.#begin(each);
     if (claimed.length === 0 && this.#tries.size === 0) this.#onQuiet?.();
-    return this.#untilDue(nextAt);
+    return storageClock.sleepMs(nextAt, POLL_MS);
   }
 
   /** Exchanges under way, by whether their host was proven for the tenant when they began. */
@@ -137,7 +135,7 @@ export class Deliverer extends Service {
       return;
     }
     if (!this.#open) {
-      const dueAt = this.#options.storageClock.now();
+      const dueAt = this.options.storageClock.now();
       this.#putBack.push({ seq, tries: number, heldUntil: heldUntil ?? 0, dueAt });
       return;
     }
@@ -168,7 +166,7 @@ export class Deliverer extends Service {
   }
 
   async #call({ claimed, exchange }: Try): Promise<TryOutcome> {
-    const { guard, sign, redactor, version, storageClock } = this.#options;
+    const { guard, sign, redactor, version, storageClock } = this.options;
     const now = storageClock.now();
     const { status, retryAfterMs, body } = await fetchAnswer(claimed.delivery.url, {
       method: "POST",
@@ -182,10 +180,10 @@ export class Deliverer extends Service {
   }
 
   #end(each: Try, outcome: TryOutcome, ms: number): void {
-    const now = this.#options.storageClock.now();
+    const now = this.options.storageClock.now();
     const verdict = settleTry(outcome, { tries: each.number, now, random: this.random });
     each.verdict = verdict;
-    this.#options.onResult?.({ outcome: verdict.status === "pending" ? "retried" : verdict.status, ms });
+    this.options.onResult?.({ outcome: verdict.status === "pending" ? "retried" : verdict.status, ms });
     this.#logFailure(each, verdict);
     this.wake();
   }
@@ -205,7 +203,7 @@ export class Deliverer extends Service {
 
   /** Stores outcomes and returned claims. Keeps each in memory until it is stored. */
   async #writeDown(): Promise<void> {
-    const { deliveries } = this.#options.storage;
+    const { deliveries } = this.options.storage;
     const ended = [...this.#tries.values()].flatMap(({ claimed, number, verdict }) =>
       verdict === null ? [] : [{ seq: claimed.delivery.seq, tries: number, ...verdict }],
     );
@@ -218,13 +216,6 @@ export class Deliverer extends Service {
       await deliveries.putBack({ claims });
       this.#putBack = this.#putBack.slice(claims.length);
     }
-  }
-
-  #untilDue(dueAt: number | null): number {
-    if (dueAt === null) return POLL_MS;
-    // At least a millisecond: if the clocks differ slightly, a tick may find nothing that is due, and must not repeat
-    // in a busy loop.
-    return Math.min(Math.max(dueAt - this.#options.storageClock.now(), 1), POLL_MS);
   }
 
   async #quiet(graceMs: number): Promise<void> {

@@ -1,19 +1,13 @@
-import { posix } from "node:path";
-import { scanSource } from "./scan-source.ts";
-
-export interface SourceFile {
-  readonly path: string;
-  readonly text: string;
-}
+import type { ScannedSource } from "./scan-source.ts";
 
 /** The imports between the folders of `src/` as a Mermaid flowchart. Arrows that follow from others are left out. */
-export function importPicture(sources: readonly SourceFile[]): string {
+export function importPicture(sources: readonly ScannedSource[]): string {
   const arrows = new Map<string, Set<string>>();
-  for (const { path, text } of sources) {
+  for (const { path, imports } of sources) {
     const from = folderOf(path);
-    for (const { specifier } of scanSource(text).imports) {
-      if (!specifier.startsWith(".")) continue;
-      const to = folderOf(posix.join(posix.dirname(path), specifier));
+    for (const { file } of imports) {
+      if (file === null) continue;
+      const to = folderOf(file);
       if (to !== from) arrows.set(from, (arrows.get(from) ?? new Set()).add(to));
     }
   }

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { scanSource } from "./scan-source.ts";
 
-function found(source: string): string[] {
-  return scanSource(source).imports.map(({ specifier, kind, line }) => `${line} ${kind} ${specifier}`);
+function found(text: string): string[] {
+  return scanSource({ path: "a.ts", text }).imports.map(
+    ({ specifier, kind, line }) => `${line} ${kind} ${specifier}`,
+  );
 }
 
 test("every form of import and re-export is found, with its line", () => {
@@ -40,7 +42,7 @@ test("every form of import and re-export is found, with its line", () => {
     "14 type ./n.ts",
     "15 type ./o.ts",
     "16 dynamic ./p.ts",
-    "17 dynamic ./q.ts",
+    "17 type ./q.ts",
   ]);
 });
 
@@ -75,10 +77,15 @@ test("an import is found behind text that could hide it", () => {
 
 test("an import of something else than a string is reported as such", () => {
   const source = ['import("./a.ts");', "import(path);", "import(`./${name}.ts`);", 'import("./b" + name);'];
-  expect(scanSource(source.join("\n")).opaqueImports).toEqual([2, 3, 4]);
+  expect(scanSource({ path: "a.ts", text: source.join("\n") }).opaqueImports).toEqual([2, 3, 4]);
   expect(found(source.join("\n"))).toEqual(["1 dynamic ./a.ts"]);
 });
 
 test("the code that remains keeps its lines and loses its text", () => {
-  expect(scanSource('a("process.env"); // process.env\nb(`x\n${c}`);').code).toBe('a("");  \nb( \nc );');
+  const text = 'a("process.env"); // process.env\nb(`x\n${c}`, /fetch/);';
+  expect(scanSource({ path: "a.ts", text }).code.replaceAll(/ +/g, " ")).toBe("a( ); \nb( \n c , );");
+});
+
+test("a file that cannot be parsed is an error, not a file without imports", () => {
+  expect(() => found("import {")).toThrow("a.ts: ");
 });

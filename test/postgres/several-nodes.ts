@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { LANE, newTask, OTHER_LANE, ROOMY } from "../../src/storage/conformance/world.ts";
-import { CONNECTION_SETTINGS } from "../../src/storage/postgres/connection/database.ts";
+import { CONNECTION_SETTINGS } from "../../src/storage/postgres/connection/connection-config.ts";
 import { openPostgres } from "../../src/storage/postgres/connection/open.ts";
 import type { ClaimedTask, NewTask, Storage, StoredEvent } from "../../src/storage/storage.ts";
 import type { TestDatabase } from "./database.ts";

@@ -30,9 +30,8 @@ interface Moment {
  * tasks already: this node aborts them at once, before it asks the storage. Two clocks, since the monotonic one may stop
  * while a machine sleeps and the wall clock does not.
  */
-export class Heartbeat extends Service {
+export class Heartbeat extends Service<HeartbeatOptions> {
   readonly name = "heartbeat";
-  readonly #options: HeartbeatOptions;
   #renewed: Moment;
   #alarm: Timer | null = null;
   #beats = false;
@@ -40,7 +39,6 @@ export class Heartbeat extends Service {
 
   constructor(options: HeartbeatOptions) {
     super(options);
-    this.#options = options;
     this.#renewed = this.moment();
   }
 
@@ -78,12 +76,12 @@ export class Heartbeat extends Service {
     this.#checkLease();
     if (this.#lost) return RENEW_EVERY_MS;
     const sent = this.moment();
-    const node = this.#options.node();
-    const running = this.#options.tokens();
-    const { alive, held } = await this.#options.storage.nodes.heartbeat({ node });
+    const node = this.options.node();
+    const running = this.options.tokens();
+    const { alive, held } = await this.options.storage.nodes.heartbeat({ node });
     // While the response was on its way, the lease may have been lost and a new membership begun. A node that stops
     // removes its own membership: that does not mean that another node declared it dead.
-    if (node !== this.#options.node() || this.#lost || !this.#beats) return RENEW_EVERY_MS;
+    if (node !== this.options.node() || this.#lost || !this.#beats) return RENEW_EVERY_MS;
     if (!alive) {
       this.#lose("another node declared this one dead");
       return RENEW_EVERY_MS;
@@ -92,8 +90,8 @@ export class Heartbeat extends Service {
     if (this.#lost) return RENEW_EVERY_MS;
     this.#renew(sent);
     const stillHeld = new Set(held.map(({ token }) => token));
-    this.#options.onFenced(running.filter((token) => !stillHeld.has(token)));
-    this.#options.onHeld(held);
+    this.options.onFenced(running.filter((token) => !stillHeld.has(token)));
+    this.options.onHeld(held);
     return RENEW_EVERY_MS;
   }
 
@@ -123,6 +121,6 @@ export class Heartbeat extends Service {
   #lose(reason: string): void {
     this.#lost = true;
     this.#alarm?.cancel();
-    this.#options.onLost(reason);
+    this.options.onLost(reason);
   }
 }

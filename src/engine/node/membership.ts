@@ -35,9 +35,8 @@ export interface MembershipParts {
  * The registration of this process that other nodes see: its id, slots and abilities. A node that lost its lease does not
  * reuse the old id. It writes the attempts that had ended before, registers a new id, and rescues the tasks left under the old.
  */
-export class Membership extends Service {
+export class Membership extends Service<MembershipOptions> {
   readonly name = "membership";
-  readonly #options: MembershipOptions;
   #parts: MembershipParts | null = null;
   #node: string;
   /** Whether the lease is lost and no new id is registered yet. */
@@ -49,7 +48,6 @@ export class Membership extends Service {
 
   constructor(options: MembershipOptions) {
     super(options);
-    this.#options = options;
     this.#node = options.newNodeId();
   }
 
@@ -59,7 +57,7 @@ export class Membership extends Service {
 
   async begin(parts: MembershipParts): Promise<void> {
     // Each try uses a new id: an earlier try may have registered its id although the response was lost.
-    if (this.#parts !== null) this.#node = this.#options.newNodeId();
+    if (this.#parts !== null) this.#node = this.options.newNodeId();
     this.#parts = parts;
     const { heartbeat } = parts;
     const sent = heartbeat.moment();
@@ -101,28 +99,28 @@ export class Membership extends Service {
 
   /** A claim returns only tasks that the node's registered abilities cover. */
   async #reportAbilities(): Promise<void> {
-    const abilities = this.#options.abilities();
+    const abilities = this.options.abilities();
     if (isDeepStrictEqual(abilities, this.#abilities)) return;
     this.#abilities = null;
-    await this.#options.storage.nodes.setAbilities({ node: this.#node, abilities });
+    await this.options.storage.nodes.setAbilities({ node: this.#node, abilities });
     this.#abilities = abilities;
     this.#parts?.dispatcher.wakeAll();
   }
 
   /** The storage must know the free slots: a critical task that finds one pre-empts no other. */
   async #registerSlots(): Promise<void> {
-    const registered = { ...this.#options.capacity(), draining: this.#options.draining() };
+    const registered = { ...this.options.capacity(), draining: this.options.draining() };
     if (isDeepStrictEqual(registered, this.#registered)) return;
     this.#registered = null;
-    await this.#options.storage.nodes.setSlots({ node: this.#node, ...registered });
+    await this.options.storage.nodes.setSlots({ node: this.#node, ...registered });
     this.#registered = registered;
   }
 
   async #register(node: string): Promise<void> {
-    const capacity = this.#options.capacity();
-    const abilities = this.#options.abilities();
-    const { version } = this.#options;
-    await this.#options.storage.nodes.register({ node, version, ...capacity, abilities });
+    const capacity = this.options.capacity();
+    const abilities = this.options.abilities();
+    const { version } = this.options;
+    await this.options.storage.nodes.register({ node, version, ...capacity, abilities });
     this.#registered = { ...capacity, draining: false };
     this.#abilities = abilities;
   }
@@ -130,7 +128,7 @@ export class Membership extends Service {
   async #comeBack({ dispatcher, heartbeat, rescuer }: MembershipParts): Promise<number> {
     if (!dispatcher.flushed) return FLUSH_LOOK_MS;
     const old = this.#node;
-    const next = this.#options.newNodeId();
+    const next = this.options.newNodeId();
     const sent = heartbeat.moment();
     await this.#register(next);
     this.#node = next;
@@ -138,13 +136,13 @@ export class Membership extends Service {
     heartbeat.reset(sent);
     dispatcher.startClaiming();
     this.log.info({ node: next, before: old }, "continues with a new membership");
-    await retire(this.#options.storage, rescuer, old);
+    await retire(this.options.storage, rescuer, old);
     return IDLE_MS;
   }
 
   /** Removes the membership at shutdown, so that other nodes need not wait for the lease to end. */
   async end(): Promise<void> {
-    if (this.#parts !== null) await retire(this.#options.storage, this.#parts.rescuer, this.#node);
+    if (this.#parts !== null) await retire(this.options.storage, this.#parts.rescuer, this.#node);
   }
 }
 

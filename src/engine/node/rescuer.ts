@@ -27,18 +27,12 @@ interface Sighting {
 }
 
 /** Takes back the work of nodes that are gone. */
-export class Rescuer extends Service {
+export class Rescuer extends Service<RescuerOptions> {
   readonly name = "rescuer";
-  readonly #options: RescuerOptions;
   #seen = new Map<string, Sighting>();
 
-  constructor(options: RescuerOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   async tick(): Promise<number> {
-    const { storage, node } = this.#options;
+    const { storage, node } = this.options;
     const others = (await storage.nodes.list()).filter((other) => other.node !== node());
     this.#note(others);
     for (const other of others) {
@@ -52,7 +46,7 @@ export class Rescuer extends Service {
    * missed a whole lease, and one of its tasks may be the cause. Such a loss counts against `maxLost`.
    */
   async rescue({ node, beat, dead }: NodeRecord, { died }: { died: boolean }): Promise<void> {
-    const { storage, metrics, maxLost, onRequeued, onFailed } = this.#options;
+    const { storage, metrics, maxLost, onRequeued, onFailed } = this.options;
     if (!dead && !(await storage.nodes.markDead({ node, beat }))) return;
     const total = { requeued: 0, failed: 0 };
     for (let taken = SLICE; taken === SLICE; ) {
@@ -85,7 +79,7 @@ export class Rescuer extends Service {
 
   /** This node saw no renewal for a whole lease. On an exclusive storage no other node can be alive. */
   #isGone({ node }: NodeRecord): boolean {
-    if (this.#options.storage.capabilities.exclusive) return true;
+    if (this.options.storage.capabilities.exclusive) return true;
     const sighting = this.#seen.get(node);
     return sighting !== undefined && this.clock.monotonic() - sighting.since >= LEASE_MS;
   }

@@ -161,6 +161,39 @@ describe("a clock that is set forward an hour and back again", () => {
   });
 });
 
+describe("a schedule that others change during each try", () => {
+  test("is reported once, and tried again until its due times are due again", async () => {
+    let changes = 12;
+    const scheduler = await makeScheduler({
+      executor: forEver,
+      meddler: {
+        before: async ({ operation }) => {
+          if (operation !== "schedules.rewind" || changes === 0) return;
+          changes -= 1;
+          const { tenant, revision } = await scheduler.schedule(id);
+          await scheduler.storage.schedules.update({ tenant, id, revision, changes: { name: `${changes}` } });
+        },
+      },
+    });
+    const { engine, clock, log, create, schedule, story } = scheduler;
+    const { id } = await create({ everyMs: 10 * MINUTE, catchUp: "none", timeoutMs: 10 * HOUR });
+    await engine.start();
+    await clock.advance(10 * MINUTE);
+    await setClock(scheduler, HOUR);
+    await setClock(scheduler, -HOUR);
+    await clock.advance(3 * SECOND);
+    expect([changes, await story()]).toEqual([0, ["running 600"]]);
+    expect(await schedule(id)).toMatchObject({ name: "0", nextFireAt: scheduler.anchor + 20 * MINUTE });
+    expect(log.lines.filter(({ level }) => level === "warn")).toMatchObject([
+      {
+        message: expect.stringMatching(/^a schedule is changed too often .*; trying again$/),
+        fields: { tenant: "default", schedule: id },
+      },
+    ]);
+    expect(await findings(scheduler)).toEqual([]);
+  });
+});
+
 describe("any steps of the clock", () => {
   const rules: readonly Rule[] = [
     { kind: "every", everyMs: 7 * SECOND, tz: "UTC" },

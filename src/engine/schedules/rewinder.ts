@@ -3,7 +3,7 @@ import { rewound } from "../../schedules/rewound.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
-import type { DueRow, RewindParams, ScheduleRecord, Storage } from "../../storage/storage.ts";
+import type { DueRow, RewindParams, ScheduleName, ScheduleRecord, Storage } from "../../storage/storage.ts";
 
 /** How often the clock is read. */
 const LOOK_MS = 1_000;
@@ -14,7 +14,7 @@ const PAGE = 200;
 const ROWS_PAGE = 1_000;
 /** Rows that one transaction takes back, so that other writes do not wait for long. */
 const ROWS_MAX = 500;
-/** Tries for a schedule that others change meanwhile. After that, the next start or step back checks it again. */
+/** Tries in one tick for a schedule that others change meanwhile. After that, the next tick tries again. */
 const TRIES_MAX = 5;
 
 export interface RewinderOptions extends ServiceOptions {
@@ -26,22 +26,18 @@ export interface RewinderOptions extends ServiceOptions {
  * Notices that the storage's clock was set back. Due times of schedules that are in the future again, and have not started a
  * run, become due again. A clock that was set back while no process ran is noticed at the start.
  */
-export class Rewinder extends Service {
+export class Rewinder extends Service<RewinderOptions> {
   readonly name = "rewinder";
-  readonly #options: RewinderOptions;
   /** The latest time that the storage's clock has shown since it was last set back. */
   #latest = Number.POSITIVE_INFINITY;
   /** When the clock was last read, by the monotonic clock. */
   #lookedAt = Number.POSITIVE_INFINITY;
   #left: Left | null = null;
-
-  constructor(options: RewinderOptions) {
-    super(options);
-    this.#options = options;
-  }
+  /** Schedules that others changed during each try, by id. */
+  readonly #contested = new Map<number, Contested>();
 
   async tick(): Promise<number> {
-    const { storage, storageClock } = this.#options;
+    const { storage, storageClock } = this.options;
     await storageClock.sync();
     const now = storageClock.now();
     const monotonic = this.clock.monotonic();
@@ -54,12 +50,13 @@ export class Rewinder extends Service {
     }
     this.#latest = Math.max(this.#latest, now);
     this.#lookedAt = monotonic;
+    if (this.#left === null) await this.#retryContested();
     await this.#lookAtPage();
     return this.#left === null ? LOOK_MS : 0;
   }
 
   async #lookAtPage(): Promise<void> {
-    const { storage, storageClock } = this.#options;
+    const { storage, storageClock } = this.options;
     const [tenant, ...others] = this.#left?.tenants ?? [];
     if (this.#left === null || tenant === undefined) {
       this.#left = null;
@@ -68,7 +65,7 @@ export class Rewinder extends Service {
     const { after, corrected } = this.#left;
     const page = await storage.schedules.page({ tenant, after, limit: PAGE });
     for (const schedule of page)
-      if (isAhead(schedule, storageClock.now())) await this.#rewind(schedule, corrected);
+      if (isAhead(schedule, storageClock.now())) await this.#rewind(schedule, schedule, corrected);
     const last = page.at(-1);
     this.#left =
       last === undefined || page.length < PAGE
@@ -76,18 +73,26 @@ export class Rewinder extends Service {
         : { tenants: [tenant, ...others], after: last.id, corrected };
   }
 
-  async #rewind(read: ScheduleRecord, corrected: number): Promise<void> {
-    const { storage } = this.#options;
-    let schedule: ScheduleRecord | null = read;
+  async #retryContested(): Promise<void> {
+    for (const { name, corrected } of [...this.#contested.values()]) {
+      await this.#rewind(name, await this.options.storage.schedules.get(name), corrected);
+    }
+  }
+
+  async #rewind(name: ScheduleName, read: ScheduleRecord | null, corrected: number): Promise<void> {
+    const { tenant, id } = name;
+    let schedule = read;
     try {
       for (let tries = 1; schedule !== null && tries <= TRIES_MAX; tries += 1) {
-        if (await this.#write(schedule, await this.#plan(schedule, corrected))) return;
-        schedule = await storage.schedules.get(schedule);
+        const isWritten = await this.#write(schedule, await this.#plan(schedule, corrected));
+        schedule = isWritten ? null : await this.options.storage.schedules.get(name);
       }
+      if (schedule === null) this.#contested.delete(id);
+      else this.#contend(name, corrected);
     } catch (error) {
       if (isStorageAway(error)) throw error;
       // The other schedules are still processed.
-      const { tenant, id } = read;
+      this.#contested.delete(id);
       this.log.error(
         { tenant, schedule: id, error },
         "could not make due times of a schedule due again after the clock was set back",
@@ -95,10 +100,20 @@ export class Rewinder extends Service {
     }
   }
 
+  #contend({ tenant, id }: ScheduleName, corrected: number): void {
+    if (!this.#contested.has(id)) {
+      this.log.warn(
+        { tenant, schedule: id },
+        "a schedule is changed too often to make its due times due again after the clock was set back; trying again",
+      );
+    }
+    this.#contested.set(id, { name: { tenant, id }, corrected });
+  }
+
   /** The changes to write; null: none. */
   async #plan(schedule: ScheduleRecord, corrected: number): Promise<RewindParams | null> {
     const { tenant, id, revision, rule, anchorAt: anchor } = schedule;
-    const now = this.#options.storageClock.now();
+    const now = this.options.storageClock.now();
     const rows: RewindParams["rows"][number][] = [];
     const missed: RewindParams["missed"][number][] = [];
     let free = nextMoment(rule, { after: corrected, anchor });
@@ -133,7 +148,7 @@ export class Rewinder extends Service {
    */
   async #write({ nextFireAt }: ScheduleRecord, plan: RewindParams | null): Promise<boolean> {
     if (plan === null) return true;
-    const { storage } = this.#options;
+    const { storage } = this.options;
     let { rows, revision } = plan;
     while (rows.length > ROWS_MAX) {
       const part = {
@@ -153,7 +168,7 @@ export class Rewinder extends Service {
 
   async *#rowsAfter({ tenant, id, lastDueAt }: ScheduleRecord, first: number): AsyncGenerator<DueRow> {
     for (let after = first; after < (lastDueAt ?? first); ) {
-      const page = await this.#options.storage.schedules.dueRows({ tenant, id, after, limit: ROWS_PAGE });
+      const page = await this.options.storage.schedules.dueRows({ tenant, id, after, limit: ROWS_PAGE });
       yield* page;
       if (page.length < ROWS_PAGE) return;
       after = page.at(-1)?.dueAt ?? Number.POSITIVE_INFINITY;
@@ -167,6 +182,12 @@ interface Left {
   /** The last schedule that was checked, of the first tenant. */
   readonly after: number;
   /** The time that the clock was set to, or slightly earlier. Due times up to it are past; later ones become due again. */
+  readonly corrected: number;
+}
+
+interface Contested {
+  readonly name: ScheduleName;
+  /** As in `Left`. */
   readonly corrected: number;
 }
 

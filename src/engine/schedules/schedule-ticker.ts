@@ -1,6 +1,6 @@
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
-import type { ScheduleRecord, Storage, StorageSignal } from "../../storage/storage.ts";
+import type { ScheduleRecord, Storage } from "../../storage/storage.ts";
 import type { RanNow, RunMaker, RunNowParams } from "./run-maker.ts";
 
 /** Schedules fired in one transaction: on SQLite, requests wait until it ends. */
@@ -41,9 +41,8 @@ export interface ScheduleRunner {
 /**
  * Fires schedules at their due times. It remembers the next due time of all schedules, and until then reads only the clock.
  */
-export class ScheduleTicker extends Service implements ScheduleRunner {
+export class ScheduleTicker extends Service<ScheduleTickerOptions> implements ScheduleRunner {
   readonly name = "schedule ticker";
-  readonly #options: ScheduleTickerOptions;
   /** When the next schedule is due, by the storage's clock. */
   #dueAt = Number.POSITIVE_INFINITY;
   /** Whether `#dueAt` may be outdated. */
@@ -54,31 +53,26 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
   /** The tenant that the last slice ended with. The next slice begins after it, so that all tenants get their turn. */
   #lastTenant = "";
 
-  constructor(options: ScheduleTickerOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   expect(at: number): void {
     this.#dueAt = Math.min(this.#dueAt, at);
-    this.wake(Math.max(at - this.#options.storageClock.now(), 0));
+    this.wake(Math.max(at - this.options.storageClock.now(), 0));
   }
 
   runNow(params: RunNowParams): Promise<RanNow | null> {
-    return this.#options.runs.runNow(params);
+    return this.options.runs.runNow(params);
   }
 
   firePastDue(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
-    return this.#options.runs.firePastDue(schedule);
+    return this.options.runs.firePastDue(schedule);
   }
 
   async resumeTenant(tenant: string): Promise<void> {
-    const nextAt = await this.#options.runs.resumeTenant(tenant);
+    const nextAt = await this.options.runs.resumeTenant(tenant);
     if (nextAt !== null) this.expect(nextAt);
   }
 
-  onSignal({ kind }: StorageSignal): void {
-    if (kind !== "schedules" && kind !== "reconnected") return;
+  /** The next due time of a schedule may be earlier now. */
+  schedulesChanged(): void {
     this.#stale = true;
     this.wake(SIGNAL_MS);
   }
@@ -90,13 +84,13 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
 
   async tick(): Promise<number> {
     if (this.#closed) return LOOK_MS;
-    await this.#options.storageClock.sync();
+    await this.options.storageClock.sync();
     if (this.#mustAsk()) await this.#ask();
     return this.#isDue() ? this.#fireSlice() : this.#untilNext();
   }
 
   async #fireSlice(): Promise<number> {
-    const { storage, runs } = this.#options;
+    const { storage, runs } = this.options;
     const due = await storage.schedules.due({ limit: SLICE, after: this.#lastTenant });
     const fires = await runs.plan(due);
     // `closeDown` may have been called while the storage was read.
@@ -111,7 +105,7 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
 
   #mustAsk(): boolean {
     if (this.#stale) return true;
-    if (this.#options.storage.capabilities.exclusive) return false;
+    if (this.options.storage.capabilities.exclusive) return false;
     return this.clock.monotonic() - this.#askedAt >= POLL_MS;
   }
 
@@ -121,7 +115,7 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
     this.#dueAt = Number.POSITIVE_INFINITY;
     this.#askedAt = this.clock.monotonic();
     try {
-      const at = await this.#options.storage.schedules.nextDueAt();
+      const at = await this.options.storage.schedules.nextDueAt();
       this.#dueAt = Math.min(this.#dueAt, at ?? Number.POSITIVE_INFINITY);
     } catch (error) {
       this.#stale = true;
@@ -130,10 +124,10 @@ export class ScheduleTicker extends Service implements ScheduleRunner {
   }
 
   #isDue(): boolean {
-    return this.#options.storageClock.now() >= this.#dueAt;
+    return this.options.storageClock.now() >= this.#dueAt;
   }
 
   #untilNext(): number {
-    return Math.min(Math.max(this.#dueAt - this.#options.storageClock.now(), 1), LOOK_MS);
+    return this.options.storageClock.sleepMs(this.#dueAt, LOOK_MS);
   }
 }

@@ -23,27 +23,21 @@ export interface TimekeeperOptions extends ServiceOptions {
 }
 
 /** Moves delayed tasks into the queue when they are due, and fails overdue ones. Sleeps until the next such time. */
-export class Timekeeper extends Service {
+export class Timekeeper extends Service<TimekeeperOptions> {
   readonly name = "timekeeper";
-  readonly #options: TimekeeperOptions;
-
-  constructor(options: TimekeeperOptions) {
-    super(options);
-    this.#options = options;
-  }
 
   /** The caller knows of a task that is due at this time of the storage's clock. */
   expect(at: number): void {
-    this.wake(Math.max(at - this.#options.storageClock.now(), 0));
+    this.wake(Math.max(at - this.options.storageClock.now(), 0));
   }
 
   /** A task was inserted that no live node can execute. Its waiting time counts from the next check. */
   expectUnserved(): void {
-    this.wake(Math.min(this.#options.noExecutorMs(), UNSERVED_LOOK_MS));
+    this.wake(Math.min(this.options.noExecutorMs(), UNSERVED_LOOK_MS));
   }
 
   async tick(): Promise<number> {
-    const { storage, storageClock, metrics, onPromoted, onExpired, noExecutorMs } = this.#options;
+    const { storage, storageClock, metrics, onPromoted, onExpired, noExecutorMs } = this.options;
     await storageClock.sync();
     const { promoted } = await storage.tasks.promoteDue({ limit: SLICE });
     if (promoted > 0) onPromoted();
@@ -54,14 +48,7 @@ export class Timekeeper extends Service {
     metrics.unserved(failed);
     if (failed.length > 0) onExpired();
     if (promoted === SLICE || expired.length === SLICE) return 0;
-    return this.#untilNext(await storage.tasks.nextDueAt(), nextAt);
-  }
-
-  #untilNext(...moments: readonly (number | null)[]): number {
-    const dueAt = Math.min(...moments.map((moment) => moment ?? Number.POSITIVE_INFINITY));
-    if (dueAt === Number.POSITIVE_INFINITY) return POLL_MS;
-    // At least a millisecond: if the clocks differ slightly, a tick may find nothing that is due, and must not repeat
-    // in a busy loop.
-    return Math.min(Math.max(dueAt - this.#options.storageClock.now(), 1), POLL_MS);
+    const dueAt = (await storage.tasks.nextDueAt()) ?? Number.POSITIVE_INFINITY;
+    return storageClock.sleepMs(Math.min(dueAt, nextAt ?? dueAt), POLL_MS);
   }
 }

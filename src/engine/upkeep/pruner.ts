@@ -18,17 +18,11 @@ export interface PrunerOptions extends ServiceOptions {
 }
 
 /** Deletes data that is past its retention. */
-export class Pruner extends Service {
+export class Pruner extends Service<PrunerOptions> {
   readonly name = "pruner";
-  readonly #options: PrunerOptions;
-
-  constructor(options: PrunerOptions) {
-    super(options);
-    this.#options = options;
-  }
 
   async tick(): Promise<number> {
-    const { storage, retentionMs, runRetentionMs } = this.#options;
+    const { storage, retentionMs, runRetentionMs } = this.options;
     const tasks = await storage.tasks.prune({
       retentionMs: retentionMs(),
       rejectedMax: REJECTED_MAX,

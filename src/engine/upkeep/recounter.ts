@@ -10,20 +10,14 @@ export interface RecounterOptions extends ServiceOptions {
 }
 
 /** Recounts one counter row a minute. A wrong counter is corrected and logged as an error. */
-export class Recounter extends Service {
+export class Recounter extends Service<RecounterOptions> {
   readonly name = "recounter";
-  readonly #storage: Storage;
-
-  constructor(options: RecounterOptions) {
-    super(options);
-    this.#storage = options.storage;
-  }
 
   async tick(): Promise<number> {
-    const faults = await this.#storage.counters.recountOne({ random: this.random() });
+    const faults = await this.options.storage.counters.recountOne({ random: this.random() });
     for (const fault of faults) this.log.error({ ...fault }, "a counter was off and has been mended");
     // Continues the count of stored bytes that another process began and did not finish.
-    const { more } = await this.#storage.tenants.countStored({ limit: COUNT_SLICE });
+    const { more } = await this.options.storage.tenants.countStored({ limit: COUNT_SLICE });
     return more ? 0 : EVERY_MS;
   }
 }

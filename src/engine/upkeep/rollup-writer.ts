@@ -13,14 +13,8 @@ export interface RollupWriterOptions extends ServiceOptions {
 }
 
 /** Counts the event log into rollups, slice by slice. Idle while there are no new events. */
-export class RollupWriter extends Service {
+export class RollupWriter extends Service<RollupWriterOptions> {
   readonly name = "rollups";
-  readonly #storage: Storage;
-
-  constructor(options: RollupWriterOptions) {
-    super(options);
-    this.#storage = options.storage;
-  }
 
   /** Events were written. */
   eventsAdded(): void {
@@ -28,7 +22,7 @@ export class RollupWriter extends Service {
   }
 
   async tick(): Promise<number> {
-    const { events, more } = await this.#storage.rollups.advance({ limit: ROLLUP_SLICE });
+    const { events, more } = await this.options.storage.rollups.advance({ limit: ROLLUP_SLICE });
     if (!more) return EVERY_MS;
     return events === 0 ? OTHER_NODE_MS : 0;
   }

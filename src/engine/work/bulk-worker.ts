@@ -15,17 +15,11 @@ export interface BulkWorkerOptions extends ServiceOptions {
 }
 
 /** Carries out bulk actions, one slice at a time. Tenants take turns. */
-export class BulkWorker extends Service {
+export class BulkWorker extends Service<BulkWorkerOptions> {
   readonly name = "bulk actions";
-  readonly #options: BulkWorkerOptions;
-
-  constructor(options: BulkWorkerOptions) {
-    super(options);
-    this.#options = options;
-  }
 
   async tick(): Promise<number> {
-    const { storage, onCancelled } = this.#options;
+    const { storage, onCancelled } = this.options;
     // No other process uses this storage: the holder of the lease was an earlier process, which is gone.
     const leaseMs = storage.capabilities.exclusive ? 0 : LEASE_MS;
     const { bulk, retryMs } = await storage.bulks.claim({ leaseMs });
@@ -45,7 +39,7 @@ export class BulkWorker extends Service {
     }
     const left = limit - bulk.done - bulk.failed - bulk.skipped;
     const params = { tenant, ...selection, cursor, limit: Math.min(SLICE, left) };
-    const { rows, nextCursor } = await this.#options.storage.tasks.listRows(params);
+    const { rows, nextCursor } = await this.options.storage.tasks.listRows(params);
     // In ascending order, tasks accepted after the request come last.
     const covered = rows.filter(({ seq }) => seq <= lastSeq);
     const isLast = nextCursor === null || covered.length < rows.length || covered.length === left;

@@ -4,7 +4,7 @@ import { newTask, TENANT } from "../../storage/conformance/world.ts";
 import type { DependencyResultsParams, Storage, StoredDependency } from "../../storage/storage.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { Gate, until } from "../../testing/signals.ts";
-import { DependencyTurns, readDependencies } from "./dependency-results.ts";
+import { DependencyReader } from "./dependency-results.ts";
 
 /** A storage that has results of these sizes, and writes down how many bytes it was asked for at once. */
 function storageOf(sizes: Readonly<Record<string, number>>) {
@@ -22,15 +22,15 @@ function storageOf(sizes: Readonly<Record<string, number>>) {
   return { asked, storage: { tasks: { dependencyResults } } as unknown as Storage };
 }
 
-function paramsFor(storage: Storage, ids: readonly string[], turns = new DependencyTurns()) {
-  const record = { seq: 1, tenant: TENANT, spec: { ...newTask().spec, dependsOn: ids } };
-  const signal = new AbortController().signal;
-  return { storage, clock: new ManualClock(), random: () => 0, record, signal, turns };
+function readerOf(storage: Storage, clock = new ManualClock()) {
+  const reader = new DependencyReader({ storage, clock, random: () => 0 });
+  return (ids: readonly string[], signal = new AbortController().signal) =>
+    reader.read({ seq: 1, tenant: TENANT, spec: { ...newTask().spec, dependsOn: ids } }, signal);
 }
 
 test("small results are read at once", async () => {
   const { asked, storage } = storageOf({ a: 10, b: 16_000, c: 20 });
-  const { results, bytes } = await readDependencies(paramsFor(storage, ["a", "b", "c"]));
+  const { results, bytes } = await readerOf(storage)(["a", "b", "c"]);
   expect(results.map(({ taskId }) => taskId)).toEqual(["a", "b", "c"]);
   expect([asked, bytes]).toEqual([[16_030], 16_030]);
 });
@@ -47,7 +47,7 @@ test("large ones are read in slices, up to the bound, and of the rest only their
     h: 5,
   };
   const { asked, storage } = storageOf(sizes);
-  const { results, bytes } = await readDependencies(paramsFor(storage, Object.keys(sizes)));
+  const { results, bytes } = await readerOf(storage)(Object.keys(sizes));
   expect(asked).toEqual([10, 1_000_000, 200_000, 1_000_000, 1_000_000]);
   expect(bytes).toBe(3_200_010);
   expect(results.map(({ taskId, result }) => [taskId, (result as string | undefined)?.length])).toEqual([
@@ -68,10 +68,8 @@ test("large ones are read in slices, up to the bound, and of the rest only their
 
 test("tasks that start together read no more in a turn of the event loop than one of them alone", async () => {
   const { asked, storage } = storageOf({ a: 1_000_000, b: 1_000_000 });
-  const turns = new DependencyTurns();
-  const all = Promise.all(
-    Array.from({ length: 20 }, () => readDependencies(paramsFor(storage, ["a", "b"], turns))),
-  );
+  const read = readerOf(storage);
+  const all = Promise.all(Array.from({ length: 20 }, () => read(["a", "b"])));
   let most = 0;
   let over = false;
   void all.then(() => {
@@ -96,8 +94,8 @@ test("tasks with small results do not wait for each other's answers", async () =
     return [];
   };
   const storage = { tasks: { dependencyResults } } as unknown as Storage;
-  const turns = new DependencyTurns();
-  const all = Array.from({ length: 200 }, () => readDependencies(paramsFor(storage, ["a"], turns)));
+  const read = readerOf(storage);
+  const all = Array.from({ length: 200 }, () => read(["a"]));
   await until(() => asked === 200);
   answer.open();
   await Promise.all(all);
@@ -111,11 +109,10 @@ test("a storage that is away is waited for until it answers, or the attempt is o
       if (broken) throw away();
     },
   });
-  const record = { seq: 1, tenant: TENANT, spec: newTask().spec };
   const stop = new AbortController();
-  const params = { storage, clock, random: () => 0, record, turns: new DependencyTurns() };
-  const reading = readDependencies({ ...params, signal: new AbortController().signal });
-  const stopped = expect(readDependencies({ ...params, signal: stop.signal })).rejects.toBe("over");
+  const read = readerOf(storage, clock);
+  const reading = read([]);
+  const stopped = expect(read([], stop.signal)).rejects.toBe("over");
   await clock.advance(5_000);
   stop.abort("over");
   await clock.advance(5_000);

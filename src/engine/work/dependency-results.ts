@@ -13,18 +13,8 @@ const SLICE_BYTES = 262_144;
 /** How much starting tasks read in one turn of the event loop. */
 const READ_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 
-/** Yields to other work between tasks that start together, by tenant. */
-export class DependencyTurns {
-  /** For first queries. They are small, and run side by side. */
-  readonly small = new TurnBudget<string>(READ_PER_TURN);
-  /** For slices: a few at a time with pauses, since they would take all connections of a database and most of the event loop. */
-  readonly large = new TurnBudget<string>({ ...READ_PER_TURN, rest: 2 });
-}
-
-export interface ReadDependenciesParams extends Omit<PatientReadParams<unknown>, "read"> {
+export interface DependencyReaderOptions extends Omit<PatientReadParams<unknown>, "read" | "signal"> {
   readonly storage: Storage;
-  readonly record: Pick<TaskRecord, "seq" | "tenant" | "spec">;
-  readonly turns: DependencyTurns;
 }
 
 /** The results of the dependencies of a task, as its executor gets them. */
@@ -34,27 +24,40 @@ export interface ReadDependencies {
   readonly bytes: number;
 }
 
-export async function readDependencies(params: ReadDependenciesParams): Promise<ReadDependencies> {
-  const { storage, record, turns, ...patience } = params;
-  const { seq, spec, tenant } = record;
+/** Reads the results of a task's dependencies. Yields to other work between tasks that start together, by tenant. */
+export class DependencyReader {
+  readonly #options: DependencyReaderOptions;
+  /** For first queries. They are small, and run side by side. */
+  readonly #small = new TurnBudget<string>(READ_PER_TURN);
+  /** For slices: a few at a time with pauses, since they would take all connections of a database and most of the event loop. */
+  readonly #large = new TurnBudget<string>({ ...READ_PER_TURN, rest: 2 });
 
-  function read(ids: readonly string[], bytesMax: number): Promise<StoredDependency[]> {
-    const readOnce = () => storage.tasks.dependencyResults({ seq, ids, bytesMax });
-    return readPatiently({ ...patience, read: readOnce });
+  constructor(options: DependencyReaderOptions) {
+    this.#options = options;
   }
 
-  if (turns.small.isOver) await turns.small.next(tenant);
-  const reading = read(spec.dependsOn ?? [], SMALL_BYTES);
-  turns.small.used(SMALL_BYTES);
-  const stored = await reading;
-  const known = stored.filter(({ result }) => result !== null);
-  let bytes = known.reduce((sum, { resultBytes }) => sum + resultBytes, 0);
-  const { slices, omitted } = slicesOf(stored.slice(known.length), DEPENDENCY_BYTES_MAX - bytes);
-  for (const slice of slices) {
-    known.push(...(await turns.large.during(tenant, slice.bytes, () => read(slice.ids, slice.bytes))));
-    bytes += slice.bytes;
+  async read(
+    { seq, spec, tenant }: Pick<TaskRecord, "seq" | "tenant" | "spec">,
+    signal: AbortSignal,
+  ): Promise<ReadDependencies> {
+    const { storage, ...patience } = this.#options;
+    const read = (ids: readonly string[], bytesMax: number): Promise<StoredDependency[]> => {
+      const readOnce = () => storage.tasks.dependencyResults({ seq, ids, bytesMax });
+      return readPatiently({ ...patience, signal, read: readOnce });
+    };
+    if (this.#small.isOver) await this.#small.next(tenant);
+    const reading = read(spec.dependsOn ?? [], SMALL_BYTES);
+    this.#small.used(SMALL_BYTES);
+    const stored = await reading;
+    const known = stored.filter(({ result }) => result !== null);
+    let bytes = known.reduce((sum, { resultBytes }) => sum + resultBytes, 0);
+    const { slices, omitted } = slicesOf(stored.slice(known.length), DEPENDENCY_BYTES_MAX - bytes);
+    for (const slice of slices) {
+      known.push(...(await this.#large.during(tenant, slice.bytes, () => read(slice.ids, slice.bytes))));
+      bytes += slice.bytes;
+    }
+    return { results: [...known, ...omitted].map(toDependencyResult), bytes };
   }
-  return { results: [...known, ...omitted].map(toDependencyResult), bytes };
 }
 
 interface Slice {

@@ -37,9 +37,8 @@ export interface DispatcherOptions extends ServiceOptions {
 }
 
 /** Writes the ends of attempts and claims tasks to start, both in one transaction. Transactions do not overlap. */
-export class Dispatcher extends Service {
+export class Dispatcher extends Service<DispatcherOptions> {
   readonly name = "dispatcher";
-  readonly #options: DispatcherOptions;
   #claiming = true;
   #closing = false;
   #begun = 0;
@@ -54,7 +53,6 @@ export class Dispatcher extends Service {
 
   constructor(options: DispatcherOptions) {
     super(options);
-    this.#options = options;
     this.#lookedAt = this.clock.monotonic();
     this.#turns = new AloneTurns(this.#lookedAt);
   }
@@ -62,13 +60,13 @@ export class Dispatcher extends Service {
   /** There may be work in these lanes. */
   wakeLanes(lanes: Iterable<string>): void {
     let free = false;
-    for (const lane of lanes) free = this.#options.slots.wake(lane) || free;
+    for (const lane of lanes) free = this.options.slots.wake(lane) || free;
     if (free) this.wake();
   }
 
   /** There may be work in any lane. */
   wakeAll(): void {
-    this.#options.slots.wakeAll();
+    this.options.slots.wakeAll();
     this.wake();
   }
 
@@ -94,7 +92,7 @@ export class Dispatcher extends Service {
 
   /** Called when a claimed task of this lane cannot be executed here. */
   notExecuted(lane: string): void {
-    this.#options.slots.rest(lane, this.clock.monotonic());
+    this.options.slots.rest(lane, this.clock.monotonic());
   }
 
   /** There may be a task that runs alone. */
@@ -105,7 +103,7 @@ export class Dispatcher extends Service {
 
   /** How many tasks of each lane this node runs at once: none once it closes down. */
   get serves(): Capacity {
-    return this.#closing ? { slots: {}, perTenant: {} } : this.#options.slots.capacity;
+    return this.#closing ? { slots: {}, perTenant: {} } : this.options.slots.capacity;
   }
 
   /**
@@ -118,7 +116,7 @@ export class Dispatcher extends Service {
 
   /** Whether the ends of all attempts so far are stored for good. */
   get flushed(): boolean {
-    const { completer } = this.#options;
+    const { completer } = this.options;
     return this.#begun === this.#ended && this.#notDurable.size === 0 && completer.finishes === 0;
   }
 
@@ -140,9 +138,9 @@ export class Dispatcher extends Service {
   async tick(): Promise<number> {
     this.#lookNowAndThen();
     await this.#lookForAloneNowAndThen();
-    const { completer, slots, memory } = this.#options;
+    const { completer, slots, memory } = this.options;
     const completed = completer.take(this.#finishesMax);
-    if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
+    if (completed.finishes.some((finish) => this.options.spansLanes(finish))) slots.wakeAll();
     const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
     const claims = this.#isOpen()
       ? slots.claims(
@@ -167,7 +165,7 @@ export class Dispatcher extends Service {
   async #lookForAloneNowAndThen(): Promise<void> {
     const now = this.clock.monotonic();
     if (!this.#mayClaim() || this.#turns.lookInMs(now) > 0) return;
-    const { storage, node, slots } = this.#options;
+    const { storage, node, slots } = this.options;
     const waits = await storage.tasks.isAloneWaiting({ node: node(), lanes: slots.lanes });
     this.#turns.looked(now, { waits });
   }
@@ -175,22 +173,22 @@ export class Dispatcher extends Service {
   /** Lets the other tasks start, which had to wait. */
   #reopen(): void {
     this.#turns.reopen(this.clock.monotonic());
-    this.#options.slots.wakeAll();
+    this.options.slots.wakeAll();
   }
 
   /** Whether no attempt runs here, and no end waits to be written. */
   #isEmpty(): boolean {
-    const { runner, completer } = this.#options;
+    const { runner, completer } = this.options;
     return runner.size === 0 && completer.finishes === 0;
   }
 
   async #claimAlone(): Promise<void> {
-    const { storage, node, slots } = this.#options;
+    const { storage, node, slots } = this.options;
     const answer = await this.#ask(() => storage.tasks.claimAlone({ node: node(), lanes: slots.lanes }));
     this.#wroteDown([], answer);
     if (answer.claimed.length > 0) this.#turns.began();
     else this.#reopen();
-    this.#begin(answer.claimed, [], { claimsMax: 1, overShare: this.#options.memory.tenantsOverShare });
+    this.#begin(answer.claimed, [], { claimsMax: 1, overShare: this.options.memory.tenantsOverShare });
   }
 
   #isOpen(): boolean {
@@ -205,11 +203,11 @@ export class Dispatcher extends Service {
   #lookNowAndThen(): void {
     if (this.clock.monotonic() - this.#lookedAt < POLL_MS) return;
     this.#lookedAt = this.clock.monotonic();
-    this.#options.slots.wakeAll();
+    this.options.slots.wakeAll();
   }
 
   async #exchange(completed: Completed, claims: readonly LaneClaim[], bounds: ClaimBounds): Promise<void> {
-    const { storage, node } = this.#options;
+    const { storage, node } = this.options;
     const { claimsMax } = bounds;
     const max = Number.isFinite(claimsMax) ? { claimsMax } : {};
     let answer: FinishedAndClaimed;
@@ -221,7 +219,7 @@ export class Dispatcher extends Service {
       this.#keep(completed, error);
       throw error;
     }
-    for (const finish of completed.finishes) if (finish.freesSlot) this.#options.slots.freed(finish);
+    for (const finish of completed.finishes) if (finish.freesSlot) this.options.slots.freed(finish);
     if (answer.durable === undefined) this.#wroteDown(completed.finishes, answer);
     else this.#keepUntilDurable(completed.finishes, answer, answer.durable);
     this.#begin(answer.claimed, claims, bounds);
@@ -245,7 +243,7 @@ export class Dispatcher extends Service {
         () => this.#wroteDown(finishes, answer),
         () => {
           const again = finishes.map((finish) => ({ ...finish, freesSlot: false }));
-          this.#options.completer.giveBack({ finishes: again, progress: [] });
+          this.options.completer.giveBack({ finishes: again, progress: [] });
           this.wake();
         },
       )
@@ -254,7 +252,7 @@ export class Dispatcher extends Service {
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
-    const { metrics, memory, onRetryAt, onEnded } = this.#options;
+    const { metrics, memory, onRetryAt, onEnded } = this.options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let toTell = answer.expired.length > 0;
     for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
@@ -274,13 +272,13 @@ export class Dispatcher extends Service {
   /** After a success the next exchange may be twice as large; once no ends are left, of full size. */
   #askForMore(): void {
     if (this.#finishesMax === FINISHES_MAX) return;
-    const left = this.#options.completer.finishes;
+    const left = this.options.completer.finishes;
     this.#finishesMax = left === 0 ? FINISHES_MAX : Math.min(this.#finishesMax * 2, FINISHES_MAX);
     this.wake();
   }
 
   #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], bounds: ClaimBounds): void {
-    const { slots, runner, completer, metrics, memory } = this.#options;
+    const { slots, runner, completer, metrics, memory } = this.options;
     const { claimsMax, overShare } = bounds;
     const given = new Map<string, number>();
     for (const { task } of claimed) {
@@ -318,7 +316,7 @@ export class Dispatcher extends Service {
    * group until that end is alone, so that it does not block the others. After some tries its task fails.
    */
   #keep(completed: Completed, error: unknown): void {
-    const { completer } = this.#options;
+    const { completer } = this.options;
     const [first, second] = completed.finishes;
     if (first !== undefined && !isStorageAway(error)) {
       this.#finishesMax = Math.max(Math.floor(completed.finishes.length / 2), 1);

@@ -33,9 +33,8 @@ interface Waiting {
 }
 
 /** Stores the log lines of executors, many in one write. A task that logs nothing costs nothing. */
-export class LogKeeper extends Service {
+export class LogKeeper extends Service<LogKeeperOptions> {
   readonly name = "log keeper";
-  readonly #options: LogKeeperOptions;
   readonly #linesOf = new WeakMap<Attempt, AttemptLines>();
   /** Attempts with lines to write, the longest waiting first. */
   readonly #waiting = new Map<AttemptLines, Waiting>();
@@ -43,15 +42,10 @@ export class LogKeeper extends Service {
   /** Lines being written. If the outcome is unknown, the same pieces are written again, so that no line is stored twice. */
   #taken: readonly Taken[] = [];
 
-  constructor(options: LogKeeperOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   add(attempt: Attempt, level: TaskLogLevel, text: string): void {
     const lines = this.#of(attempt);
     const before = lines.bytes;
-    lines.add({ at: this.#options.storageNow(), level, text: cleanText(text, TASK_LOG_MAX.lineBytes) });
+    lines.add({ at: this.options.storageNow(), level, text: cleanText(text, TASK_LOG_MAX.lineBytes) });
     this.#bytes += lines.bytes - before;
     while (this.#bytes > WAITING_BYTES_MAX && lines.size > 0) this.#dropOldest(lines);
     if (this.#waiting.has(lines)) return;
@@ -95,7 +89,7 @@ export class LogKeeper extends Service {
   async #write(now: number): Promise<void> {
     if (this.#taken.length === 0) this.#taken = this.#take(now);
     if (this.#taken.length === 0) return;
-    await this.#options.storage.logs.append({ pieces: this.#taken.flatMap(({ pieces }) => pieces) });
+    await this.options.storage.logs.append({ pieces: this.#taken.flatMap(({ pieces }) => pieces) });
     for (const { lines, upTo } of this.#taken) this.#written(lines, upTo);
     this.#taken = [];
   }

@@ -6,16 +6,16 @@ import type { StorageSignal } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
 import { Gate } from "../../testing/signals.ts";
 
-/** What runs, by the id of its task, the last run last: each ends when its gate is opened. */
-interface Run {
+/** An attempt of a task, which ends when its gate is opened. */
+interface StartedAttempt {
   readonly id: string;
   readonly context: ExecutorContext;
   readonly signal: AbortSignal;
   readonly gate: Gate<unknown>;
 }
 
-function makeRuns(): { executor: Executor; runs: Run[]; of: (id: string) => Run[] } {
-  const runs: Run[] = [];
+function makeRuns(): { executor: Executor; runs: StartedAttempt[]; of: (id: string) => StartedAttempt[] } {
+  const runs: StartedAttempt[] = [];
   const executor: Executor = ({ taskId: id }, context) => {
     const gate = new Gate<unknown>();
     runs.push({ id, context, signal: context.signal, gate });

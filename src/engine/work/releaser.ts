@@ -11,17 +11,11 @@ export interface ReleaserOptions extends ServiceOptions {
 }
 
 /** Updates dependants after a task ended or was retried, when there are more than one transaction updates. */
-export class Releaser extends Service {
+export class Releaser extends Service<ReleaserOptions> {
   readonly name = "releaser";
-  readonly #storage: Storage;
-
-  constructor(options: ReleaserOptions) {
-    super(options);
-    this.#storage = options.storage;
-  }
 
   async tick(): Promise<number> {
-    const { more } = await this.#storage.tasks.release({ limit: SLICE });
+    const { more } = await this.options.storage.tasks.release({ limit: SLICE });
     return more ? 0 : EVERY_MS;
   }
 }

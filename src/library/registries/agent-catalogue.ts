@@ -9,7 +9,7 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 import { FreshRead } from "../../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
-import type { AgentRecord, CatalogueChanges, Storage, StorageSignal } from "../../storage/storage.ts";
+import type { AgentRecord, CatalogueChanges, Storage } from "../../storage/storage.ts";
 import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import { openHeaders } from "./agent-secrets.ts";
@@ -39,9 +39,8 @@ interface Entry {
 /**
  * Keeps this process's copy of the stored agents of all tenants up to date: any node may change them at any time.
  */
-export class AgentCatalogue extends Service {
+export class AgentCatalogue extends Service<AgentCatalogueOptions> {
   readonly name = "agent catalogue";
-  readonly #options: AgentCatalogueOptions;
   /** By `keyOf`. */
   readonly #entries = new Map<string, Entry>();
   /** The last change that was read; null: the next read has to read everything. */
@@ -50,18 +49,13 @@ export class AgentCatalogue extends Service {
   /** Whether there are changes that this process has not read yet. */
   #stale = false;
 
-  constructor(options: AgentCatalogueOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   async tick(): Promise<number> {
     await this.read();
     return POLL_MS;
   }
 
-  onSignal({ kind }: StorageSignal): void {
-    if (kind !== "agents" && kind !== "reconnected") return;
+  /** Agents were changed. */
+  agentsChanged(): void {
     this.#stale = true;
     this.wake();
   }
@@ -73,7 +67,7 @@ export class AgentCatalogue extends Service {
 
   /** Whether an agent is known: to this node, to another one, or to a node of the last seven days. */
   async isKnown(name: AgentName): Promise<boolean> {
-    const { agents, storage } = this.#options;
+    const { agents, storage } = this.options;
     const source = agents.find(name)?.source;
     if (source === "config" || source === "built-in") return true;
     if (source === "stored" && storage.capabilities.exclusive) return true;
@@ -96,7 +90,7 @@ export class AgentCatalogue extends Service {
    * executor that reads the storage first.
    */
   executorFor(record: TaskRecord): Executor | undefined {
-    const { agents, storage } = this.#options;
+    const { agents, storage } = this.options;
     const known = agents.executorFor(record);
     if (agents.find(record)?.source === "config") return known;
     if (this.#stale) return this.#afterLook(record);
@@ -107,7 +101,7 @@ export class AgentCatalogue extends Service {
     return async (task, context) => {
       const { clock, random } = this;
       await readPatiently({ clock, random, signal: context.signal, read: () => this.read() });
-      const executor = this.#options.agents.executorFor(record);
+      const executor = this.options.agents.executorFor(record);
       if (executor !== undefined) return executor(task, context);
       throw new NoExecutorError(record.agent);
     };
@@ -119,7 +113,7 @@ export class AgentCatalogue extends Service {
     try {
       for (let more = true; more; ) {
         const since = this.#lastChange;
-        const changes = await this.#options.storage.agents.changes({ since, limit: CHANGES_SLICE });
+        const changes = await this.options.storage.agents.changes({ since, limit: CHANGES_SLICE });
         // The storage was restored during this read: the changes no longer fit.
         const isCurrent = since === this.#lastChange;
         if (isCurrent) this.#take(changes);
@@ -151,23 +145,23 @@ export class AgentCatalogue extends Service {
 
   #forget(name: AgentName): void {
     if (!this.#entries.delete(keyOf(name))) return;
-    this.#options.agents.dropStored(name);
+    this.options.agents.dropStored(name);
     this.#restoreBound(name);
   }
 
   #know(entry: Entry): void {
     this.#entries.set(keyOf(entry.record), entry);
-    this.#options.agents.putStored(entry.record, entry.agent);
+    this.options.agents.putStored(entry.record, entry.agent);
   }
 
   /** Uses only the definition: `maxInflight` of the record is the effective limit, which may come from the configuration. */
   #toEntry(record: AgentRecord, before: Entry | undefined): Entry {
-    const opened = openHeaders(record.definition, record, this.#options.box);
+    const opened = openHeaders(record.definition, record, this.options.box);
     const { executor: _, sealedWith: __, ...rest } = record.definition;
     const faults: RotaError[] = [];
     const agent = readAgent((opened ?? rest) as AgentOptions, {
       clock: this.clock,
-      guard: this.#options.guard(),
+      guard: this.options.guard(),
       before: before?.agent.made,
       prefix: "",
       faults,
@@ -199,7 +193,7 @@ export class AgentCatalogue extends Service {
 
   /** Another node, without this agent in its configuration, may have overwritten the limit that our configuration sets. */
   #restoreBound(name: AgentName): void {
-    const { agents, bounds } = this.#options;
+    const { agents, bounds } = this.options;
     if (agents.find(name)?.source === "config") bounds.changed(name);
   }
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { RotaError } from "../../model/errors.ts";
 import { isLaneName } from "../../model/lane.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
-import type { LaneSetting, Storage, StorageSignal } from "../../storage/storage.ts";
+import type { LaneSetting, Storage } from "../../storage/storage.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
 import type { LaneTable } from "./lane-table.ts";
@@ -23,21 +23,15 @@ export interface LaneCatalogueOptions extends ServiceOptions {
 }
 
 /** Keeps this process's copy of the stored lanes up to date: any node may change them at any time. */
-export class LaneCatalogue extends Service {
+export class LaneCatalogue extends Service<LaneCatalogueOptions> {
   readonly name = "lane catalogue";
-  readonly #options: LaneCatalogueOptions;
   #next: Promise<void> | null = null;
   /** Whether the storage may have lost what this process wrote into it. */
   #isUnsure = false;
 
-  constructor(options: LaneCatalogueOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   /** Called before anything else: a task can only be stored after its lane. */
   async open(): Promise<void> {
-    const { storage, table } = this.#options;
+    const { storage, table } = this.options;
     table.replaceStored(await storage.lanes.settings());
     await storage.lanes.configure({ lanes: [...table.lanes.values()] });
   }
@@ -45,10 +39,6 @@ export class LaneCatalogue extends Service {
   async tick(): Promise<number> {
     await this.read();
     return POLL_MS;
-  }
-
-  onSignal({ kind }: StorageSignal): void {
-    if (kind === "lanes" || kind === "reconnected") this.wake();
   }
 
   /** The storage was restored to an earlier state: this process writes its lanes again. */
@@ -59,7 +49,7 @@ export class LaneCatalogue extends Service {
 
   /** Resolves once this process has applied every change stored before the call. Waiting calls share one read. */
   read(): Promise<void> {
-    this.#next ??= this.#options.turns.run(() => {
+    this.#next ??= this.options.turns.run(() => {
       this.#next = null;
       return this.#read();
     });
@@ -71,7 +61,7 @@ export class LaneCatalogue extends Service {
    * the caller that created it may use it here at once.
    */
   async learn(names: Iterable<string>): Promise<boolean> {
-    const { storage, table } = this.#options;
+    const { storage, table } = this.options;
     const unknown = [...names].filter(isLaneName);
     // No other node creates lanes if this process has the storage to itself.
     if (unknown.length === 0 || storage.capabilities.exclusive) return false;
@@ -81,7 +71,7 @@ export class LaneCatalogue extends Service {
 
   /** Throws `conflict` for a lane that the configuration describes. */
   put(setting: LaneSetting): Promise<void> {
-    const { storage, table, turns } = this.#options;
+    const { storage, table, turns } = this.options;
     return turns.run(async () => {
       if (table.isConfigured(setting.name)) throw configured(setting.name);
       await this.#read();
@@ -96,7 +86,7 @@ export class LaneCatalogue extends Service {
    * something else for a lane that the configuration of this node describes, this node writes its own values again.
    */
   async #read(): Promise<void> {
-    const { storage, current, table, onChanged } = this.#options;
+    const { storage, current, table, onChanged } = this.options;
     const settings = await storage.lanes.settings();
     const stored = new Map(settings.map((setting) => [setting.name, setting]));
     const names = [...new Set([...table.stored.keys(), ...stored.keys()])];

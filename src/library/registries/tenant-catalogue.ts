@@ -2,13 +2,7 @@ import { RotaError } from "../../model/errors.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { FreshRead } from "../../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
-import type {
-  Storage,
-  StorageSignal,
-  TenantLimits,
-  TenantRecord,
-  WebhookSecretRecord,
-} from "../../storage/storage.ts";
+import type { Storage, TenantLimits, TenantRecord, WebhookSecretRecord } from "../../storage/storage.ts";
 import { SECRET_KEY_VARIABLE, type SecretBox } from "./secret-box.ts";
 
 /** Signals can be lost: this node reads changes of other nodes at least this often. */
@@ -30,9 +24,8 @@ export interface TenantCatalogueOptions extends ServiceOptions {
  * Keeps this process's copy of the tenants up to date: any node may change them at any time. The copy only saves reads; the
  * storage itself enforces the rules.
  */
-export class TenantCatalogue extends Service {
+export class TenantCatalogue extends Service<TenantCatalogueOptions> {
   readonly name = "tenant catalogue";
-  readonly #options: TenantCatalogueOptions;
   #tenants: ReadonlyMap<string, TenantRecord> = new Map();
   #webhookSecrets: ReadonlyMap<string, readonly WebhookSecretRecord[]> = new Map();
   #hasSecond = false;
@@ -41,18 +34,9 @@ export class TenantCatalogue extends Service {
   readonly #locked = new Set<string>();
   readonly #reads = new FreshRead(() => this.#read());
 
-  constructor(options: TenantCatalogueOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   async tick(): Promise<number> {
     await this.read();
     return POLL_MS;
-  }
-
-  onSignal({ kind }: StorageSignal): void {
-    if (kind === "tenants" || kind === "reconnected") this.wake();
   }
 
   /** Resolves once this process has read every change stored before the call. */
@@ -85,12 +69,12 @@ export class TenantCatalogue extends Service {
 
   /** A secret that signs its callbacks, as it is stored. */
   sealWebhookSecret(id: string, secret: string): string {
-    return this.#options.box.seal(secret, ownerOf(id));
+    return this.options.box.seal(secret, ownerOf(id));
   }
 
   /** Whether it is disabled, also if another node did that a moment ago. */
   async isDisabled(id: string): Promise<boolean> {
-    const { storage } = this.#options;
+    const { storage } = this.options;
     const isCurrent = storage.capabilities.exclusive;
     const tenant = isCurrent ? this.#tenants.get(id) : await storage.tenants.get({ id });
     return tenant?.disabled ?? false;
@@ -121,7 +105,7 @@ export class TenantCatalogue extends Service {
   }
 
   async #read(): Promise<void> {
-    const { storage, onAdded, onGone } = this.#options;
+    const { storage, onAdded, onGone } = this.options;
     const before = this.#tenants;
     const [tenants, secrets] = await Promise.all([storage.tenants.list(), storage.tenants.webhookSecrets()]);
     this.#tenants = new Map(tenants.map((tenant) => [tenant.id, tenant]));
@@ -146,7 +130,7 @@ export class TenantCatalogue extends Service {
   #openSecret(record: WebhookSecretRecord): WebhookSecretRecord | null {
     const { tenant, secret: stored } = record;
     if (stored === null) return record;
-    const secret = this.#options.box.open(stored, ownerOf(tenant));
+    const secret = this.options.box.open(stored, ownerOf(tenant));
     if (secret !== null) return { ...record, secret };
     if (!this.#locked.has(tenant))
       this.log.warn(

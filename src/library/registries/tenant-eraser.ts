@@ -21,19 +21,13 @@ export interface TenantEraserOptions extends ServiceOptions {
 }
 
 /** Deletes tenants with everything that they own, slice by slice, and resumes unfinished deletions. */
-export class TenantEraser extends Service {
+export class TenantEraser extends Service<TenantEraserOptions> {
   readonly name = "tenant eraser";
-  readonly #options: TenantEraserOptions;
   /** Tenants that this node is deleting. */
   readonly #erasing = new Set<string>();
 
-  constructor(options: TenantEraserOptions) {
-    super(options);
-    this.#options = options;
-  }
-
   async tick(): Promise<number> {
-    const { storage, storageClock, catalogue } = this.#options;
+    const { storage, storageClock, catalogue } = this.options;
     const quietMs = storage.capabilities.exclusive ? 0 : ABANDONED_MS;
     for (const id of catalogue.deleting()) {
       if (this.#erasing.has(id)) continue;
@@ -51,7 +45,7 @@ export class TenantEraser extends Service {
     this.#erasing.add(id);
     try {
       await this.#lock(id);
-      await this.#options.lockedElsewhere();
+      await this.options.lockedElsewhere();
       await this.#deleteSlices(id);
     } finally {
       this.#erasing.delete(id);
@@ -60,7 +54,7 @@ export class TenantEraser extends Service {
 
   /** Disables the tenant and deletes its keys. Rows deleted before all nodes know this could be written again. */
   async #lock(id: string): Promise<void> {
-    const { storage, catalogue, takenIn } = this.#options;
+    const { storage, catalogue, takenIn } = this.options;
     // This node accepts no more requests of the tenant, and stores the earlier ones first, so that no rows lose their tenant.
     catalogue.close(id);
     try {
@@ -74,7 +68,7 @@ export class TenantEraser extends Service {
 
   async #deleteSlices(id: string): Promise<void> {
     for (let more = true; more; ) {
-      const deleted = await this.#options.storage.tenants.delete({ id, limit: SLICE });
+      const deleted = await this.options.storage.tenants.delete({ id, limit: SLICE });
       more = deleted.found && deleted.was === null && deleted.more;
     }
   }

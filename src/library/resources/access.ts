@@ -8,7 +8,7 @@ import { DEFAULT_TENANT } from "../../model/task.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { ServiceOptions } from "../../services/service.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
-import type { AuditEntry, KeyRecord, Storage, StorageSignal } from "../../storage/storage.ts";
+import type { AuditEntry, KeyRecord, Storage } from "../../storage/storage.ts";
 import { hashOf, newApiKey } from "../../tenants/api-key.ts";
 import { digestOf } from "../../tenants/audit-chain.ts";
 import { parseAuditFilter } from "../../tenants/audit-filter-input.ts";
@@ -49,8 +49,9 @@ export class Access {
     this.audit = this.#createAudit();
   }
 
-  onSignal(signal: StorageSignal): void {
-    this.#ring.onSignal(signal);
+  /** Keys, or the tenants that have them, were changed. */
+  keysChanged(): void {
+    this.#ring.keysChanged();
   }
 
   /** The storage was restored to an earlier state. */

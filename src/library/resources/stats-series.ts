@@ -32,19 +32,19 @@ export async function statsSeries(
   const { metrics, by, step, from, points } = query;
   const read = (each: (row: RollupRow) => void) => readRows(storage, tenant, query, each);
   const named = by === "none" ? null : await busiestKeys(read);
-  const lines = new Map<string, Line>();
-  if (by === "none") lines.set(ALL_SERIES, new Line(points));
-  for (const key of named ?? []) lines.set(key, new Line(points));
+  const byKey = new Map<string, KeyPoints>();
+  if (by === "none") byKey.set(ALL_SERIES, new KeyPoints(points));
+  for (const key of named ?? []) byKey.set(key, new KeyPoints(points));
   await read((row) => {
     const key = named === null ? ALL_SERIES : named.has(row.key) ? row.key : OTHER_SERIES;
-    let line = lines.get(key);
-    if (line === undefined) {
-      line = new Line(points);
-      lines.set(key, line);
+    let own = byKey.get(key);
+    if (own === undefined) {
+      own = new KeyPoints(points);
+      byKey.set(key, own);
     }
-    line.add((row.at - from) / (step * 1_000), row);
+    own.add((row.at - from) / (step * 1_000), row);
   });
-  const series = [...lines].flatMap(([key, line]) => metrics.map((metric) => line.series(key, metric)));
+  const series = [...byKey].flatMap(([key, own]) => metrics.map((metric) => own.series(key, metric)));
   return { from: rfc3339(from), step, series };
 }
 
@@ -78,7 +78,7 @@ async function busiestKeys(
 }
 
 /** All points of one key. */
-class Line {
+class KeyPoints {
   readonly #points: (Point | undefined)[];
 
   constructor(points: number) {

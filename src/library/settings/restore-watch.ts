@@ -1,5 +1,5 @@
-import type { LogSource } from "../../events/followed-log.ts";
 import { LogCursor } from "../../events/log-cursor.ts";
+import type { LogSource } from "../../events/log-source.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { Storage } from "../../storage/storage.ts";
 
@@ -19,26 +19,24 @@ export interface RestoreWatchOptions extends ServiceOptions {
  * replica that lagged behind. It remembers the newest event and checks that it still exists, also while there are no readers
  * of events.
  */
-export class RestoreWatch extends Service {
+export class RestoreWatch extends Service<RestoreWatchOptions> {
   readonly name = "restore watch";
-  readonly #options: RestoreWatchOptions;
   readonly #cursor: LogCursor<unknown>;
 
   constructor(options: RestoreWatchOptions) {
     super(options);
-    this.#options = options;
     this.#cursor = new LogCursor(options.source);
   }
 
   async tick(): Promise<number> {
-    const { events } = this.#options.storage;
+    const { events } = this.options.storage;
     const isTakenBack = await this.#cursor.isTakenBack();
     if (isTakenBack) {
       this.log.warn(
         { lastEvent: this.#cursor.seq },
         "the database was restored to an earlier state; reading everything anew",
       );
-      this.#options.onRestored();
+      this.options.onRestored();
     }
     const { newest } = await events.range();
     // The restore happened between the two reads: the next look finds it.

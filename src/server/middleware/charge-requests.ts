@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { KeyTurns } from "../key-turns.ts";
+import { KeyConcurrency } from "../key-concurrency.ts";
 import { whenClosed } from "../when-closed.ts";
 import { pageText } from "./page-text.ts";
 import type { RateLimit } from "./rate-limit.ts";
@@ -85,7 +85,7 @@ export function chargeHead(request: FastifyRequest, limit: RateLimit, keyId: str
 
 /** Charges what is known only later: the body and the response. A request without a key is free. */
 export function chargeRequests(app: FastifyInstance): void {
-  const pageTurns = new KeyTurns(PAGES_PER_KEY_MAX);
+  const pageTurns = new KeyConcurrency(PAGES_PER_KEY_MAX);
   app.decorateRequest("charge", null);
   app.addHook("onRoute", (route) => {
     const { declares, paged } = route.config ?? {};
@@ -133,7 +133,11 @@ function endWhenClosed({ charge }: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** Pages of one key take turns. Nothing is read for a caller that has disconnected meanwhile. */
-async function takeTurn(turns: KeyTurns, { charge }: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function takeTurn(
+  turns: KeyConcurrency,
+  { charge }: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   if (charge === null) return;
   const gone = new AbortController();
   whenClosed(reply.raw, () => {

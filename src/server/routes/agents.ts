@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from "../../api/agents.ts";
 import type { AgentChanges, AgentInput, AgentPageInput } from "../../interface/agents.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 

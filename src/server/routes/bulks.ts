@@ -5,7 +5,7 @@ import { BULK_IDS_MAX } from "../../model/bulk.ts";
 import { BULK_FIELDS } from "../../model/input/bulk-input.ts";
 import { checkKnown, isObject, optionalBoolean, withoutNulls } from "../../model/input/field-checks.ts";
 import { skipAudit } from "../middleware/audit.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Bulk actions: start one, preview one with `dryRun`, read its progress, abort it. */

@@ -3,7 +3,7 @@ import { getDoctor } from "../../api/doctor.ts";
 import type { DoctorReport } from "../../interface/doctor.ts";
 import { prefersStream } from "../accepts.ts";
 import { ReportStream } from "../report-stream.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { whenClosed } from "../when-closed.ts";
 import { requiredRole } from "./required-role.ts";
 

@@ -3,7 +3,7 @@ import { streamEvents } from "../../api/events.ts";
 import type { EventsOptions } from "../../interface/rota.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import { parseLastEventId } from "../last-event-id.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getHealth, getReady } from "../../api/health.ts";
 import { RotaError } from "../../model/errors.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** For process managers and load balancers: whether the process lives, and whether to send it work. */

@@ -3,7 +3,7 @@ import { createKey, deleteKey, listKeys } from "../../api/keys.ts";
 import type { KeyInput } from "../../interface/keys.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import { managedKeys } from "../own-tenant.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** API keys. Without `tenantId`, a request is about the tenant of the caller. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { clearLane, listLanes, putLane } from "../../api/lanes.ts";
 import type { LaneInput } from "../../interface/lanes.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Lanes: how much of each runs at once, and what waits in it. */

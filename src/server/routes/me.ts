@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getMe } from "../../api/me.ts";
 import { FEATURES, type Me } from "../../model/me.ts";
 import { VERSION } from "../../version.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** The caller, for programs that offer only what its role may do. */

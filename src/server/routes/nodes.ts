@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { listNodes } from "../../api/nodes.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** The processes that run tasks. */

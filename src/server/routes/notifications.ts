@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { streamNotifications } from "../../api/notifications.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import { parseLastEventId } from "../last-event-id.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** The notifications of schedules and their runs, as a stream. */

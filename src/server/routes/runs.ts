@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getRun, listRuns } from "../../api/runs.ts";
 import type { RunFilter } from "../../interface/schedules.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 

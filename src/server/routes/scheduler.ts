@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getSchedulerStats } from "../../api/scheduler.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 export const schedulerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {

@@ -22,7 +22,7 @@ import type {
 } from "../../interface/schedules.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import { PREVIEW_COUNT } from "../../model/schedule.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { refuseKey } from "./idempotency-header.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";

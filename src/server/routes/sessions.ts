@@ -14,7 +14,7 @@ import { optionalNumber } from "../../model/input/field-checks.ts";
 import { parseMessageRequest } from "../../model/input/session-input.ts";
 import { prefersStream } from "../accepts.ts";
 import { auditWrite } from "../middleware/audit.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { refuseKey } from "./idempotency-header.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getStatsSeries } from "../../api/stats.ts";
 import { parseSeriesQuery } from "../../model/input/stats-series-input.ts";
 import { SERIES_KEYS_MAX, type StatsSeries, type StatsSeriesQuery } from "../../model/stats-series.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 

@@ -21,7 +21,7 @@ import { isObject } from "../../model/input/field-checks.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
 import { DEPENDS_ON_MAX } from "../../model/input/task-input.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
 import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";

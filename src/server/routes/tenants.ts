@@ -11,7 +11,7 @@ import {
 } from "../../api/tenants.ts";
 import type { TenantChanges, TenantInput } from "../../interface/tenants.ts";
 import { checkOwnTenant } from "../own-tenant.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Tenants: create, read, change and delete them. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getDelivery, listDeliveries, resendDelivery } from "../../api/webhooks.ts";
 import type { DeliveryFilter } from "../../interface/webhooks.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 

@@ -6,7 +6,7 @@ import { RotaError } from "../../model/errors.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import { DEFAULT_AGENT } from "../../model/task.ts";
 import { prefersText } from "../accepts.ts";
-import type { RouteParts } from "../routes.ts";
+import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
 const TEXT = "text/plain; charset=utf-8";

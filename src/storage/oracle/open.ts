@@ -5,7 +5,8 @@
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { CounterFault, RecountParams, Storage } from "../storage.ts";
-import { failUnserved, forgetAgents, isKnown, knownNames } from "./connection/abilities.ts";
+import { isKnown, knownNames } from "./connection/abilities.ts";
+import { forgetAgents } from "./connection/abilities-changed.ts";
 import {
   heartbeat,
   listNodes,
@@ -64,6 +65,7 @@ import { batchTasks, getBatch } from "./tasks/batches.ts";
 import { abortBulk, addBulk, claimBulk, getBulk, stepBulk } from "./tasks/bulks.ts";
 import { cancelTasks } from "./tasks/cancel-tasks.ts";
 import { expireTasks } from "./tasks/expire-tasks.ts";
+import { failUnserved } from "./tasks/fail-unserved.ts";
 import { claimAlone, finishAndClaim, isAloneWaiting } from "./tasks/finish-and-claim.ts";
 import { insertTasks, keptKeys } from "./tasks/insert-tasks.ts";
 import { countTasks, getTask, listTaskRows, listTasks, queueDepth } from "./tasks/list-tasks.ts";
@@ -71,7 +73,8 @@ import { nextDueAt, promoteDue } from "./tasks/promote-due.ts";
 import { prune } from "./tasks/prune.ts";
 import { readSituation } from "./tasks/read-situation.ts";
 import { readWaiting } from "./tasks/read-waiting.ts";
-import { dependencyResults, release } from "./tasks/release-dependants.ts";
+import { release } from "./tasks/release.ts";
+import { dependencyResults } from "./tasks/release-dependants.ts";
 import { rescueTasks } from "./tasks/rescue-tasks.ts";
 import { retryTask } from "./tasks/retry-task.ts";
 import { appendLogs, readLogs } from "./tasks/task-logs.ts";

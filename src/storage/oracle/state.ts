@@ -1,20 +1,19 @@
-import { callbackHost } from "../../model/callback-host.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import { type Lane, NEWCOMER_LEAD } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
-import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
+import type { RollupCount, RollupKind, RollupStep } from "../../model/rollup.ts";
+import type { SessionMode } from "../../model/session.ts";
 import { type AttemptOutcome, DEFAULT_TENANT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
-import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
+import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
 import type { AloneKind } from "../alone-line.ts";
-import { type ComeBack, dependencyError } from "../dependency-error.ts";
+import type { ComeBack } from "../dependency-error.ts";
 import type {
   Abilities,
   AgentRecord,
   AuditChainPoint,
   AuditEntry,
-  BatchEnd,
   BatchRecord,
   BulkRecord,
   DeliveryRecord,
@@ -37,9 +36,6 @@ import type {
   TenantRecord,
   WebhookSecretRecord,
 } from "../storage.ts";
-import { refreshReceiver } from "./log/receivers.ts";
-import type { OracleRollup } from "./log/rollups.ts";
-import { endRun } from "./schedules/runs.ts";
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -381,34 +377,6 @@ export function scheduleOf(state: OracleState, { tenant, id }: ScheduleName): Or
   return state.schedules.find((schedule) => schedule.tenant === tenant && schedule.id === id);
 }
 
-/** From now on only limits, its session, its batch and its concurrency key can keep it from starting. */
-export function enterQueue(state: OracleState, task: OracleTask): void {
-  const session = sessionOf(state, task);
-  // A task that its session had admitted before has kept its place.
-  if (session === undefined || task.inSession) {
-    enterBatch(state, task);
-    return;
-  }
-  if (task.place <= session.cutoff) {
-    endTask(state, task, "cancelled", SESSION_ENDS.stale);
-    addEvent(state, "task.cancelled", task, { error: SESSION_ENDS.stale });
-    return;
-  }
-  if (session.debounce?.taskSeq === task.seq) session.debounce = null;
-  endDebounce(state, session);
-  session.lastPlace += 1;
-  task.place = session.lastPlace;
-  task.state = "queued";
-  task.parked = "session";
-}
-
-/** Ends the debounce window: its message enters the queue, because something came after it. */
-export function endDebounce(state: OracleState, session: OracleSession): void {
-  const task = state.tasks.find(({ seq }) => seq === session.debounce?.taskSeq);
-  session.debounce = null;
-  if (task?.state === "delayed") enterQueue(state, task);
-}
-
 /** From now on only limits, its batch and its concurrency key can keep it from starting. */
 export function enterBatch(state: OracleState, task: OracleTask): void {
   const batch = state.batches.find(({ id }) => id === task.batch);
@@ -421,29 +389,14 @@ export function enterBatch(state: OracleState, task: OracleTask): void {
   task.parked = "batch";
 }
 
-/** Writes an event. The number of a start doubles as its fencing token. */
-export function addEvent(
-  state: OracleState,
-  type: EventType,
-  task: OracleTask,
-  data: EventData | null,
-): number {
-  state.lastEventSeq += 1;
-  const at = state.clock.now();
-  state.events.push({
-    seq: state.lastEventSeq,
-    type,
-    at,
-    taskSeq: task.seq,
-    tenant: task.tenant,
-    data: copyJson(data),
-  });
-  const seq = state.lastEventSeq;
-  if (type === "task.completed" || type === "task.failed" || type === "task.cancelled") {
-    addDelivery(state, task);
-    endRun(state, task);
-  }
-  return seq;
+export interface OracleRollup extends Record<RollupCount, number> {
+  readonly tenant: string;
+  readonly kind: RollupKind;
+  readonly step: RollupStep;
+  readonly at: number;
+  readonly key: string;
+  readonly wait: { buckets: number[]; max: number };
+  readonly run: { buckets: number[]; max: number };
 }
 
 export type OracleDelivery = Omit<DeliveryRecord, "hostProven">;
@@ -466,70 +419,6 @@ export interface OracleDeliveryTurn extends Served {
   readonly proven: boolean;
 }
 
-/** Adds a delivery at the end of a task that has a callback. */
-function addDelivery(state: OracleState, task: OracleTask): void {
-  if (task.callbackUrl === null || task.completedAt === null) return;
-  deliver(state, task, { url: task.callbackUrl, batch: null });
-}
-
-/** Adds a delivery. It is due at once and has the number of the event that was just written. */
-export function deliver(
-  state: OracleState,
-  task: OracleTask,
-  { url, batch }: { url: string; batch: BatchEnd | null },
-): void {
-  const { seq: taskSeq, id: taskId, tenant, completedAt, error, retryCount } = task;
-  if (completedAt === null) throw new Error("Only an end is told of.");
-  const now = batch?.completedAt ?? completedAt;
-  tell(state, { kind: "deliveries" });
-  const host = callbackHost(url);
-  state.deliveries.push({
-    seq: state.lastEventSeq,
-    tenant,
-    taskSeq,
-    taskId,
-    url,
-    host,
-    batch,
-    end:
-      batch !== null
-        ? null
-        : {
-            state: task.state as TerminalState,
-            completedAt,
-            error,
-            retryCount,
-            attempts: task.attempts.length,
-          },
-    status: "pending",
-    tries: 0,
-    createdAt: now,
-    dueAt: now,
-    lastTryAt: null,
-    responseStatus: null,
-    error: null,
-  });
-  refreshReceiver(state, { tenant, host });
-}
-
-/** Ends a task, and queues the notification of its dependants: `reason`, or that it is done. */
-export function endTask(
-  state: OracleState,
-  task: OracleTask,
-  end: TerminalState,
-  error: string | null,
-  reason = end === "done" ? null : dependencyError(task.id, end),
-): void {
-  task.state = end;
-  task.parked = null;
-  task.inSession = false;
-  task.error = error;
-  task.completedAt = state.clock.now();
-  if (dependantsOf(state, task).length > 0) {
-    state.releases.push({ parentSeq: task.seq, error: reason, comesBack: null, afterSeq: 0 });
-  }
-}
-
 /** The tasks that depend on one, in order. */
 export function dependantsOf(state: OracleState, parent: OracleTask): OracleTask[] {
   return state.tasks.filter(
@@ -544,11 +433,6 @@ export function dependantsOf(state: OracleState, parent: OracleTask): OracleTask
 /** How many of the tasks that one depends on are not done, or not known. */
 export function unmetOf(state: OracleState, task: OracleTask): number {
   return task.dependsOn.filter((id) => findTask(state, { tenant: task.tenant, id })?.state !== "done").length;
-}
-
-export function failTask(state: OracleState, task: OracleTask, error: string): void {
-  endTask(state, task, "failed", error);
-  addEvent(state, "task.failed", task, { error });
 }
 
 /** An agent's own limit spans lanes: a slot freed in one lane may be what a task in another waits for. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { TaskKind, TaskWork } from "../../../model/task.ts";
+import { ALONE_AFTER_LOSSES } from "../../alone-line.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type NewTask } from "../../storage.ts";
 import { idsOf, LANE, NODE, newTask, type OpenWorld, OTHER_NODE, TENANT, type World } from "../world.ts";
@@ -304,6 +305,39 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       expect(await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 })).toMatchObject({
         failed: [{ agent: "served" }],
       });
+    });
+
+    test("forgets the agents of a dead node after seven days, also while it is not removed", async () => {
+      const world = await open();
+      const { agents, nodes } = world.storage;
+      await nodes.setAbilities({ node: NODE, abilities: able(["here"]) });
+      await nodes.setAbilities({ node: OTHER_NODE, abilities: able(["here", "there"]) });
+      await world.crash(OTHER_NODE);
+      world.clock.step(AGENT_MEMORY_MS);
+      await agents.forget();
+      const isKnown = (agent: string) => agents.isKnown({ tenant: TENANT, agent });
+      expect(await Promise.all(["here", "there"].map(isKnown))).toEqual([true, false]);
+      expect(await agents.knownNames({ tenant: TENANT, limit: 10 })).toEqual(["here"]);
+    });
+
+    test.runIf(nodesDiffer)("a task that runs alone waits only for a node that can execute it", async () => {
+      const world = await open();
+      const { nodes, tasks } = world.storage;
+      await world.submit({ id: "t", agent: "writer", maxRetriesIfLost: 100 });
+      for (let loss = 1; loss <= ALONE_AFTER_LOSSES; loss += 1) {
+        await world.claim({ limit: 1 });
+        await world.crash(NODE);
+        await tasks.rescue({ node: NODE, limit: 1, maxLost: 5 });
+        await nodes.remove({ node: NODE });
+        await nodes.register({ node: NODE });
+      }
+      await nodes.setAbilities({ node: NODE, abilities: able(["reader"]) });
+      await nodes.setAbilities({ node: OTHER_NODE, abilities: able(["writer"]) });
+      const lanes = [LANE];
+      expect(await tasks.isAloneWaiting({ node: NODE, lanes })).toBe(false);
+      expect((await tasks.claimAlone({ node: NODE, lanes })).claimed).toEqual([]);
+      expect(await tasks.isAloneWaiting({ node: OTHER_NODE, lanes })).toBe(true);
+      expect(idsOf([...(await tasks.claimAlone({ node: OTHER_NODE, lanes })).claimed])).toEqual(["t"]);
     });
 
     test.runIf(nodesDiffer)(

@@ -1,20 +1,7 @@
-import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../../model/task.ts";
-import { isTerminal } from "../../../model/task-state.ts";
+import { DEFAULT_AGENT, type TaskKind } from "../../../model/task.ts";
 import { aloneKindOf, heldKind, isAloneKind } from "../../alone-line.ts";
-import { noExecutorError } from "../../no-executor-error.ts";
-import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";
-import {
-  addLine,
-  agentKey,
-  failTask,
-  isOfLine,
-  type OracleLine,
-  type OracleState,
-  type OracleTask,
-  tell,
-} from "../state.ts";
-import { preempt } from "../tasks/preempt-tasks.ts";
-import { settleMoves } from "../tasks/settle-moves.ts";
+import type { Abilities } from "../../storage.ts";
+import { addLine, agentKey, isOfLine, type OracleLine, type OracleState, type OracleTask } from "../state.ts";
 
 type AgentName = Pick<OracleLine, "tenant" | "agent">;
 /** Identifies an agent queue. */
@@ -99,25 +86,6 @@ export function standingOf(state: OracleState, line: LineName): OracleLine["stan
   return isServed(state, line) ? "away" : "unserved";
 }
 
-/** Updates agent queues after a node has joined, left or changed, or a stored agent has changed. */
-export function abilitiesChanged(state: OracleState): void {
-  const nodes = liveNodes(state);
-  if (nodes.length === 0) return;
-  const common = TASK_KINDS.filter((kind) =>
-    nodes.every(({ abilities }) => abilities?.kinds.includes(kind) ?? true),
-  );
-  state.commonKinds = new Set(common);
-  for (const task of state.tasks) if (!isTerminal(task.state)) findLineAnew(state, task);
-  for (const line of state.lines) {
-    const standing = standingOf(state, line);
-    if (standing !== line.standing && standing === "executable") state.lanesToRecheck.add(line.lane);
-    line.standing = standing;
-  }
-  for (const task of state.tasks) if (!isUnserved(state, task)) task.unservedAt = null;
-  preempt(state);
-  tell(state, { kind: "work" });
-}
-
 /** Remembers the agents that a node named, for when it is gone. */
 export function rememberAgents(state: OracleState, abilities: Abilities | null): void {
   const at = state.clock.now();
@@ -134,47 +102,9 @@ export function endMemory(state: OracleState, abilities: Abilities | null): void
   }
 }
 
-/** Forgets agents that no node has named for `AGENT_MEMORY_MS`. */
-export function forgetAgents(state: OracleState): void {
-  const before = state.clock.now() - AGENT_MEMORY_MS;
-  const old = [...state.agentsSeen].filter(([, { at }]) => at <= before);
-  for (const [agent] of old) state.agentsSeen.delete(agent);
-  if (old.length > 0) abilitiesChanged(state);
-}
-
 /** Whether it will fail unless a node with an executor for its kind joins. */
 export function isUnserved(state: OracleState, task: OracleTask): boolean {
   return state.lines.some((line) => line.standing === "unserved" && isOfLine(task, line));
-}
-
-export function failUnserved(
-  state: OracleState,
-  { afterMs, limit }: { afterMs: number; limit: number },
-): { failed: TaskPlace[]; nextAt: number | null } {
-  const now = state.clock.now();
-  const unserved = state.tasks.filter((task) => task.state === "queued" && isUnserved(state, task));
-  const unmarked = unserved.filter(({ unservedAt }) => unservedAt === null);
-  for (const task of unmarked.slice(0, limit)) task.unservedAt = now;
-  const due = marked(unserved).filter(({ unservedAt }) => (unservedAt ?? now) + afterMs <= now);
-  const failing = due.slice(0, limit);
-  for (const task of failing) failTask(state, task, noExecutorError(task.agent, task.spec.work.kind));
-  settleMoves(state);
-  preempt(state);
-  if (failing.length > 0) tell(state, { kind: "events" });
-  const more = unmarked.length > limit || due.length > limit;
-  const [next] = marked(unserved.filter((task) => task.state === "queued"));
-  const nextAt = next?.unservedAt == null ? null : next.unservedAt + afterMs;
-  return {
-    failed: failing.map(({ tenant, agent, lane }) => ({ tenant, agent, lane })),
-    nextAt: more ? now : nextAt,
-  };
-}
-
-/** Tasks that are known to be unserved, the longest first. */
-function marked(tasks: readonly OracleTask[]): OracleTask[] {
-  return tasks
-    .filter(({ unservedAt }) => unservedAt !== null)
-    .sort((a, b) => (a.unservedAt ?? 0) - (b.unservedAt ?? 0) || a.seq - b.seq);
 }
 
 /** Whether an agent is stored with an executor that a node with these abilities can unseal. */

@@ -1,7 +1,8 @@
 import type { Abilities, Held, NodeDetails, NodeRecord, Slots } from "../../storage.ts";
 import type { OracleState } from "../state.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
-import { abilitiesChanged, endMemory, rememberAgents } from "./abilities.ts";
+import { endMemory, rememberAgents } from "./abilities.ts";
+import { abilitiesChanged } from "./abilities-changed.ts";
 
 export function registerNode(
   state: OracleState,

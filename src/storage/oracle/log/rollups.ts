@@ -9,7 +9,6 @@ import {
   ROLLUP_STEPS,
   ROLLUP_TIMES,
   type RollupCount,
-  type RollupKind,
   type RollupStep,
   type RollupTime,
   stepStart,
@@ -20,17 +19,7 @@ import {
   type RollupCursor,
   type RollupRow,
 } from "../../storage.ts";
-import type { OracleEvent, OracleState, OracleTask } from "../state.ts";
-
-export interface OracleRollup extends Record<RollupCount, number> {
-  readonly tenant: string;
-  readonly kind: RollupKind;
-  readonly step: RollupStep;
-  readonly at: number;
-  readonly key: string;
-  readonly wait: { buckets: number[]; max: number };
-  readonly run: { buckets: number[]; max: number };
-}
+import type { OracleEvent, OracleRollup, OracleState, OracleTask } from "../state.ts";
 
 export function advanceRollups(
   state: OracleState,

@@ -2,7 +2,7 @@ import { TURNS_BYTES_MAX, TURNS_LOOKED_AT } from "../../../model/turn.ts";
 import type { ReadTurnsParams, SessionTurns } from "../../storage.ts";
 import { toTurns } from "../../stored-turns.ts";
 import { type OracleState, type OracleTask, sessionOf } from "../state.ts";
-import { tasksOfSession } from "./sessions.ts";
+import { tasksOfSession } from "./settle-sessions.ts";
 
 export function readTurns(state: OracleState, { seq, token, limit }: ReadTurnsParams): SessionTurns | null {
   const task = state.tasks.find((candidate) => candidate.seq === seq);

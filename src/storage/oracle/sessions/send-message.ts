@@ -1,15 +1,9 @@
 import { DEBOUNCE_WINDOWS_MAX, SESSION_ENDS, type SessionMode } from "../../../model/session.ts";
 import { joinMessages } from "../../join-messages.ts";
 import type { EndedTask, SendParams, SentMessage } from "../../storage.ts";
-import {
-  endDebounce,
-  isWaiting,
-  type OracleSession,
-  type OracleState,
-  type OracleTask,
-  tell,
-} from "../state.ts";
+import { isWaiting, type OracleSession, type OracleState, type OracleTask, tell } from "../state.ts";
 import { endNow, tellOf } from "../tasks/cancel-tasks.ts";
+import { endDebounce } from "../tasks/enter-queue.ts";
 import { insertTask, toInserted } from "../tasks/insert-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";

@@ -1,4 +1,4 @@
-import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../model/session.ts";
+import { SESSION_ENDS } from "../../../model/session.ts";
 import { DEFAULT_AGENT } from "../../../model/task.ts";
 import { isTerminal } from "../../../model/task-state.ts";
 import type {
@@ -12,10 +12,6 @@ import type {
 } from "../../storage.ts";
 import { tooManySessions } from "../../too-many-sessions.ts";
 import {
-  addEvent,
-  byRank,
-  endTask,
-  enterBatch,
   isWaiting,
   type OracleSession,
   type OracleState,
@@ -26,6 +22,7 @@ import {
 import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
+import { tasksOfSession } from "./settle-sessions.ts";
 
 export function getSession(state: OracleState, { tenant, key }: SessionName): SessionRecord | null {
   const session = sessionOf(state, { tenant, session: key });
@@ -182,52 +179,6 @@ function newSession({
   };
 }
 
-/**
- * Each session admits tasks while it has room. If it has admitted too many, it parks those that have not started, the last first.
- */
-export function settleSessions(state: OracleState): void {
-  for (const session of state.sessions) {
-    const max = maxOf(session);
-    const active = tasksOfSession(state, session).filter(({ inSession }) => inSession);
-    const waiting = active
-      .filter(({ state: now, held }) => now === "queued" && held === null)
-      .sort((a, b) => b.place - a.place);
-    for (const task of waiting.slice(0, Math.max(active.length - max, 0))) {
-      task.parked = "session";
-      task.inSession = false;
-    }
-    letIn(state, session, max);
-  }
-}
-
-function letIn(state: OracleState, session: OracleSession, max: number): void {
-  const parked = tasksOfSession(state, session)
-    .filter((task) => task.parked === "session")
-    .sort((a, b) => a.place - b.place);
-  for (const task of parked) {
-    if (task.place <= session.cutoff) {
-      endTask(state, task, "cancelled", SESSION_ENDS.stale);
-      addEvent(state, "task.cancelled", task, { error: SESSION_ENDS.stale });
-      continue;
-    }
-    const active = tasksOfSession(state, session).filter(({ inSession }) => inSession);
-    if (active.length >= max) continue;
-    goAfter(
-      task,
-      active.filter(({ state: now, held }) => now === "queued" && held === null),
-    );
-    task.inSession = true;
-    enterBatch(state, task);
-  }
-}
-
-/** Order beats priority: an admitted task does not start before those that its session has admitted earlier. */
-function goAfter(task: OracleTask, others: readonly OracleTask[]): void {
-  const last = [...others].sort(byRank).at(-1);
-  if (last === undefined || byRank(last, task) < 0) return;
-  task.rank = last.seq < task.seq ? last.rank : last.rank + 1;
-}
-
 /** A session without settings that was never reset is deleted with the last of its tasks. */
 export function forgetEmptySessions(state: OracleState, gone: readonly OracleTask[]): void {
   const touched = new Set(gone.map((task) => sessionOf(state, task)));
@@ -235,14 +186,6 @@ export function forgetEmptySessions(state: OracleState, gone: readonly OracleTas
     const isSet = session.pinned || session.generation > 0;
     return isSet || !touched.has(session) || tasksOfSession(state, session).length > 0;
   });
-}
-
-export function maxOf({ maxConcurrent, defaultMax, tokens, contextWindow }: OracleSession): number {
-  return effectiveMaxConcurrent({ maxConcurrent: maxConcurrent ?? defaultMax, tokens, contextWindow });
-}
-
-export function tasksOfSession(state: OracleState, { tenant, key }: SessionName): OracleTask[] {
-  return state.tasks.filter((task) => task.tenant === tenant && task.session === key);
 }
 
 export function openTasks(state: OracleState, session: SessionName): OracleTask[] {

@@ -1,15 +1,7 @@
 import { isTerminal, type TaskState } from "../../../model/task-state.ts";
 import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
-import {
-  addEvent,
-  askForKey,
-  byRank,
-  deliver,
-  isActive,
-  type OracleBatch,
-  type OracleState,
-  tell,
-} from "../state.ts";
+import { addEvent, deliver } from "../log/add-event.ts";
+import { askForKey, byRank, isActive, type OracleBatch, type OracleState, tell } from "../state.ts";
 
 export function getBatch(state: OracleState, params: { tenant: string; id: string }): BatchRecord | null {
   const batch = state.batches.find(({ tenant, id }) => tenant === params.tenant && id === params.id);

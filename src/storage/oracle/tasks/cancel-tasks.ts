@@ -1,14 +1,8 @@
 import { isTerminal } from "../../../model/task-state.ts";
 import type { CancelledTask, EndedTask } from "../../storage.ts";
-import {
-  addEvent,
-  endAttempt,
-  endTask,
-  findTask,
-  type OracleState,
-  type OracleTask,
-  tell,
-} from "../state.ts";
+import { addEvent } from "../log/add-event.ts";
+import { endAttempt, findTask, type OracleState, type OracleTask, tell } from "../state.ts";
+import { endTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 

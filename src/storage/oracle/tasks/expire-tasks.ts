@@ -1,5 +1,6 @@
 import type { TaskPlace } from "../../storage.ts";
-import { failTask, isWaiting, type OracleState, type OracleTask, tell } from "../state.ts";
+import { isWaiting, type OracleState, type OracleTask, tell } from "../state.ts";
+import { failTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 

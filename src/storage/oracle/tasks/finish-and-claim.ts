@@ -12,13 +12,11 @@ import type {
   Held,
 } from "../../storage.ts";
 import { canExecute } from "../connection/abilities.ts";
+import { addEvent } from "../log/add-event.ts";
 import {
-  addEvent,
   askForKey,
   copyJson,
   endAttempt,
-  endTask,
-  failTask,
   isOfLine,
   isReady,
   type OracleState,
@@ -29,6 +27,7 @@ import {
 } from "../state.ts";
 import { type Chosen, chooseAlone, chooseTask } from "./choose-task.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
+import { endTask, failTask } from "./end-task.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { hasRoom, leftOnNode } from "./room.ts";

@@ -11,12 +11,11 @@ import {
   type NewTask,
 } from "../../storage.ts";
 import { isUnserved, lineFor } from "../connection/abilities.ts";
+import { addEvent } from "../log/add-event.ts";
 import { ensureSession } from "../sessions/sessions.ts";
 import {
-  addEvent,
   copyJson,
   countWaiting,
-  enterQueue,
   findTask,
   isSameAgent,
   isWaiting,
@@ -25,6 +24,7 @@ import {
   tell,
 } from "../state.ts";
 import { forgetEmptyBatches } from "./batches.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 

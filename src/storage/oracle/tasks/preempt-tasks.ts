@@ -1,8 +1,8 @@
 import { FRONT_RANK, isCritical } from "../../../model/priority.ts";
 import { preemptionError } from "../../preemption-error.ts";
 import { ableNodes, liveNodes } from "../connection/abilities.ts";
+import { addEvent } from "../log/add-event.ts";
 import {
-  addEvent,
   askForKey,
   byRank,
   endAttempt,

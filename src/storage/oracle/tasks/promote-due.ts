@@ -1,4 +1,5 @@
-import { enterQueue, isWaiting, type OracleState, type OracleTask, tell } from "../state.ts";
+import { isWaiting, type OracleState, type OracleTask, tell } from "../state.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 

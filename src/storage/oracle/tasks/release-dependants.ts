@@ -1,28 +1,13 @@
 import { type ComeBack, isNamedBy, namedDependency } from "../../dependency-error.ts";
 import type { DependencyResultsParams, StoredDependency } from "../../storage.ts";
-import {
-  addEvent,
-  dependantsOf,
-  endTask,
-  enterQueue,
-  findTask,
-  type OracleState,
-  type OracleTask,
-  tell,
-  unmetOf,
-} from "../state.ts";
-import { preempt } from "./preempt-tasks.ts";
+import { addEvent } from "../log/add-event.ts";
+import { dependantsOf, findTask, type OracleState, type OracleTask, tell, unmetOf } from "../state.ts";
+import { endTask } from "./end-task.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
-import { settleMoves } from "./settle-moves.ts";
 
 /** How many dependants the operation that ends a task notifies; `release` notifies the rest. */
 export const RELEASED_MAX = 100;
-
-export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
-  settleMoves(state, limit);
-  preempt(state);
-  return { more: state.releases.length > 0 };
-}
 
 export function dependencyResults(
   state: OracleState,

@@ -2,17 +2,10 @@ import { rankOf } from "../../../model/priority.ts";
 import { isAloneKind } from "../../alone-line.ts";
 import type { BlockingDependency } from "../../storage.ts";
 import { findLineAnew } from "../connection/abilities.ts";
+import { addEvent } from "../log/add-event.ts";
 import { reopenRun } from "../schedules/runs.ts";
-import {
-  addEvent,
-  countWaiting,
-  enterQueue,
-  findTask,
-  type OracleState,
-  type OracleTask,
-  sessionOf,
-  unmetOf,
-} from "../state.ts";
+import { countWaiting, findTask, type OracleState, type OracleTask, sessionOf, unmetOf } from "../state.ts";
+import { enterQueue } from "./enter-queue.ts";
 
 /** Puts a failed or cancelled task back to where it waits. Its retries and its default deadline start anew. */
 export function requeueTask(state: OracleState, task: OracleTask): void {

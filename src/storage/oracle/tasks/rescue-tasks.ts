@@ -1,15 +1,9 @@
 import { ALONE_AFTER_LOSSES, lostError } from "../../alone-line.ts";
 import type { RescuedTasks } from "../../storage.ts";
 import { moveToAlone } from "../connection/abilities.ts";
-import {
-  addEvent,
-  askForKey,
-  endAttempt,
-  failTask,
-  type OracleState,
-  type OracleTask,
-  tell,
-} from "../state.ts";
+import { addEvent } from "../log/add-event.ts";
+import { askForKey, endAttempt, type OracleState, type OracleTask, tell } from "../state.ts";
+import { failTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 

@@ -1,4 +1,4 @@
-import { settleSessions } from "../sessions/sessions.ts";
+import { settleSessions } from "../sessions/settle-sessions.ts";
 import { type OracleState, tell } from "../state.ts";
 import { completeBatches } from "./batches.ts";
 import { settlePlaces } from "./concurrency-keys.ts";

@@ -1,5 +1,5 @@
 import { AGENT_CHANGES_KEPT, type AgentRecord, type CatalogueChanges } from "../../storage.ts";
-import { abilitiesChanged } from "../connection/abilities.ts";
+import { abilitiesChanged } from "../connection/abilities-changed.ts";
 import { agentKey, copyJson, isSameAgent, type OracleState, tell } from "../state.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 

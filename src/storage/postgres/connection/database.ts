@@ -3,18 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg, { type PoolConfig } from "pg";
 import type { Clock } from "../../../model/clock.ts";
 import { RotaError } from "../../../model/errors.ts";
-import { readMigrations } from "../../migrations.ts";
 import type { StorageSignal } from "../../storage.ts";
-import { isTransient, toOpenError, toRotaError } from "./errors.ts";
-import { FUNCTION_SCHEMA } from "./functions.ts";
+import { isTransient, toRotaError } from "./errors.ts";
 import { Notifications } from "./listen-notify.ts";
-import { migrate } from "./migrate.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
-import { untilUp } from "./until-up.ts";
 
 /** Writers wait for the write lock anyway. The other connections serve reads beside them. */
 const CONNECTIONS_MAX = 6;
-const CONNECT_TIMEOUT_MS = 5000;
 const TRIES_MAX = 5;
 /**
  * Timeouts of queries in this process. The server cancels its statements earlier. These only apply when the server is frozen, or
@@ -23,26 +18,6 @@ const TRIES_MAX = 5;
 const TIMEOUTS = { readMs: 10_000, writeMs: 20_000 } as const;
 /** How long `close` waits. A connection that was cut off cannot close cleanly. */
 const CLOSE_MS = 2_000;
-/** An idle connection sends a packet after this time, so that firewalls keep it open and a lost one is noticed. */
-const KEEP_ALIVE_MS = 30_000;
-
-/**
- * Settings of every connection. The timeouts end a statement that would hold the write lock forever. Plans are generic:
- * PostgreSQL would plan every call with a single task anew, which takes longer than the call. Sequential scans are off because
- * plans are made while tables are small, and must still be good when tables are large. Bitmap scans are off because pages of a
- * list are short: where the statistics promise few rows, the planner would read all rows of a tenant and sort them.
- */
-export const CONNECTION_SETTINGS = {
-  search_path: `${FUNCTION_SCHEMA},rota`,
-  statement_timeout: "15s",
-  lock_timeout: "10s",
-  idle_in_transaction_session_timeout: "10s",
-  enable_seqscan: "off",
-  enable_bitmapscan: "off",
-  jit: "off",
-  plan_cache_mode: "force_generic_plan",
-  client_min_messages: "warning",
-};
 
 export interface PostgresOptions {
   readonly url: string;
@@ -87,10 +62,8 @@ export class PostgresDatabase {
   /** The highest event number that this process has seen. */
   #highestEvent = 0;
 
-  static async open(options: PostgresOptions): Promise<PostgresDatabase> {
-    const config = connectionConfig(options.url);
-    const { waitMs = 0, onWait = () => {} } = options;
-    await untilUp(() => migrateOnce(config), { waitMs, onWait });
+  /** Connects to a database whose schema is up to date. */
+  static async open(config: PoolConfig, options: PostgresOptions): Promise<PostgresDatabase> {
     const db = new PostgresDatabase(config, options);
     try {
       await db.#notifications.start();
@@ -343,34 +316,5 @@ async function releaseIfBroken<Result>(client: pg.PoolClient, work: () => Promis
   } catch (error) {
     client.release(true);
     throw error;
-  }
-}
-
-function connectionConfig(url: string): PoolConfig {
-  const address = new URL(url);
-  // `options` in the URL would replace ours, so both are passed. Where they disagree, ours win.
-  const given = address.searchParams.get("options") ?? "";
-  address.searchParams.delete("options");
-  const own = Object.entries(CONNECTION_SETTINGS).map(([name, value]) => `-c ${name}=${value}`);
-  return {
-    connectionString: address.href,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    application_name: "rota",
-    options: [given, ...own].join(" ").trim(),
-  };
-}
-
-async function migrateOnce(config: PoolConfig): Promise<void> {
-  const client = new pg.Client(config);
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
-    await migrate(client, readMigrations(new URL("../migrations/", import.meta.url)));
-  } catch (error) {
-    throw toOpenError(error);
-  } finally {
-    await client.end().catch(() => undefined);
   }
 }

@@ -1,13 +1,27 @@
-import type { ClientBase } from "pg";
+import pg, { type ClientBase, type PoolConfig } from "pg";
 import { RotaError } from "../../../model/errors.ts";
-import { type Migration, newerSchemaError } from "../../migrations.ts";
+import { type Migration, newerSchemaError, readMigrations } from "../../migrations.ts";
+import { toOpenError } from "./errors.ts";
 import { installFunctions } from "./functions.ts";
 
 /** Held while a node checks or changes the schema, so that nodes that start together do it one after the other. */
 const MIGRATION_LOCK = 7683;
 
-/** Brings the schema and the functions up to date. */
-export async function migrate(client: ClientBase, migrations: readonly Migration[]): Promise<void> {
+/** Brings the schema and the functions of a database up to date, on a connection of its own. */
+export async function migrateDatabase(config: PoolConfig): Promise<void> {
+  const client = new pg.Client(config);
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    await migrate(client, readMigrations(new URL("../migrations/", import.meta.url)));
+  } catch (error) {
+    throw toOpenError(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function migrate(client: ClientBase, migrations: readonly Migration[]): Promise<void> {
   await checkEncoding(client);
   // Migrating a large table takes long, and another node may be doing it before us.
   await client.query("set statement_timeout = 0; set lock_timeout = 0");

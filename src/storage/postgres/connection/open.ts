@@ -31,12 +31,18 @@ import { postgresKeys } from "../tenants/keys.ts";
 import { postgresLanes } from "../tenants/lanes.ts";
 import { postgresTenants } from "../tenants/tenants.ts";
 import { failUnserved } from "./abilities.ts";
+import { connectionConfig } from "./connection-config.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
+import { migrateDatabase } from "./migrate.ts";
 import { postgresNodes } from "./nodes.ts";
+import { untilUp } from "./until-up.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
 export async function openPostgres(options: PostgresOptions): Promise<Storage> {
-  const db = await PostgresDatabase.open(options);
+  const { waitMs = 0, onWait = () => {} } = options;
+  const config = connectionConfig(options.url);
+  await untilUp(() => migrateDatabase(config), { waitMs, onWait });
+  const db = await PostgresDatabase.open(config, options);
   return {
     capabilities: { durable: true, exclusive: false },
     tasks: {

@@ -45,7 +45,8 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
       const rows = await db.read({
         name: "is_known_agent",
         text: `select 1 where exists (select 1 from agent where tenant = $1 and agent = $2 and definition is not null)
-                  or exists (select 1 from profile_agent where agent = $2) or exists (select 1 from agent_seen where agent = $2)`,
+                  or exists (select 1 from profile_agent x join node n on n.profile = x.profile where x.agent = $2 and not n.dead)
+                  or exists (select 1 from agent_seen where agent = $2)`,
         values: [tenant, agent],
       });
       return rows.length > 0;
@@ -54,7 +55,8 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
       const rows = await db.read<{ agent: string }>({
         name: "known_agents",
         text: `select agent from agent where tenant = $1 and definition is not null
-               union select agent from profile_agent union select agent from agent_seen order by agent limit $2`,
+               union select x.agent from profile_agent x join node n on n.profile = x.profile where not n.dead
+               union select agent from agent_seen order by agent limit $2`,
         values: [tenant, limit],
       });
       return rows.map(({ agent }) => agent);

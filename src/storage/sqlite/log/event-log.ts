@@ -3,7 +3,7 @@ import type { EventData } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
 /** Consecutive events that differ only in their task. */
-interface Run {
+interface EventGroup {
   readonly type: EventType;
   readonly at: number;
   readonly tenant: string;
@@ -15,7 +15,7 @@ interface Run {
 /** The events of one transaction. Consecutive events that differ only in their task share a row. */
 export class EventLog {
   readonly #db: SqliteDatabase;
-  readonly #runs: Run[] = [];
+  readonly #groups: EventGroup[] = [];
 
   constructor(db: SqliteDatabase) {
     this.#db = db;
@@ -33,14 +33,14 @@ export class EventLog {
     const { type, at, tenant, taskSeq } = event;
     const seq = event.seq ?? this.#db.nextEventSeq();
     const data = event.data === null ? null : JSON.stringify(event.data);
-    const run = this.#runs.at(-1);
-    const goesOn =
-      run?.lastSeq === seq - 1 && run.type === type && run.data === data && run.tenant === tenant;
-    if (goesOn) {
-      run.lastSeq = seq;
-      run.taskSeqs.push(taskSeq);
+    const last = this.#groups.at(-1);
+    const isSame =
+      last?.lastSeq === seq - 1 && last.type === type && last.data === data && last.tenant === tenant;
+    if (isSame) {
+      last.lastSeq = seq;
+      last.taskSeqs.push(taskSeq);
     } else {
-      this.#runs.push({ type, at, tenant, data, taskSeqs: [taskSeq], lastSeq: seq });
+      this.#groups.push({ type, at, tenant, data, taskSeqs: [taskSeq], lastSeq: seq });
     }
     return seq;
   }
@@ -49,7 +49,7 @@ export class EventLog {
     const insert = this.#db.prepare(
       "insert into event (last_seq, count, type, at, tenant, task_seqs, data) values (?, ?, ?, ?, ?, ?, ?)",
     );
-    for (const { lastSeq, taskSeqs, type, at, tenant, data } of this.#runs) {
+    for (const { lastSeq, taskSeqs, type, at, tenant, data } of this.#groups) {
       insert.run(lastSeq, taskSeqs.length, type, at, tenant, JSON.stringify(taskSeqs), data);
     }
   }

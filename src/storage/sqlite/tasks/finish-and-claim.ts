@@ -67,6 +67,7 @@ export async function claimAlone(
   });
 }
 
+/** Only one node is alive at a time, so a task that a live node can execute is one that this node can. */
 export async function isAloneWaiting(
   db: SqliteDatabase,
   { node, lanes }: { node: string; lanes: readonly string[] },

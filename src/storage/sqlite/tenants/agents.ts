@@ -44,7 +44,7 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
       const row = db
         .prepare<{ known: 0 | 1 }>(
           `select exists (select 1 from agent where tenant = @tenant and agent = @agent and definition is not null)
-               or exists (select 1 from node_agent where agent = @agent)
+               or exists (select 1 from node_agent x join node n on n.id = x.node where x.agent = @agent and n.dead = 0)
                or exists (select 1 from agent_seen where agent = @agent) as known`,
         )
         .get({ tenant, agent });
@@ -54,7 +54,8 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
       const rows = db
         .prepare<{ agent: string }>(
           `select agent from agent where tenant = ? and definition is not null
-           union select agent from node_agent union select agent from agent_seen order by agent limit +?`,
+           union select x.agent from node_agent x join node n on n.id = x.node where n.dead = 0
+           union select agent from agent_seen order by agent limit +?`,
         )
         .all(tenant, limit);
       return rows.map(({ agent }) => agent);

@@ -1,6 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 
-export interface PlacesOptions {
+export interface RequestSlotsOptions {
   readonly max: number;
   /** The most slots of one key, so that no key takes all of them. */
   readonly maxEach: number;
@@ -8,12 +8,12 @@ export interface PlacesOptions {
 }
 
 /** Limits how many requests of a kind are open at once: each holds a connection, and one caller can open many. */
-export class Places {
-  readonly #options: PlacesOptions;
+export class RequestSlots {
+  readonly #options: RequestSlotsOptions;
   readonly #each = new Map<string, number>();
   #taken = 0;
 
-  constructor(options: PlacesOptions) {
+  constructor(options: RequestSlotsOptions) {
     this.#options = options;
   }
 
@@ -31,14 +31,14 @@ export class Places {
       this.#each.set(key, own + 1);
     }
     this.#taken += 1;
-    let given = true;
+    let isTaken = true;
     return () => {
-      if (given) this.#giveBack(key);
-      given = false;
+      if (isTaken) this.#free(key);
+      isTaken = false;
     };
   }
 
-  #giveBack(key: string | null): void {
+  #free(key: string | null): void {
     this.#taken -= 1;
     if (key === null) return;
     const left = (this.#each.get(key) ?? 1) - 1;

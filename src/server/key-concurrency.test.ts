@@ -3,12 +3,12 @@ import { openKeyedServer } from "../../test/support/keyed-server.ts";
 import { meddle, openMemory } from "../../test/support/storages.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
-import { KeyTurns } from "./key-turns.ts";
+import { KeyConcurrency } from "./key-concurrency.ts";
 
 const NEVER = new AbortController().signal;
 
 test("a key's work waits for its own, in turn, and for no other key's", async () => {
-  const turns = new KeyTurns(1);
+  const turns = new KeyConcurrency(1);
   const order: string[] = [];
   const leave = await turns.enter("a", NEVER);
   const waiting = ["first", "second"].map(async (name) => {
@@ -27,7 +27,7 @@ test("a key's work waits for its own, in turn, and for no other key's", async ()
 });
 
 test("work that is given up while it waits leaves its place to the next", async () => {
-  const turns = new KeyTurns(1);
+  const turns = new KeyConcurrency(1);
   const leave = await turns.enter("a", NEVER);
   const gone = new AbortController();
   const left = expect(turns.enter("a", gone.signal)).rejects.toThrow("gone");

@@ -8,7 +8,7 @@ interface KeyWork {
  * Runs a few pieces of work of each key at once and queues the others. However much one key requests at the same time, it cannot
  * take the storage from other keys.
  */
-export class KeyTurns {
+export class KeyConcurrency {
   readonly #max: number;
   readonly #keys = new Map<string | null, KeyWork>();
 
