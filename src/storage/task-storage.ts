@@ -444,6 +444,9 @@ export interface TaskSituation {
  */
 export const KEYS_LOOKED_AT = { keys: 20, afterEnd: 5, waiting: 1_000 } as const;
 
+/** How many overdue tasks one claim fails, so that a backlog of them cannot delay it. `expire` fails the rest. */
+export const EXPIRED_PER_CLAIM_MAX = 1_000;
+
 /** How many of the tasks ahead of a task are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
 

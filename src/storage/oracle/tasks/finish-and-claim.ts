@@ -2,14 +2,15 @@ import type { Settlement } from "../../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../../model/priority.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import { isAloneKind } from "../../alone-line.ts";
-import type {
-  Abilities,
-  AttemptUsage,
-  Claim,
-  ClaimedTask,
-  FinishAndClaimParams,
-  FinishedAndClaimed,
-  Held,
+import {
+  type Abilities,
+  type AttemptUsage,
+  type Claim,
+  type ClaimedTask,
+  EXPIRED_PER_CLAIM_MAX,
+  type FinishAndClaimParams,
+  type FinishedAndClaimed,
+  type Held,
 } from "../../storage.ts";
 import { canExecute } from "../connection/abilities.ts";
 import {
@@ -34,9 +35,6 @@ import { preempt } from "./preempt-tasks.ts";
 import { hasRoom, leftOnNode } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-/** How many overdue tasks one step fails, so that a backlog of them cannot delay it. */
-const EXPIRED_MAX = 1000;
-
 export function finishAndClaim(state: OracleState, params: FinishAndClaimParams): FinishedAndClaimed {
   const { node, progress, finishes, claims } = params;
   const record = state.nodes.get(node);
@@ -56,7 +54,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }
-  const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
+  const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_PER_CLAIM_MAX : 0 });
   settleMoves(state);
   const claimed: ClaimedTask[] = [];
   for (const claim of claims) {
@@ -79,7 +77,7 @@ export function claimAlone(
 ): FinishedAndClaimed {
   const record = state.nodes.get(node);
   if (record === undefined || record.dead) return { finished: [], claimed: [], expired: [] };
-  const expired = expireOverdue(state, { limit: EXPIRED_MAX });
+  const expired = expireOverdue(state, { limit: EXPIRED_PER_CLAIM_MAX });
   settleMoves(state);
   const open = lanes.flatMap((name) => state.lanes.get(name) ?? []).filter((lane) => hasRoom(state, lane));
   const chosen = chooseAlone(state, open, record.abilities);

@@ -1,5 +1,6 @@
 import type { EndedTask } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { readSql } from "../connection/sql-file.ts";
 
 /** What `cancel_these` returns, as JSON. */
 export interface CancelledJson {
@@ -23,37 +24,4 @@ export function signalCancelled(db: PostgresDatabase, cancelled: readonly Cancel
   if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
 }
 
-export const CANCEL_THESE_FUNCTIONS = `
--- Cancels tasks that have not ended, running or waiting, in this order, and answers them in it.
-create function cancel_these(p_now bigint, p_seqs bigint[], p_error text) returns json language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_ended ended_attempt[];
-  v_waiting bigint[];
-  v_last_release bigint;
-  v_cancelled json;
-begin
-  if cardinality(p_seqs) = 0 then return '[]'; end if;
-  select json_agg(json_build_object('id', t.id, 'token', l.token, 'agent', n.agent, 'lane', n.lane) order by u.n),
-         array_agg(t.seq order by u.n) filter (where l.token is null)
-    into v_cancelled, v_waiting
-    from unnest(p_seqs) with ordinality u(seq, n)
-    join task t on t.seq = u.seq join line n on n.id = t.line left join lease l on l.task_seq = t.seq;
-  with gone as (
-    delete from lease l using unnest(p_seqs) with ordinality u(seq, n) where l.task_seq = u.seq returning l.*, u.n)
-  select array_agg(row(n, task_seq, token, node, line, attempt, started_at, 'cancelled', 'cancelled', false, null, p_error, null,
-                       null, null, null, null, null)::ended_attempt)
-    into v_ended from gone;
-  select coalesce(max(seq), 0) into v_last_release from release;
-  if v_ended is not null then perform end_attempts(p_now, v_ended); end if;
-  if v_waiting is not null then perform end_waiting(p_now, v_waiting, 'cancelled', p_error, false); end if;
-  -- Whoever depends on several of them hears of the first, whether that was running or not.
-  if v_ended is not null and v_waiting is not null then
-    with added as (delete from release where seq > v_last_release returning parent_seq, error)
-    insert into release (parent_seq, error)
-    select a.parent_seq, a.error from added a join unnest(p_seqs) with ordinality u(seq, n) on u.seq = a.parent_seq
-     order by u.n;
-  end if;
-  return v_cancelled;
-end $$;
-`;
+export const CANCEL_THESE_FUNCTIONS = readSql(new URL("./cancel-these.sql", import.meta.url));

@@ -230,16 +230,18 @@ export async function noteSpans(db: PostgresDatabase): Promise<void> {
   await db.read({ name: "note_spans", text: NOTE_SPANS, values: [] });
 }
 
-/** Thousands per call. */
+/** How many tasks one row of task_span describes. */
+const TASKS_PER_SPAN = 1_000;
+/** Rows of task_span that one call adds. */
 const SPANS_MAX = 50;
 
 const NOTE_SPANS = `
   insert into task_span (last_seq, first_seq, first_at, last_at)
   select b.last_seq, s.first_seq, s.first_at, s.last_at
     from (select coalesce((select max(last_seq) from task_span), -1) as upto, (select max(seq) from task) as newest) w
-   cross join lateral generate_series((w.upto + 1) / 1000 * 1000 + 999, least(w.newest - 1, w.upto + ${SPANS_MAX} * 1000), 1000) b(last_seq)
+   cross join lateral generate_series((w.upto + 1) / ${TASKS_PER_SPAN} * ${TASKS_PER_SPAN} + ${TASKS_PER_SPAN - 1}, least(w.newest - 1, w.upto + ${SPANS_MAX * TASKS_PER_SPAN}), ${TASKS_PER_SPAN}) b(last_seq)
    cross join lateral (
      select min(t.seq) as first_seq, min(t.created_at) as first_at, max(t.created_at) as last_at
-       from task t where t.seq > b.last_seq - 1000 and t.seq <= b.last_seq) s
+       from task t where t.seq > b.last_seq - ${TASKS_PER_SPAN} and t.seq <= b.last_seq) s
    where s.first_seq is not null
   on conflict (last_seq) do nothing`;

@@ -1,0 +1,180 @@
+create type started_task as (:STARTED_COLUMNS);
+
+-- p_max: how many are started in all lanes; null: any number.
+-- p_seqs, p_tokens, p_results: attempts that have ended; p_more: what else there is to say of some of them.
+-- p_each, p_left: for each lane, what tenants may take of its slots; see tenant-shares.ts.
+-- lost: number is the token of one that was not held. expired: tenant, agent and lane. settled: something else may be able
+-- to start, or has ended. started: number is the token, the rest the task.
+create function finish_and_claim(
+  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
+  p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer)
+returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint;
+  v_may integer := p_max;
+  v_lost bigint[];
+  v_moved line_delta[];
+  v_freed bigint[];
+  v_expired record;
+  v_seqs bigint[];
+  v_first bigint;
+  v_ends boolean := cardinality(p_seqs) > 0;
+  v_ended boolean;
+  v_contested boolean;
+  v_left integer;
+  v_passed boolean;
+  v_started boolean := false;
+begin
+  v_now := enter(p_now);
+  select exists (select 1 from key_hold where contested) into v_contested from node where id = p_node and not dead;
+  if not found then
+    return query select 'lost', t.token, (null::started_task).* from unnest(p_tokens) t(token);
+    return;
+  end if;
+  if p_progress is not null then perform write_progress(v_now, p_node, p_progress); end if;
+  if v_ends then
+    select lost, moved, freed into v_lost, v_moved, v_freed
+      from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more);
+    if v_lost is not null then
+      return query select 'lost', t.token, (null::started_task).* from unnest(v_lost) t(token);
+    end if;
+  end if;
+  v_ended := v_moved is not null or v_freed is not null;
+  -- A busy node frees and fills the same lines: then both are written down together.
+  if v_moved is not null
+     or (v_freed is not null and (v_contested or cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1]))) then
+    perform apply_deltas(v_moved || freed_slots(v_freed));
+    v_freed := null;
+  end if;
+  if cardinality(p_lanes) > 0 then
+    for v_expired in select * from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) loop
+      v_ends := true;
+      what := 'expired';
+      tenant := v_expired.tenant;
+      agent := v_expired.agent;
+      lane := v_expired.lane;
+      return next;
+    end loop;
+  end if;
+  if exists (select 1 from release) or :SESSIONS_DEFERRED or :BATCHES_DEFERRED or :KEYS_DEFERRED then
+    v_ends := true;
+    if settle_moves(v_now, :RELEASED_MAX) then
+      return query select 'settled', null::bigint, (null::started_task).*;
+    end if;
+    v_contested := exists (select 1 from key_hold where contested);
+    -- Something may go ahead of fairness now.
+    if v_freed is not null and (v_contested or not can_wait(v_freed, p_lanes[1])) then
+      perform apply_deltas(freed_slots(v_freed));
+      v_freed := null;
+    end if;
+  end if;
+  for i in 1 .. cardinality(p_lanes) loop
+    -- Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
+    v_left := least(p_limits[i], v_may);
+    if v_contested and v_ended and v_left > 0 then
+      perform pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
+    end if;
+    v_passed := false;
+    loop
+      -- A statement of its own: the next one would not see leases that are written while it runs.
+      select seqs, first_token into v_seqs, v_first 
+        from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]);
+      return query
+        select 'started', v_first + c.place - 1, :STARTED_IN_LANES
+          from unnest(v_seqs) with ordinality c(seq, place) join task t on t.seq = c.seq
+         order by c.place;
+      v_may := v_may - coalesce(cardinality(v_seqs), 0);
+      exit when not v_contested;
+      v_freed := null;
+      v_started := v_started or v_seqs is not null;
+      exit when v_passed and v_seqs is null;
+      v_left := v_left - coalesce(cardinality(v_seqs), 0);
+      if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_seqs); end if;
+      v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_KEYS, p_each[i], p_left[i]::jsonb);
+      exit when not v_passed;
+    end loop;
+  end loop;
+  -- What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+  if v_started then return query select 'settled', null::bigint, (null::started_task).*; end if;
+  :PREEMPT
+  -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
+  if not v_ends then set local synchronous_commit = off; end if;
+end $$;
+
+-- For a node that runs nothing else: one task that runs alone, of the line with such tasks that was served longest ago.
+create function claim_alone(p_now bigint, p_node text, p_lanes text[])
+returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_expired record;
+  v_line bigint;
+  v_lane text;
+  v_token bigint;
+  v_seqs bigint[];
+begin
+  perform 1 from node where id = p_node and not dead;
+  if not found then return; end if;
+  for v_expired in select * from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) loop
+    what := 'expired';
+    tenant := v_expired.tenant;
+    agent := v_expired.agent;
+    lane := v_expired.lane;
+    return next;
+  end loop;
+  if settle_moves(v_now, :RELEASED_MAX) then
+    return query select 'settled', null::bigint, (null::started_task).*;
+  end if;
+  select n.id, n.lane into v_line, v_lane
+    from line n
+    join lane l on l.name = n.lane
+    join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+   where :ALONE_FOR_NODE and n.lane = any (p_lanes) and not t.disabled
+     and (l.total is null or l.inflight < l.total)
+     and (t.max_inflight is null or t.max_inflight > (select sum(s.inflight) from tenant_line s where s.tenant = t.tenant))
+     and coalesce(:AGENT_LIMIT, 1) > 0
+   order by n.last_served, n.id limit 1;
+  if found then
+    v_token := take_event_numbers(1);
+    v_seqs := start_attempts(v_now, p_node, array[v_line], array[v_token], null, true);
+    return query select 'started', v_token, :STARTED_ALONE from task t where t.seq = any (v_seqs);
+  end if;
+  :PREEMPT
+end $$;
+
+-- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it moves and frees in
+-- lines is the caller's to write down.
+create function finish_held_tasks(
+  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
+  out lost bigint[], out moved line_delta[], out freed bigint[]) language plpgsql as $$
+#variable_conflict use_column
+declare
+:ENDING_VARIABLES
+begin
+:END_HELD_ATTEMPTS
+  moved := v_deltas;
+  freed := v_freed;
+  if cardinality(p_tokens) > coalesce(cardinality(v_tokens), 0) then
+    lost := array(select token from unnest(p_tokens) u(token) where v_tokens is null or token <> all (v_tokens));
+  end if;
+end $$;
+
+-- Writes what running attempts report, as long as they hold their lease.
+create function write_progress(p_now bigint, p_node text, p_progress json) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_seqs bigint[];
+  v_tenants text[];
+  v_data text[];
+begin
+  select array_agg(p.seq order by p.n), array_agg(n.tenant order by p.n),
+         array_agg('{"attempt":' || l.attempt || ',"progress":' || p.progress || '}' order by p.n)
+    into v_seqs, v_tenants, v_data
+    from json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
+    join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node
+    join line n on n.id = l.line;
+  if v_seqs is null then return; end if;
+  perform tell(take_event_numbers(cardinality(v_seqs)), p_now,
+               array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+end $$;
