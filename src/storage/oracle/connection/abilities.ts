@@ -1,24 +1,24 @@
 import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../../model/task.ts";
 import { isTerminal } from "../../../model/task-state.ts";
-import { aloneKindOf, heldKind, isAloneKind } from "../../alone-line.ts";
+import { aloneKindOf, heldKind, isAloneKind } from "../../alone-queue.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";
 import {
-  addLine,
+  addAgentQueue,
   agentKey,
   failTask,
-  isOfLine,
-  type OracleLine,
+  isOfAgentQueue,
+  type OracleAgentQueue,
   type OracleState,
   type OracleTask,
-  tell,
+  signal,
 } from "../state.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
 
-type AgentName = Pick<OracleLine, "tenant" | "agent">;
+type AgentName = Pick<OracleAgentQueue, "tenant" | "agent">;
 /** Identifies an agent queue. */
-export type LineName = Pick<OracleLine, "lane" | "tenant" | "agent" | "kind">;
+export type AgentQueueName = Pick<OracleAgentQueue, "lane" | "tenant" | "agent" | "kind">;
 
 /** Whether the agent has an executor of its own: on a live node, on a node that is away, or stored with the agent. */
 export function isServed(state: OracleState, agent: AgentName): boolean {
@@ -40,17 +40,21 @@ export function knownNames(
 }
 
 /** Whether a node with these abilities can execute the tasks of an agent queue. */
-export function canExecute(state: OracleState, abilities: Abilities | null, line: LineName): boolean {
-  if (abilities === null || canOpen(state, abilities, line)) return true;
-  if (isServed(state, line)) return abilities.agents.get(line.agent) ?? false;
+export function canExecute(
+  state: OracleState,
+  abilities: Abilities | null,
+  agentQueue: AgentQueueName,
+): boolean {
+  if (abilities === null || canOpen(state, abilities, agentQueue)) return true;
+  if (isServed(state, agentQueue)) return abilities.agents.get(agentQueue.agent) ?? false;
   // If an agent is not served, its agent queue for all kinds only holds kinds that every node can execute.
-  const kind = heldKind(line.kind ?? "");
+  const kind = heldKind(agentQueue.kind ?? "");
   return kind === "" || abilities.kinds.includes(kind);
 }
 
 /** The live nodes that can execute the tasks of an agent queue. */
-export function ableNodes(state: OracleState, line: LineName): string[] {
-  const nodes = liveNodes(state).filter(({ abilities }) => canExecute(state, abilities, line));
+export function ableNodes(state: OracleState, agentQueue: AgentQueueName): string[] {
+  const nodes = liveNodes(state).filter(({ abilities }) => canExecute(state, abilities, agentQueue));
   return nodes.map(({ node }) => node);
 }
 
@@ -62,41 +66,47 @@ export function liveNodes(state: OracleState) {
  * The only kind of tasks that an agent queue holds; null: it holds all. An agent that is not served has an agent queue of its own
  * for each kind that not every live node can execute, so that such tasks do not block others.
  */
-function lineKindOf(state: OracleState, task: AgentName & Pick<OracleTask, "spec">): TaskKind | null {
+function queueKindOf(state: OracleState, task: AgentName & Pick<OracleTask, "spec">): TaskKind | null {
   const { kind } = task.spec.work;
   return task.agent === DEFAULT_AGENT || state.commonKinds.has(kind) || isServed(state, task) ? null : kind;
 }
 
 /** The agent queue of a new task. Creates it for the first one. */
-export function lineFor(
+export function agentQueueFor(
   state: OracleState,
-  task: Omit<LineName, "kind"> & Pick<OracleTask, "spec">,
-): OracleLine {
-  return ensureLine(state, { ...task, kind: lineKindOf(state, task) });
+  task: Omit<AgentQueueName, "kind"> & Pick<OracleTask, "spec">,
+): OracleAgentQueue {
+  return ensureAgentQueue(state, { ...task, kind: queueKindOf(state, task) });
 }
 
 /** Moves a task to another agent queue, if its kind was common to all nodes, or its agent served, and no longer is. */
-export function findLineAnew(state: OracleState, task: OracleTask): void {
-  if (task.lineKind === null) task.lineKind = lineFor(state, task).kind;
+export function updateAgentQueue(state: OracleState, task: OracleTask): void {
+  if (task.queueKind === null) task.queueKind = agentQueueFor(state, task).kind;
 }
 
 /** Moves a task to an agent queue whose tasks run alone. */
 export function moveToAlone(state: OracleState, task: OracleTask): void {
-  task.lineKind = ensureLine(state, { ...task, kind: aloneKindOf(task.agent, task.spec.work.kind) }).kind;
+  task.queueKind = ensureAgentQueue(state, {
+    ...task,
+    kind: aloneKindOf(task.agent, task.spec.work.kind),
+  }).kind;
 }
 
 /** Every task refers to its agent queue, a rejected one too. So the queue is as old as the first of them. */
-function ensureLine(state: OracleState, name: LineName): OracleLine {
-  const known = state.lines.find(
-    (line) => line.lane === name.lane && line.kind === name.kind && agentKey(line) === agentKey(name),
+function ensureAgentQueue(state: OracleState, name: AgentQueueName): OracleAgentQueue {
+  const known = state.agentQueues.find(
+    (agentQueue) =>
+      agentQueue.lane === name.lane &&
+      agentQueue.kind === name.kind &&
+      agentKey(agentQueue) === agentKey(name),
   );
-  return known ?? addLine(state, name, standingOf(state, name));
+  return known ?? addAgentQueue(state, name, standingOf(state, name));
 }
 
-export function standingOf(state: OracleState, line: LineName): OracleLine["standing"] {
-  if (liveNodes(state).length === 0 || ableNodes(state, line).length > 0)
-    return isAloneKind(line.kind) ? "alone" : "executable";
-  return isServed(state, line) ? "away" : "unserved";
+export function standingOf(state: OracleState, agentQueue: AgentQueueName): OracleAgentQueue["standing"] {
+  if (liveNodes(state).length === 0 || ableNodes(state, agentQueue).length > 0)
+    return isAloneKind(agentQueue.kind) ? "alone" : "executable";
+  return isServed(state, agentQueue) ? "away" : "unserved";
 }
 
 /** Updates agent queues after a node has joined, left or changed, or a stored agent has changed. */
@@ -107,15 +117,16 @@ export function abilitiesChanged(state: OracleState): void {
     nodes.every(({ abilities }) => abilities?.kinds.includes(kind) ?? true),
   );
   state.commonKinds = new Set(common);
-  for (const task of state.tasks) if (!isTerminal(task.state)) findLineAnew(state, task);
-  for (const line of state.lines) {
-    const standing = standingOf(state, line);
-    if (standing !== line.standing && standing === "executable") state.lanesToRecheck.add(line.lane);
-    line.standing = standing;
+  for (const task of state.tasks) if (!isTerminal(task.state)) updateAgentQueue(state, task);
+  for (const agentQueue of state.agentQueues) {
+    const standing = standingOf(state, agentQueue);
+    if (standing !== agentQueue.standing && standing === "executable")
+      state.lanesToRecheck.add(agentQueue.lane);
+    agentQueue.standing = standing;
   }
   for (const task of state.tasks) if (!isUnserved(state, task)) task.unservedAt = null;
   preempt(state);
-  tell(state, { kind: "work" });
+  signal(state, { kind: "work" });
 }
 
 /** Remembers the agents that a node named, for when it is gone. */
@@ -144,7 +155,9 @@ export function forgetAgents(state: OracleState): void {
 
 /** Whether it will fail unless a node with an executor for its kind joins. */
 export function isUnserved(state: OracleState, task: OracleTask): boolean {
-  return state.lines.some((line) => line.standing === "unserved" && isOfLine(task, line));
+  return state.agentQueues.some(
+    (agentQueue) => agentQueue.standing === "unserved" && isOfAgentQueue(task, agentQueue),
+  );
 }
 
 export function failUnserved(
@@ -160,7 +173,7 @@ export function failUnserved(
   for (const task of failing) failTask(state, task, noExecutorError(task.agent, task.spec.work.kind));
   settleMoves(state);
   preempt(state);
-  if (failing.length > 0) tell(state, { kind: "events" });
+  if (failing.length > 0) signal(state, { kind: "events" });
   const more = unmarked.length > limit || due.length > limit;
   const [next] = marked(unserved.filter((task) => task.state === "queued"));
   const nextAt = next?.unservedAt == null ? null : next.unservedAt + afterMs;

@@ -13,7 +13,7 @@ import type {
 } from "../../storage.ts";
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import { notifyOfSchedule } from "../log/notifications.ts";
-import { copyJson, type OracleSchedule, type OracleState, scheduleOf, tell } from "../state.ts";
+import { copyJson, type OracleSchedule, type OracleState, scheduleOf, signal } from "../state.ts";
 import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { openTasksOfRuns, removeSchedule } from "./runs.ts";
 
@@ -48,7 +48,7 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
     held: false,
   };
   state.schedules.push(schedule);
-  tell(state, { kind: "schedules" });
+  signal(state, { kind: "schedules" });
   return toScheduleRecord(schedule);
 }
 
@@ -116,7 +116,7 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
   if (schedule.status === "paused" && !wasPaused) {
     notifyOfSchedule(state, "schedule.paused", schedule, params.pauseReason ?? null);
   }
-  tell(state, { kind: "schedules" });
+  signal(state, { kind: "schedules" });
   return toScheduleRecord(schedule);
 }
 

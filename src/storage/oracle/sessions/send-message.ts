@@ -7,9 +7,9 @@ import {
   type OracleSession,
   type OracleState,
   type OracleTask,
-  tell,
+  signal,
 } from "../state.ts";
-import { endNow, tellOf } from "../tasks/cancel-tasks.ts";
+import { endNow, signalCancelled } from "../tasks/cancel-tasks.ts";
 import { insertTask, toInserted } from "../tasks/insert-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
@@ -48,8 +48,8 @@ export function sendMessage(state: OracleState, params: SendParams): SentMessage
   const answer = toInserted(state, task);
   settleMoves(state);
   preempt(state);
-  tellOf(state, cancelled);
-  tell(state, { kind: "due" });
+  signalCancelled(state, cancelled);
+  signal(state, { kind: "due" });
   return { refused: null, task: answer, merged: merged !== null, cancelled };
 }
 

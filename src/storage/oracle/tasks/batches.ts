@@ -8,7 +8,7 @@ import {
   isActive,
   type OracleBatch,
   type OracleState,
-  tell,
+  signal,
 } from "../state.ts";
 
 export function getBatch(state: OracleState, params: { tenant: string; id: string }): BatchRecord | null {
@@ -41,7 +41,7 @@ export function fillBatches(state: OracleState): void {
 }
 
 /** Whether one more task of a batch may be active. */
-export function hasPlace(state: OracleState, id: string | null): boolean {
+export function hasBatchSlot(state: OracleState, id: string | null): boolean {
   const batch = state.batches.find((each) => each.id === id);
   if (batch === undefined || batch.parallelism === null) return true;
   return tasksOf(state, batch).filter(isActive).length < batch.parallelism;
@@ -68,7 +68,7 @@ function letIn(state: OracleState, batch: OracleBatch): void {
   const parked = tasks.filter((task) => task.parked === "batch").sort(byRank);
   const admitted = parked.slice(0, Math.max((batch.parallelism ?? 0) - active, 0));
   for (const task of admitted) askForKey(state, task);
-  if (admitted.length > 0) tell(state, { kind: "work" });
+  if (admitted.length > 0) signal(state, { kind: "work" });
 }
 
 function complete(state: OracleState, batch: OracleBatch): void {

@@ -7,7 +7,7 @@ import {
   findTask,
   type OracleState,
   type OracleTask,
-  tell,
+  signal,
 } from "../state.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -19,7 +19,7 @@ export function cancelTasks(
   const answers = ids.map((id) => cancelTask(state, tenant, id, error));
   settleMoves(state);
   preempt(state);
-  tellOf(state, answers);
+  signalCancelled(state, answers);
   return answers;
 }
 
@@ -28,7 +28,7 @@ export function cancelThese(state: OracleState, tasks: readonly OracleTask[], er
   const cancelled = tasks.map((task) => endNow(state, task, error));
   settleMoves(state);
   preempt(state);
-  tellOf(state, cancelled);
+  signalCancelled(state, cancelled);
   return cancelled;
 }
 
@@ -47,10 +47,10 @@ export function endNow(state: OracleState, task: OracleTask, error: string | nul
   return { id: task.id, found: true, was: null, token, agent: task.agent, lane: task.lane };
 }
 
-export function tellOf(state: OracleState, cancelled: readonly CancelledTask[]): void {
+export function signalCancelled(state: OracleState, cancelled: readonly CancelledTask[]): void {
   const tokens = cancelled.flatMap((answer) =>
     "token" in answer && answer.token !== null ? [answer.token] : [],
   );
-  tell(state, { kind: "events" }, { kind: "work" });
-  if (tokens.length > 0) tell(state, { kind: "fenced", tokens, reason: "cancelled" });
+  signal(state, { kind: "events" }, { kind: "work" });
+  if (tokens.length > 0) signal(state, { kind: "fenced", tokens, reason: "cancelled" });
 }

@@ -1,29 +1,29 @@
-import { AHEAD_STREAK_MAX, isCritical } from "../../../model/priority.ts";
-import { isAloneKind } from "../../alone-line.ts";
+import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../model/priority.ts";
+import { isAloneKind } from "../../alone-queue.ts";
 import type { Abilities } from "../../storage.ts";
 import { canExecute } from "../connection/abilities.ts";
 import {
   byRank,
-  isOfLine,
+  isOfAgentQueue,
   isReady,
+  type OracleAgentQueue,
   type OracleLane,
-  type OracleLine,
   type OracleState,
   type OracleTask,
-  type OracleTenantLine,
+  type OracleTenantQueue,
 } from "../state.ts";
 import { nextSharer, sharersOf } from "../tenants/share-out.ts";
 import { agentRoom, tenantRoom } from "./room.ts";
 
 interface Candidate {
-  readonly line: OracleLine;
+  readonly agentQueue: OracleAgentQueue;
   /** The first of its queued tasks. */
   readonly head: OracleTask;
   readonly inflight: number;
 }
 
 export interface Chosen extends Candidate {
-  readonly tenantLine: OracleTenantLine;
+  readonly tenantQueue: OracleTenantQueue;
 }
 
 /**
@@ -36,17 +36,21 @@ export function chooseTask(
   abilities: Abilities | null,
   leftFor: (tenant: string) => number,
 ): Chosen | undefined {
-  const isExecutable = (line: OracleLine) => !isAloneKind(line.kind) && canExecute(state, abilities, line);
-  const tenantLine = nextSharer(sharersOf(state, lane, isExecutable, leftFor))?.line;
-  if (tenantLine === undefined) return undefined;
-  const candidates = state.lines
-    .filter((line) => line.lane === lane.name && line.tenant === tenantLine.tenant && isExecutable(line))
-    .map((line) => startable(state, lane, line))
+  const isExecutable = (agentQueue: OracleAgentQueue) =>
+    !isAloneKind(agentQueue.kind) && canExecute(state, abilities, agentQueue);
+  const tenantQueue = nextSharer(sharersOf(state, lane, isExecutable, leftFor))?.tenantQueue;
+  if (tenantQueue === undefined) return undefined;
+  const candidates = state.agentQueues
+    .filter(
+      (agentQueue) =>
+        agentQueue.lane === lane.name && agentQueue.tenant === tenantQueue.tenant && isExecutable(agentQueue),
+    )
+    .map((agentQueue) => startable(state, lane, agentQueue))
     .filter((candidate) => candidate !== undefined);
-  const chosen = chooseOfTenant(lane, tenantLine, candidates);
+  const chosen = chooseOfTenant(lane, tenantQueue, candidates);
   if (chosen === undefined) throw new Error("Whose turn it is has something to start.");
-  tenantLine.owed = Math.max(tenantLine.owed - 1, 0);
-  return { ...chosen, tenantLine };
+  tenantQueue.preemptionCredit = Math.max(tenantQueue.preemptionCredit - 1, 0);
+  return { ...chosen, tenantQueue };
 }
 
 /** The next task to start on a node that runs nothing else, of those that run alone. */
@@ -56,42 +60,48 @@ export function chooseAlone(
   abilities: Abilities | null,
 ): Chosen | undefined {
   const candidates = lanes.flatMap((lane) =>
-    state.lines
+    state.agentQueues
       .filter(({ lane: name, kind }) => name === lane.name && isAloneKind(kind))
-      .filter((line) => canExecute(state, abilities, line) && tenantRoom(state, line.tenant) > 0)
-      .flatMap((line) => startable(state, lane, line) ?? []),
+      .filter(
+        (agentQueue) => canExecute(state, abilities, agentQueue) && tenantRoom(state, agentQueue.tenant) > 0,
+      )
+      .flatMap((agentQueue) => startable(state, lane, agentQueue) ?? []),
   );
-  const order = (line: OracleLine) => state.lines.indexOf(line);
+  const order = (agentQueue: OracleAgentQueue) => state.agentQueues.indexOf(agentQueue);
   const chosen = first(
     candidates,
-    (a, b) => a.line.lastServed - b.line.lastServed || order(a.line) - order(b.line),
+    (a, b) => a.agentQueue.lastServed - b.agentQueue.lastServed || order(a.agentQueue) - order(b.agentQueue),
   );
-  const tenantLine = state.tenantLines.find(
-    ({ lane, tenant }) => lane === chosen?.line.lane && tenant === chosen.line.tenant,
+  const tenantQueue = state.tenantQueues.find(
+    ({ lane, tenant }) => lane === chosen?.agentQueue.lane && tenant === chosen.agentQueue.tenant,
   );
-  if (chosen === undefined || tenantLine === undefined) return undefined;
-  tenantLine.owed = Math.max(tenantLine.owed - 1, 0);
-  return { ...chosen, tenantLine };
+  if (chosen === undefined || tenantQueue === undefined) return undefined;
+  tenantQueue.preemptionCredit = Math.max(tenantQueue.preemptionCredit - 1, 0);
+  return { ...chosen, tenantQueue };
 }
 
 function chooseOfTenant(
   lane: OracleLane,
-  tenantLine: OracleTenantLine,
+  tenantQueue: OracleTenantQueue,
   candidates: readonly Candidate[],
 ): Candidate | undefined {
   if (lane.strategy === "priority-fifo") return first(candidates, byHead);
   const criticals = candidates.filter(({ head }) => isCritical(head.rank));
-  const mayGoAhead = criticals.length > 0 && tenantLine.aheadStreak < AHEAD_STREAK_MAX;
-  tenantLine.aheadStreak = mayGoAhead ? tenantLine.aheadStreak + 1 : 0;
+  const mayGoAhead = criticals.length > 0 && tenantQueue.consecutiveCritical < CONSECUTIVE_CRITICAL_MAX;
+  tenantQueue.consecutiveCritical = mayGoAhead ? tenantQueue.consecutiveCritical + 1 : 0;
   return mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
 }
 
 /** An agent queue may start its first task unless its limit in this lane, or its agent's over all lanes, is reached. */
-function startable(state: OracleState, lane: OracleLane, line: OracleLine): Candidate | undefined {
-  const ofLine = state.tasks.filter((task) => isOfLine(task, line));
-  const head = first(ofLine.filter(isReady), byRank);
-  if (head === undefined || agentRoom(state, lane, line) === 0) return undefined;
-  return { line, head, inflight: ofLine.filter((task) => task.held).length };
+function startable(
+  state: OracleState,
+  lane: OracleLane,
+  agentQueue: OracleAgentQueue,
+): Candidate | undefined {
+  const ofAgentQueue = state.tasks.filter((task) => isOfAgentQueue(task, agentQueue));
+  const head = first(ofAgentQueue.filter(isReady), byRank);
+  if (head === undefined || agentRoom(state, lane, agentQueue) === 0) return undefined;
+  return { agentQueue, head, inflight: ofAgentQueue.filter((task) => task.held).length };
 }
 
 function byHead(a: Candidate, b: Candidate): number {
@@ -99,7 +109,7 @@ function byHead(a: Candidate, b: Candidate): number {
 }
 
 function byFairness(a: Candidate, b: Candidate): number {
-  return a.inflight - b.inflight || a.line.lastServed - b.line.lastServed;
+  return a.inflight - b.inflight || a.agentQueue.lastServed - b.agentQueue.lastServed;
 }
 
 /** The smallest; of equals the first, which among agent queues is the oldest. */

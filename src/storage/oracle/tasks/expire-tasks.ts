@@ -1,5 +1,5 @@
 import type { TaskPlace } from "../../storage.ts";
-import { failTask, isWaiting, type OracleState, type OracleTask, tell } from "../state.ts";
+import { failTask, isWaiting, type OracleState, type OracleTask, signal } from "../state.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
@@ -7,7 +7,7 @@ export function expireTasks(state: OracleState, params: { limit: number }): { ex
   const expired = expireOverdue(state, params);
   settleMoves(state);
   preempt(state);
-  if (expired.length > 0) tell(state, { kind: "events" });
+  if (expired.length > 0) signal(state, { kind: "events" });
   return { expired };
 }
 

@@ -1,7 +1,7 @@
 import type { Settlement } from "../../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../../model/priority.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
-import { isAloneKind } from "../../alone-line.ts";
+import { isAloneKind } from "../../alone-queue.ts";
 import {
   type Abilities,
   type AttemptUsage,
@@ -20,12 +20,12 @@ import {
   endAttempt,
   endTask,
   failTask,
-  isOfLine,
+  isOfAgentQueue,
   isReady,
   type OracleState,
   type OracleTask,
   sessionOf,
-  tell,
+  signal,
   toRecord,
 } from "../state.ts";
 import { type Chosen, chooseAlone, chooseTask } from "./choose-task.ts";
@@ -64,10 +64,10 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   preempt(state);
   // A start may keep the holder of a key from starting. Another task could then get the key, in a lane claimed from earlier.
-  if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });
+  if (claimed.length > 0 && isAnyKeyWanted(state)) signal(state, { kind: "work" });
   if (finished.length + claimed.length + expired.length + progress.length > 0)
-    tell(state, { kind: "events" });
-  if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
+    signal(state, { kind: "events" });
+  if (finished.some((finish) => finish.state === "delayed")) signal(state, { kind: "due" });
   return { finished, claimed, expired };
 }
 
@@ -83,7 +83,7 @@ export function claimAlone(
   const chosen = chooseAlone(state, open, record.abilities);
   const claimed = chosen === undefined ? [] : [startChosen(state, node, chosen)];
   preempt(state);
-  if (claimed.length + expired.length > 0) tell(state, { kind: "events" });
+  if (claimed.length + expired.length > 0) signal(state, { kind: "events" });
   return { finished: [], claimed, expired };
 }
 
@@ -93,13 +93,13 @@ export function isAloneWaiting(
 ): boolean {
   const record = state.nodes.get(node);
   if (record === undefined || record.dead) return false;
-  return state.lines.some(
-    (line) =>
-      lanes.includes(line.lane) &&
-      isAloneKind(line.kind) &&
-      canExecute(state, record.abilities, line) &&
-      !state.tenants.get(line.tenant)?.disabled &&
-      state.tasks.some((task) => isReady(task) && isOfLine(task, line)),
+  return state.agentQueues.some(
+    (agentQueue) =>
+      lanes.includes(agentQueue.lane) &&
+      isAloneKind(agentQueue.kind) &&
+      canExecute(state, record.abilities, agentQueue) &&
+      !state.tenants.get(agentQueue.tenant)?.disabled &&
+      state.tasks.some((task) => isReady(task) && isOfAgentQueue(task, agentQueue)),
   );
 }
 
@@ -181,10 +181,14 @@ function claimFromLane(
   return claimed;
 }
 
-function startChosen(state: OracleState, node: string, { head, line, tenantLine }: Chosen): ClaimedTask {
+function startChosen(
+  state: OracleState,
+  node: string,
+  { head, agentQueue, tenantQueue }: Chosen,
+): ClaimedTask {
   const token = startTask(state, node, head);
-  line.lastServed = token;
-  tenantLine.lastServed = token;
+  agentQueue.lastServed = token;
+  tenantQueue.lastServed = token;
   const task = toRecord(head);
   return { token, task, bytes: jsonWeight(JSON.stringify(task.spec)) };
 }

@@ -24,7 +24,7 @@ export function listTasks(state: OracleState, params: ListTasksParams): ListedTa
   for (const { task } of page) {
     const own = JSON.stringify(task.spec).length + (JSON.stringify(task.result)?.length ?? 0);
     const before = page[tasks.length - 1];
-    if (before !== undefined && bytes + own > bytesMax) return { tasks, bytes, nextCursor: before.place };
+    if (before !== undefined && bytes + own > bytesMax) return { tasks, bytes, nextCursor: before.position };
     tasks.push(toRecord(task));
     bytes += own;
   }
@@ -63,7 +63,7 @@ function toRow(task: OracleTask): TaskRowRecord {
 /** A task of a list, and its position in the order of the list. */
 interface ListedTask {
   readonly task: OracleTask;
-  readonly place: number;
+  readonly position: number;
 }
 
 function findPage(
@@ -74,7 +74,7 @@ function findPage(
   params.onLooked?.(all.length);
   const listed = all.filter(({ task }) => fits(task, params));
   const page = listed.slice(0, params.limit);
-  return { page, nextCursor: listed.length > page.length ? (page.at(-1)?.place ?? null) : null };
+  return { page, nextCursor: listed.length > page.length ? (page.at(-1)?.position ?? null) : null };
 }
 
 /** The tasks after the cursor, in order. */
@@ -82,17 +82,17 @@ function inOrder(state: OracleState, { order = "newest", cursor }: ListTasksPara
   if (order === "completed") {
     const ended = state.tasks
       .flatMap((task) => endOf(state, task) ?? [])
-      .sort((a, b) => (b.task.completedAt ?? 0) - (a.task.completedAt ?? 0) || b.place - a.place);
+      .sort((a, b) => (b.task.completedAt ?? 0) - (a.task.completedAt ?? 0) || b.position - a.position);
     const last = cursor === undefined ? undefined : state.events.find(({ seq }) => seq === cursor);
     if (cursor !== undefined && last === undefined) return [];
-    return ended.filter(({ task: { completedAt }, place }) => {
+    return ended.filter(({ task: { completedAt }, position }) => {
       const at = completedAt ?? 0;
-      return last === undefined || at < last.at || (at === last.at && place < last.seq);
+      return last === undefined || at < last.at || (at === last.at && position < last.seq);
     });
   }
-  const all = state.tasks.map((task) => ({ task, place: task.seq }));
-  if (order === "oldest") return all.filter(({ place }) => place > (cursor ?? 0));
-  return all.filter(({ place }) => place < (cursor ?? Number.POSITIVE_INFINITY)).reverse();
+  const all = state.tasks.map((task) => ({ task, position: task.seq }));
+  if (order === "oldest") return all.filter(({ position }) => position > (cursor ?? 0));
+  return all.filter(({ position }) => position < (cursor ?? Number.POSITIVE_INFINITY)).reverse();
 }
 
 /** The event of a task's end; null: it has not ended, or the log no longer has the event. */
@@ -102,7 +102,7 @@ function endOf(state: OracleState, task: OracleTask): ListedTask | null {
     ({ taskSeq, type, at }) =>
       taskSeq === task.seq && at === task.completedAt && STATE_AFTER[type] === task.state,
   );
-  return event === undefined ? null : { task, place: event.seq };
+  return event === undefined ? null : { task, position: event.seq };
 }
 
 function fits(task: OracleTask, params: ListTasksParams): boolean {

@@ -1,4 +1,4 @@
-import { ALONE_AFTER_LOSSES, lostError } from "../../alone-line.ts";
+import { ALONE_AFTER_LOSSES, lostError } from "../../alone-queue.ts";
 import type { RescuedTasks } from "../../storage.ts";
 import { moveToAlone } from "../connection/abilities.ts";
 import {
@@ -8,7 +8,7 @@ import {
   failTask,
   type OracleState,
   type OracleTask,
-  tell,
+  signal,
 } from "../state.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -22,12 +22,12 @@ export function rescueTasks(
   const rescued = lost.map((task) => ({ task, again: rescueTask(state, task, maxLost) }));
   settleMoves(state);
   preempt(state);
-  if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
-  const places = (again: boolean) =>
+  if (lost.length > 0) signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  const labels = (again: boolean) =>
     rescued
       .filter((one) => one.again === again)
       .map(({ task: { tenant, agent, lane } }) => ({ tenant, agent, lane }));
-  return { requeued: places(true), failed: places(false) };
+  return { requeued: labels(true), failed: labels(false) };
 }
 
 /** Returns whether the task got another attempt. A lost attempt counts as a retry. */

@@ -99,7 +99,7 @@ begin
      order by t.owed = 0, t.inflight, t.last_served, t.id limit 1;
     exit when not found;
     v_line := null;
-    if v_lane.strategy <> 'fair-fifo' or v_own.ahead_streak < :AHEAD_STREAK_MAX then
+    if v_lane.strategy <> 'fair-fifo' or v_own.ahead_streak < :CONSECUTIVE_CRITICAL_MAX then
       select c.id into v_line
         from (:AHEAD_OF_POOLS) c
        order by c.head_rank, c.head_seq limit 1;
@@ -173,7 +173,7 @@ declare
 begin
   select * into v_own from tenant_line where id = p_owner;
   while cardinality(v_tokens) > 0 loop
-    v_ahead_max := case when v_fair then least(cardinality(v_tokens), :AHEAD_STREAK_MAX - v_own.ahead_streak) else cardinality(v_tokens) end;
+    v_ahead_max := case when v_fair then least(cardinality(v_tokens), :CONSECUTIVE_CRITICAL_MAX - v_own.ahead_streak) else cardinality(v_tokens) end;
     v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane.name, v_own.tenant, v_ahead_max, v_fair) end;
     if cardinality(v_lines) > 0 then
       if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;

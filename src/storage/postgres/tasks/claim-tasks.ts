@@ -1,4 +1,4 @@
-import { AHEAD_STREAK_MAX, PRIORITY_CRITICAL } from "../../../model/priority.ts";
+import { CONSECUTIVE_CRITICAL_MAX, PRIORITY_CRITICAL } from "../../../model/priority.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { roomWhenFreed, tenantRoom } from "../tenants/share-out.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
@@ -35,7 +35,7 @@ function tasksAhead(criticalOnly: string): string {
 export const CLAIM_FUNCTIONS = readSql(new URL("./claim-tasks.sql", import.meta.url), {
   TENANT_ROOM: tenantRoom("t"),
   LEFT_FOR_TENANT: leftFor("t"),
-  AHEAD_STREAK_MAX,
+  CONSECUTIVE_CRITICAL_MAX,
   AHEAD_OF_POOLS: ofPools(
     "n.id, n.head_rank, n.head_seq",
     `n.ahead and (n.head_rank <= ${PRIORITY_CRITICAL} or v_lane.strategy <> 'fair-fifo')`,

@@ -1,4 +1,4 @@
-import { ALONE_AFTER_LOSSES } from "../../alone-line.ts";
+import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
 import type { RescuedTasks, TaskPlace } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";

@@ -1,6 +1,6 @@
 import type { TaskKind } from "../../../model/task.ts";
 import type { HeldState } from "../../../model/task-state.ts";
-import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../alone-line.ts";
+import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../alone-queue.ts";
 import type { RescuedTasks, TaskPlace } from "../../storage.ts";
 import { moveHeldTask } from "../connection/abilities.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
