@@ -24,11 +24,11 @@ create function count_lines(p_lines bigint[]) returns table (
     left join (select line, count(*) as tasks from task
                 where listed_state in ('waiting_dependency', 'delayed') and line = any (p_lines) group by line) e
            on e.line = n.id
-    left join (select line, count(*) as tasks from (:PARKED) t where line = any (p_lines) group by line) p on p.line = n.id
+    left join (select line, count(*) as tasks from (:PARKED_TASKS) t where line = any (p_lines) group by line) p on p.line = n.id
     left join (select line, count(*) as tasks
                  from (select r.line, r.task_seq from ready r
                        union all select line, seq from task where listed_state in ('waiting_dependency', 'delayed')
-                       union all select line, seq from (:PARKED) t) w
+                       union all select line, seq from (:PARKED_TASKS) t) w
                 where line = any (p_lines) and (select t.origin from task t where t.seq = w.task_seq) is not null
                 group by line) x on x.line = n.id
    cross join lateral (values

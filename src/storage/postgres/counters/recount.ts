@@ -32,14 +32,14 @@ function toNumber(value: string | null): number | null {
   return value === null ? null : Number(value);
 }
 
-/** Tasks that their batch, session or concurrency key holds back. */
-const PARKED = `
+/** Agent queue and seq of each task that its batch, its session or its concurrency key holds back. */
+const PARKED_TASKS = `
   select line, seq from task where parked is not null
   union all select t.line, t.seq from turn u join task t on t.seq = u.task_seq where u.stage = 'parked'`;
 
 export const RECOUNT_FUNCTIONS = readSql(new URL("./recount.sql", import.meta.url), {
   PRIORITY_CRITICAL,
   ROOM: roomOf("n", "l.per_agent"),
-  PARKED,
+  PARKED_TASKS,
   TENANT_ROOM: tenantRoom("t"),
 });
