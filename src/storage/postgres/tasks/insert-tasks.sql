@@ -4,9 +4,7 @@ create function already_inserted(p_ids text[]) returns setof inserted_task langu
                        when position > 0 then 'queued'
                        when resting_state = 'waiting_dependency' then resting_state else 'delayed' end,
          position, created_at, run_at, deadline,
-         case when resting_state <> 'rejected' then null when error = ':SERVER_QUEUE_FULL' then 'server'
-              when error = ':GLOBAL_QUEUE_FULL' then 'global' else 'agent' end,
-         0::bigint, null::text,
+         full_queue, 0::bigint, null::text,
          resting_state <> 'rejected' and exists (select 1 from line n where n.id = task.line and n.standing = 2)
     from task where id = any (p_ids)
 $$;

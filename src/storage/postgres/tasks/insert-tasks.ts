@@ -1,4 +1,3 @@
-import { rejectionError } from "../../admission.ts";
 import { batchConflict } from "../../batch-conflict.ts";
 import {
   type FullQueue,
@@ -180,8 +179,6 @@ const FOLLOW_UP = `
   ${PREEMPT}`;
 
 export const INSERT_FUNCTIONS = readSql(new URL("./insert-tasks.sql", import.meta.url), {
-  SERVER_QUEUE_FULL: rejectionError("server"),
-  GLOBAL_QUEUE_FULL: rejectionError("global"),
   FOLLOW_UP,
   IDEMPOTENCY_MS,
   BATCH_CONFLICT,

@@ -130,13 +130,13 @@ begin
   if v_keyed then v_held := take_keys(v_forms, p_form_of, v_fulls, v_let_in, v_first, not v_sessioned); end if;
   insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
                     deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
-                    origin, schedule, concurrency_key, callback_url, dependencies, unmet, spec, error)
+                    origin, schedule, concurrency_key, callback_url, dependencies, unmet, spec, error, full_queue)
   select v_first + n - 1, id, (f).tenant, (f).agent, (f).line, (f).priority, (f).rank,
          :STATE, case when :REFUSED then null else coalesce(v_held[n], (f).parked) end, :POSITION, p_now, (f).run_at,
          :DEADLINE, (f).deadline_after_ms, (f).max_retries_if_lost, (f).preemptions_left,
          case when :REFUSED then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).concurrency_key,
          (f).callback_url,
-         (f).dependencies, case when :REFUSED then 0 else (f).unmet end, spec, :ERROR
+         (f).dependencies, case when :REFUSED then 0 else (f).unmet end, spec, :ERROR, v_fulls[n]
     from :EACH_WHOLE u;
   with placed as (
     insert into ready (line, rank, task_seq)

@@ -1,4 +1,6 @@
 import { PREEMPTIONS_MAX, PRIORITY_CRITICAL } from "../../../model/priority.ts";
+import { rejectionError } from "../../admission.ts";
+import type { FullQueue } from "../../storage.ts";
 import { lineKind } from "../connection/abilities.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { parkedBy } from "./batches.ts";
@@ -25,7 +27,7 @@ const DEADLINE = `case when ${REFUSED} then coalesce((f).deadline, greatest(p_no
 const ASKS = "v_fulls[n] is null and ((f).ready or coalesce(v_let_in[n], false))";
 /** Whether it is ready. */
 const READY = `${ASKS} and v_held[n] is null`;
-const ERROR = "'rejected: ' || v_fulls[n] || ' queue full'";
+const ERROR = `'${rejectionError("' || v_fulls[n] || '" as FullQueue)}'`;
 
 /** Functions that insert tasks, for all operations that do. */
 export const TAKE_IN_FUNCTIONS = readSql(new URL("./take-in.sql", import.meta.url), {

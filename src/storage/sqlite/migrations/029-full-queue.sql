@@ -1,0 +1,7 @@
+-- Which queue was full when a task was rejected. Null: it was not rejected.
+alter table task add column full_queue text
+  check (full_queue is null or (resting_state = 'rejected' and full_queue in ('agent', 'global', 'server')));
+update task
+   set full_queue = case error when 'rejected: agent queue full' then 'agent' when 'rejected: global queue full' then 'global'
+                               when 'rejected: server queue full' then 'server' end
+ where resting_state = 'rejected';
