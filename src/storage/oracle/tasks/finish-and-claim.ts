@@ -28,7 +28,7 @@ import {
   signal,
   toRecord,
 } from "../state.ts";
-import { type Chosen, chooseAlone, chooseTask } from "./choose-task.ts";
+import { type Chosen, chooseAlone, chooseTask } from "./claim-tasks.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";

@@ -2,14 +2,7 @@ import { PREEMPTIONS_MAX, rankOf } from "../../../model/priority.ts";
 import { rejectionError } from "../../admission.ts";
 import { batchConflict } from "../../batch-conflict.ts";
 import { dependencyError } from "../../dependency-error.ts";
-import {
-  type AdmissionLimits,
-  IDEMPOTENCY_MS,
-  type InsertedTask,
-  type InsertTasksParams,
-  type NewBatch,
-  type NewTask,
-} from "../../storage.ts";
+import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../../storage.ts";
 import { agentQueueFor, isUnserved } from "../connection/abilities.ts";
 import { ensureSession } from "../sessions/sessions.ts";
 import {
@@ -25,6 +18,7 @@ import {
   signal,
 } from "../state.ts";
 import { forgetEmptyBatches } from "./batches.ts";
+import { findByKey } from "./idempotency-keys.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
@@ -162,34 +156,6 @@ function copyOf(state: OracleState): Partial<OracleState> {
     sessions,
   });
   return { ...copies, newCriticalTasks: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
-}
-
-/** Those of these idempotency keys that have a task. */
-export function keptKeys(
-  state: OracleState,
-  { tenant, keys }: { tenant: string; keys: readonly string[] },
-): string[] {
-  return keys.filter((key) => keptKey(state, tenant, key) !== null);
-}
-
-/** A key that was used within a day, and the task that was created with it. */
-function keptKey(state: OracleState, tenant: string, key: string) {
-  const since = state.clock.now() - IDEMPOTENCY_MS;
-  const kept = state.keys.find(
-    (each) => each.tenant === tenant && each.key === key && each.createdAt > since,
-  );
-  const task = state.tasks.find(({ seq }) => seq === kept?.taskSeq);
-  return kept === undefined || task === undefined ? null : { kept, task };
-}
-
-/** The task that was created with the same key. */
-function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
-  const found = idempotency === null ? null : keptKey(state, tenant, idempotency.key);
-  if (found === null) return null;
-  const { kept, task } = found;
-  const { seq, id, position, createdAt, runAt, deadline } = task;
-  const repeats = kept.hash === idempotency?.hash ? "same" : "other";
-  return { seq, id, state: task.state, position, createdAt, runAt, deadline, rejection: null, repeats };
 }
 
 function keepKey(state: OracleState, { tenant, idempotency }: NewTask, { seq: taskSeq }: OracleTask): void {

@@ -1,11 +1,9 @@
 import { type ComeBack, isNamedBy, namedDependency } from "../../dependency-error.ts";
-import type { DependencyResultsParams, StoredDependency } from "../../storage.ts";
 import {
   addEvent,
   dependantsOf,
   endTask,
   enterQueue,
-  findTask,
   type OracleState,
   type OracleTask,
   signal,
@@ -22,22 +20,6 @@ export function release(state: OracleState, { limit }: { limit: number }): { mor
   settleMoves(state, limit);
   preempt(state);
   return { more: state.releases.length > 0 };
-}
-
-export function dependencyResults(
-  state: OracleState,
-  { seq, ids, bytesMax }: DependencyResultsParams,
-): StoredDependency[] {
-  const task = state.tasks.find((candidate) => candidate.seq === seq);
-  let left = bytesMax;
-  return ids.flatMap((id) => {
-    const parent = task?.dependsOn.includes(id) ? findTask(state, { tenant: task.tenant, id }) : undefined;
-    if (parent?.state !== "done") return [];
-    const result = JSON.stringify(parent.result);
-    const resultBytes = Buffer.byteLength(result);
-    left = resultBytes <= left ? left - resultBytes : -1;
-    return { taskId: id, resultBytes, result: left < 0 ? null : result };
-  });
 }
 
 /** Notifies up to `limit` dependants of ends and retries that they have not followed yet. Returns how many. */

@@ -8,7 +8,7 @@ import { SCHEDULE_CHECKS } from "./recount-schedules.ts";
 import { SESSION_CHECKS } from "./recount-sessions.ts";
 import { RecountSlices } from "./recount-slices.ts";
 import { checkTallies, readTallies } from "./recount-tallies.ts";
-import { countTasks } from "./recount-tasks.ts";
+import { countAllTasks } from "./recount-tasks.ts";
 import { recountStored } from "./stored-bytes.ts";
 
 const CHECKS = [QUEUE_CHECKS, SESSION_CHECKS, KEY_CHECKS, SCHEDULE_CHECKS];
@@ -22,7 +22,7 @@ export async function recountAll(db: PostgresDatabase, params: RecountParams = {
   const counts = new TaskCounts();
   const before = await readTallies(recount);
   recount.expect(before.tally.reduce((sum, { tasks }) => sum + tasks, 0));
-  await countTasks(recount, counts);
+  await countAllTasks(recount, counts);
   await checkTallies(recount, counts, before);
   await checkAgentQueues(recount, counts);
   await checkBatches(recount, counts);

@@ -3,7 +3,7 @@ import { PARKED_TURN } from "./parked-turn.ts";
 import type { RecountSlices } from "./recount-slices.ts";
 
 /** Adds all tasks to `counts`, and checks that each queued task is ready, held or parked. */
-export async function countTasks(recount: RecountSlices, counts: TaskCounts): Promise<void> {
+export async function countAllTasks(recount: RecountSlices, counts: TaskCounts): Promise<void> {
   const found = { queued: 0, once: 0 };
   for (let from = 0, more = true; more; ) {
     const groups = await recount.query<GroupRow>(COUNT_TASKS, [from, recount.rows]);

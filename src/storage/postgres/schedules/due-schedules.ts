@@ -25,6 +25,25 @@ function nextTenant(above: string): string {
   );
 }
 
+/** When the next schedule is due, of all tenants or of one; null: none. */
+export async function nextScheduleAt(
+  db: PostgresDatabase,
+  { tenant }: { tenant?: string } = {},
+): Promise<number | null> {
+  const [next] = await db.read<{ next_fire_at: string }>(
+    tenant === undefined
+      ? { name: "next_schedule", text: NEXT_SCHEDULE, values: [] }
+      : { name: "next_schedule_of_tenant", text: NEXT_SCHEDULE_OF_TENANT, values: [tenant] },
+  );
+  return next === undefined ? null : Number(next.next_fire_at);
+}
+
+export const NEXT_SCHEDULE =
+  "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
+
+export const NEXT_SCHEDULE_OF_TENANT = `select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
+                                           order by next_fire_at + 0, id limit 1`;
+
 export const DUE_FUNCTIONS = `
 -- Those of one tenant stand in the order in which they are due; the caller takes them in turn.
 create function due_schedules(p_now bigint, p_limit integer, p_after text) returns setof schedule language plpgsql stable as $$

@@ -2,7 +2,7 @@ import type { Fire, FiredSchedule, NewRun } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
-import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-these.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { isNoted } from "../tasks/deferred-work.ts";
 import { type InsertedRow, toInserted } from "../tasks/insert-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";

@@ -14,10 +14,10 @@ import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
-import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-these.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
-import { dueSchedules } from "./due-schedules.ts";
+import { dueSchedules, nextScheduleAt } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
@@ -49,14 +49,7 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
     delete: (params) => deleteSchedule(db, params),
     status: ({ tenant }) => countSchedules(db, tenant),
     due: (params) => dueSchedules(db, params),
-    async nextDueAt({ tenant } = {}) {
-      const [next] = await db.read<{ next_fire_at: string }>(
-        tenant === undefined
-          ? { name: "next_schedule", text: NEXT_SCHEDULE, values: [] }
-          : { name: "next_schedule_of_tenant", text: NEXT_SCHEDULE_OF_TENANT, values: [tenant] },
-      );
-      return next === undefined ? null : Number(next.next_fire_at);
-    },
+    nextDueAt: (params) => nextScheduleAt(db, params),
     fire: ({ fires }) => fireSchedules(db, fires),
     dueRows: (params) => dueRows(db, params),
     rewind: (params) => rewindSchedule(db, params),
@@ -73,12 +66,6 @@ function isOf(row: string, tenant: string): string {
 
 export const PAGE_OF_SCHEDULES =
   "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3";
-
-export const NEXT_SCHEDULE =
-  "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
-
-export const NEXT_SCHEDULE_OF_TENANT = `select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
-                                           order by next_fire_at + 0, id limit 1`;
 
 async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
   const { tenant, definition, status, nextFireAt, source, maxSchedules = null } = params;

@@ -5,7 +5,7 @@ import type { SendParams, SentMessage } from "../../storage.ts";
 import { tooManySessions } from "../../too-many-sessions.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-these.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { type InsertedRow, toInserted } from "../tasks/insert-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";

@@ -16,7 +16,7 @@ import { cleanText } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
 import { isNoted } from "./deferred-work.ts";
-import { ENDING_VARIABLES, endAttempts } from "./end-attempts.ts";
+import { ENDING_VARIABLES, endAttempts } from "./end-attempt.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release-dependants.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";

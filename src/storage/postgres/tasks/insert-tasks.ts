@@ -74,22 +74,6 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
   return tasks.map((task, n) => toAnswer(row, { task, n, form: formOf[n] ?? 0, place: places[n] ?? 0 }));
 }
 
-/** The idempotency keys among these that have a task. */
-export async function keptKeys(
-  db: PostgresDatabase,
-  { tenant, keys }: { tenant: string; keys: readonly string[] },
-): Promise<string[]> {
-  const rows = await db.write<{ key: string }>({
-    name: "kept_keys",
-    text: `select k.key from idempotency_key k join task t on t.seq = k.task_seq
-            where k.tenant = $2 and k.key = any ($3)
-              and k.created_at > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) - ${IDEMPOTENCY_MS}`,
-    values: [tenant, keys],
-  });
-  const kept = new Set(rows.map(({ key }) => key));
-  return keys.filter((key) => kept.has(key));
-}
-
 /** The result of a call. If every task was accepted and none has dependencies, the result of each form says it all. */
 interface TakenInRow {
   readonly first_seq: string;

@@ -3,7 +3,7 @@ import { FRONT_RANK } from "../../../model/priority.ts";
 import type { LaneSetting, LaneStorage } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { cleanText } from "../connection/text.ts";
-import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-these.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RANK_IN_ITS_LANE } from "../tasks/rank.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";

@@ -8,7 +8,7 @@ import type {
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { type CancelledJson, signalCancelled } from "../tasks/cancel-these.ts";
+import { type CancelledJson, signalCancelled } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT, preemptAt } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import { listWebhookSecrets, rotateWebhookSecret } from "./webhook-secrets.ts";

@@ -3,7 +3,7 @@ import { isAlone, lineKind, newLabel } from "../connection/abilities.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { TENANTS_MAX } from "../tenants/share-out.ts";
 
-export const LINE_FUNCTIONS = readSql(new URL("./make-lines.sql", import.meta.url), {
+export const LINE_FUNCTIONS = readSql(new URL("./create-agent-queues.sql", import.meta.url), {
   NEWCOMER_LEAD,
   IS_ALONE: isAlone("j"),
   QUEUE_KIND: lineKind("j", "s.served"),

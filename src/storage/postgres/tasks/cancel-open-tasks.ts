@@ -24,4 +24,4 @@ export function signalCancelled(db: PostgresDatabase, cancelled: readonly Cancel
   if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
 }
 
-export const CANCEL_THESE_FUNCTIONS = readSql(new URL("./cancel-these.sql", import.meta.url));
+export const CANCEL_THESE_FUNCTIONS = readSql(new URL("./cancel-open-tasks.sql", import.meta.url));

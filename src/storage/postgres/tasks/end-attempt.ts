@@ -99,7 +99,7 @@ export function endAttempts(ended: string): string {
 }
 
 /** Functions that end attempts and tasks. Finish, cancel, rescue and expire all use them. */
-export const ENDING_FUNCTIONS = readSql(new URL("./end-attempts.sql", import.meta.url), {
+export const ENDING_FUNCTIONS = readSql(new URL("./end-attempt.sql", import.meta.url), {
   ENDING_VARIABLES,
   END_ATTEMPTS: endAttempts("ended as (select * from unnest(p_ended))"),
 });

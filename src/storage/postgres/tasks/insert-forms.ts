@@ -30,7 +30,7 @@ const READY = `${ASKS} and v_held[n] is null`;
 const ERROR = `'${rejectionError("' || v_fulls[n] || '" as FullQueue)}'`;
 
 /** Functions that insert tasks, for all operations that do. */
-export const TAKE_IN_FUNCTIONS = readSql(new URL("./take-in.sql", import.meta.url), {
+export const TAKE_IN_FUNCTIONS = readSql(new URL("./insert-forms.sql", import.meta.url), {
   PRIORITY_CRITICAL,
   RANK: rankOf({ priority: "priority", since: "greatest(p_now, run_at)", agingMs: "aging_ms" }),
   PREEMPTIONS_MAX,
