@@ -52,7 +52,7 @@ end $$;
 
 create function forget_agents(p_now bigint) returns void language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   delete from agent_seen where at <= v_now - :AGENT_MEMORY_MS;
   if found then perform abilities_changed(v_now, true); end if;
@@ -74,8 +74,8 @@ begin
   select common_kinds into v_before from ability;
   update ability set common_kinds = v_common, live = v_live
    where common_kinds is distinct from v_common or live is distinct from v_live;
-  if p_less_served or not v_before <@ v_common then perform split_lines(v_common, null, null); end if;
-  perform label_lines(p_now, v_live, null, null);
+  if p_less_served or not v_before <@ v_common then perform split_agent_queues(v_common, null, null); end if;
+  perform label_agent_queues(p_now, v_live, null, null);
 end $$;
 
 -- The same for one stored agent that was made, changed or deleted: what others can execute stays as it is.
@@ -86,17 +86,17 @@ begin
   perform 1 from node where not dead limit 1;
   if not found then return; end if;
   select * into v_ability from ability;
-  perform split_lines(v_ability.common_kinds, p_tenant, p_agent);
-  perform label_lines(p_now, v_ability.live, p_tenant, p_agent);
+  perform split_agent_queues(v_ability.common_kinds, p_tenant, p_agent);
+  perform label_agent_queues(p_now, v_ability.live, p_tenant, p_agent);
 end $$;
 
 -- Moves tasks out of lines of all kinds that not every live node can execute any more. Costs what waits and runs.
 -- p_tenant, p_agent: only of this agent; null: of all.
-create function split_lines(p_common text[], p_tenant text, p_agent text) returns void language plpgsql as $$
+create function split_agent_queues(p_common text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_forms json;
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
 begin
   create temporary table moving on commit drop as
     select t.seq, t.line as source, null::bigint as target, t.spec::json #>> '{work,kind}' as kind, n.lane, n.tenant, n.agent, t.rank,
@@ -114,7 +114,7 @@ begin
   if v_forms is not null then
     update line n set served = false
      where n.served and exists (select 1 from moving m where m.tenant = n.tenant and m.agent = n.agent);
-    perform make_lines(v_forms);
+    perform create_agent_queues(v_forms);
     update moving m set target = n.id from line n
      where n.lane = m.lane and n.tenant = m.tenant and n.agent = m.agent and n.kind = m.kind;
     update task t set line = m.target from moving m where t.seq = m.seq;
@@ -126,13 +126,13 @@ begin
     select array_agg(d) into v_deltas
       from (select row(source, -count(*) filter (where not held), -count(*) filter (where exempt and not held),
                        -count(*) filter (where parked and not held), -count(*) filter (where ready),
-                       -count(*) filter (where held), null, null, null)::line_delta as d
+                       -count(*) filter (where held), null, null, null)::queue_delta as d
               from moving group by source) s;
     perform apply_deltas(v_deltas);
     select array_agg(d) into v_deltas
       from (select row(target, count(*) filter (where not held), count(*) filter (where exempt and not held),
                        count(*) filter (where parked and not held), count(*) filter (where ready), count(*) filter (where held), null,
-                       (min(array[rank, seq]) filter (where ready))[1], (min(array[rank, seq]) filter (where ready))[2])::line_delta as d
+                       (min(array[rank, seq]) filter (where ready))[1], (min(array[rank, seq]) filter (where ready))[2])::queue_delta as d
               from moving group by target) t;
     perform apply_deltas(v_deltas);
   end if;
@@ -140,22 +140,22 @@ begin
 end $$;
 
 -- The line of a task that had ended: what every node could execute, or was served, when it came may not be any more.
-create function line_anew(p_task task) returns bigint language plpgsql as $$
+create function current_agent_queue(p_task task) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_line record;
+  v_queue record;
   v_kind text := p_task.spec::json #>> '{work,kind}';
   v_id bigint;
 begin
-  select * into v_line from line where id = p_task.line;
-  if not :IS_ALONE_QUEUE and (v_line.kind <> '' or v_line.served or v_line.agent = ':DEFAULT_AGENT'
+  select * into v_queue from line where id = p_task.line;
+  if not :IS_ALONE_QUEUE and (v_queue.kind <> '' or v_queue.served or v_queue.agent = ':DEFAULT_AGENT'
      or v_kind = any ((select common_kinds from ability)::text[])) then return p_task.line; end if;
-  perform make_lines(json_build_array(
-    json_build_object('lane', v_line.lane, 'tenant', v_line.tenant, 'agent', v_line.agent, 'kind', v_kind)));
+  perform create_agent_queues(json_build_array(
+    json_build_object('lane', v_queue.lane, 'tenant', v_queue.tenant, 'agent', v_queue.agent, 'kind', v_kind)));
   select n.id into v_id from line n
-   where n.lane = v_line.lane and n.tenant = v_line.tenant and n.agent = v_line.agent
+   where n.lane = v_queue.lane and n.tenant = v_queue.tenant and n.agent = v_queue.agent
      and n.kind = (select :QUEUE_KIND
-                     from (select v_line.tenant as tenant, v_line.agent as agent, v_kind as kind) t);
+                     from (select v_queue.tenant as tenant, v_queue.agent as agent, v_kind as kind) t);
   return v_id;
 end $$;
 
@@ -164,14 +164,14 @@ create function move_to_alone(p_seqs bigint[]) returns void language plpgsql as 
 #variable_conflict use_column
 declare
   v_forms json;
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
 begin
   select json_agg(json_build_object('lane', lane, 'tenant', tenant, 'agent', agent, 'kind', kind)) into v_forms
     from (select n.lane, n.tenant, n.agent, :ALONE_KIND as kind, min(t.seq) as first
             from task t join line n on n.id = t.line where t.seq = any (p_seqs) and not :IS_ALONE
            group by 1, 2, 3, 4 order by first) f;
   if v_forms is null then return; end if;
-  perform make_lines(v_forms);
+  perform create_agent_queues(v_forms);
   with moving as (
     select t.seq, n.id as source, a.id as target, t.tenant, t.concurrency_key
       from task t
@@ -184,7 +184,7 @@ begin
   contested as (
     update key_hold h set contested = true
       from moving m where h.tenant = m.tenant and h.key = m.concurrency_key and not h.contested)
-  select array_agg(row(line, 0, 0, 0, 0, moves, null, null, null)::line_delta) into v_deltas
+  select array_agg(row(line, 0, 0, 0, 0, moves, null, null, null)::queue_delta) into v_deltas
     from (select source as line, -count(*)::integer as moves from moving group by source
           union all
           select target, count(*)::integer from moving group by target) d;
@@ -192,7 +192,7 @@ begin
 end $$;
 
 -- Says anew which nodes can execute the tasks of lines. p_tenant, p_agent: only of this agent; null: of all.
-create function label_lines(p_now bigint, p_live text[], p_tenant text, p_agent text) returns void language plpgsql as $$
+create function label_agent_queues(p_now bigint, p_live text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_changed bigint[];
@@ -225,7 +225,7 @@ begin
     perform refresh_startable(v_changed);
     delete from unserved u using task t where t.seq = u.task_seq
        and not exists (select 1 from line n where n.id = t.line and n.standing = 2);
-    if v_found is not null then perform add_note('lanes', v_found); end if;
+    if v_found is not null then perform defer_work('lanes_to_recheck', v_found); end if;
   end if;
   if p_tenant is null then
     delete from pool p where not exists (select 1 from line n where n.pool = p.id);
@@ -234,10 +234,10 @@ begin
 end $$;
 
 -- Of these lines room was changed behind the back of their tenants.
-create function recount_supply(p_lines bigint[]) returns void language plpgsql as $$
+create function recount_supply(p_queues bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_tenants text[] := array(select distinct n.tenant from line n where n.id = any (p_lines));
+  v_tenants text[] := array(select distinct n.tenant from line n where n.id = any (p_queues));
 begin
   update tenant_line t
      set supply = s.supply, urgent_lines = s.urgent_lines, startable = not t.disabled and s.supply > 0 and (t.inflight >= t.lane_max) is not true
@@ -252,7 +252,7 @@ create function fail_unserved(p_now bigint, p_after bigint, p_limit integer)
 returns table (tenant text, agent text, lane text, next_at bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_marked integer;
   v_due bigint[];
   v_seq bigint;

@@ -95,7 +95,7 @@ const ABLE = (n: string, live: string) => `
           order by p collate "C") end`;
 
 /** The `kind` of the agent queue of a task; empty: it holds all kinds. `served`: whether the task's agent is served. */
-export function lineKind(task: string, served: string): string {
+export function queueKind(task: string, served: string): string {
   return `case when ${task}.agent = '${DEFAULT_AGENT}' or ${task}.kind = any ((select common_kinds from ability)::text[]) or ${served}
                then '' else ${task}.kind end`;
 }
@@ -124,8 +124,8 @@ export const ABILITY_FUNCTIONS = readSql(new URL("./abilities.sql", import.meta.
   AGENT_MEMORY_MS,
   TASK_KINDS: TASK_KINDS.join(","),
   DEFAULT_AGENT,
-  IS_ALONE_QUEUE: isAlone("v_line"),
-  QUEUE_KIND: lineKind("t", "is_served(t.tenant, t.agent)"),
+  IS_ALONE_QUEUE: isAlone("v_queue"),
+  QUEUE_KIND: queueKind("t", "is_served(t.tenant, t.agent)"),
   ALONE_KIND,
   IS_ALONE: isAlone("n"),
   ABLE: ABLE("n", "p_live"),

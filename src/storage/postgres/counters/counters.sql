@@ -1,12 +1,12 @@
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start, and then
 -- inflight is the number of starts. added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
 -- those that their session or their batch holds back.
-create type line_delta as (
+create type queue_delta as (
   line bigint, waiting integer, exempt integer, parked integer, ready integer, inflight integer, served bigint,
   added_rank bigint, added_seq bigint);
 
 -- The gate. A statement of its own: what follows must see what the one before committed.
-create function enter(p_now bigint) returns bigint language plpgsql as $$
+create function take_write_lock(p_now bigint) returns bigint language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(7682);
   -- The clock is read inside the gate, so that times follow the order of commit. Tests hand one in.
@@ -24,7 +24,7 @@ begin
 end $$;
 
 -- Writes events numbered from p_first on. Those that follow each other and say the same of different tasks share a row.
-create function tell(
+create function append_events(
   p_first bigint, p_now bigint, p_types text[], p_tenants text[], p_task_seqs bigint[], p_data text[])
 returns void language plpgsql as $$
 #variable_conflict use_column
@@ -38,15 +38,15 @@ begin
     return;
   end if;
   insert into event (last_seq, count, type, at, tenant, task_seqs, data)
-  select p_first + max(place) - 1, count(*), type, p_now, tenant, array_agg(task_seq order by place), data
-    from (select *, place - row_number() over (partition by type, tenant, data order by place) as run
+  select p_first + max(ordinal) - 1, count(*), type, p_now, tenant, array_agg(task_seq order by ordinal), data
+    from (select *, ordinal - row_number() over (partition by type, tenant, data order by ordinal) as run
             from unnest(p_types, p_tenants, p_task_seqs, p_data) with ordinality
-                   as e(type, tenant, task_seq, data, place)) e
+                   as e(type, tenant, task_seq, data, ordinal)) e
    group by type, tenant, data, run;
 end $$;
 
 -- Writes down what moved: one update for each line and lane, after ready has been changed.
-create function apply_deltas(p_deltas line_delta[]) returns void language plpgsql as $$
+create function apply_deltas(p_deltas queue_delta[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_limited bigint[];
@@ -60,7 +60,7 @@ begin
            max(served) as served, coalesce(sum(inflight) filter (where served is not null), 0)::integer as starts,
            min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
-  placed as (
+  adjusted as (
     select m.*, o.lane, o.tenant, l.strategy, o.room as old_room, o.startable and o.ahead as was_urgent,
            -- Lines of an agent with a bound of its own, or with several lines in its lane, are looked at again below.
            case when o.standing = 0 then greatest(least(o.ready + m.ready, l.per_agent - o.inflight - m.inflight), 0) else 0 end
@@ -90,7 +90,7 @@ begin
            room = p.room,
            startable = p.room > 0,
            ahead = p.rank is not null and (p.rank <= :PRIORITY_CRITICAL or p.strategy = 'priority-fifo')
-      from placed p
+      from adjusted p
      where n.id = p.line
     returning n.id, n.agent_max is not null or n.shared as limited, n.agent_max is not null and p.inflight < 0 as freed,
               p.added[1] <= :PRIORITY_CRITICAL as critical),
@@ -107,7 +107,7 @@ begin
                    sum(starts)::integer as starts,
                    sum((room > 0 and rank is not null and (rank <= :PRIORITY_CRITICAL or strategy = 'priority-fifo'))::integer
                        - was_urgent::integer)::integer as urgent_lines
-              from placed group by lane, tenant) d
+              from adjusted group by lane, tenant) d
      where t.tenant = d.tenant and t.lane = d.lane
     returning t.lane, d.waiting, case when t.disabled then d.waiting else d.exempt end as exempt, d.inflight,
               case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed),
@@ -129,29 +129,29 @@ begin
   end if;
   -- What it freed in one lane may be what a critical task in another waits for.
   if v_freed is not null then
-    perform add_note('lanes', array(
+    perform defer_work('lanes_to_recheck', array(
       select distinct s.lane
         from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_freed)));
   end if;
   if v_critical then
-    perform add_note('arrivals', array(select added_seq::text from unnest(p_deltas) where added_rank <= :PRIORITY_CRITICAL));
+    perform defer_work('new_critical_tasks', array(select added_seq::text from unnest(p_deltas) where added_rank <= :PRIORITY_CRITICAL));
   end if;
 end $$;
 
 -- What these lines can start, and which go ahead, by the limits as they are now.
-create function refresh_startable(p_lines bigint[]) returns void language plpgsql as $$
+create function refresh_startable(p_queues bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];
 begin
   with fresh as (
-    select n.ctid as place, n.lane, n.tenant, n.room as old_room, n.startable and n.ahead as was_urgent,
+    select n.ctid as address, n.lane, n.tenant, n.room as old_room, n.startable and n.ahead as was_urgent,
            greatest(:ROOM, 0) as room, :AHEAD as ahead
-      from line n join lane l on l.name = n.lane where n.id = any (p_lines)),
+      from line n join lane l on l.name = n.lane where n.id = any (p_queues)),
   changed as (
     update line n set room = f.room, startable = f.room > 0, ahead = f.ahead
       from fresh f
-     where n.ctid = f.place and (n.room, n.ahead) is distinct from (f.room, f.ahead)
+     where n.ctid = f.address and (n.room, n.ahead) is distinct from (f.room, f.ahead)
     returning f.*),
   tenants as (
     update tenant_line t

@@ -1,8 +1,8 @@
 -- Lines, and the tallies of tenants, that these tasks are the first of.
-create function make_lines(p_forms json) returns void language plpgsql as $$
+create function create_agent_queues(p_forms json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_crowded text[];
+  v_many_tenants text[];
 begin
   insert into line (lane, tenant, agent, kind, served, standing, pool, agent_max, last_served)
   select x.lane, x.tenant, x.agent, x.kind, x.served, b.standing, b.pool, a.max_inflight,
@@ -41,10 +41,10 @@ begin
       from (select lane, count(*)::integer as tenants from made group by lane) m
      where l.name = m.lane
     returning l.name, l.tenants > :TENANTS_MAX and l.tenants - m.tenants <= :TENANTS_MAX as crowded)
-  select array_agg(name) into v_crowded from counted where crowded;
-  if v_crowded is not null then
-    update tenant_line set crowded = true where lane = any (v_crowded);
-    perform refresh_tenants(array(select tenant from tenant_line where lane = any (v_crowded)));
+  select array_agg(name) into v_many_tenants from counted where crowded;
+  if v_many_tenants is not null then
+    update tenant_line set crowded = true where lane = any (v_many_tenants);
+    perform refresh_tenants(array(select tenant from tenant_line where lane = any (v_many_tenants)));
   end if;
   insert into tally (tenant, state, tasks)
   select x.tenant, s.state, 0

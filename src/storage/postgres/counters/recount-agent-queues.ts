@@ -62,12 +62,12 @@ const READ_AGENT_QUEUES = `
 select n.id, n.waiting, n.exempt, n.parked, n.ready, n.inflight, c.wrong > 0 as suspect
   from (select * from line where id > $1 order by id limit $2) n
  cross join lateral (
-   select count(*) filter (where stored is distinct from counted) as wrong from count_line_flags(array[n.id])) c
+   select count(*) filter (where stored is distinct from counted) as wrong from count_agent_queue_flags(array[n.id])) c
  order by n.id`;
 
 const RECOUNT_AGENT_QUEUES = `
 select name || ' ' || column_name as counter, stored, counted
-  from count_lines($1) where stored is distinct from counted`;
+  from count_agent_queues($1) where stored is distinct from counted`;
 
 /** The ready tasks of agent queues, and the sums of agent queues by tenant and by lane. */
 export const QUEUE_CHECKS: RecountChecks = {

@@ -1,5 +1,5 @@
 -- What lines say of themselves that follows from their other columns, and from what is ready first.
-create function count_line_flags(p_lines bigint[]) returns table (
+create function count_agent_queue_flags(p_queues bigint[]) returns table (
   id bigint, column_name text, stored bigint, counted bigint) language sql stable as $$
   select n.id, c.*
     from line n
@@ -11,25 +11,25 @@ create function count_line_flags(p_lines bigint[]) returns table (
      ('room', n.room::bigint, greatest(:ROOM, 0)::bigint),
      ('ahead', n.ahead::integer::bigint,
       (n.head_rank is not null and (n.head_rank <= :PRIORITY_CRITICAL or l.strategy = 'priority-fifo'))::integer::bigint)) c
-   where n.id = any (p_lines)
+   where n.id = any (p_queues)
 $$;
 
 -- What the rows say about lines, beside what the lines say.
-create function count_lines(p_lines bigint[]) returns table (
+create function count_agent_queues(p_queues bigint[]) returns table (
   id bigint, name text, lane text, column_name text, stored bigint, counted bigint) language sql stable as $$
   select n.id, 'line ' || n.lane || '/' || n.tenant || '/' || n.agent, n.lane, c.*
     from line n
-    left join (select line, count(*) as tasks from ready where line = any (p_lines) group by line) r on r.line = n.id
-    left join (select line, count(*) as tasks from lease where line = any (p_lines) group by line) h on h.line = n.id
+    left join (select line, count(*) as tasks from ready where line = any (p_queues) group by line) r on r.line = n.id
+    left join (select line, count(*) as tasks from lease where line = any (p_queues) group by line) h on h.line = n.id
     left join (select line, count(*) as tasks from task
-                where listed_state in ('waiting_dependency', 'delayed') and line = any (p_lines) group by line) e
+                where listed_state in ('waiting_dependency', 'delayed') and line = any (p_queues) group by line) e
            on e.line = n.id
-    left join (select line, count(*) as tasks from (:PARKED_TASKS) t where line = any (p_lines) group by line) p on p.line = n.id
+    left join (select line, count(*) as tasks from (:PARKED_TASKS) t where line = any (p_queues) group by line) p on p.line = n.id
     left join (select line, count(*) as tasks
                  from (select r.line, r.task_seq from ready r
                        union all select line, seq from task where listed_state in ('waiting_dependency', 'delayed')
                        union all select line, seq from (:PARKED_TASKS) t) w
-                where line = any (p_lines) and (select t.origin from task t where t.seq = w.task_seq) is not null
+                where line = any (p_queues) and (select t.origin from task t where t.seq = w.task_seq) is not null
                 group by line) x on x.line = n.id
    cross join lateral (values
      ('waiting', n.waiting::bigint, coalesce(r.tasks, 0) + coalesce(e.tasks, 0) + coalesce(p.tasks, 0)),
@@ -37,40 +37,40 @@ create function count_lines(p_lines bigint[]) returns table (
      ('parked', n.parked, coalesce(p.tasks, 0)),
      ('ready', n.ready, coalesce(r.tasks, 0)),
      ('inflight', n.inflight, coalesce(h.tasks, 0))) c
-   where n.id = any (p_lines)
+   where n.id = any (p_queues)
   union all
   select n.id, 'line ' || n.lane || '/' || n.tenant || '/' || n.agent, n.lane, f.column_name, f.stored, f.counted
-    from count_line_flags(p_lines) f join line n on n.id = f.id
+    from count_agent_queue_flags(p_queues) f join line n on n.id = f.id
 $$;
 
 create function recount_one(p_now bigint, p_random float8, p_tasks_max bigint)
 returns table (counter text, stored bigint, counted bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_line bigint;
+  v_queue bigint;
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   if (select coalesce(sum(tasks), 0) from tally where state in ('waiting_dependency', 'delayed'))
      + (select coalesce(sum(parked), 0) from line) > p_tasks_max then
     return;
   end if;
-  select id into v_line from line
+  select id into v_queue from line
    where id >= ceil(p_random * (select max(id) from line)) and waiting + inflight <= p_tasks_max order by id limit 1;
   return query
     select c.name || ' ' || c.column_name, c.stored, c.counted
-      from count_lines(array[v_line]) c where c.stored is distinct from c.counted;
+      from count_agent_queues(array[v_queue]) c where c.stored is distinct from c.counted;
   if not found then
-    return query select * from recount_tenant(v_line, p_tasks_max);
+    return query select * from recount_tenant(v_queue, p_tasks_max);
     return;
   end if;
   update lane l
      set waiting = l.waiting + c.waiting, inflight = l.inflight + c.inflight,
-         exempt = l.exempt + case when exists (select 1 from line n join tenant t on t.id = n.tenant and t.disabled where n.id = v_line)
+         exempt = l.exempt + case when exists (select 1 from line n join tenant t on t.id = n.tenant and t.disabled where n.id = v_queue)
                                   then c.waiting else c.exempt end
     from (select lane, sum(counted - stored) filter (where column_name = 'waiting') as waiting,
                  sum(counted - stored) filter (where column_name = 'exempt') as exempt,
                  sum(counted - stored) filter (where column_name = 'inflight') as inflight
-            from count_lines(array[v_line]) group by lane) c
+            from count_agent_queues(array[v_queue]) group by lane) c
    where l.name = c.lane;
   update line n
      set (waiting, exempt, parked, ready, inflight, head_rank, head_seq) = (
@@ -81,12 +81,12 @@ begin
                   max(counted) filter (where column_name = 'inflight'),
                   max(counted) filter (where column_name = 'head_rank'),
                   max(counted) filter (where column_name = 'head_seq')
-             from count_lines(array[v_line])),
+             from count_agent_queues(array[v_queue])),
          room = 0, startable = false
-   where n.id = v_line;
+   where n.id = v_queue;
   perform refresh_startable(array(
-    select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_line));
-  return query select * from recount_tenant(v_line, 9e18::bigint);
+    select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_queue));
+  return query select * from recount_tenant(v_queue, 9e18::bigint);
 end $$;
 
 -- What the lines of tenants say about them, beside what they say.
@@ -117,14 +117,14 @@ create function count_tenants(p_ids bigint[]) returns table (
 $$;
 
 -- Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest.
-create function recount_tenant(p_line bigint, p_lines_max bigint)
+create function recount_tenant(p_queue bigint, p_queues_max bigint)
 returns table (counter text, stored bigint, counted bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_own tenant_line;
 begin
-  select t.* into v_own from line n join tenant_line t on t.tenant = n.tenant and t.lane = n.lane where n.id = p_line;
-  if (select count(*) from (select 1 from line where tenant = v_own.tenant limit p_lines_max) n) >= p_lines_max then
+  select t.* into v_own from line n join tenant_line t on t.tenant = n.tenant and t.lane = n.lane where n.id = p_queue;
+  if (select count(*) from (select 1 from line where tenant = v_own.tenant limit p_queues_max) n) >= p_queues_max then
     return;
   end if;
   return query

@@ -69,7 +69,7 @@ declare
   v_bytes bigint;
 begin
   if not exists (select 1 from stored_bytes where counted_to is not null) then return false; end if;
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   select * into v_next from stored_bytes where counted_to is not null limit 1;
   if not found then return false; end if;
   select count(*), max(t.seq), coalesce(sum(t.bytes), 0) into v_tasks, v_last, v_bytes
@@ -83,14 +83,14 @@ end $$;
 
 create function begin_recount_stored(p_now bigint) returns void language plpgsql as $$
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   delete from stored_bytes where is_recount;
   insert into stored_bytes (tenant, is_recount) select tenant, true from stored_bytes;
 end $$;
 
 create function end_recount_stored(p_now bigint) returns void language plpgsql as $$
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   delete from stored_bytes where is_recount;
 end $$;
 `;

@@ -19,11 +19,11 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
                              $9::integer[], $10::integer[], $11::text[], $12::bigint[], $13::text[], $14::text[])
                         with ordinality
                         as u(at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
-                             chain, number, previous_hash, hash, place)
+                             chain, number, previous_hash, hash, ordinal)
                       cross join lateral (
                         select subject_digest is null
                                or exists (select from tenant t where t.id = u.tenant and not t.deleting) as is_named) n
-                order by place`,
+                order by ordinal`,
         values: [
           column(({ at }) => at),
           column(({ tenant }) => tenant),

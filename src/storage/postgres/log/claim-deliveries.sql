@@ -47,7 +47,7 @@ returns table (next_at bigint, seq bigint, tenant text, task_seq bigint, task_id
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_last bigint := v_now * :TURNS_PER_MS + :LAST_TURN_OF_MS;
   v_shares delivery_shares := json_populate_record(null::delivery_shares, p_shares);
   v_held held_delivery[] := array(select h from json_populate_recordset(null::held_delivery, p_held) h);
@@ -119,6 +119,6 @@ begin
   return query
     select next_at, :DELIVERY_COLUMNS
       from (select 1) one
-      left join (unnest(v_seqs) with ordinality u(seq, place)
-      join (:DELIVERY_TABLES) on d.seq = u.seq) on true order by u.place;
+      left join (unnest(v_seqs) with ordinality u(seq, ordinal)
+      join (:DELIVERY_TABLES) on d.seq = u.seq) on true order by u.ordinal;
 end $$;

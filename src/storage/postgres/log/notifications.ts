@@ -111,7 +111,7 @@ function toNotification(row: NotificationRow): StoredNotification {
 
 export const NOTIFICATION_FUNCTIONS = `
 -- Tells of runs as they are now, in this order.
-create function tell_of_runs(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
+create function append_run_notifications(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into notification (at, tenant, kind, schedule, agent, run)
@@ -121,19 +121,19 @@ begin
          json_build_object('id', r.id, 'status', r.status, 'dueAt', r.due_at, 'moments', r.moments, 'reason', r.reason,
                            'startedAt', r.started_at, 'completedAt', r.completed_at,
                            'resultSummary', r.result_summary, 'error', r.error)::text
-    from unnest(p_ids) with ordinality u(id, place) cross join ${oneRow("*", "run", "id = u.id")} r order by u.place;
+    from unnest(p_ids) with ordinality u(id, ordinal) cross join ${oneRow("*", "run", "id = u.id")} r order by u.ordinal;
   perform wake_readers();
 end $$;
 
 -- Tells of schedules, in this order, and for what reasons.
-create function tell_of_schedules(p_now bigint, p_kind text, p_ids bigint[], p_reasons text[]) returns void
+create function append_schedule_notifications(p_now bigint, p_kind text, p_ids bigint[], p_reasons text[]) returns void
 language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into notification (at, tenant, kind, schedule, agent, reason)
   select p_now, s.tenant, p_kind, s.id, s.agent, u.reason
-    from unnest(p_ids, p_reasons) with ordinality u(id, reason, place)
-   cross join ${oneRow("*", "schedule", "id = u.id")} s order by u.place;
+    from unnest(p_ids, p_reasons) with ordinality u(id, reason, ordinal)
+   cross join ${oneRow("*", "schedule", "id = u.id")} s order by u.ordinal;
   perform wake_readers();
 end $$;
 

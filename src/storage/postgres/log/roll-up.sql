@@ -25,10 +25,10 @@ begin
   if v_last is null then return query select 0, false; return; end if;
 
   with happened as materialized (
-    select e.type, e.at, e.tenant, u.task_seq, e.last_seq - e.count + u.place as seq,
+    select e.type, e.at, e.tenant, u.task_seq, e.last_seq - e.count + u.ordinal as seq,
            e.type = 'task.started' and (e.data::json ->> 'attempt')::integer = 1 as is_first_start,
            e.type in ('task.completed', 'task.failed', 'task.cancelled') as is_end
-      from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
+      from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, ordinal)
      where e.last_seq > v_from and e.last_seq <= v_last
        and e.type in ('task.created', 'task.started', 'task.completed', 'task.failed', 'task.cancelled')),
   known as materialized (

@@ -61,7 +61,7 @@ begin
     v_tenants := v_tenants || due_tenants(v_now, '', p_after, p_limit - cardinality(v_tenants));
   end if;
   return query
-    select d.* from unnest(v_tenants) with ordinality t(id, place)
+    select d.* from unnest(v_tenants) with ordinality t(id, ordinal)
      cross join ${oneRow(
        "*",
        "schedule s",

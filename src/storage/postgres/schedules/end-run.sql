@@ -12,14 +12,14 @@ begin
         cross join lateral (select schedule from task where seq = u.seq and schedule is not null offset 0) t
         cross join lateral (select pause_after_failures from schedule where id = t.schedule offset 0) s
         where s.pause_after_failures > 0) then
-    for v_place in 1 .. cardinality(p_seqs) loop
-      perform end_runs(p_now, array[p_seqs[v_place]], array[p_summaries[v_place]]);
+    for v_index in 1 .. cardinality(p_seqs) loop
+      perform end_runs(p_now, array[p_seqs[v_index]], array[p_summaries[v_index]]);
     end loop;
     return;
   end if;
   with due as materialized (
-    select t.*, coalesce(t.error, t.resting_state) as fault, u.summary, u.place, (select a.ctid from run a where a.task_id = t.id) as run
-      from unnest(p_seqs, p_summaries) with ordinality u(seq, summary, place)
+    select t.*, coalesce(t.error, t.resting_state) as fault, u.summary, u.ordinal, (select a.ctid from run a where a.task_id = t.id) as run
+      from unnest(p_seqs, p_summaries) with ordinality u(seq, summary, ordinal)
      cross join lateral (select id, resting_state, error, input_tokens, output_tokens, executions from task where seq = u.seq and schedule is not null and completed_at is not null offset 0) t),
   ended as (
     update run r
@@ -32,14 +32,14 @@ begin
            output_tokens = coalesce(d.output_tokens, 0),
            attempt = d.executions
       from due d where r.ctid = d.run and r.status = 'running'
-    returning r.id, r.schedule, r.status, r.error, r.reason, d.place),
+    returning r.id, r.schedule, r.status, r.error, r.reason, d.ordinal),
   summed as materialized (
-    select e.schedule, count(*)::integer as runs, (array_agg(e.status order by e.place desc))[1] as status,
-           (array_agg(e.error order by e.place desc))[1] as error,
+    select e.schedule, count(*)::integer as runs, (array_agg(e.status order by e.ordinal desc))[1] as status,
+           (array_agg(e.error order by e.ordinal desc))[1] as error,
            -- Since the last that succeeded. What somebody cancelled says nothing of whether it works.
-           count(*) filter (where e.status = 'failed' and e.reason is null and e.place > coalesce(e.success, 0))::integer as failures,
+           count(*) filter (where e.status = 'failed' and e.reason is null and e.ordinal > coalesce(e.success, 0))::integer as failures,
            bool_or(e.success is not null) as succeeded, (select a.ctid from schedule a where a.id = e.schedule) as row
-      from (select e.*, max(e.place) filter (where e.status = 'succeeded') over (partition by e.schedule) as success
+      from (select e.*, max(e.ordinal) filter (where e.status = 'succeeded') over (partition by e.schedule) as success
               from ended e) e
      group by e.schedule),
   counted as (
@@ -55,10 +55,10 @@ begin
     returning s.id, s.kind = 'once' and s.status = 'completed' and s.delete_after_run as gone,
               s.kind = 'recurring' and s.status = 'active' and s.pause_after_failures > 0
                 and s.consecutive_failures >= s.pause_after_failures as failing)
-  select (select array_agg(id order by place) from ended), (select array_agg(id) from counted where gone),
+  select (select array_agg(id order by ordinal) from ended), (select array_agg(id) from counted where gone),
          (select array_agg(id) from counted where failing)
     into v_ids, v_gone, v_failing;
-  if v_ids is not null then perform tell_of_runs(p_now, v_ids); end if;
+  if v_ids is not null then perform append_run_notifications(p_now, v_ids); end if;
   if v_failing is not null then perform pause_failing(p_now, v_failing); end if;
   if v_gone is not null then perform remove_schedules(v_gone); end if;
 end $$;
@@ -73,9 +73,9 @@ begin
      set status = 'paused', next_fire_at = null, paused_reason = ':FAILED_IN_A_ROW' || s.consecutive_failures, updated_at = p_now
    where s.id = any (p_ids);
   v_reasons := array(
-    select s.paused_reason from unnest(p_ids) with ordinality u(id, place)
-     cross join lateral (select paused_reason from schedule where id = u.id offset 0) s order by u.place);
-  perform tell_of_schedules(p_now, 'schedule.paused', p_ids, v_reasons);
+    select s.paused_reason from unnest(p_ids) with ordinality u(id, ordinal)
+     cross join lateral (select paused_reason from schedule where id = u.id offset 0) s order by u.ordinal);
+  perform append_schedule_notifications(p_now, 'schedule.paused', p_ids, v_reasons);
 end $$;
 
 create function reopen_run(p_now bigint, p_task_id text) returns void language plpgsql as $$
@@ -87,5 +87,5 @@ begin
   returning * into v_run;
   if not found then return; end if;
   update schedule s set :RUN_STARTS, revision = s.revision + 1 where s.id = v_run.schedule;
-  perform tell_of_runs(p_now, array[v_run.id]);
+  perform append_run_notifications(p_now, array[v_run.id]);
 end $$;

@@ -6,18 +6,18 @@ create function fire_schedules(p_now bigint, p_fires json, p_runs json)
 returns table (fire integer, runs json, cancelled json) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_fires new_fire[] := array(select f from json_populate_recordset(null::new_fire, p_fires) f order by f.n);
   v_runs new_run[] := array(select r from json_populate_recordset(null::new_run, p_runs) r order by r.n);
   v_fire new_fire;
   v_own new_run[];
 begin
   if not order_matters(v_fires, v_runs) then
-    return query select * from fire_these(v_now, v_fires, v_runs, false);
+    return query select * from fire_group(v_now, v_fires, v_runs, false);
   else
     foreach v_fire in array v_fires loop
       v_own := array(select r from unnest(v_runs) r where r.fire = v_fire.n order by r.n);
-      return query select * from fire_these(v_now, array[v_fire], v_own, order_matters(array[v_fire], v_own));
+      return query select * from fire_group(v_now, array[v_fire], v_own, order_matters(array[v_fire], v_own));
     end loop;
   end if;
   if exists (select 1 from release) or :SESSIONS_DEFERRED or :BATCHES_DEFERRED or :KEYS_DEFERRED then
@@ -33,9 +33,9 @@ create function order_matters(p_fires new_fire[], p_runs new_run[]) returns bool
 begin
   return (select count(*) > count(distinct id) from unnest(p_fires))
       or exists (
-           select 1 from (select *, row_number() over (partition by fire order by n) as place from unnest(p_runs)) r
+           select 1 from (select *, row_number() over (partition by fire order by n) as ordinal from unnest(p_runs)) r
             group by fire
-           having count(*) filter (where :MAY_SHARE_ROW) > 1 or bool_or(replaces and place > 1))
+           having count(*) filter (where :MAY_SHARE_ROW) > 1 or bool_or(replaces and ordinal > 1))
       or exists (
            select 1
              from (select schedule, max(waiting_max) as waiting_max, count(*) filter (where status = 'running') as running
@@ -44,7 +44,7 @@ begin
             where s.open_runs + r.running > r.waiting_max);
 end $$;
 
-create function fire_these(p_now bigint, p_fires new_fire[], p_runs new_run[], p_in_order boolean)
+create function fire_group(p_now bigint, p_fires new_fire[], p_runs new_run[], p_in_order boolean)
 returns table (fire integer, runs json, cancelled json) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -82,8 +82,8 @@ begin
            coalesce((select json_agg(json_build_object('id', w.id, 'task', case when (w.task).seq is not null then w.task end)
                                      order by w.n)
                        from unnest(v_written) w where w.fire = f.n), '[]'),
-           coalesce((select json_agg(c.task order by c.place)
-                       from jsonb_array_elements(v_cancelled) with ordinality c(task, place)
+           coalesce((select json_agg(c.task order by c.ordinal)
+                       from jsonb_array_elements(v_cancelled) with ordinality c(task, ordinal)
                       where (c.task -> 'schedule')::bigint = f.id), '[]')
       from unnest(v_fires) f;
 end $$;
@@ -115,7 +115,7 @@ begin
     update schedule s
        set status = 'paused', next_fire_at = null, held = s.id = any (v_held), updated_at = p_now, paused_reason = u.reason
       from unnest(v_paused, v_reasons) u(id, reason) where s.id = u.id;
-    perform tell_of_schedules(p_now, 'schedule.paused', v_paused, v_reasons);
+    perform append_schedule_notifications(p_now, 'schedule.paused', v_paused, v_reasons);
   end if;
   update schedule s set status = 'completed', held = false, updated_at = p_now
     from (select (select a.ctid from schedule a where a.id = f.id) as row from unnest(p_fires) f

@@ -3,7 +3,7 @@ import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
-import { isNoted } from "../tasks/deferred-work.ts";
+import { isDeferred } from "../tasks/deferred-work.ts";
 import { type InsertedRow, toInserted } from "../tasks/insert-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
@@ -88,9 +88,9 @@ function toRunRow(run: NewRun): object {
  * Where order matters, they are written in order.
  */
 export const FIRE_FUNCTIONS = readSql(new URL("./fire-schedules.sql", import.meta.url), {
-  SESSIONS_DEFERRED: isNoted("sessions"),
-  BATCHES_DEFERRED: isNoted("batches"),
-  KEYS_DEFERRED: isNoted("keys"),
+  SESSIONS_DEFERRED: isDeferred("sessions"),
+  BATCHES_DEFERRED: isDeferred("batches"),
+  KEYS_DEFERRED: isDeferred("keys"),
   RELEASED_MAX,
   PREEMPT,
   MAY_SHARE_ROW: mayShareRow("r"),

@@ -5,7 +5,7 @@ create function rewind_schedule(
 returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_missed bigint[];
   v_rows rewound_row[] := array(select r from json_populate_recordset(null::rewound_row, p_rows) r);
 begin
@@ -27,7 +27,7 @@ begin
       from schedule s cross join json_populate_recordset(null::new_run, p_missed) m where s.id = p_id order by m.n
     returning id)
   select array_agg(id order by id) into v_missed from added;
-  if v_missed is not null then perform tell_of_runs(v_now, v_missed); end if;
+  if v_missed is not null then perform append_run_notifications(v_now, v_missed); end if;
   update schedule s
      set status = case when p_reopens then 'active' else s.status end,
          updated_at = case when p_reopens then v_now else s.updated_at end,

@@ -179,11 +179,11 @@ end $$;
 export const PRUNE_RUN_FUNCTIONS = `
 create function prune_runs(p_now bigint, p_retention_ms bigint, p_limit integer) returns boolean language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_cutoff bigint := v_now - p_retention_ms;
   v_runs bigint[];
   v_last bigint;
-  v_told bigint;
+  v_deleted bigint;
 begin
   -- Losing this to a power cut means doing it again.
   set local synchronous_commit = off;
@@ -192,9 +192,9 @@ begin
   delete from run r where r.id = any (v_runs);
   -- What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
   with oldest as (select n.seq, n.at from notification n order by n.seq limit p_limit)
-  select max(o.seq), count(*) into v_last, v_told from oldest o
+  select max(o.seq), count(*) into v_last, v_deleted from oldest o
    where o.seq < coalesce((select min(k.seq) from oldest k where k.at between v_cutoff and v_now + p_retention_ms), 9e18);
-  if v_told > 0 then perform delete_notifications(array(select n.seq from notification n where n.seq <= v_last)); end if;
-  return cardinality(v_runs) = p_limit or v_told = p_limit;
+  if v_deleted > 0 then perform delete_notifications(array(select n.seq from notification n where n.seq <= v_last)); end if;
+  return cardinality(v_runs) = p_limit or v_deleted = p_limit;
 end $$;
 `;

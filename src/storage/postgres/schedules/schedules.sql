@@ -2,7 +2,7 @@
 create function create_schedule(p_now bigint, p_schedule json, p_max integer) returns setof schedule language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   return query
     select s.* from schedule s where s.tenant = p_schedule ->> 'tenant' and s.source = p_schedule ->> 'source';
@@ -29,7 +29,7 @@ create function update_schedule(
 returns table (is_full boolean, saved schedule) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_was text;
 begin
   select s.status into v_was from schedule s
@@ -57,7 +57,7 @@ begin
    where s.id = p_id
   returning s.* into saved;
   if (saved).status = 'paused' and v_was <> 'paused' then
-    perform tell_of_schedules(v_now, 'schedule.paused', array[p_id], array[p_reason]);
+    perform append_schedule_notifications(v_now, 'schedule.paused', array[p_id], array[p_reason]);
   end if;
   return next;
 end $$;
@@ -66,12 +66,12 @@ create function delete_schedule(p_now bigint, p_tenant text, p_id bigint, p_spar
 returns table (cancelled json, more boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_deleted integer;
 begin
   perform 1 from schedule s where s.id = p_id and :IS_OF_TENANT;
   if not found then return; end if;
-  cancelled := cancel_these(v_now, array(
+  cancelled := cancel_open_tasks(v_now, array(
     select o.seq from (:OPEN_TASKS) o
      where not (p_spares_running and exists (select 1 from lease l where l.task_seq = o.seq)) order by o.run), ':SCHEDULE_DELETED');
   perform settle_moves(v_now, :RELEASED_MAX);
@@ -88,7 +88,7 @@ begin
     update schedule s set status = 'paused', next_fire_at = null, paused_reason = ':SCHEDULE_DELETED', revision = s.revision + 1
      where s.id = p_id and (s.status = 'active') is true;
   else
-    perform tell_of_schedules(v_now, 'schedule.canceled', array[p_id], null);
+    perform append_schedule_notifications(v_now, 'schedule.canceled', array[p_id], null);
     perform remove_schedules(array[p_id]);
   end if;
   return next;

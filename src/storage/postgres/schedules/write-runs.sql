@@ -22,8 +22,8 @@ declare
 begin
   cancelled := '[]';
   if exists (select 1 from unnest(p_runs) r cross join lateral (select open_runs from schedule where id = r.schedule offset 0) s
-              where :MAY_BE_CROWDED_OUT and s.open_runs >= r.waiting_max) then
-    v_given := skip_crowded_out(p_runs);
+              where :HAS_WAITING_MAX and s.open_runs >= r.waiting_max) then
+    v_given := skip_beyond_waiting_max(p_runs);
   end if;
   v_runs := array(
     select r
@@ -39,11 +39,11 @@ begin
   end if;
   if exists (select 1 from unnest(v_runs) where replaces) then cancelled := cancel_replaced(p_now, v_runs); end if;
   if exists (select 1 from unnest(v_runs) where status = 'running') then
-    v_tasks := array(select i from take_in(p_now, tasks_of(v_runs), :NO_LIMIT, :NO_LIMIT, :NO_LIMIT) i);
+    v_tasks := array(select i from insert_json_tasks(p_now, tasks_of(v_runs), :NO_LIMIT, :NO_LIMIT, :NO_LIMIT) i);
     if cancelled <> '[]' and cardinality(v_tasks) > 1 then v_tasks := count_replaced(v_runs, v_tasks, cancelled); end if;
   end if;
   v_first := take_run_ids(cardinality(v_runs));
-  with placed as (
+  with assigned as (
     select r.*, v_first - 1 + row_number() over (order by r.n) as id,
            count(*) filter (where r.status = 'running') over (order by r.n) as task_place
       from unnest(v_runs) r where r.n <> all (array(select j.n from unnest(v_joined) j))),
@@ -53,26 +53,26 @@ begin
     select p.id, s.tenant, p.schedule, s.agent, p.task ->> 'id', p.due_at, p.first_due_at, p.moments, p.forced, p.status,
            p.reason, case when p.status in ('running', 'failed') then p_now end,
            case when p.status <> 'running' then p_now end, p.request_id, p.error
-      from placed p cross join lateral (select tenant, agent from schedule where id = p.schedule offset 0) s)
+      from assigned p cross join lateral (select tenant, agent from schedule where id = p.schedule offset 0) s)
   select v_joined || array_agg(
            row(p.n, p.fire, p.id, case when p.status = 'running' then v_tasks[p.task_place] end)::written_run)
-    into written from placed p;
+    into written from assigned p;
   perform count_fires(p_now, v_given, written);
   if cardinality(written) > cardinality(v_quiet) then
-    perform tell_of_runs(p_now, array(select w.id from unnest(written) w where w.id <> all (v_quiet) order by w.n));
+    perform append_run_notifications(p_now, array(select w.id from unnest(written) w where w.id <> all (v_quiet) order by w.n));
   end if;
 end $$;
 
 -- These runs, those that are to fire while as many of their schedule wait as may being skipped; where no due time is behind
 -- one, it is left out.
-create function skip_crowded_out(p_runs new_run[]) returns new_run[] language plpgsql as $$
+create function skip_beyond_waiting_max(p_runs new_run[]) returns new_run[] language plpgsql as $$
 #variable_conflict use_column
 begin
   return array(
     select case when g.is_crowded_out then row(g.n, g.fire, g.schedule, g.due_at, g.first_due_at, g.moments, g.forced,
                                                'skipped', ':TOO_MANY_WAITING', null, null, false, null, g.waiting_max)::new_run
                 else g.r end
-      from (select r, r.*, :MAY_BE_CROWDED_OUT and count_waiting(r.schedule, r.waiting_max) >= r.waiting_max as is_crowded_out
+      from (select r, r.*, :HAS_WAITING_MAX and count_waiting(r.schedule, r.waiting_max) >= r.waiting_max as is_crowded_out
               from unnest(p_runs) r) g
      where not (g.is_crowded_out and g.forced)
      order by g.n);
@@ -144,8 +144,8 @@ begin
     from (select (select a.ctid from schedule a where a.id = r.schedule) as row, r.due_at from unnest(p_runs) r where r.replaces and not r.forced) d
    where s.ctid = d.row;
   return (
-    select jsonb_agg(c.task::jsonb || jsonb_build_object('schedule', v_schedules[c.place]) order by c.place)
-      from json_array_elements(cancel_these(p_now, v_seqs, ':REPLACED')) with ordinality c(task, place));
+    select jsonb_agg(c.task::jsonb || jsonb_build_object('schedule', v_schedules[c.ordinal]) order by c.ordinal)
+      from json_array_elements(cancel_open_tasks(p_now, v_seqs, ':REPLACED')) with ordinality c(task, ordinal));
 end $$;
 
 -- When a task came, what only later ones of its call have replaced was still waiting before it.

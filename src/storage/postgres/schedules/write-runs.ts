@@ -25,13 +25,13 @@ function isSkippedAgain(run: string): string {
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** Whether a run may be skipped because too many wait: there is a limit, and the run fires and replaces none of them. */
-function mayBeCrowdedOut(run: string): string {
+function hasWaitingMax(run: string): string {
   return `(${run}.status = 'running' and ${run}.waiting_max is not null and ${run}.replaces is not true)`;
 }
 
 /** Functions that write runs: the outcome of due times, and the tasks of those that fire. */
 export const WRITE_RUN_FUNCTIONS = readSql(new URL("./write-runs.sql", import.meta.url), {
-  MAY_BE_CROWDED_OUT: mayBeCrowdedOut("r"),
+  HAS_WAITING_MAX: hasWaitingMax("r"),
   MAY_SHARE_ROW: mayShareRow("r"),
   NO_LIMIT,
   TOO_MANY_WAITING,

@@ -8,7 +8,7 @@ returns table (seq bigint, id text, state text, "position" integer, created_at b
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_task json := p_tasks -> 0;
   v_session session;
   v_mode text;
@@ -30,7 +30,7 @@ begin
   end if;
   select * into v_session from session s where s.tenant = v_task ->> 'tenant' and s.key = v_task ->> 'session';
   if not found then
-    perform make_sessions(p_tasks);
+    perform create_sessions(p_tasks);
     select * into v_session from session s where s.tenant = v_task ->> 'tenant' and s.key = v_task ->> 'session';
   end if;
   v_mode := coalesce(p_mode, v_session.mode, p_defaults ->> 'mode');
@@ -40,7 +40,7 @@ begin
     v_merged := add_to_debounced(v_now, v_session, v_task, v_window, p_message, p_length);
   end if;
   if v_merged is null and v_mode = 'interrupt' then
-    v_cancelled := cancel_these(v_now, array(select u.task_seq from turn u where u.session = v_session.id order by u.task_seq),
+    v_cancelled := cancel_open_tasks(v_now, array(select u.task_seq from turn u where u.session = v_session.id order by u.task_seq),
                                 ':INTERRUPTED');
   elsif v_merged is null then
     v_cap := coalesce(v_session.cap, (p_defaults ->> 'cap')::integer);
@@ -51,7 +51,7 @@ begin
     end if;
     if v_waiting >= v_cap then
       -- Of so many, all that do not run are enough: a bound that makes the index the shortest way.
-      v_cancelled := cancel_these(v_now, array(
+      v_cancelled := cancel_open_tasks(v_now, array(
         select o.task_seq
           from (select u.task_seq from turn u where u.session + 0 = v_session.id and u.is_message
                  order by u.task_seq limit v_session.messages - v_cap + 1) o
@@ -64,13 +64,13 @@ begin
          max_concurrent = coalesce(p_max_concurrent, s.max_concurrent), pinned = s.pinned or p_max_concurrent is not null
    where s.id = v_session.id
   returning case when :IS_UNSETTLED then s.id::text end into v_unsettled;
-  if v_unsettled is not null then perform add_note('sessions', array[v_unsettled]); end if;
+  if v_unsettled is not null then perform defer_work('sessions', array[v_unsettled]); end if;
   if v_merged is not null then
     select * into v_sent from already_inserted(array(select t.id from task t where t.seq = v_merged));
   else
     perform end_debounce(v_now, v_session.id);
     select * into v_sent
-      from take_in(v_now, json_build_array(jsonb_set(v_task::jsonb, '{run_at}',
+      from insert_json_tasks(v_now, json_build_array(jsonb_set(v_task::jsonb, '{run_at}',
                      case when v_window > 0 then to_jsonb(v_now + v_window) else 'null' end)), :NO_LIMIT, :NO_LIMIT, :NO_LIMIT);
     if v_sent.state = 'delayed' then
       update session s
@@ -78,7 +78,7 @@ begin
        where s.id = v_session.id;
     end if;
     if v_task ->> 'key' is not null then 
-      perform keep_keys(v_now, array[v_task ->> 'tenant'], array[v_task ->> 'key'], array[v_task ->> 'hash'],
+      perform store_idempotency_keys(v_now, array[v_task ->> 'tenant'], array[v_task ->> 'key'], array[v_task ->> 'hash'],
                         array[v_sent.seq]);
     end if;
   end if;

@@ -16,7 +16,7 @@ returns table (id bigint, tenant text, key text, agent text, lane text, mode tex
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_unsettled text;
   v_new boolean := not exists (select 1 from session s where s.tenant = p_tenant and s.key = p_key);
   v_pinned boolean := v_new or exists (
@@ -38,7 +38,7 @@ begin
          :CHANGED_CONTEXT_WINDOW
    where s.tenant = p_tenant and s.key = p_key
   returning case when :IS_UNSETTLED then s.id::text end into v_unsettled;
-  if v_unsettled is not null then perform add_note('sessions', array[v_unsettled]); end if;
+  if v_unsettled is not null then perform defer_work('sessions', array[v_unsettled]); end if;
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return query select :SESSION_COLUMNS from session s where s.tenant = p_tenant and s.key = p_key;
@@ -49,7 +49,7 @@ create function stop_session(
 returns table (cancelled json, more boolean, cutoff bigint) language plpgsql as $$
 #variable_conflict use_variable
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_session session;
   v_seqs bigint[];
 begin
@@ -90,17 +90,17 @@ begin
        order by w.place limit p_limit + 1 - cardinality(v_seqs));
   end if;
   more := cardinality(v_seqs) > p_limit;
-  cancelled := cancel_these(v_now, v_seqs[:p_limit],
+  cancelled := cancel_open_tasks(v_now, v_seqs[:p_limit],
     case when p_scope = 'reset' then ':SESSION_RESET' else ':SESSION_STOPPED' end);
   -- Others may have room now, or be stale.
-  perform add_note('sessions', array[v_session.id::text]);
+  perform defer_work('sessions', array[v_session.id::text]);
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return next;
 end $$;
 
 -- A session that nobody has set anything of, or has reset, goes with the last of its tasks.
-create function forget_empty_sessions(p_ids bigint[]) returns void language plpgsql as $$
+create function delete_empty_sessions(p_ids bigint[]) returns void language plpgsql as $$
 begin
   delete from session s
    where s.id = any (p_ids) and not s.pinned and s.generation = 0
@@ -112,14 +112,14 @@ create function delete_session(p_now bigint, p_tenant text, p_key text) returns 
 declare
   v_session session;
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   select * into v_session from session s where s.tenant = p_tenant and s.key = p_key;
   if v_session.open = 0 then
     update session s
        set agent = null, lane = null, mode = null, cap = null, drop_policy = null, debounce_ms = null, max_concurrent = null,
            tokens = null, context_window = null, generation = 0, generation_place = s.last_place, pinned = false
      where s.id = v_session.id;
-    perform forget_empty_sessions(array[v_session.id]);
+    perform delete_empty_sessions(array[v_session.id]);
   end if;
   return v_session.open;
 end $$;

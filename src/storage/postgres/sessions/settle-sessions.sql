@@ -18,11 +18,11 @@ begin
       from moved m where s.id = m.session
     returning s.id, :IS_UNSETTLED as unsettled)
   select array_agg(id::text) filter (where unsettled) into v_unsettled from counted;
-  if v_unsettled is not null then perform add_note('sessions', v_unsettled); end if;
+  if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
 end $$;
 
 -- Attempts of tasks of sessions have ended, some of them with their tasks. Those that wait again keep their place.
-create function leave_attempts(p_seqs bigint[], p_states text[], p_tokens bigint[], p_windows bigint[]) returns void
+create function end_session_attempts(p_seqs bigint[], p_states text[], p_tokens bigint[], p_windows bigint[]) returns void
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -48,11 +48,11 @@ begin
       from moved m where s.id = m.session
     returning s.id, :IS_UNSETTLED as unsettled)
   select array_agg(id::text) filter (where unsettled) into v_unsettled from counted;
-  if v_unsettled is not null then perform add_note('sessions', v_unsettled); end if;
+  if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
 end $$;
 
 -- Tasks of sessions have ended that no attempt held.
-create function leave_turns(p_seqs bigint[]) returns void language plpgsql as $$
+create function end_session_turns(p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_deltas session_delta[];
@@ -70,25 +70,25 @@ end $$;
 create function settle_sessions(p_now bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_ids bigint[] := array(select distinct id::bigint from unnest(take_note('sessions')) n(id) order by 1);
-  v_crowded boolean;
+  v_ids bigint[] := array(select distinct id::bigint from unnest(take_deferred_work('sessions')) n(id) order by 1);
+  v_over_limit boolean;
   v_stale boolean;
 begin
   select bool_or(s.active > :SESSION_MAX), bool_or(s.parked > 0 and s.first_parked <= s.cutoff)
-    into v_crowded, v_stale from session s where s.id = any (v_ids);
-  if v_crowded then perform step_back(v_ids); end if;
-  if v_crowded or v_stale then
+    into v_over_limit, v_stale from session s where s.id = any (v_ids);
+  if v_over_limit then perform park_surplus(v_ids); end if;
+  if v_over_limit or v_stale then
     perform end_stale_parked(p_now, v_ids);
     -- Whoever had room before has it still.
-    perform take_note('sessions');
+    perform take_deferred_work('sessions');
   end if;
-  perform let_in_turn(v_ids);
+  perform admit_from_sessions(v_ids);
 end $$;
 
-create function step_back(p_ids bigint[]) returns void language plpgsql as $$
+create function park_surplus(p_ids bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
   v_batches batch_delta[];
   v_freed text[];
 begin
@@ -111,13 +111,13 @@ begin
        set active = s.active - b.tasks, parked = s.parked + b.tasks, first_parked = least(s.first_parked, b.first)
       from (select session, count(*)::integer as tasks, min(place) as first from last group by session) b
      where s.id = b.session)
-  select array_agg(row(line, 0, 0, 1, -1, 0, null, null, null)::line_delta) filter (where ready),
+  select array_agg(row(line, 0, 0, 1, -1, 0, null, null, null)::queue_delta) filter (where ready),
          array_agg(row(batch, -1, 0)::batch_delta) filter (where batch is not null and active),
          array_agg(seq::text) filter (where ready and keyed)
     into v_deltas, v_batches, v_freed from last;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
-  if v_freed is not null then perform add_note('keys', v_freed); end if;
+  if v_freed is not null then perform defer_work('keys', v_freed); end if;
 end $$;
 
 create function end_stale_parked(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
@@ -142,22 +142,22 @@ begin
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"events"},{"kind":"work"},{"kind":"release"},{"kind":"deliveries"}]}');
 end $$;
 
-create function let_in_turn(p_ids bigint[]) returns void language plpgsql as $$
+create function admit_from_sessions(p_ids bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_sessions bigint[];
-  v_places bigint[];
+  v_positions bigint[];
   v_seqs bigint[];
   v_ranks bigint[];
   v_turns tid[];
   v_several boolean;
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
   v_batches batch_delta[];
   v_asking text[];
 begin
   select array_agg(s.id order by s.id, u.place), array_agg(u.place order by s.id, u.place),
          array_agg(u.task_seq order by s.id, u.place), array_agg(u.turn), bool_or(s.active > 0 or s.room > 1)
-    into v_sessions, v_places, v_seqs, v_turns, v_several
+    into v_sessions, v_positions, v_seqs, v_turns, v_several
     from (select s.id, s.active, s.first_parked, :SESSION_MAX - s.active as room from session s
            where s.id = any (p_ids) and s.parked > 0 and s.active < :SESSION_MAX) s
    cross join lateral (
@@ -166,7 +166,7 @@ begin
   if v_seqs is null then return; end if;
   if v_several then v_ranks := ranks_in_turn(v_sessions, v_seqs); end if;
   with first as (
-    select * from unnest(v_sessions, v_places, v_seqs, v_ranks) f(session, place, seq, rank)),
+    select * from unnest(v_sessions, v_positions, v_seqs, v_ranks) f(session, place, seq, rank)),
   moved as (update turn set stage = 'in' where ctid = any (v_turns)),
   counted as (
     update session s
@@ -180,13 +180,13 @@ begin
     update task t set rank = e.rank, parked = e.parked
       from entered e where t.seq = e.seq and (e.parked is not null or e.rank <> e.rank_before)),
   placed as (insert into ready (line, rank, task_seq) select line, rank, seq from entered where parked is null)
-  select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::line_delta) filter (where parked is null),
+  select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::queue_delta) filter (where parked is null),
          array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta) filter (where batch is not null),
          array_agg(seq::text) filter (where parked = 'asking')
     into v_deltas, v_batches, v_asking from entered;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
-  if v_asking is not null then perform add_note('keys', v_asking); end if;
+  if v_asking is not null then perform defer_work('keys', v_asking); end if;
 end $$;
 
 -- Order beats priority: whoever is let in does not start before those of its session that were let in earlier. Answers the

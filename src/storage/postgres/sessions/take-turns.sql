@@ -1,5 +1,5 @@
 -- The sessions that new tasks are the first of, in the order of those.
-create function make_sessions(p_forms json) returns void language plpgsql as $$
+create function create_sessions(p_forms json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into session (tenant, key, default_max, agent)
@@ -14,7 +14,7 @@ end $$;
 
 -- Whether taking these tasks in at once would tell of an end too late: where the message that others could be added to is
 -- stale, the first of its session that becomes ready ends it.
-create function ends_stale_message(p_tasks admitted_task[]) returns boolean language plpgsql stable as $$
+create function ends_stale_message(p_tasks session_task[]) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return exists (
@@ -24,8 +24,8 @@ begin
 end $$;
 
 -- The places of new tasks, by n, counted from the last of each session; the message that others could be added to
--- goes right before the first of its session that is ready. let_in: who need not be parked, since nobody is before it.
-create function places_of(p_tasks admitted_task[], out places bigint[], out let_in boolean[]) language plpgsql stable as $$
+-- goes right before the first of its session that is ready. admitted: who need not be parked, since nobody is before it.
+create function assign_positions(p_tasks session_task[], out positions bigint[], out admitted boolean[]) language plpgsql stable as $$
 #variable_conflict use_column
 begin
   with numbered as (
@@ -36,7 +36,7 @@ begin
   select array_agg(s.last_place + e.k + coalesce(e.k >= e.first and d.seq is not null, false)::integer order by a.n),
          array_agg(coalesce(e.k = e.first and s.active = 0 and s.parked = 0 and s.debounce_seq is null
                             and a.batch is null, false) order by a.n)
-    into places, let_in
+    into positions, admitted
     from unnest(p_tasks) a
     left join seated e on e.n = a.n
     left join session s on s.id = e.session
@@ -44,51 +44,51 @@ begin
 end $$;
 
 -- Gives new tasks, which are stored, their turns. A rejected one has a place and no turn.
-create function add_turns(p_now bigint, p_tasks admitted_task[], p_places bigint[], p_let_in boolean[])
+create function add_turns(p_now bigint, p_tasks session_task[], p_positions bigint[], p_admitted boolean[])
 returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_debounced bigint[];
-  v_debounced_places bigint[];
+  v_debounced_positions bigint[];
   v_stale bigint[];
   v_unsettled text[];
 begin
   select array_agg(d.seq) filter (where d.place > s.cutoff), array_agg(f.place - 1) filter (where d.place > s.cutoff),
          array_agg(d.seq) filter (where d.place <= s.cutoff)
-    into v_debounced, v_debounced_places, v_stale
-    from (select a.session, min(p_places[a.n + 1]) as place
+    into v_debounced, v_debounced_positions, v_stale
+    from (select a.session, min(p_positions[a.n + 1]) as place
             from unnest(p_tasks) a where a.session is not null and a.state = 'queued' group by a.session) f
     join session s on s.id = f.session
     join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed';
   with come as materialized (
     select a.n, a.session, a.session_max, a.seq, a.state, a."full" is null as accepted, coalesce(a.origin = 'message', false) as is_message,
-           p_places[a.n + 1] as place, p_let_in[a.n + 1] as let_in
+           p_positions[a.n + 1] as place, p_admitted[a.n + 1] as admitted
       from unnest(p_tasks) a where a.session is not null),
   seated as (
     insert into turn (session, stage, place, task_seq, is_message)
-    select session, case when let_in then 'in' when state = 'queued' then 'parked' else 'early' end, place, seq, is_message
+    select session, case when admitted then 'in' when state = 'queued' then 'parked' else 'early' end, place, seq, is_message
       from come where accepted),
   counted as (
     update session s
        set last_place = c.last_place,
            default_max = c.default_max,
            open = s.open + c.open,
-           active = s.active + c.let_in,
-           parked = s.parked + c.queued - c.let_in,
-           first_parked = coalesce(c.place_let_in + 1, s.first_parked),
+           active = s.active + c.admitted,
+           parked = s.parked + c.queued - c.admitted,
+           first_parked = coalesce(c.last_admitted + 1, s.first_parked),
            messages = s.messages + c.messages,
            debounce_seq = case when c.queued > 0 then null else s.debounce_seq end
       from (select session, max(place) as last_place, count(*) filter (where accepted)::integer as open,
                    count(*) filter (where accepted and state = 'queued')::integer as queued,
-                   count(*) filter (where let_in)::integer as let_in, max(place) filter (where let_in) as place_let_in,
+                   count(*) filter (where admitted)::integer as admitted, max(place) filter (where admitted) as last_admitted,
                    count(*) filter (where accepted and is_message)::integer as messages,
                    (array_agg(session_max order by n desc))[1] as default_max
               from come group by session) c
      where s.id = c.session
     returning s.id, :IS_UNSETTLED as unsettled)
   select array_agg(id::text) filter (where unsettled) into v_unsettled from counted;
-  if v_unsettled is not null then perform add_note('sessions', v_unsettled); end if;
-  if v_debounced is not null then perform park(v_debounced, v_debounced_places); end if;
+  if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
+  if v_debounced is not null then perform park(v_debounced, v_debounced_positions); end if;
   if v_stale is not null then perform end_stale(p_now, v_stale); end if;
 end $$;
 
@@ -98,7 +98,7 @@ create function take_turns(p_now bigint, p_seqs bigint[]) returns void language 
 #variable_conflict use_column
 declare
   v_seqs bigint[];
-  v_places bigint[];
+  v_positions bigint[];
   v_stale bigint[];
 begin
   with asked as (
@@ -121,23 +121,23 @@ begin
       from each)
   select array_agg(seq) filter (where not stale), array_agg(place) filter (where not stale),
          array_agg(seq order by n, first desc) filter (where stale)
-    into v_seqs, v_places, v_stale from turned;
-  if v_seqs is not null then perform park(v_seqs, v_places); end if;
+    into v_seqs, v_positions, v_stale from turned;
+  if v_seqs is not null then perform park(v_seqs, v_positions); end if;
   if v_stale is not null then perform end_stale(p_now, v_stale); end if;
 end $$;
 
 -- Puts tasks that become ready at these places of their sessions, where they wait to be let in.
-create function park(p_seqs bigint[], p_places bigint[]) returns void language plpgsql as $$
+create function park(p_seqs bigint[], p_positions bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
   v_tenants text[];
   v_states text[];
   v_unsettled text[];
 begin
   with chosen as materialized (
     select t.seq, t.tenant, t.line, t.session, t.resting_state, u.place, :IS_EARLY_TURN as turn
-      from unnest(p_seqs, p_places) u(seq, place) join task t on t.seq = u.seq),
+      from unnest(p_seqs, p_positions) u(seq, place) join task t on t.seq = u.seq),
   queued as (
     update task t set resting_state = 'queued', unmet = 0, place = c.place from chosen c where t.seq = c.seq),
   turned as (
@@ -148,28 +148,28 @@ begin
       from (select session, count(*)::integer as tasks, max(place) as last_place from chosen group by session) c
      where s.id = c.session
     returning s.id, :IS_UNSETTLED as unsettled)
-  select array_agg(row(line, 0, 0, 1, 0, 0, null, null, null)::line_delta), array_agg(tenant), array_agg(resting_state),
+  select array_agg(row(line, 0, 0, 1, 0, 0, null, null, null)::queue_delta), array_agg(tenant), array_agg(resting_state),
          (select array_agg(id::text) from counted where unsettled)
     into v_deltas, v_tenants, v_states, v_unsettled from chosen;
   perform apply_deltas(v_deltas);
   perform count_moves(v_tenants, v_states, array_fill('queued'::text, array[cardinality(v_states)]));
-  if v_unsettled is not null then perform add_note('sessions', v_unsettled); end if;
+  if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
 end $$;
 
 -- A task that had ended is accepted anew: whatever was stopped before does not count. Answers its place, null without a
 -- session.
-create function accept_in_session(p_task task) returns bigint language plpgsql as $$
+create function reenter_session(p_task task) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
   v_message boolean := coalesce(p_task.origin = 'message', false);
-  v_place bigint;
+  v_position bigint;
 begin
   if p_task.session is null then return null; end if;
   update session set last_place = last_place + 1, open = open + 1, messages = messages + v_message::integer
-   where id = p_task.session returning last_place into v_place;
+   where id = p_task.session returning last_place into v_position;
   insert into turn (session, stage, place, task_seq, is_message)
-  values (p_task.session, 'early', v_place, p_task.seq, v_message);
-  return v_place;
+  values (p_task.session, 'early', v_position, p_task.seq, v_message);
+  return v_position;
 end $$;
 
 -- The message of a session that others could be added to takes its turn: something comes after it.

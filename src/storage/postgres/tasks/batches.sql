@@ -2,7 +2,7 @@
 create type batch_delta as (batch text, active integer, open integer);
 
 -- Makes batches known before their tasks come; one that is known already stays as it is.
-create function make_batches(p_now bigint, p_batches json) returns void language plpgsql as $$
+create function create_batches(p_now bigint, p_batches json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into batch (id, tenant, parallelism, callback_url, created_at)
@@ -12,17 +12,17 @@ begin
 end $$;
 
 -- Those of which none of the tasks was new are none. The others may be over before they began: all may be rejected.
-create function keep_batches(p_batches json) returns void language plpgsql as $$
+create function settle_new_batches(p_batches json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_ids text[] := array(select j.id from json_to_recordset(p_batches) as j(id text));
 begin
-  perform forget_empty_batches(v_ids);
-  perform add_note('batches', v_ids);
+  perform delete_empty_batches(v_ids);
+  perform defer_work('batches', v_ids);
 end $$;
 
 -- A batch goes with the last of its tasks.
-create function forget_empty_batches(p_ids text[]) returns void language plpgsql as $$
+create function delete_empty_batches(p_ids text[]) returns void language plpgsql as $$
 begin
   delete from batch b where b.id = any (p_ids) and (select t.seq from task t where t.batch = b.id limit 1) is null;
 end $$;
@@ -40,14 +40,14 @@ begin
       from moved m where b.id = m.batch
     returning b.id, b.active < b.parallelism or (b.open = 0 and b.completed_at is null) as unsettled)
   select array_agg(id) filter (where unsettled) into v_unsettled from counted;
-  if v_unsettled is not null then perform add_note('batches', v_unsettled); end if;
+  if v_unsettled is not null then perform defer_work('batches', v_unsettled); end if;
 end $$;
 
 -- Lets in what batches have room for.
-create function let_in(p_ids text[]) returns void language plpgsql as $$
+create function admit_from_batches(p_ids text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
   v_asking text[];
 begin
   with first as (
@@ -60,15 +60,15 @@ begin
   entered as (
     update task t set parked = case when t.concurrency_key is not null then 'asking' end from first f where t.seq = f.seq
     returning t.seq, t.batch, t.line, t.rank, t.parked),
-  placed as (insert into ready (line, rank, task_seq) select line, rank, seq from entered where parked is null),
+  readied as (insert into ready (line, rank, task_seq) select line, rank, seq from entered where parked is null),
   counted as (
     update batch b set active = b.active + e.tasks
       from (select batch, count(*)::integer as tasks from entered group by batch) e where b.id = e.batch)
-  select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::line_delta) filter (where parked is null),
+  select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::queue_delta) filter (where parked is null),
          array_agg(seq::text) filter (where parked is not null)
     into v_deltas, v_asking from entered;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
-  if v_asking is not null then perform add_note('keys', v_asking); end if;
+  if v_asking is not null then perform defer_work('keys', v_asking); end if;
 end $$;
 
 -- The event and the callback of a batch go with the last of its tasks that was accepted, and in the order of those.
@@ -98,11 +98,11 @@ begin
     into v_seqs, v_tenants, v_urls, v_counts, v_data from counted;
   if v_seqs is null then return; end if;
   v_first := take_event_numbers(cardinality(v_seqs));
-  perform tell(v_first, p_now, array_fill('batch.completed'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  perform append_events(v_first, p_now, array_fill('batch.completed'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   with added as (
     insert into delivery (seq, tenant, task_seq, url, batch_counts, created_at, due_at)
-    select v_first + u.place - 1, u.tenant, u.seq, u.url, u.counts, p_now, p_now
-      from unnest(v_seqs, v_tenants, v_urls, v_counts) with ordinality u(seq, tenant, url, counts, place)
+    select v_first + u.ordinal - 1, u.tenant, u.seq, u.url, u.counts, p_now, p_now
+      from unnest(v_seqs, v_tenants, v_urls, v_counts) with ordinality u(seq, tenant, url, counts, ordinal)
      where u.url is not null
     returning tenant, host)
   select array_agg(tenant), array_agg(host) into v_tenants, v_hosts from added;

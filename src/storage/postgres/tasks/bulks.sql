@@ -5,7 +5,7 @@ create function add_bulk(
 returns boolean language plpgsql as $$
 #variable_conflict use_column
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   if (select count(*) from bulk where tenant = p_tenant and state = 'running') >= p_running_max then return false; end if;
   delete from bulk where id = any (array(
     select b.id from bulk b where b.tenant = p_tenant and b.state <> 'running'
@@ -19,7 +19,7 @@ end $$;
 create function abort_bulk(p_now bigint, p_tenant text, p_id text) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   update bulk set state = 'aborted', ids = null, lease_until = null
    where tenant = p_tenant and id = p_id and state = 'running';
 end $$;
@@ -36,7 +36,7 @@ declare
   v_id text;
 begin
   if not exists (select 1 from bulk b where b.state = 'running') then return; end if;
-  v_now := enter(p_now);
+  v_now := take_write_lock(p_now);
   -- A lease that ends later than any can was given before the clock was set back.
   select b.id into v_id from bulk b
    where b.state = 'running' and (b.lease_until is null or b.lease_until <= v_now or b.lease_until > v_now + p_lease_ms)
@@ -61,7 +61,7 @@ create function step_bulk(p_now bigint, p_tenant text, p_id text, p_cursor bigin
 returns table (id text, token bigint, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_bulk bulk;
   v_found bigint;
   v_done bigint := 0;

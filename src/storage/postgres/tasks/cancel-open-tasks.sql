@@ -1,5 +1,5 @@
 -- Cancels tasks that have not ended, running or waiting, in this order, and answers them in it.
-create function cancel_these(p_now bigint, p_seqs bigint[], p_error text) returns json language plpgsql as $$
+create function cancel_open_tasks(p_now bigint, p_seqs bigint[], p_error text) returns json language plpgsql as $$
 #variable_conflict use_column
 declare
   v_ended ended_attempt[];

@@ -2,7 +2,7 @@ import type { EndedTask } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 
-/** What `cancel_these` returns, as JSON. */
+/** What `cancel_open_tasks` returns, as JSON. */
 export interface CancelledJson {
   readonly id: string;
   readonly token: number | null;
@@ -24,4 +24,4 @@ export function signalCancelled(db: PostgresDatabase, cancelled: readonly Cancel
   if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
 }
 
-export const CANCEL_THESE_FUNCTIONS = readSql(new URL("./cancel-open-tasks.sql", import.meta.url));
+export const CANCEL_OPEN_FUNCTIONS = readSql(new URL("./cancel-open-tasks.sql", import.meta.url));

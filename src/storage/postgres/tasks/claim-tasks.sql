@@ -1,4 +1,4 @@
--- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait.
+-- p_freed: the lines of slots that ends freed and that have not been written down; see can_record_later.
 -- p_each, p_left: what tenants may take of the slots; see tenant-shares.ts.
 -- first_token: of the first of seqs; the others have those that follow.
 create function claim_tasks(
@@ -12,8 +12,8 @@ declare
   v_own tenant_line;
   v_turns bigint[];
   v_urgent boolean;
-  v_streaked boolean;
-  v_lines bigint[];
+  v_after_criticals boolean;
+  v_queues bigint[];
   v_each integer;
   v_left_of jsonb;
 begin
@@ -48,26 +48,26 @@ begin
       seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
       return;
     end if;
-    v_lines := case when v_left > 0 then choose_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
+    v_queues := case when v_left > 0 then choose_queues_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
     v_turns := array[v_own.id];
-    v_streaked := v_own.ahead_streak <> 0;
+    v_after_criticals := v_own.ahead_streak <> 0;
   elsif v_left > 0 then
-    select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed, v_each, v_left_of);
+    select turns, urgent, after_criticals into v_turns, v_urgent, v_after_criticals from share_out(v_lane, v_left, p_freed, v_each, v_left_of);
     if v_urgent and cardinality(v_turns) > 0 then
       first_token := take_event_numbers(cardinality(v_turns));
       seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
       return;
     end if;
-    v_lines := case when cardinality(v_turns) > 0 then choose_fairly(v_lane, v_turns, p_freed) end;
+    v_queues := case when cardinality(v_turns) > 0 then choose_queues_fairly(v_lane, v_turns, p_freed) end;
   end if;
-  if coalesce(cardinality(v_lines), 0) = 0 then
+  if coalesce(cardinality(v_queues), 0) = 0 then
     if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
     return;
   end if;
-  first_token := take_event_numbers(cardinality(v_lines));
+  first_token := take_event_numbers(cardinality(v_queues));
   seqs := start_attempts(
-    p_now, p_node, v_lines, array(select generate_series(first_token, first_token + cardinality(v_lines) - 1)), p_freed, true);
-  if v_streaked then
+    p_now, p_node, v_queues, array(select generate_series(first_token, first_token + cardinality(v_queues) - 1)), p_freed, true);
+  if v_after_criticals then
     update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
   end if;
 end $$;
@@ -83,7 +83,7 @@ declare
     select p.id from pool p join node n on n.profile = any (p.profiles) where n.id = p_node);
   v_lane lane;
   v_own tenant_line;
-  v_line bigint;
+  v_queue bigint;
   v_token bigint;
   v_started bigint[];
 begin
@@ -98,23 +98,23 @@ begin
                           where n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool <> 0 and n.pool = p.id limit 1) l))
      order by t.owed = 0, t.inflight, t.last_served, t.id limit 1;
     exit when not found;
-    v_line := null;
+    v_queue := null;
     if v_lane.strategy <> 'fair-fifo' or v_own.ahead_streak < :CONSECUTIVE_CRITICAL_MAX then
-      select c.id into v_line
+      select c.id into v_queue
         from (:AHEAD_OF_POOLS) c
        order by c.head_rank, c.head_seq limit 1;
     end if;
-    if v_line is not null then
+    if v_queue is not null then
       v_own.ahead_streak := v_own.ahead_streak + (v_lane.strategy = 'fair-fifo')::integer;
     else
       v_own.ahead_streak := 0;
-      select c.id into v_line
+      select c.id into v_queue
         from (:FAIR_OF_POOLS) c
        order by c.inflight, c.last_served, c.id limit 1;
     end if;
     v_token := take_event_numbers(1);
     first_token := coalesce(first_token, v_token);
-    v_started := start_attempts(p_now, p_node, array[v_line], array[v_token], null, true);
+    v_started := start_attempts(p_now, p_node, array[v_queue], array[v_token], null, true);
     seqs := coalesce(seqs, '{}') || v_started;
     if p_each is not null then p_left := slots_after(p_each, p_left, v_started); end if;
     update tenant_line set ahead_streak = v_own.ahead_streak where id = v_own.id and ahead_streak <> v_own.ahead_streak;
@@ -123,7 +123,7 @@ end $$;
 
 -- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
 -- this lane, and only fairness decides.
-create function can_wait(p_freed bigint[], p_lane text) returns boolean language plpgsql stable as $$
+create function can_record_later(p_freed bigint[], p_lane text) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return not exists (
@@ -145,22 +145,22 @@ declare
   v_data text[];
 begin
   for v_owner in
-    select t.id, array_agg(p_first + u.place - 1 order by u.place) as tokens
-      from unnest(p_turns) with ordinality u(id, place) join tenant_line t on t.id = u.id group by t.id order by t.id
+    select t.id, array_agg(p_first + u.ordinal - 1 order by u.ordinal) as tokens
+      from unnest(p_turns) with ordinality u(id, ordinal) join tenant_line t on t.id = u.id group by t.id order by t.id
   loop
-    v_seqs := v_seqs || start_of_tenant(p_now, p_node, p_lane, v_owner.id, v_owner.tokens);
+    v_seqs := v_seqs || start_tenant_tasks(p_now, p_node, p_lane, v_owner.id, v_owner.tokens);
   end loop;
   select array_agg(l.task_seq order by l.token), array_agg(t.tenant order by l.token),
          array_agg('{"attempt":' || l.attempt || '}' order by l.token)
     into v_seqs, v_tenants, v_data
     from unnest(v_seqs) u(seq) join lease l on l.task_seq = u.seq join task t on t.seq = u.seq;
-  perform tell(p_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  perform append_events(p_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   return v_seqs;
 end $$;
 
 -- Starts one task of a tenant for each token. Critical ones go ahead of fairness, but after a streak of them one start is
 -- fair again.
-create function start_of_tenant(p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[])
+create function start_tenant_tasks(p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[])
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -168,29 +168,29 @@ declare
   v_own tenant_line;
   v_tokens bigint[] := p_tokens;
   v_ahead_max integer;
-  v_lines bigint[];
+  v_queues bigint[];
   v_started bigint[] := '{}';
 begin
   select * into v_own from tenant_line where id = p_owner;
   while cardinality(v_tokens) > 0 loop
     v_ahead_max := case when v_fair then least(cardinality(v_tokens), :CONSECUTIVE_CRITICAL_MAX - v_own.ahead_streak) else cardinality(v_tokens) end;
-    v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane.name, v_own.tenant, v_ahead_max, v_fair) end;
-    if cardinality(v_lines) > 0 then
-      if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;
+    v_queues := case when v_ahead_max > 0 then choose_queues_ahead(p_lane.name, v_own.tenant, v_ahead_max, v_fair) end;
+    if cardinality(v_queues) > 0 then
+      if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_queues); end if;
     else
       -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
-      v_lines := choose_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
+      v_queues := choose_queues_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
       v_own.ahead_streak := 0;
     end if;
-    v_started := v_started || start_attempts(p_now, p_node, v_lines, v_tokens[:cardinality(v_lines)], null, false);
-    v_tokens := v_tokens[cardinality(v_lines) + 1:];
+    v_started := v_started || start_attempts(p_now, p_node, v_queues, v_tokens[:cardinality(v_queues)], null, false);
+    v_tokens := v_tokens[cardinality(v_queues) + 1:];
   end loop;
   update tenant_line set ahead_streak = v_own.ahead_streak where id = p_owner and ahead_streak <> v_own.ahead_streak;
   return v_started;
 end $$;
 
 -- The lines of a tenant that hold the smallest (rank, seq), one entry for each task.
-create function choose_ahead(p_lane text, p_tenant text, p_count integer, p_critical_only boolean) returns bigint[]
+create function choose_queues_ahead(p_lane text, p_tenant text, p_count integer, p_critical_only boolean) returns bigint[]
 language plpgsql stable as $$
 begin
   return array(
@@ -198,7 +198,7 @@ begin
 end $$;
 
 -- The lines of a tenant with the fewest in flight, ties to the one served longest ago, one entry for each start.
-create function choose_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed bigint[]) returns bigint[]
+create function choose_queues_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed bigint[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -236,7 +236,7 @@ begin
 end $$;
 
 -- The same for these turns of several tenants: what one after the other would have chosen, all at once.
-create function choose_fairly(p_lane lane, p_turns bigint[], p_freed bigint[]) returns bigint[]
+create function choose_queues_fairly(p_lane lane, p_turns bigint[], p_freed bigint[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -248,7 +248,7 @@ declare
   v_base integer[];
   v_span integer[];
   v_times integer := 1;
-  v_lines bigint[];
+  v_queues bigint[];
 begin
   with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
   need as (
@@ -278,38 +278,38 @@ begin
             from ranked where n <= starts) c;
   -- As in allot, for each by itself: the nth that is allotted to one is for its nth turn.
   loop
-    v_lines := array(
+    v_queues := array(
       select x.id
         from (select c.owner, c.id,
                      row_number() over (partition by c.owner order by c.inflight + s.n, s.n, c.served, c.id) as nth
                 from unnest(v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span)
                        as c(owner, id, inflight, served, room, base, span)
                cross join lateral generate_series(1, least(c.room, c.base + c.span * v_times - c.inflight)) as s(n)) x
-        join (select id as owner, place, row_number() over (partition by id order by place) as nth
-                from unnest(p_turns) with ordinality u(id, place)) t on t.owner = x.owner and t.nth = x.nth
-       order by t.place);
-    if cardinality(v_lines) = cardinality(p_turns) then return v_lines; end if;
+        join (select id as owner, ordinal, row_number() over (partition by id order by ordinal) as nth
+                from unnest(p_turns) with ordinality u(id, ordinal)) t on t.owner = x.owner and t.nth = x.nth
+       order by t.ordinal);
+    if cardinality(v_queues) = cardinality(p_turns) then return v_queues; end if;
     if v_times > 100000000 then raise exception 'tenants in lane % count more than they can start', (p_lane).name; end if;
     v_times := v_times * 4;
   end loop;
 end $$;
 
 -- Starts the first tasks of these lines, one for each entry, in the order of the entries and with these tokens; writes
--- p_freed down with it. p_tell: not left to the caller.
+-- p_freed down with it. p_appends_events: not left to the caller.
 create function start_attempts(
-  p_now bigint, p_node text, p_lines bigint[], p_tokens bigint[], p_freed bigint[], p_tell boolean)
+  p_now bigint, p_node text, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_appends_events boolean)
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_seqs bigint[];
   v_tenants text[];
   v_data text[];
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
 begin
   with need as (
-    select line, array_agg(place order by place) as places from unnest(p_lines) with ordinality u(line, place) group by line),
+    select line, array_agg(ordinal order by ordinal) as ordinals from unnest(p_queues) with ordinality u(line, ordinal) group by line),
   chosen as materialized (
-    select o.id as line, o.lane, r.entry, r.task_seq, need.places[r.n] as place, p_tokens[need.places[r.n]] as token,
+    select o.id as line, o.lane, r.entry, r.task_seq, need.ordinals[r.n] as ordinal, p_tokens[need.ordinals[r.n]] as token,
            t.executions + 1 as attempt, t.tenant, t.priority, t.session,
            (t.origin is not null)::integer as exempt,
            t.priority > 0 and t.preemptions_left > 0 as gives_way
@@ -318,7 +318,7 @@ begin
      cross join lateral (
        select ctid as entry, task_seq, row_number() over (order by rank, task_seq) as n from ready
         where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
-        order by rank, task_seq limit cardinality(need.places)) r
+        order by rank, task_seq limit cardinality(need.ordinals)) r
      cross join lateral (select executions, tenant, priority, session, origin, preemptions_left from task where seq = r.task_seq and resting_state = 'queued' offset 0) t),
   gone as (
     delete from ready where ctid = any (array(select entry from chosen))),
@@ -326,17 +326,17 @@ begin
     insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
     select task_seq, token, p_node, line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
            case when gives_way then priority end from chosen)
-  select array_agg(task_seq order by place), array_agg(tenant order by place),
-         array_agg('{"attempt":' || attempt || '}' order by place),
-         (select array_agg(row(line, -starts, -exempt, 0, -starts, starts, served, null, null)::line_delta)
+  select array_agg(task_seq order by ordinal), array_agg(tenant order by ordinal),
+         array_agg('{"attempt":' || attempt || '}' order by ordinal),
+         (select array_agg(row(line, -starts, -exempt, 0, -starts, starts, served, null, null)::queue_delta)
             from (select line, count(*)::integer as starts, sum(exempt)::integer as exempt, max(token) as served
                     from chosen group by line) c)
     into v_seqs, v_tenants, v_data, v_deltas from chosen;
-  if coalesce(cardinality(v_seqs), 0) <> cardinality(p_lines) then
-    raise exception 'counters of lines % disagree with what is ready', p_lines;
+  if coalesce(cardinality(v_seqs), 0) <> cardinality(p_queues) then
+    raise exception 'counters of lines % disagree with what is ready', p_queues;
   end if;
-  if p_tell then
-    perform tell(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  if p_appends_events then
+    perform append_events(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   end if;
   perform apply_deltas(v_deltas || case when p_freed is not null then freed_slots(p_freed) end);
   return v_seqs;

@@ -5,13 +5,13 @@ import { leftFor } from "../tenants/tenant-shares.ts";
 
 /** Of tenant v_own, the first agent queue by `order`: of those that all nodes can execute, and of each pool in v_pools. */
 function ofPools(columns: string, condition: string, order: string): string {
-  const lines = (pool: string) => `
+  const queues = (pool: string) => `
             (select ${columns} from line n
               where n.lane = p_lane and n.tenant = v_own.tenant and n.startable and ${pool} and ${condition}
               order by ${order} limit 1)`;
-  return `${lines("n.pool = 0")}
+  return `${queues("n.pool = 0")}
           union all
-          select c.* from unnest(v_pools) p(id) cross join lateral ${lines("n.pool <> 0 and n.pool = p.id")} c`;
+          select c.* from unnest(v_pools) p(id) cross join lateral ${queues("n.pool <> 0 and n.pool = p.id")} c`;
 }
 
 /**

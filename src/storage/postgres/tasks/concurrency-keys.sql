@@ -1,7 +1,7 @@
 -- Gives new tasks, which are about to be stored with numbers from p_first on, the keys that nobody has. Answers what each is
 -- parked as then, by n: 'asking' where it has to be settled. p_alone: nothing else of this call can ask before them.
 create function take_keys(
-  p_forms task_form[], p_form_of integer[], p_fulls text[], p_let_in boolean[], p_first bigint, p_alone boolean)
+  p_forms task_form[], p_form_of integer[], p_full_queues text[], p_admitted boolean[], p_first bigint, p_alone boolean)
 returns text[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -13,7 +13,7 @@ begin
   with wanting as materialized (
     select n, (f).tenant, (f).concurrency_key as key, (f).rank, (f).line, p_first + n - 1 as seq
       from (select u.*, p_forms[u.form] as f from unnest(p_form_of) with ordinality u(form, n) offset 0) u
-     where p_fulls[n] is null and ((f).ready or coalesce(p_let_in[n], false)) and (f).concurrency_key is not null),
+     where p_full_queues[n] is null and ((f).ready or coalesce(p_admitted[n], false)) and (f).concurrency_key is not null),
   first as materialized (
     select distinct on (w.tenant, w.key) w.*, l.low, l.high
       from wanting w
@@ -21,10 +21,10 @@ begin
         on l.tenant = w.tenant and l.key = w.key
      where v_at_once order by w.tenant, w.key, w.rank, w.seq),
   held as materialized (
-    select f.tenant, f.key, h.place, l.task_seq is null and f.rank < t.rank as swaps,
+    select f.tenant, f.key, h.address, l.task_seq is null and f.rank < t.rank as swaps,
            not h.contested and (f.low <> t.line or f.high <> t.line) as contests
       from first f
-     cross join lateral (select task_seq, contested, ctid as place from key_hold where tenant = f.tenant and key = f.key offset 0) h
+     cross join lateral (select task_seq, contested, ctid as address from key_hold where tenant = f.tenant and key = f.key offset 0) h
      cross join lateral (select line, rank from task where seq = h.task_seq offset 0) t
       left join lateral (select task_seq from lease where task_seq = h.task_seq offset 0) l on true),
   taken as (
@@ -32,10 +32,10 @@ begin
     select f.tenant, f.key, f.seq, f.low <> f.high from first f
      where not exists (select 1 from held h where h.tenant = f.tenant and h.key = f.key)),
   contested as (
-    update key_hold set contested = true where ctid = any (array(select place from held where contests and not swaps)))
+    update key_hold set contested = true where ctid = any (array(select address from held where contests and not swaps)))
   select array_agg(case when w.seq is null then null
                         when f.seq is null or h.swaps then 'asking'
-                        when h.place is not null or w.seq <> f.seq then 'key' end order by s.n) into v_parked
+                        when h.address is not null or w.seq <> f.seq then 'key' end order by s.n) into v_parked
     from generate_series(1, cardinality(p_form_of)) s(n)
     left join wanting w on w.n = s.n
     left join first f on f.tenant = w.tenant and f.key = w.key
@@ -47,24 +47,24 @@ end $$;
 create function settle_keys() returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_seqs bigint[] := take_note('keys')::bigint[];
+  v_seqs bigint[] := take_deferred_work('keys')::bigint[];
   v_settled boolean;
   v_left json;
   v_key json;
 begin
-  select settled, left_over into v_settled, v_left from give_keys(v_seqs, false);
+  select settled, left_over into v_settled, v_left from assign_keys(v_seqs, false);
   if v_left is null then return v_settled; end if;
   -- Who gets a key here may take or free a place that decides who gets the next one.
   for v_key in select * from json_array_elements(v_left) loop
     v_seqs := array(select s::bigint from json_array_elements_text(v_key -> 'seqs') s);
-    perform make_way(v_key ->> 'tenant', v_key ->> 'key', v_seqs);
-    perform give_keys(v_seqs, true);
+    perform park_for_batch(v_key ->> 'tenant', v_key ->> 'key', v_seqs);
+    perform assign_keys(v_seqs, true);
   end loop;
   return true;
 end $$;
 
 -- Those that wait for a key that is free, would be next and find their batch full, wait for that.
-create function make_way(p_tenant text, p_key text, p_asking bigint[]) returns void language plpgsql as $$
+create function park_for_batch(p_tenant text, p_key text, p_asking bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_first record;
@@ -89,13 +89,13 @@ end $$;
 -- Decides who has the keys of these tasks, which ask for them or have let go of them. settled: whether anybody asked or
 -- waited. left_over: the keys for which places in batches matter, in order, with those of the tasks that have them; they are
 -- left as they are unless p_anyway.
-create function give_keys(p_seqs bigint[], p_anyway boolean, out settled boolean, out left_over json)
+create function assign_keys(p_seqs bigint[], p_anyway boolean, out settled boolean, out left_over json)
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_out line_delta[];
-  v_in line_delta[];
-  v_lines bigint[];
+  v_out queue_delta[];
+  v_in queue_delta[];
+  v_queues bigint[];
   v_ranks bigint[];
   v_seqs bigint[];
   v_batches batch_delta[];
@@ -106,14 +106,14 @@ begin
      cross join lateral (select seq, tenant, concurrency_key as key, line, rank, batch, parked from task where seq = u.seq offset 0) t),
   -- Of each key: who has it, if anybody still does, the first that asks and the first that waits, if it is free.
   moved as materialized (
-    select k.*, h.place, coalesce(h.contested, false) as contested, o.*,
+    select k.*, h.address, coalesce(h.contested, false) as contested, o.*,
            a.seq as asks, a.line as asks_line, a.rank as asks_rank,
            w.seq as waits, w.line as waits_line, w.rank as waits_rank, w.batch as waits_batch
       from (select tenant, key, array_agg(seq) as seqs,
                    bool_or(parked = 'asking' and batch is not null) is true as asks_in_batch
               from named group by tenant, key) k
       left join lateral (
-        select task_seq, contested, ctid as place from key_hold where tenant = k.tenant and key = k.key offset 0) h on true
+        select task_seq, contested, ctid as address from key_hold where tenant = k.tenant and key = k.key offset 0) h on true
       left join lateral (
         select t.seq as holder, t.line as holder_line, t.rank as holder_rank, t.batch as holder_batch,
                l.task_seq is not null as claimed
@@ -154,11 +154,11 @@ begin
   crowd as (
     select tenant, key, bool_or(line <> owner_line) as other_lines from waiting group by tenant, key),
   freed as (
-    delete from key_hold where ctid = any (array(select place from held where owner is null))),
+    delete from key_hold where ctid = any (array(select address from held where owner is null))),
   given as (
     insert into key_hold (tenant, key, task_seq, contested)
     select d.tenant, d.key, d.owner, coalesce(c.other_lines, false)
-      from held d left join crowd c on c.tenant = d.tenant and c.key = d.key where d.place is null and d.owner is not null),
+      from held d left join crowd c on c.tenant = d.tenant and c.key = d.key where d.address is null and d.owner is not null),
   passed as (
     update key_hold h
        set task_seq = d.owner,
@@ -169,14 +169,14 @@ begin
                select 1 from task t where t.tenant = d.tenant and t.concurrency_key = d.key and t.parked = 'key'
                                       and t.seq <> d.winner)))
       from held d left join crowd c on c.tenant = d.tenant and c.key = d.key
-     where h.ctid = d.place and d.owner is not null
+     where h.ctid = d.address and d.owner is not null
        and (d.winner is not null or (c.other_lines and not d.contested))),
   winners as (
     select winner as seq, owner_line as line, case when winner = waits then waits_rank else asks_rank end as rank,
            case when winner = waits then waits_batch end as batch
       from held where winner is not null)
-  select (select array_agg(row(line, 0, 0, 1, -1, 0, null, null, null)::line_delta) from waiting where was_ready),
-         (select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::line_delta) from winners),
+  select (select array_agg(row(line, 0, 0, 1, -1, 0, null, null, null)::queue_delta) from waiting where was_ready),
+         (select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::queue_delta) from winners),
          (select array_agg(line order by seq) from winners), (select array_agg(rank order by seq) from winners),
          (select array_agg(seq order by seq) from winners),
          (select array_agg(b) from (
@@ -185,11 +185,11 @@ begin
          exists (select 1 from held where asks is not null or waits is not null),
          (select json_agg(json_build_object('tenant', tenant, 'key', key, 'seqs', seqs) order by tenant, key)
             from moved m where not exists (select 1 from decided d where d.tenant = m.tenant and d.key = m.key))
-    into v_out, v_in, v_lines, v_ranks, v_seqs, v_batches, settled, left_over;
+    into v_out, v_in, v_queues, v_ranks, v_seqs, v_batches, settled, left_over;
   -- Who comes in must not be found while it is written down who goes out.
   if v_out is not null then perform apply_deltas(v_out); end if;
   if v_in is not null then
-    insert into ready (line, rank, task_seq) select * from unnest(v_lines, v_ranks, v_seqs);
+    insert into ready (line, rank, task_seq) select * from unnest(v_queues, v_ranks, v_seqs);
     perform apply_deltas(v_in);
   end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
@@ -225,7 +225,7 @@ declare
   v_tenants text[];
   v_keys text[];
   v_holds bigint[];
-  v_places tid[];
+  v_addresses tid[];
   v_holder record;
   v_next record;
   v_passed boolean := false;
@@ -233,12 +233,12 @@ begin
   perform 1 from lane where name = p_lane and (total is null or inflight < total);
   if not found then return false; end if;
   select array_agg(tenant order by looked_at, tenant, key), array_agg(key order by looked_at, tenant, key),
-         array_agg(task_seq order by looked_at, tenant, key), array_agg(place)
-    into v_tenants, v_keys, v_holds, v_places
-    from (select tenant, key, task_seq, looked_at, ctid as place from key_hold where contested order by looked_at, tenant, key limit p_max) k;
+         array_agg(task_seq order by looked_at, tenant, key), array_agg(address)
+    into v_tenants, v_keys, v_holds, v_addresses
+    from (select tenant, key, task_seq, looked_at, ctid as address from key_hold where contested order by looked_at, tenant, key limit p_max) k;
   if v_keys is null then return false; end if;
   if cardinality(v_keys) = p_max then
-    update key_hold set looked_at = p_now where ctid = any (v_places);
+    update key_hold set looked_at = p_now where ctid = any (v_addresses);
   end if;
   for v_holder in
     with holder as materialized (
@@ -281,9 +281,9 @@ begin
     delete from ready where line = v_holder.line and rank = v_holder.rank and task_seq = v_holder.seq;
     update task set parked = case when seq = v_holder.seq then 'key' end where seq in (v_holder.seq, v_next.seq);
     update key_hold set task_seq = v_next.seq where tenant = v_holder.tenant and key = v_holder.key;
-    perform apply_deltas(array[row(v_holder.line, 0, 0, 1, -1, 0, null, null, null)::line_delta]);
+    perform apply_deltas(array[row(v_holder.line, 0, 0, 1, -1, 0, null, null, null)::queue_delta]);
     insert into ready (line, rank, task_seq) values (v_next.line, v_next.rank, v_next.seq);
-    perform apply_deltas(array[row(v_next.line, 0, 0, -1, 1, 0, null, v_next.rank, v_next.seq)::line_delta]);
+    perform apply_deltas(array[row(v_next.line, 0, 0, -1, 1, 0, null, v_next.rank, v_next.seq)::queue_delta]);
     if v_holder.batch is not null or v_next.batch is not null then
       perform move_batches(array_remove(array[
         case when v_holder.batch is not null then row(v_holder.batch, -1, 0)::batch_delta end,
@@ -291,6 +291,6 @@ begin
     end if;
     v_passed := true;
   end loop;
-  if :BATCHES_DEFERRED then perform settle_places(p_now); end if;
+  if :BATCHES_DEFERRED then perform settle_batches_and_keys(p_now); end if;
   return v_passed;
 end $$;

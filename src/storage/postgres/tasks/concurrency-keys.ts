@@ -2,7 +2,7 @@ import { KEYS_LOOKED_AT } from "../../storage.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { agentRoomOf } from "../counters/counters.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
-import { isNoted } from "./deferred-work.ts";
+import { isDeferred } from "./deferred-work.ts";
 
 /** Whether the batch of a row `t` of `task` has no room. */
 function isBatchFull(t: string): string {
@@ -15,11 +15,11 @@ function isBatchFull(t: string): string {
  * task is claimed. sqlite/tasks/concurrency-keys.ts does the same in TypeScript.
  */
 export const CONCURRENCY_KEY_FUNCTIONS = readSql(new URL("./concurrency-keys.sql", import.meta.url), {
-  SESSIONS_DEFERRED: isNoted("sessions"),
-  KEYS_DEFERRED: isNoted("keys"),
+  SESSIONS_DEFERRED: isDeferred("sessions"),
+  KEYS_DEFERRED: isDeferred("keys"),
   IS_BATCH_FULL: isBatchFull("t"),
   LEFT_FOR_TENANT: leftFor("s"),
   KEYS_LOOKED_AT_WAITING: KEYS_LOOKED_AT.waiting,
   AGENT_ROOM: agentRoomOf("n", "l.per_agent"),
-  BATCHES_DEFERRED: isNoted("batches"),
+  BATCHES_DEFERRED: isDeferred("batches"),
 });

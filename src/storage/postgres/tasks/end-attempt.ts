@@ -4,7 +4,7 @@ import { RANK_IN_ITS_LANE } from "./rank.ts";
 
 /** Variables that a function with `endAttempts` has to declare. */
 export const ENDING_VARIABLES = `
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
   v_freed bigint[];
   v_seqs bigint[];
   v_tokens bigint[];
@@ -65,8 +65,8 @@ export function endAttempts(ended: string): string {
   back as (
     insert into ready (line, rank, task_seq) select line, rank, seq from settled where state = 'queued' and parked is null)
   select array_agg(case when state = 'queued' and parked is null
-                        then row(line, 1, exempt, 0, 1, -1, null, rank, seq)::line_delta
-                        else row(line, 1, exempt, (parked is not null)::integer, 0, -1, null, null, null)::line_delta end) filter (where not final),
+                        then row(line, 1, exempt, 0, 1, -1, null, rank, seq)::queue_delta
+                        else row(line, 1, exempt, (parked is not null)::integer, 0, -1, null, null, null)::queue_delta end) filter (where not final),
          array_agg(line) filter (where final),
          array_agg(seq order by n), array_agg(token order by n), array_agg(tenant order by n), array_agg(state order by n),
          array_agg(case when outcome = 'preempted' then 'task.preempted'
@@ -87,13 +87,13 @@ export function endAttempts(ended: string): string {
     from settled;
   if v_seqs is not null then
     v_first := take_event_numbers(cardinality(v_seqs));
-    perform tell(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
+    perform append_events(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
     if v_calls_back then perform add_deliveries(p_now, v_first, v_seqs); end if;
     if v_has_dependants then perform add_releases(v_seqs, null); end if;
     if v_ends_runs then perform end_runs(p_now, v_seqs, v_summaries); end if;
-    if v_in_sessions then perform leave_attempts(v_seqs, v_states, v_context_tokens, v_context_windows); end if;
+    if v_in_sessions then perform end_session_attempts(v_seqs, v_states, v_context_tokens, v_context_windows); end if;
     if v_batches is not null then perform move_batches(v_batches); end if;
-    if v_keys is not null then perform add_note('keys', v_keys); end if;
+    if v_keys is not null then perform defer_work('keys', v_keys); end if;
     perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
   end if;`;
 }

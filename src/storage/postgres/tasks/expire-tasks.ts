@@ -25,7 +25,7 @@ export const EXPIRE_FUNCTIONS = `
 create function expire_tasks(p_now bigint, p_limit integer) returns table (tenant text, agent text, lane text)
 language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   return query select * from expire_overdue(v_now, p_limit);
   perform settle_moves(v_now, ${RELEASED_MAX});

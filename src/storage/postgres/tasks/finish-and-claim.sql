@@ -12,9 +12,9 @@ returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $
 #variable_conflict use_column
 declare
   v_now bigint;
-  v_may integer := p_max;
+  v_claimable integer := p_max;
   v_lost bigint[];
-  v_moved line_delta[];
+  v_moved queue_delta[];
   v_freed bigint[];
   v_expired record;
   v_seqs bigint[];
@@ -26,7 +26,7 @@ declare
   v_passed boolean;
   v_started boolean := false;
 begin
-  v_now := enter(p_now);
+  v_now := take_write_lock(p_now);
   select exists (select 1 from key_hold where contested) into v_contested from node where id = p_node and not dead;
   if not found then
     return query select 'lost', t.token, (null::started_task).* from unnest(p_tokens) t(token);
@@ -43,7 +43,7 @@ begin
   v_ended := v_moved is not null or v_freed is not null;
   -- A busy node frees and fills the same lines: then both are written down together.
   if v_moved is not null
-     or (v_freed is not null and (v_contested or cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1]))) then
+     or (v_freed is not null and (v_contested or cardinality(p_lanes) <> 1 or not can_record_later(v_freed, p_lanes[1]))) then
     perform apply_deltas(v_moved || freed_slots(v_freed));
     v_freed := null;
   end if;
@@ -64,14 +64,14 @@ begin
     end if;
     v_contested := exists (select 1 from key_hold where contested);
     -- Something may go ahead of fairness now.
-    if v_freed is not null and (v_contested or not can_wait(v_freed, p_lanes[1])) then
+    if v_freed is not null and (v_contested or not can_record_later(v_freed, p_lanes[1])) then
       perform apply_deltas(freed_slots(v_freed));
       v_freed := null;
     end if;
   end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
-    v_left := least(p_limits[i], v_may);
+    v_left := least(p_limits[i], v_claimable);
     if v_contested and v_ended and v_left > 0 then
       perform pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
     end if;
@@ -81,10 +81,10 @@ begin
       select seqs, first_token into v_seqs, v_first 
         from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]);
       return query
-        select 'started', v_first + c.place - 1, :STARTED_IN_LANES
-          from unnest(v_seqs) with ordinality c(seq, place) join task t on t.seq = c.seq
-         order by c.place;
-      v_may := v_may - coalesce(cardinality(v_seqs), 0);
+        select 'started', v_first + c.ordinal - 1, :STARTED_IN_LANES
+          from unnest(v_seqs) with ordinality c(seq, ordinal) join task t on t.seq = c.seq
+         order by c.ordinal;
+      v_claimable := v_claimable - coalesce(cardinality(v_seqs), 0);
       exit when not v_contested;
       v_freed := null;
       v_started := v_started or v_seqs is not null;
@@ -107,9 +107,9 @@ create function claim_alone(p_now bigint, p_node text, p_lanes text[])
 returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_expired record;
-  v_line bigint;
+  v_queue bigint;
   v_lane text;
   v_token bigint;
   v_seqs bigint[];
@@ -126,7 +126,7 @@ begin
   if settle_moves(v_now, :RELEASED_MAX) then
     return query select 'settled', null::bigint, (null::started_task).*;
   end if;
-  select n.id, n.lane into v_line, v_lane
+  select n.id, n.lane into v_queue, v_lane
     from line n
     join lane l on l.name = n.lane
     join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
@@ -137,7 +137,7 @@ begin
    order by n.last_served, n.id limit 1;
   if found then
     v_token := take_event_numbers(1);
-    v_seqs := start_attempts(v_now, p_node, array[v_line], array[v_token], null, true);
+    v_seqs := start_attempts(v_now, p_node, array[v_queue], array[v_token], null, true);
     return query select 'started', v_token, :STARTED_ALONE from task t where t.seq = any (v_seqs);
   end if;
   :PREEMPT
@@ -147,7 +147,7 @@ end $$;
 -- lines is the caller's to write down.
 create function finish_held_tasks(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
-  out lost bigint[], out moved line_delta[], out freed bigint[]) language plpgsql as $$
+  out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
 :ENDING_VARIABLES
@@ -175,6 +175,6 @@ begin
     join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node
     join line n on n.id = l.line;
   if v_seqs is null then return; end if;
-  perform tell(take_event_numbers(cardinality(v_seqs)), p_now,
+  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
 end $$;

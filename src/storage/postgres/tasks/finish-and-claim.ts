@@ -15,7 +15,7 @@ import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
-import { isNoted } from "./deferred-work.ts";
+import { isDeferred } from "./deferred-work.ts";
 import { ENDING_VARIABLES, endAttempts } from "./end-attempt.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release-dependants.ts";
@@ -195,9 +195,9 @@ function startedTask(lane: string, now: string): string {
 export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sql", import.meta.url), {
   EXPIRED_PER_CLAIM_MAX,
   STARTED_COLUMNS,
-  SESSIONS_DEFERRED: isNoted("sessions"),
-  BATCHES_DEFERRED: isNoted("batches"),
-  KEYS_DEFERRED: isNoted("keys"),
+  SESSIONS_DEFERRED: isDeferred("sessions"),
+  BATCHES_DEFERRED: isDeferred("batches"),
+  KEYS_DEFERRED: isDeferred("keys"),
   RELEASED_MAX,
   KEYS_LOOKED_AT_AFTER_END: KEYS_LOOKED_AT.afterEnd,
   STARTED_IN_LANES: startedTask("p_lanes[i]", "v_now"),

@@ -9,7 +9,7 @@ create type task_form as (
   tenant_disabled boolean, unserved boolean);
 
 -- A new task to its session. n: order within the call, from 0. "full": which queue was, if one was.
-create type admitted_task as (
+create type session_task as (
   n bigint, seq bigint, state text, batch text, session bigint, session_max integer, origin text, "full" text);
 
 -- What a task that was handed in is answered with.
@@ -18,13 +18,13 @@ create type inserted_task as (
   queued bigint, repeats text, unserved boolean);
 
 -- What became of the tasks of a call: of all with the same form the same, unless "each" tells of every one.
-create type taken_in as (first_seq bigint, forms task_form[], "each" inserted_task[]);
+create type inserted_forms as (first_seq bigint, forms task_form[], "each" inserted_task[]);
 
 -- Takes tasks in that share forms. p_form_of: the form of each, from 1; p_places: which of its agent's it is, from 1.
-create function take_in_forms(
-  p_now bigint, p_forms json, p_form_of integer[], p_places integer[], p_ids text[], p_specs text[], p_max_queue bigint,
+create function insert_forms(
+  p_now bigint, p_forms json, p_form_of integer[], p_agent_positions integer[], p_ids text[], p_specs text[], p_max_queue bigint,
   p_max_total bigint, p_max_agent bigint)
-returns taken_in language plpgsql as $$
+returns inserted_forms language plpgsql as $$
 #variable_conflict use_column
 declare
   v_count integer := cardinality(p_ids);
@@ -39,13 +39,13 @@ declare
   v_dependent boolean;
   v_keyed boolean;
   v_held text[];
-  v_fulls text[];
-  v_fulls_queued bigint[];
-  v_places integer[] := p_places;
-  v_admitted admitted_task[];
+  v_full_queues text[];
+  v_full_queued bigint[];
+  v_agent_positions integer[] := p_agent_positions;
+  v_session_tasks session_task[];
   v_turns bigint[];
-  v_let_in boolean[];
-  v_deltas line_delta[];
+  v_admitted boolean[];
+  v_deltas queue_delta[];
   v_batches batch_delta[];
   v_seqs bigint[];
   v_tenants text[];
@@ -104,30 +104,30 @@ begin
           select t.max_queued as tenant_max, t.disabled as tenant_disabled from tenant t where t.id = k.tenant offset 0) b on true
        cross join (select coalesce(sum(l.waiting - l.exempt), 0)::bigint as queued from lane l) q order by k.n) k) k;
     exit when v_known is not false;
-    perform make_lines(p_forms);
-    perform make_sessions(p_forms);
+    perform create_agent_queues(p_forms);
+    perform create_sessions(p_forms);
   end loop;
   v_first := nextval('task_seq');
   v_last := setval('task_seq', v_first + v_count - 1);
   -- Where there is room for all, whoever they are of, nobody needs to be judged.
   if not v_fit or v_queued + v_count > p_max_total then
-    select fulls, queued, places into v_fulls, v_fulls_queued, v_places
-      from judge_tasks(v_forms, p_form_of, p_places, v_queued, p_max_queue, p_max_total);
+    select full_queues, queued, agent_positions into v_full_queues, v_full_queued, v_agent_positions
+      from admit_tasks(v_forms, p_form_of, p_agent_positions, v_queued, p_max_queue, p_max_total);
   end if;
   if v_sessioned then
-    v_admitted := array(
+    v_session_tasks := array(
       select row(n - 1, v_first + n - 1, :STATE, (f).batch, (f).session, (f).session_max, (f).origin,
-                 v_fulls[n])::admitted_task
+                 v_full_queues[n])::session_task
         from :EACH u order by n);
-    if v_count > 1 and ends_stale_message(v_admitted) then
+    if v_count > 1 and ends_stale_message(v_session_tasks) then
       for v_n in 1 .. v_count loop
-        v_each := v_each || take_in_some(p_now, p_forms, p_form_of, p_ids, p_specs, array[v_n], p_max_queue, p_max_total, p_max_agent);
+        v_each := v_each || insert_selected(p_now, p_forms, p_form_of, p_ids, p_specs, array[v_n], p_max_queue, p_max_total, p_max_agent);
       end loop;
-      return row(v_first, null, v_each)::taken_in;
+      return row(v_first, null, v_each)::inserted_forms;
     end if;
-    select places, let_in into v_turns, v_let_in from places_of(v_admitted);
+    select positions, admitted into v_turns, v_admitted from assign_positions(v_session_tasks);
   end if;
-  if v_keyed then v_held := take_keys(v_forms, p_form_of, v_fulls, v_let_in, v_first, not v_sessioned); end if;
+  if v_keyed then v_held := take_keys(v_forms, p_form_of, v_full_queues, v_admitted, v_first, not v_sessioned); end if;
   insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
                     deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
                     origin, schedule, concurrency_key, callback_url, dependencies, unmet, spec, error, full_queue)
@@ -136,9 +136,9 @@ begin
          :DEADLINE, (f).deadline_after_ms, (f).max_retries_if_lost, (f).preemptions_left,
          case when :REFUSED then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).concurrency_key,
          (f).callback_url,
-         (f).dependencies, case when :REFUSED then 0 else (f).unmet end, spec, :ERROR, v_fulls[n]
+         (f).dependencies, case when :REFUSED then 0 else (f).unmet end, spec, :ERROR, v_full_queues[n]
     from :EACH_WHOLE u;
-  with placed as (
+  with readied as (
     insert into ready (line, rank, task_seq)
     select (f).line, (f).rank, v_first + n - 1 from :EACH u where :READY),
   -- All of a form at once, but for critical ones, who may each need a slot that somebody else has.
@@ -148,7 +148,7 @@ begin
   select array_agg(row((f).line, tasks, case when (f).origin is null then 0 else tasks end,
                        case when (f).state = 'queued' and not ready then tasks else 0 end,
                        case when ready then tasks else 0 end, 0, null,
-                       case when ready then (f).rank end, case when ready then v_first + first - 1 end)::line_delta)
+                       case when ready then (f).rank end, case when ready then v_first + first - 1 end)::queue_delta)
            filter (where not refused),
          array_agg(row((f).batch, case when active then tasks else 0 end, tasks)::batch_delta)
            filter (where (f).batch is not null and not refused),
@@ -158,12 +158,12 @@ begin
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
   if 'asking' = any (v_held) then
-    perform add_note('keys', array(
+    perform defer_work('keys', array(
       select (v_first + n - 1)::text from unnest(v_held) with ordinality u(held, n) where held = 'asking'));
   end if;
   perform count_tasks(v_tenants, v_states, v_tasks);
   v_seqs := array(select generate_series(v_first, v_last));
-  if v_alike and v_fulls is null then
+  if v_alike and v_full_queues is null then
     v_types := array_fill('task.created'::text, array[v_count]);
     v_tenants := array_fill(v_forms[1].tenant, array[v_count]);
     v_data := array_fill('{"state":"' || v_forms[1].state || '"}', array[v_count]);
@@ -174,20 +174,20 @@ begin
                           else '{"state":"' || (f).state || '"}' end order by n)
       into v_types, v_tenants, v_data from :EACH u;
   end if;
-  perform tell(take_event_numbers(v_count), p_now, v_types, v_tenants, v_seqs, v_data);
-  if v_sessioned then perform add_turns(p_now, v_admitted, v_turns, v_let_in); end if;
+  perform append_events(take_event_numbers(v_count), p_now, v_types, v_tenants, v_seqs, v_data);
+  if v_sessioned then perform add_turns(p_now, v_session_tasks, v_turns, v_admitted); end if;
   if v_dependent then perform add_dependencies(p_forms, p_form_of, v_first); end if;
-  if v_dependent or v_fulls is not null then
+  if v_dependent or v_full_queues is not null then
     v_each := array(
-      select row(v_first + n - 1, id, :STATE, :POSITION, p_now, (f).run_at, :DEADLINE, v_fulls[n], v_fulls_queued[n],
-                 null, (f).unserved and v_fulls[n] is null)::inserted_task
+      select row(v_first + n - 1, id, :STATE, :POSITION, p_now, (f).run_at, :DEADLINE, v_full_queues[n], v_full_queued[n],
+                 null, (f).unserved and v_full_queues[n] is null)::inserted_task
         from :EACH u order by n);
   end if;
-  return row(v_first, v_forms, v_each)::taken_in;
+  return row(v_first, v_forms, v_each)::inserted_forms;
 end $$;
 
 -- Takes in those of a call that are at these places of it, and knows nothing of the others.
-create function take_in_some(
+create function insert_selected(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text[], p_some integer[], p_max_queue bigint,
   p_max_total bigint, p_max_agent bigint)
 returns inserted_task[] language plpgsql as $$
@@ -195,7 +195,7 @@ returns inserted_task[] language plpgsql as $$
 declare
   v_forms json;
   v_form_of integer[];
-  v_places integer[];
+  v_agent_positions integer[];
   v_ids text[];
   v_specs text[];
 begin
@@ -205,39 +205,39 @@ begin
   numbered as (
     select n, row_number() over (order by n) as number, form ->> 'tenant' as tenant, form ->> 'agent' as agent from form),
   chosen as (
-    select u.place, f.number, row_number() over (partition by f.tenant, f.agent order by u.place) as agent_place,
+    select u.ordinal, f.number, row_number() over (partition by f.tenant, f.agent order by u.ordinal) as agent_position,
            p_ids[u.n] as id, p_specs[u.n] as spec
-      from unnest(p_some) with ordinality u(n, place) join numbered f on f.n = p_form_of[u.n])
-  select (select json_agg(form order by n) from form), array_agg(number order by place), array_agg(agent_place order by place),
-         array_agg(id order by place), array_agg(spec order by place)
-    into v_forms, v_form_of, v_places, v_ids, v_specs from chosen;
+      from unnest(p_some) with ordinality u(n, ordinal) join numbered f on f.n = p_form_of[u.n])
+  select (select json_agg(form order by n) from form), array_agg(number order by ordinal), array_agg(agent_position order by ordinal),
+         array_agg(id order by ordinal), array_agg(spec order by ordinal)
+    into v_forms, v_form_of, v_agent_positions, v_ids, v_specs from chosen;
   return array(
-    select a from answers_to(
-      p_now, take_in_forms(p_now, v_forms, v_form_of, v_places, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
-      v_form_of, v_places, v_ids) a);
+    select a from insert_results(
+      p_now, insert_forms(p_now, v_forms, v_form_of, v_agent_positions, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
+      v_form_of, v_agent_positions, v_ids) a);
 end $$;
 
 -- Takes tasks in that are each given as JSON, in order, with all that is their own.
-create function take_in(p_now bigint, p_tasks json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
+create function insert_json_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 #variable_conflict use_column
 declare
   v_form_of integer[];
-  v_places integer[];
+  v_agent_positions integer[];
   v_ids text[];
   v_specs text[];
 begin
-  select array_agg(n), array_agg(place), array_agg(id), array_agg(spec) into v_form_of, v_places, v_ids, v_specs
-    from (select n, row_number() over (partition by tenant, agent order by n) as place, id, spec
+  select array_agg(n), array_agg(agent_position), array_agg(id), array_agg(spec) into v_form_of, v_agent_positions, v_ids, v_specs
+    from (select n, row_number() over (partition by tenant, agent order by n) as agent_position, id, spec
             from rows from (json_to_recordset(p_tasks) as (tenant text, agent text, id text, spec text)) with ordinality
                    as j(tenant, agent, id, spec, n)
            order by n) j;
-  return query select * from answers_to(
-    p_now, take_in_forms(p_now, p_tasks, v_form_of, v_places, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
-    v_form_of, v_places, v_ids);
+  return query select * from insert_results(
+    p_now, insert_forms(p_now, p_tasks, v_form_of, v_agent_positions, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
+    v_form_of, v_agent_positions, v_ids);
 end $$;
 
-create function answers_to(p_now bigint, p_taken taken_in, p_form_of integer[], p_places integer[], p_ids text[])
+create function insert_results(p_now bigint, p_taken inserted_forms, p_form_of integer[], p_agent_positions integer[], p_ids text[])
 returns setof inserted_task language plpgsql as $$
 begin
   if p_taken."each" is not null then
@@ -245,20 +245,20 @@ begin
   else
     return query
       select p_taken.first_seq + u.n - 1, u.id, (u.f).state,
-             case when (u.f).state = 'queued' then (u.f).waiting + u.place else 0 end,
+             case when (u.f).state = 'queued' then (u.f).waiting + u.agent_position else 0 end,
              p_now, (u.f).run_at, (u.f).deadline, null::text, null::bigint, null::text, (u.f).unserved
         from (select u.*, (p_taken.forms)[u.form] as f
-                from unnest(p_form_of, p_places, p_ids) with ordinality u(form, place, id, n) offset 0) u;
+                from unnest(p_form_of, p_agent_positions, p_ids) with ordinality u(form, agent_position, id, n) offset 0) u;
   end if;
 end $$;
 
 -- Judges each task as if it came alone: by its place among its agent's tasks, then among its tenant's that had room there,
--- then among all that had room there. What came as anything but a task is neither counted nor refused. fulls: which queue was,
+-- then among all that had room there. What came as anything but a task is neither counted nor refused. full_queues: which queue was,
 -- null where none was; queued: how many of the agent wait, or of the tenant where another queue was full. places: without
 -- those that are refused. p_queued: what waits of all tenants that are not disabled.
-create function judge_tasks(
-  p_forms task_form[], p_form_of integer[], p_places integer[], p_queued bigint, p_max_queue bigint, p_max_total bigint,
-  out fulls text[], out queued bigint[], out places integer[])
+create function admit_tasks(
+  p_forms task_form[], p_form_of integer[], p_agent_positions integer[], p_queued bigint, p_max_queue bigint, p_max_total bigint,
+  out full_queues text[], out queued bigint[], out agent_positions integer[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -276,16 +276,16 @@ begin
   with own as (
     select u.tenant, coalesce(sum(t.waiting - t.exempt), 0) as tenant_counted
       from (select distinct f.tenant from unnest(p_forms) f) u left join tenant_line t on t.tenant = u.tenant group by u.tenant),
-  placed as (
-    select n, place, (f).tenant, (f).agent, (f).origin is null as counts, (f).agent_counted, (f).agent_max, o.tenant_counted,
+  positioned as (
+    select n, agent_position, (f).tenant, (f).agent, (f).origin is null as counts, (f).agent_counted, (f).agent_max, o.tenant_counted,
            (f).tenant_max, coalesce((f).tenant_max, p_max_queue) as bound, (f).tenant_disabled,
-           count(*) filter (where (f).origin is null) over (partition by (f).tenant, (f).agent order by n) as counted_place
+           count(*) filter (where (f).origin is null) over (partition by (f).tenant, (f).agent order by n) as counted_position
       from (select u.*, p_forms[u.form] as f
-              from unnest(p_form_of, p_places) with ordinality u(form, place, n) offset 0) u
+              from unnest(p_form_of, p_agent_positions) with ordinality u(form, agent_position, n) offset 0) u
       join own o on o.tenant = (f).tenant),
   judged as (
     select *, count(*) filter (where agent_ok) over (partition by tenant order by n) as tenant_upto
-      from (select *, counts and agent_counted + counted_place <= agent_max as agent_ok from placed) p),
+      from (select *, counts and agent_counted + counted_position <= agent_max as agent_ok from positioned) p),
   bounded as (
     select *, count(*) filter (where tenant_ok and not tenant_disabled) over (order by n) as admitted_upto
       from (select *, agent_ok and tenant_counted + tenant_upto <= least(bound, v_half) as tenant_ok from judged) j),
@@ -297,15 +297,15 @@ begin
                    when not agent_ok then 'agent' end as "full"
       from bounded),
   moved as (
-    select *, place - count("full") over (partition by tenant, agent order by n) as accepted_place,
+    select *, agent_position - count("full") over (partition by tenant, agent order by n) as accepted_position,
            count(*) filter (where counts and "full" is null) over (partition by tenant order by n) as tenant_accepted
       from decided)
   select array_agg("full" order by n),
          -- How many others have waiting is none of the tenant's business.
          array_agg(case when "full" = 'agent' then greatest(agent_counted, agent_max)
                         when "full" is not null then tenant_counted + tenant_accepted end order by n),
-         array_agg(accepted_place order by n)
-    into fulls, queued, places from moved;
+         array_agg(accepted_position order by n)
+    into full_queues, queued, agent_positions from moved;
   -- Room was looked for with care: there may be enough for all.
-  if array_remove(fulls, null) = '{}' then fulls := null; end if;
+  if array_remove(full_queues, null) = '{}' then full_queues := null; end if;
 end $$;

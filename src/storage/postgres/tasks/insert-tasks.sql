@@ -10,15 +10,15 @@ create function already_inserted(p_ids text[]) returns setof inserted_task langu
 $$;
 
 create function insert_tasks(
-  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_places integer[], p_batches json,
+  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_agent_positions integer[], p_batches json,
   p_max_queue bigint, p_max_total bigint, p_max_agent bigint, out first_seq bigint, out created_at bigint, out forms json, out "each" json)
 language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
-  v_taken taken_in;
+  v_now bigint := take_write_lock(p_now);
+  v_taken inserted_forms;
 begin
-  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
-  v_taken := take_in_forms(v_now, p_forms, p_form_of, p_places, p_ids, string_to_array(p_specs, E'\n'),
+  if json_array_length(p_batches) > 0 then perform create_batches(v_now, p_batches); end if;
+  v_taken := insert_forms(v_now, p_forms, p_form_of, p_agent_positions, p_ids, string_to_array(p_specs, E'\n'),
                            p_max_queue, p_max_total, p_max_agent);
   :FOLLOW_UP
   first_seq := v_taken.first_seq;
@@ -28,12 +28,12 @@ begin
                                       'unserved', f.unserved)) into forms
       from unnest(v_taken.forms) f;
   else
-    select json_agg(i) into "each" from as_they_are_now(v_taken."each") i;
+    select json_agg(i) into "each" from with_current_states(v_taken."each") i;
   end if;
 end $$;
 
 -- What they depend on may have doomed some in the transaction that took them in.
-create function as_they_are_now(p_inserted inserted_task[]) returns setof inserted_task language plpgsql as $$
+create function with_current_states(p_inserted inserted_task[]) returns setof inserted_task language plpgsql as $$
 begin
   if not exists (select 1 from unnest(p_inserted) i where i.state = 'waiting_dependency') then
     return query select * from unnest(p_inserted);
@@ -43,8 +43,8 @@ begin
     select i.seq, i.id, case when i.state = 'waiting_dependency' then t.resting_state else i.state end,
            i."position", i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats, i.unserved
       from unnest(p_inserted) with ordinality as i(seq, id, state, "position", created_at, run_at, deadline, "full",
-                                                   queued, repeats, unserved, place)
-      join task t on t.seq = i.seq order by i.place;
+                                                   queued, repeats, unserved, ordinal)
+      join task t on t.seq = i.seq order by i.ordinal;
 end $$;
 
 -- The same where some have keys: only those are taken in whose key does not stand for another already. They come in stretches
@@ -55,7 +55,7 @@ create function insert_keyed_tasks(
 returns setof inserted_task language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_specs text[] := string_to_array(p_specs, E'\n');
   v_tenants text[] := array(select tenant from json_to_recordset(p_forms) as j(tenant text));
   -- Of each, where its key was last before; null: nowhere.
@@ -69,7 +69,7 @@ declare
   v_taken inserted_task[];
   v_all inserted_task[] := '{}';
 begin
-  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
+  if json_array_length(p_batches) > 0 then perform create_batches(v_now, p_batches); end if;
   while v_from <= cardinality(p_ids) loop
     v_to := v_from;
     while v_to < cardinality(p_ids) and (p_keys[v_to + 1] is null or (v_before[v_to + 1] >= v_from) is not true) loop
@@ -77,9 +77,9 @@ begin
     end loop;
     -- One by one, by its key: a plan for all at once is made while there are few, and reads all of them when they are many.
     select array_agg(made order by n), array_agg(n order by n) filter (where made is null) into v_stretch, v_new
-      from (select form, key, hash, place + v_from - 1 as n
+      from (select form, key, hash, ordinal + v_from - 1 as n
               from unnest(p_form_of[v_from:v_to], p_keys[v_from:v_to], p_hashes[v_from:v_to])
-                     with ordinality u(form, key, hash, place)) u
+                     with ordinality u(form, key, hash, ordinal)) u
       left join lateral (
         select row(t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
                    case when k.hash = u.hash then 'same' else 'other' end, false)::inserted_task as made
@@ -90,19 +90,19 @@ begin
       perform refuse_conflict(p_forms, p_form_of[v_from:v_to], p_ids[v_from:v_to], p_batches, v_stretch);
     end if;
     if v_new is not null then
-      v_taken := take_in_some(v_now, p_forms, p_form_of, p_ids, v_specs, v_new, p_max_queue, p_max_total, p_max_agent);
-      for v_place in 1 .. cardinality(v_new) loop
-        v_stretch[v_new[v_place] - v_from + 1] := v_taken[v_place];
+      v_taken := insert_selected(v_now, p_forms, p_form_of, p_ids, v_specs, v_new, p_max_queue, p_max_total, p_max_agent);
+      for v_index in 1 .. cardinality(v_new) loop
+        v_stretch[v_new[v_index] - v_from + 1] := v_taken[v_index];
       end loop;
-      perform keep_keys(v_now, array_agg(v_tenants[p_form_of[n]]), array_agg(p_keys[n]), array_agg(p_hashes[n]), array_agg(seq))
-         from (select n, (v_taken[place]).seq, (v_taken[place])."full" from unnest(v_new) with ordinality u(n, place)) u
+      perform store_idempotency_keys(v_now, array_agg(v_tenants[p_form_of[n]]), array_agg(p_keys[n]), array_agg(p_hashes[n]), array_agg(seq))
+         from (select n, (v_taken[ordinal]).seq, (v_taken[ordinal])."full" from unnest(v_new) with ordinality u(n, ordinal)) u
         where p_keys[n] is not null and "full" is null;
     end if;
     v_all := v_all || v_stretch;
     v_from := v_to + 1;
   end loop;
   :FOLLOW_UP
-  return query select * from as_they_are_now(v_all);
+  return query select * from with_current_states(v_all);
 end $$;
 
 -- A batch is taken whole: one of its tasks that asks for something else under a used key refuses all.
@@ -126,7 +126,7 @@ begin
 end $$;
 
 -- From now on the keys of tasks stand for them.
-create function keep_keys(p_now bigint, p_tenants text[], p_keys text[], p_hashes text[], p_seqs bigint[])
+create function store_idempotency_keys(p_now bigint, p_tenants text[], p_keys text[], p_hashes text[], p_seqs bigint[])
 returns void language plpgsql as $$
 #variable_conflict use_column
 begin

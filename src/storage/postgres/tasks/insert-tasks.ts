@@ -10,7 +10,7 @@ import {
 import type { PostgresDatabase } from "../connection/database.ts";
 import { BATCH_CONFLICT, batchConflictOf, isUniqueViolation } from "../connection/errors.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { isNoted } from "./deferred-work.ts";
+import { isDeferred } from "./deferred-work.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { integers, sortByForm, specsOf } from "./task-forms.ts";
@@ -35,18 +35,18 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
     // Looking up every id first would cost each submit a search for what almost never happens.
     if (!isUniqueViolation(error)) throw error;
     const known = await alreadyInserted(db, params.tasks);
-    const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
-    const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
+    const isFirst = (id: string, index: number) => params.tasks.findIndex((task) => task.id === id) === index;
+    const unknown = params.tasks.filter(({ id }, index) => !known.has(id) && isFirst(id, index));
     if (unknown.length === params.tasks.length) throw error;
     const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...params, tasks: unknown });
-    const answers = new Map([...known, ...unknown.map(({ id }, place) => [id, inserted[place]] as const)]);
+    const answers = new Map([...known, ...unknown.map(({ id }, index) => [id, inserted[index]] as const)]);
     return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);
   }
 }
 
 async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   const { tasks, batches = [], limits } = params;
-  const { forms, formOf, places } = sortByForm(tasks);
+  const { forms, formOf, positions } = sortByForm(tasks);
   const given = [`[${forms.join(",")}]`, integers(formOf), tasks.map(({ id }) => id), specsOf(tasks)];
   const bounds = [
     JSON.stringify(batches.map(toBatchRow)),
@@ -64,18 +64,20 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
     });
     return rows.map(toInserted);
   }
-  const [row] = await db.write<TakenInRow>({
+  const [row] = await db.write<InsertedFormsRow>({
     name: "insert_tasks",
     text: "select * from insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    values: [...given, integers(places), ...bounds],
+    values: [...given, integers(positions), ...bounds],
   });
   if (row === undefined) throw new Error("Tasks are answered, whatever becomes of them.");
   if (row.each !== null) return row.each.map(toInserted);
-  return tasks.map((task, n) => toAnswer(row, { task, n, form: formOf[n] ?? 0, place: places[n] ?? 0 }));
+  return tasks.map((task, n) =>
+    toResult(row, { task, n, form: formOf[n] ?? 0, agentPosition: positions[n] ?? 0 }),
+  );
 }
 
 /** The result of a call. If every task was accepted and none has dependencies, the result of each form says it all. */
-interface TakenInRow {
+interface InsertedFormsRow {
   readonly first_seq: string;
   readonly created_at: string;
   readonly forms: readonly {
@@ -88,9 +90,9 @@ interface TakenInRow {
   readonly each: readonly InsertedRow[] | null;
 }
 
-function toAnswer(
-  { first_seq, created_at, forms }: TakenInRow,
-  { task, n, form, place }: { task: NewTask; n: number; form: number; place: number },
+function toResult(
+  { first_seq, created_at, forms }: InsertedFormsRow,
+  { task, n, form, agentPosition }: { task: NewTask; n: number; form: number; agentPosition: number },
 ): InsertedTask {
   const taken = forms[form - 1];
   if (taken === undefined) throw new Error("Every task has a form.");
@@ -98,7 +100,7 @@ function toAnswer(
     seq: Number(first_seq) + n,
     id: task.id,
     state: taken.state,
-    position: taken.state === "queued" ? taken.waiting + place : 0,
+    position: taken.state === "queued" ? taken.waiting + agentPosition : 0,
     createdAt: Number(created_at),
     runAt: task.runAt,
     deadline: taken.deadline,
@@ -156,8 +158,8 @@ async function alreadyInserted(
 
 /** What follows once all tasks are inserted. */
 const FOLLOW_UP = `
-  if json_array_length(p_batches) > 0 then perform keep_batches(p_batches); end if;
-  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} or ${isNoted("keys")} then
+  if json_array_length(p_batches) > 0 then perform settle_new_batches(p_batches); end if;
+  if exists (select 1 from release) or ${isDeferred("sessions")} or ${isDeferred("batches")} or ${isDeferred("keys")} then
     perform settle_moves(v_now, ${RELEASED_MAX});
   end if;
   ${PREEMPT}`;

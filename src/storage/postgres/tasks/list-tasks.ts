@@ -226,8 +226,8 @@ const SEQS_OF_SPAN = `
     union all select max(seq), 9e15::bigint from tail having count(*) = ${UNSPANNED_MAX}) f`;
 
 /** Records when the tasks of the next thousands were created. They are complete: seqs are assigned in order of commit. */
-export async function noteSpans(db: PostgresDatabase): Promise<void> {
-  await db.read({ name: "note_spans", text: NOTE_SPANS, values: [] });
+export async function recordSpans(db: PostgresDatabase): Promise<void> {
+  await db.read({ name: "record_spans", text: RECORD_SPANS, values: [] });
 }
 
 /** How many tasks one row of task_span describes. */
@@ -235,7 +235,7 @@ const TASKS_PER_SPAN = 1_000;
 /** Rows of task_span that one call adds. */
 const SPANS_MAX = 50;
 
-const NOTE_SPANS = `
+const RECORD_SPANS = `
   insert into task_span (last_seq, first_seq, first_at, last_at)
   select b.last_seq, s.first_seq, s.first_at, s.last_at
     from (select coalesce((select max(last_seq) from task_span), -1) as upto, (select max(seq) from task) as newest) w

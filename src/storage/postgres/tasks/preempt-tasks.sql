@@ -3,23 +3,23 @@
 create function preempt(p_now bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_arrivals bigint[];
-  v_shaken text[];
+  v_new_critical_tasks bigint[];
+  v_lanes_to_recheck text[];
   v_lane text;
   v_tokens bigint[] := '{}';
 begin
   -- Where nothing may be taken from anybody, nothing needs to be looked at.
   perform 1 from lease where priority is not null limit 1;
   if not found then return; end if;
-  v_arrivals := take_note('arrivals')::bigint[];
-  v_shaken := take_note('lanes');
+  v_new_critical_tasks := take_deferred_work('new_critical_tasks')::bigint[];
+  v_lanes_to_recheck := take_deferred_work('lanes_to_recheck');
   -- What was started meanwhile is not ready any more.
   for v_lane in
     select x.lane
-      from (select unnest(v_shaken) as lane
+      from (select unnest(v_lanes_to_recheck) as lane
             union
             select n.lane
-              from unnest(v_arrivals) a(seq)
+              from unnest(v_new_critical_tasks) a(seq)
               join task t on t.seq = a.seq
               join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
               join line n on n.id = t.line) x
@@ -27,7 +27,7 @@ begin
      where (select h.token from lease h where h.lane = x.lane and h.priority is not null limit 1) is not null
      order by x.lane
   loop
-    v_tokens := v_tokens || preempt_in(p_now, v_lane, v_arrivals);
+    v_tokens := v_tokens || preempt_in(p_now, v_lane, v_new_critical_tasks);
   end loop;
   if cardinality(v_tokens) = 0 then return; end if;
   -- Of a session that may run fewer by now it steps back at once, and its key may go to another.
@@ -41,7 +41,7 @@ begin
 end $$;
 
 -- Answers the tokens of the attempts that were taken from their tasks.
-create function preempt_in(p_now bigint, p_lane text, p_arrivals bigint[]) returns bigint[] language plpgsql as $$
+create function preempt_in(p_now bigint, p_lane text, p_new_critical_tasks bigint[]) returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_lane lane;
@@ -55,7 +55,7 @@ declare
   v_ended ended_attempt[] := '{}';
   v_tokens bigint[] := '{}';
   v_owners text[] := '{}';
-  v_bare_lines bigint[] := '{}';
+  v_queues_without_lease bigint[] := '{}';
   v_able text[];
   v_every integer;
   v_each integer;
@@ -82,7 +82,7 @@ begin
   -- Everybody's need is settled before the first one gives way.
   for v_critical in
     select c.*, t.id, t.tenant
-      from (select line, rank, seq, true as held_by_agent from beyond_agents(p_lane, p_arrivals)
+      from (select line, rank, seq, true as held_by_agent from criticals_at_agent_limit(p_lane, p_new_critical_tasks)
             union all
             select u.line, u.rank, u.seq, false from without_slot_of_pools(v_lane, v_every, v_nodes) u
             union all
@@ -112,9 +112,9 @@ begin
     end if;
     -- Whoever is beyond the limits of its agent needs a slot of that agent; else any of its tenant will do.
     if v_critical.held_by_agent then
-      continue when v_critical.line = any (v_bare_lines);
+      continue when v_critical.line = any (v_queues_without_lease);
       :TAKE_LEASE_OF_AGENT;
-      if not found then v_bare_lines := v_bare_lines || v_critical.line; continue; end if;
+      if not found then v_queues_without_lease := v_queues_without_lease || v_critical.line; continue; end if;
     else
       :TAKE_LEASE_OF_TENANT;
       continue when not found;
@@ -181,9 +181,9 @@ begin
      cross join lateral slots_on_nodes(p_lane, f.nodes)
      cross join lateral (
        select s.line, s.rank, s.seq
-         from (select t.*, count(*) filter (where t.place <= t.own) over (order by t.rank, t.seq) as seat
+         from (select t.*, count(*) filter (where t.ordinal <= t.own) over (order by t.rank, t.seq) as seat
                  from (select c.id as line, r.rank, r.task_seq as seq, b.own,
-                              row_number() over (partition by t.tenant order by r.rank, r.task_seq) as place
+                              row_number() over (partition by t.tenant order by r.rank, r.task_seq) as ordinal
                          from (select distinct n.tenant from line n
                                 where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.pool = o.pool
                                   and n.head_rank <= :PRIORITY_CRITICAL) w
@@ -199,12 +199,12 @@ begin
                           select rank, task_seq from ready
                            where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and rank <= :PRIORITY_CRITICAL
                            order by rank, task_seq limit least(c.room, f.free + f.yielding)) r) t) s
-        where s.place > s.own or s.seat > f.free) u;
+        where s.ordinal > s.own or s.seat > f.free) u;
 end $$;
 
 -- Those of these critical tasks, as far as they are ready, that those before them leave no room for within the limits of
 -- their agent.
-create function beyond_agents(p_lane text, p_seqs bigint[])
+create function criticals_at_agent_limit(p_lane text, p_seqs bigint[])
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 begin

@@ -4,12 +4,12 @@ import { TOKENS_MAX } from "../connection/listen-notify.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { tenantRoom } from "../tenants/share-out.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
-import { isNoted } from "./deferred-work.ts";
+import { isDeferred } from "./deferred-work.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** The last step of an operation. It does nothing unless the operation may have left a critical task without a slot. */
 export function preemptAt(now: "v_now" | "p_now"): string {
-  return `if ${isNoted("arrivals")} or ${isNoted("lanes")} then perform preempt(${now}); end if;`;
+  return `if ${isDeferred("new_critical_tasks")} or ${isDeferred("lanes_to_recheck")} then perform preempt(${now}); end if;`;
 }
 
 export const PREEMPT = preemptAt("v_now");
@@ -26,8 +26,8 @@ function takeLease(of: string): string {
 /** What pre-emption reads grows with tasks in flight, free slots and agents' limits, not with the backlog. */
 export const PREEMPT_FUNCTIONS = readSql(new URL("./preempt-tasks.sql", import.meta.url), {
   PRIORITY_CRITICAL,
-  SESSIONS_DEFERRED: isNoted("sessions"),
-  KEYS_DEFERRED: isNoted("keys"),
+  SESSIONS_DEFERRED: isDeferred("sessions"),
+  KEYS_DEFERRED: isDeferred("keys"),
   RELEASED_MAX,
   TOKENS_MAX,
   OWNER_ROOM: tenantRoom("o"),

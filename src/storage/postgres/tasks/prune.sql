@@ -2,7 +2,7 @@ create function prune(p_now bigint, p_retention_ms bigint, p_rejected_max bigint
 returns table (tasks integer, more boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_cutoff bigint := v_now - p_retention_ms;
   v_latest bigint := v_now + p_retention_ms;
   v_is_counted boolean := count_before_prune(v_now, v_cutoff, v_latest);
@@ -11,7 +11,7 @@ declare
   v_seqs bigint[];
   v_tasks integer := 0;
   v_rejected integer := 0;
-  v_crowded record;
+  v_excess record;
 begin
   -- Losing this to a power cut means doing it again.
   set local synchronous_commit = off;
@@ -35,17 +35,17 @@ begin
     v_tasks := delete_ended(v_now, with_siblings(v_seqs, v_cutoff, v_latest), v_cutoff, v_latest, false);
     delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000);
   end if;
-  for v_crowded in
+  for v_excess in
     select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant
   loop
     exit when v_rejected >= p_limit;
     v_rejected := v_rejected + delete_ended(v_now, array(
-      select t.seq from task t where t.tenant = v_crowded.tenant and t.listed_state = 'rejected'
+      select t.seq from task t where t.tenant = v_excess.tenant and t.listed_state = 'rejected'
          and (not t.has_dependants or not :IS_WAITED_FOR)
          -- It is counted when its batch ends, and the callback of that may go with it.
          and (t.batch is null or (select b.completed_at is null from batch b where b.id = t.batch) is not true)
          and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
-       order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_latest, false);
+       order by t.seq limit least(v_excess.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_latest, false);
   end loop;
   return query select v_tasks + v_rejected, not v_is_counted or v_events >= p_limit or v_rejected = p_limit;
 end $$;
@@ -108,8 +108,8 @@ begin
     -- A statement of its own: it sees what was written while the one above waited for the writer.
     delete from task_log where task_seq = any (v_gone);
     if v_unsent_by is not null then perform refresh_receivers(p_now, v_unsent_by, v_unsent_to); end if;
-    if v_batches is not null then perform forget_empty_batches(v_batches); end if;
-    if v_sessions is not null then perform forget_empty_sessions(v_sessions); end if;
+    if v_batches is not null then perform delete_empty_batches(v_batches); end if;
+    if v_sessions is not null then perform delete_empty_sessions(v_sessions); end if;
     -- Those that depended on a task that was done have one dependency less, should they be retried: it was met.
     update task t set dependencies = t.dependencies - c.met, unmet = least(t.unmet, t.dependencies - c.met)
       from (select child_seq, count(*)::integer as met from dependency where parent_seq = any (v_done) group by child_seq) c
@@ -119,7 +119,7 @@ begin
     delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
      where n.tenant = g.tenant and n.agent = g.agent
        and not exists (select 1 from task t where t.tenant = g.tenant and t.agent = g.agent);
-    perform forget_empty_tenants(v_tenants);
+    perform delete_empty_tenants(v_tenants);
     perform count_tasks(v_tenants, v_states, array_fill(-1, array[cardinality(v_states)]));
     v_deleted := v_deleted + cardinality(v_states);
     exit when v_children is null;
@@ -131,7 +131,7 @@ begin
 end $$;
 
 -- And so does a tenant.
-create function forget_empty_tenants(p_tenants text[]) returns void language plpgsql as $$
+create function delete_empty_tenants(p_tenants text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   with gone as (

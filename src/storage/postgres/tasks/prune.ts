@@ -1,6 +1,6 @@
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { noteSpans } from "./list-tasks.ts";
+import { recordSpans } from "./list-tasks.ts";
 
 /**
  * Deletes a slice of what has expired. The log is the list of what to delete: walking it from its start finds the tasks that
@@ -15,7 +15,7 @@ export async function prune(
     text: "select * from prune($1, $2, $3, $4)",
     values: [params.retentionMs, params.rejectedMax, params.limit],
   });
-  await noteSpans(db);
+  await recordSpans(db);
   return row ?? { tasks: 0, more: false };
 }
 

@@ -6,8 +6,8 @@ begin
   insert into release (parent_seq, error)
   select t.seq, case when t.resting_state <> 'done'
                      then coalesce(p_error, 'dependency ' || t.id || ' ' || t.resting_state) end
-    from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq
-   where t.has_dependants and t.completed_at is not null order by u.place;
+    from unnest(p_seqs) with ordinality u(seq, ordinal) join task t on t.seq = u.seq
+   where t.has_dependants and t.completed_at is not null order by u.ordinal;
 end $$;
 
 -- Passes ends and retries on to up to p_limit dependants. Returns how many; a row that no dependant follows from counts, too:
@@ -18,15 +18,15 @@ declare
   v_release release;
   v_children bigint[];
   v_waiting bigint[];
-  v_told integer := 0;
+  v_released integer := 0;
 begin
   loop
     select * into v_release from release order by seq limit 1;
-    if not found then return v_told; end if;
-    exit when v_told >= p_limit;
+    if not found then return v_released; end if;
+    exit when v_released >= p_limit;
     v_children := array(
       select child_seq from dependency where parent_seq = v_release.parent_seq and child_seq > v_release.after_seq
-       order by child_seq limit p_limit - v_told);
+       order by child_seq limit p_limit - v_released);
     v_waiting := array(
       select seq from task where seq = any (v_children) and resting_state = 'waiting_dependency' order by seq);
     if v_release.error like 'retried %' then
@@ -36,16 +36,16 @@ begin
     elsif cardinality(v_waiting) > 0 then
       perform end_waiting(p_now, v_waiting, 'cancelled', v_release.error, true);
     end if;
-    if cardinality(v_children) = p_limit - v_told then
+    if cardinality(v_children) = p_limit - v_released then
       update release set after_seq = v_children[cardinality(v_children)] where seq = v_release.seq;
     else
       delete from release where seq = v_release.seq;
     end if;
-    v_told := v_told + greatest(cardinality(v_children), 1);
+    v_released := v_released + greatest(cardinality(v_children), 1);
   end loop;
   -- Rare, and so the one notification that is worth its place in a transaction: everybody may go on with the rest.
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"release"}]}');
-  return v_told;
+  return v_released;
 end $$;
 
 -- A dependency of each is done; those for which it was the last can start, or wait for their moment. Those left are counted
@@ -60,7 +60,7 @@ declare
   v_turns bigint[] := array(
     select t.seq from unnest(p_seqs, v_unmet) u(seq, unmet) join task t on t.seq = u.seq
      where u.unmet = 0 and t.session is not null and (t.run_at > p_now) is not true order by t.seq);
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
   v_batches batch_delta[];
   v_tenants text[];
   v_states text[];
@@ -83,10 +83,10 @@ begin
      where t.seq = u.seq and t.seq <> all (v_turns)
     returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet, t.batch, t.parked,
               t.resting_state = 'queued' and t.parked is null as ready),
-  placed as (
+  readied as (
     insert into ready (line, rank, task_seq) select line, rank, seq from met where ready)
-  select array_agg(case when ready then row(line, 0, 0, 0, 1, 0, null, rank, seq)::line_delta
-                        else row(line, 0, 0, 1, 0, 0, null, null, null)::line_delta end)
+  select array_agg(case when ready then row(line, 0, 0, 0, 1, 0, null, rank, seq)::queue_delta
+                        else row(line, 0, 0, 1, 0, 0, null, null, null)::queue_delta end)
            filter (where resting_state = 'queued'),
          array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta)
            filter (where batch is not null and resting_state = 'queued'),
@@ -95,7 +95,7 @@ begin
     into v_deltas, v_batches, v_tenants, v_states, v_asking from met;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
-  if v_asking is not null then perform add_note('keys', v_asking); end if;
+  if v_asking is not null then perform defer_work('keys', v_asking); end if;
   if v_tenants is not null then
     perform count_moves(v_tenants, array_fill('waiting_dependency'::text, array[cardinality(v_tenants)]), v_states);
   end if;
@@ -103,11 +103,11 @@ end $$;
 
 create function release(p_now bigint, p_limit integer) returns table (told boolean, more boolean) language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
-  v_told boolean := settle_moves(v_now, p_limit);
+  v_now bigint := take_write_lock(p_now);
+  v_released boolean := settle_moves(v_now, p_limit);
 begin
   :PREEMPT
-  return query select v_told, exists (select 1 from release);
+  return query select v_released, exists (select 1 from release);
 end $$;
 
 -- Writes down whom new tasks, numbered from p_first on, wait for; what had ended otherwise than done before they came is told to them.
@@ -118,19 +118,19 @@ declare
   v_parents bigint[];
 begin
   with asked as (
-    select t.seq, t.tenant, d.id, u.n, d.place
+    select t.seq, t.tenant, d.id, u.n, d.ordinal
       from unnest(p_form_of) with ordinality u(form, n)
-     cross join lateral json_array_elements_text(v_wanted[u.form]) with ordinality d(id, place)
+     cross join lateral json_array_elements_text(v_wanted[u.form]) with ordinality d(id, ordinal)
       join task t on t.seq = p_first + u.n - 1 and t.resting_state <> 'rejected'),
   known as materialized (
-    select a.seq as child_seq, p.seq as parent_seq, p.id, p.resting_state, a.n, a.place
+    select a.seq as child_seq, p.seq as parent_seq, p.id, p.resting_state, a.n, a.ordinal
       from (select *, :PARENT_SEQ as parent_seq from asked) a
       join task p on p.seq = a.parent_seq and p.seq < a.seq),
   added as (insert into dependency (parent_seq, child_seq) select parent_seq, child_seq from known),
   doomed as (
     insert into release (parent_seq, error, after_seq)
     select parent_seq, 'dependency ' || id || ' ' || resting_state, child_seq - 1
-      from known where resting_state in ('failed', 'cancelled', 'rejected') order by n, place)
+      from known where resting_state in ('failed', 'cancelled', 'rejected') order by n, ordinal)
   select array_agg(distinct parent_seq) into v_parents from known;
   update task set has_dependants = true where seq = any (v_parents) and not has_dependants;
 end $$;

@@ -27,13 +27,13 @@ language plpgsql as $$
 declare
   v_exempt integer := (p_task.origin is not null)::integer;
   v_unmet integer := count_unmet(p_task.seq, p_task.dependencies);
-  v_place bigint;
+  v_position bigint;
   v_starts_at bigint := p_now;
   v_parked text;
   v_ready boolean;
   v_rank bigint;
 begin
-  p_task.line := line_anew(p_task);
+  p_task.line := current_agent_queue(p_task);
   delete from unserved where task_seq = p_task.seq;
   -- The attempt that had ended the task becomes an earlier one.
   if p_task.last_started_at is not null then
@@ -58,9 +58,9 @@ begin
     select sum(s.waiting)::integer + 1 into o_position
       from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = p_task.line;
   end if;
-  v_place := accept_in_session(p_task);
+  v_position := reenter_session(p_task);
   update task t
-     set line = p_task.line, resting_state = o_state, parked = v_parked, place = v_place, unmet = v_unmet, position = o_position, retry_count = 0, losses = 0,
+     set line = p_task.line, resting_state = o_state, parked = v_parked, place = v_position, unmet = v_unmet, position = o_position, retry_count = 0, losses = 0,
          completed_at = null, deadline = o_deadline, rank = :RANK_IN_ITS_LANE,
          last_started_at = null, last_outcome = null, last_node = null, error = null
    where t.seq = p_task.seq
@@ -68,19 +68,19 @@ begin
   v_ready := o_state = 'queued' and v_parked is null and p_task.session is null;
   if v_ready then
     insert into ready (line, rank, task_seq) values (p_task.line, v_rank, p_task.seq);
-    perform apply_deltas(array[row(p_task.line, 1, v_exempt, 0, 1, 0, null, v_rank, p_task.seq)::line_delta]);
+    perform apply_deltas(array[row(p_task.line, 1, v_exempt, 0, 1, 0, null, v_rank, p_task.seq)::queue_delta]);
   else
     perform apply_deltas(array[
-      row(p_task.line, 1, v_exempt, (v_parked is not null)::integer, 0, 0, null, null, null)::line_delta]);
+      row(p_task.line, 1, v_exempt, (v_parked is not null)::integer, 0, 0, null, null, null)::queue_delta]);
   end if;
   if p_task.batch is not null then
     perform move_batches(array[
       row(p_task.batch, (v_ready or v_parked is not distinct from 'asking')::integer, 1)::batch_delta]);
   end if;
-  if v_parked = 'asking' then perform add_note('keys', array[p_task.seq::text]); end if;
+  if v_parked = 'asking' then perform defer_work('keys', array[p_task.seq::text]); end if;
   perform count_moves(array[p_task.tenant], array[p_task.resting_state], array[o_state]);
   if o_state = 'queued' and p_task.session is not null then perform take_turns(p_now, array[p_task.seq]); end if;
-  perform tell(take_event_numbers(1), p_now, array['task.retrying'], array[p_task.tenant], array[p_task.seq],
+  perform append_events(take_event_numbers(1), p_now, array['task.retrying'], array[p_task.tenant], array[p_task.seq],
                array[json_strip_nulls(json_build_object('attempt', p_task.executions, 'error', p_task.error,
                                                         'retryAt', v_starts_at, 'state', o_state))::text]);
   if p_task.schedule is not null then perform reopen_run(p_now, p_task.id); end if;

@@ -3,7 +3,7 @@ create function rescue_tasks(p_now bigint, p_node text, p_limit integer, p_max_l
 returns table (state text, tenant text, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_seqs bigint[];
   v_alone bigint[];
   v_ended ended_attempt[];

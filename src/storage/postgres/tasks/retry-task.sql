@@ -4,7 +4,7 @@ returns table (was text, by_id text, by_state text, seq bigint, state text, "pos
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_task task;
   v_by record;
   v_requeued record;

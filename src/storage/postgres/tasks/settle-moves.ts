@@ -1,4 +1,4 @@
-import { isNoted } from "./deferred-work.ts";
+import { isDeferred } from "./deferred-work.ts";
 
 /** How many dependants one transaction notifies; `release` notifies the rest. */
 export const RELEASED_MAX = 100;
@@ -9,36 +9,36 @@ export const SETTLE_FUNCTIONS = `
 -- keys let others in. Answers whether anything followed.
 create function settle_moves(p_now bigint, p_limit integer) returns boolean language plpgsql as $$
 declare
-  v_told integer := 0;
+  v_released integer := 0;
   v_settled boolean := false;
 begin
   loop
-    v_told := v_told + release_dependants(p_now, p_limit - v_told);
-    exit when not (${isNoted("sessions")});
+    v_released := v_released + release_dependants(p_now, p_limit - v_released);
+    exit when not (${isDeferred("sessions")});
     perform settle_sessions(p_now);
     v_settled := true;
     -- Others may depend on what a session ends as stale.
-    exit when v_told >= p_limit or not exists (select 1 from release);
+    exit when v_released >= p_limit or not exists (select 1 from release);
   end loop;
-  if ${isNoted("batches")} or ${isNoted("keys")} then v_settled := settle_places(p_now) or v_settled; end if;
-  return v_settled or v_told > 0;
+  if ${isDeferred("batches")} or ${isDeferred("keys")} then v_settled := settle_batches_and_keys(p_now) or v_settled; end if;
+  return v_settled or v_released > 0;
 end $$;
 
 -- Gives away the places of batches and the keys that are free, and tells of batches of which the last task has ended. Answers
 -- whether there was anything to give but keys that nobody waits for.
-create function settle_places(p_now bigint) returns boolean language plpgsql as $$
+create function settle_batches_and_keys(p_now bigint) returns boolean language plpgsql as $$
 declare
   v_settled boolean := false;
   v_ids text[];
   v_all text[] := '{}';
 begin
-  if ${isNoted("keys")} then v_settled := settle_keys(); end if;
+  if ${isDeferred("keys")} then v_settled := settle_keys(); end if;
   -- Whoever does not get its key gives its place in its batch to another, which may want a key as well.
-  while ${isNoted("batches")} loop
-    v_ids := take_note('batches');
+  while ${isDeferred("batches")} loop
+    v_ids := take_deferred_work('batches');
     v_all := v_all || v_ids;
-    perform let_in(v_ids);
-    if ${isNoted("keys")} then perform settle_keys(); end if;
+    perform admit_from_batches(v_ids);
+    if ${isDeferred("keys")} then perform settle_keys(); end if;
     v_settled := true;
   end loop;
   if cardinality(v_all) > 0 then perform complete_batches(p_now, v_all); end if;

@@ -1,18 +1,18 @@
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
--- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait. urgent: something of one of them may go
--- ahead of fairness. streaked: so it did before. p_each, p_left: what tenants may take of these starts; see tenant-shares.ts.
+-- p_freed: the lines of slots that ends freed and that have not been written down; see can_record_later. urgent: something of one of them may go
+-- ahead of fairness. after_criticals: so it did before. p_each, p_left: what tenants may take of these starts; see tenant-shares.ts.
 create function share_out(
   p_lane lane, p_count integer, p_freed bigint[], p_each integer, p_left jsonb,
-  out turns bigint[], out urgent boolean, out streaked boolean) language plpgsql stable as $$
+  out turns bigint[], out urgent boolean, out after_criticals boolean) language plpgsql stable as $$
 #variable_conflict use_column
 declare
   v_ids bigint[];
   v_inflight integer[];
   v_served bigint[];
   v_room bigint[];
-  v_owed integer[];
-  v_owing boolean;
+  v_credits integer[];
+  v_has_credits boolean;
   v_supply bigint;
   v_base integer;
   -- Those who may take nothing are among the first that the index finds.
@@ -22,7 +22,7 @@ begin
   if p_freed is null then
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
            bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
+      into v_ids, v_inflight, v_served, v_room, v_credits, v_has_credits, urgent, after_criticals, v_supply, v_base
       from (:CANDIDATES_WITH_ROOM) c
      where room > 0;
   else
@@ -43,7 +43,7 @@ begin
         from candidate c join tenant_line t on t.id = c.id left join gained g on g.tenant = t.tenant)
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
            bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
+      into v_ids, v_inflight, v_served, v_room, v_credits, v_has_credits, urgent, after_criticals, v_supply, v_base
       from adjusted c where room > 0;
   end if;
   if v_ids is null then
@@ -55,17 +55,17 @@ begin
     return;
   end if;
   turns := '{}';
-  if v_owing then
-    v_owed := array(select least(o.owed, o.room) from unnest(v_owed, v_room) with ordinality o(owed, room, n) order by o.n);
-    turns := allot(v_ids, v_inflight, v_served, v_owed, p_count, v_base, least((select sum(o) from unnest(v_owed) o), p_count));
+  if v_has_credits then
+    v_credits := array(select least(o.credit, o.room) from unnest(v_credits, v_room) with ordinality o(credit, room, n) order by o.n);
+    turns := allot(v_ids, v_inflight, v_served, v_credits, p_count, v_base, least((select sum(o) from unnest(v_credits) o), p_count));
     -- Whoever was served just now was served last.
     select array_agg(c.inflight + coalesce(g.starts, 0) order by c.n),
            array_agg(coalesce(4611686018427387904 + g.last, c.served) order by c.n),
            array_agg(c.room - coalesce(g.starts, 0) order by c.n)
       into v_inflight, v_served, v_room
       from unnest(v_ids, v_inflight, v_served, v_room) with ordinality c(id, inflight, served, room, n)
-      left join (select id, count(*)::integer as starts, max(place) as last
-                   from unnest(turns) with ordinality u(id, place) group by id) g on g.id = c.id;
+      left join (select id, count(*)::integer as starts, max(ordinal) as last
+                   from unnest(turns) with ordinality u(id, ordinal) group by id) g on g.id = c.id;
   end if;
   turns := turns || allot(v_ids, v_inflight, v_served, v_room, p_count - cardinality(turns), v_base,
                           v_supply - cardinality(turns));

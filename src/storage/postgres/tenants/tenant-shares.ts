@@ -19,18 +19,18 @@ const HELD = `(select count(*) from lease h join line n on n.id = h.line
 export const TENANT_SHARE_FUNCTIONS = `
 -- Holds tenants to their shares of lanes from now on, or no longer, by how many enabled ones there are. Returns whether that
 -- changed, and so what tenants can start.
-create function follow_second_tenant() returns boolean language plpgsql as $$
+create function apply_second_tenant() returns boolean language plpgsql as $$
 declare
   v_second boolean := exists (select 1 from tenant where not disabled offset 1);
 begin
   update lane set second_tenant = v_second where second_tenant <> v_second;
   if not found then return false; end if;
-  perform follow_lane_max(array(select name from lane));
+  perform apply_lane_max(array(select name from lane));
   return true;
 end $$;
 
 -- What tenants may hold of these lanes may have changed, and so what they can start there.
-create function follow_lane_max(p_lanes text[]) returns void language plpgsql as $$
+create function apply_lane_max(p_lanes text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];

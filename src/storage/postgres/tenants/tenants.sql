@@ -1,7 +1,7 @@
 create function create_tenant(p_now bigint, p_id text, p_name text, p_limits json)
 returns table (taken text, saved tenant) language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   if exists (select 1 from tenant where id = p_id) then
     taken := 'id';
@@ -22,7 +22,7 @@ end $$;
 create function update_tenant(p_now bigint, p_id text, p_name text, p_limits json)
 returns table (taken text, saved tenant) language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   if not exists (select 1 from tenant where id = p_id and not deleting) then return; end if;
   if exists (select 1 from tenant where name = p_name and id <> p_id) then
@@ -42,7 +42,7 @@ end $$;
 
 create function set_disabled(p_now bigint, p_id text, p_disabled boolean) returns setof tenant language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   if not exists (select 1 from tenant where id = p_id and (p_disabled or not deleting)) then return; end if;
   -- Admission does not count what waits of a tenant while that is disabled.
@@ -65,10 +65,10 @@ begin
    where tenant = p_id;
   perform refresh_tenants(array[p_id]);
   perform refresh_turns(p_now, array[p_id]);
-  if follow_second_tenant() then
-    perform add_note('lanes', array(select name from lane));
+  if apply_second_tenant() then
+    perform defer_work('lanes_to_recheck', array(select name from lane));
   else
-    perform add_note('lanes', array(select lane from tenant_line where tenant = p_id));
+    perform defer_work('lanes_to_recheck', array(select lane from tenant_line where tenant = p_id));
   end if;
   :PREEMPT_AT_P_NOW
   return v_tenant;
@@ -80,7 +80,7 @@ create function delete_tenant(p_now bigint, p_id text, p_limit integer) returns 
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_seqs bigint[];
 begin
   -- Nothing is counted meanwhile: that would leave rows behind.
@@ -92,7 +92,7 @@ begin
   update tenant set deleting = true where id = p_id and not deleting;
   delete from api_key where tenant = p_id;
   v_seqs := array(select seq from task where tenant = p_id order by agent, seq limit p_limit);
-  cancelled := cancel_these(v_now, array(
+  cancelled := cancel_open_tasks(v_now, array(
     select t.seq from task t where t.seq = any (v_seqs) and t.completed_at is null order by t.seq), 'tenant deleted');
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
@@ -100,7 +100,7 @@ begin
   more := cardinality(v_seqs) = p_limit or delete_other(p_id, p_limit);
   if not more then
     delete from line where tenant = p_id;
-    perform forget_empty_tenants(array[p_id]);
+    perform delete_empty_tenants(array[p_id]);
     delete from tally where tenant = p_id;
     delete from webhook_secret where tenant = p_id;
     delete from delivery_turn where tenant = p_id;

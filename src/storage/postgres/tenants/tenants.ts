@@ -90,12 +90,12 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
 function answered<Taken extends string, Answer>(
   db: PostgresDatabase,
   row: (TenantRow & { taken: Taken | null }) | undefined,
-  toAnswer: (tenant: TenantRecord) => Answer,
+  toResult: (tenant: TenantRecord) => Answer,
 ): Answer | { taken: Taken } {
   if (row === undefined) throw new Error("a change of a tenant has an answer");
   if (row.taken !== null) return { taken: row.taken };
   signalChanged(db);
-  return toAnswer(toRecord(row));
+  return toResult(toRecord(row));
 }
 
 function signalChanged(db: PostgresDatabase): void {

@@ -41,7 +41,7 @@ export const WEBHOOK_SECRET_FUNCTIONS = `
 create function rotate_webhook_secret(p_now bigint, p_tenant text, p_secret text, p_overlap_ms bigint)
 returns setof webhook_secret language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_newest webhook_secret;
 begin
   if not exists (select 1 from tenant where id = p_tenant) then return; end if;
