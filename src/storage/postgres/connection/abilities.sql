@@ -1,9 +1,9 @@
--- Whether an executor of its own runs the agent's tasks.
+-- Whether the agent has an executor of its own.
 create function is_served(p_tenant text, p_agent text) returns boolean language sql stable as $$
   select :SERVED from (select p_tenant as tenant, p_agent as agent) n
 $$;
 
--- The set of these profiles.
+-- The pool of nodes with these profiles.
 create function pool_of(p_profiles text[]) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -14,8 +14,7 @@ begin
   return v_id;
 end $$;
 
--- Writes down what a node can execute. What it named before is remembered.
--- Answers whether an agent may be served no longer.
+-- Stores what a node can execute. What it named before is remembered. Returns whether an agent may have lost its executor.
 create function save_abilities(p_now bigint, p_node text, p_profile text, p_kinds text[], p_agents json) returns boolean
 language plpgsql as $$
 #variable_conflict use_column
@@ -30,13 +29,13 @@ begin
   end if;
   update node set profile = p_profile where id = p_node;
   perform forget_profiles();
-  -- A node that names an agent and has no executor for it says that it needs none: that ends what is remembered.
+  -- A node that names an agent without an executor for it says that the agent needs none: this ends the memory of it.
   update agent_seen s set serves = false
     from profile_agent x where x.profile = p_profile and not x.serves and s.agent = x.agent and s.serves;
   return found;
 end $$;
 
--- Keeps in mind what a node names that is about to say something else, or is gone.
+-- Remembers the agents of a node that is about to change its abilities, or is gone.
 create function remember_agents(p_now bigint, p_node text) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -58,8 +57,8 @@ begin
   if found then perform abilities_changed(v_now, true); end if;
 end $$;
 
--- Follows what nodes can execute, whenever a node comes, goes or changes, and when a stored agent does. p_less_served: an
--- agent may be served no longer. As long as there is no live node at all, everything stays as it was.
+-- Updates agent queues whenever a node joins, leaves or changes its abilities, and when a stored agent changes.
+-- p_less_served: an agent may have lost its executor. While no node is alive, everything stays as it was.
 create function abilities_changed(p_now bigint, p_less_served boolean) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -78,7 +77,7 @@ begin
   perform label_agent_queues(p_now, v_live, null, null);
 end $$;
 
--- The same for one stored agent that was made, changed or deleted: what others can execute stays as it is.
+-- The same for one stored agent that was created, changed or deleted. Other agents are not affected.
 create function agent_changed(p_now bigint, p_tenant text, p_agent text) returns void language plpgsql as $$
 declare
   v_ability ability;
@@ -90,8 +89,8 @@ begin
   perform label_agent_queues(p_now, v_ability.live, p_tenant, p_agent);
 end $$;
 
--- Moves tasks out of lines of all kinds that not every live node can execute any more. Costs what waits and runs.
--- p_tenant, p_agent: only of this agent; null: of all.
+-- Moves tasks out of agent queues of all kinds that not every live node can execute any more. The cost grows with the
+-- waiting and running tasks. p_tenant, p_agent: only of this agent; null: of all.
 create function split_agent_queues(p_common text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -118,7 +117,7 @@ begin
     update moving m set target = n.id from line n
      where n.lane = m.lane and n.tenant = m.tenant and n.agent = m.agent and n.kind = m.kind;
     update task t set line = m.target from moving m where t.seq = m.seq;
-    -- Those that share a concurrency key may be of several lines now.
+    -- Tasks with the same concurrency key may be in several agent queues now.
     update key_hold h set contested = true
       from moving m join task t on t.seq = m.seq where h.tenant = t.tenant and h.key = t.concurrency_key and not h.contested;
     update ready r set line = m.target from moving m where m.ready and r.line = m.source and r.rank = m.rank and r.task_seq = m.seq;
@@ -139,7 +138,7 @@ begin
   drop table moving;
 end $$;
 
--- The line of a task that had ended: what every node could execute, or was served, when it came may not be any more.
+-- The agent queue of a task that had ended: the nodes that can execute it may have changed since.
 create function current_agent_queue(p_task task) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -159,7 +158,7 @@ begin
   return v_id;
 end $$;
 
--- From now on these tasks, which attempts hold, run alone.
+-- Makes these tasks, which attempts hold, run alone from now on.
 create function move_to_alone(p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -180,7 +179,7 @@ begin
      where t.seq = any (p_seqs) and not :IS_ALONE),
   moved as (update task t set line = m.target from moving m where t.seq = m.seq),
   held as (update lease l set line = m.target from moving m where l.task_seq = m.seq),
-  -- Those that share a concurrency key may be of several lines now.
+  -- Tasks with the same concurrency key may be in several agent queues now.
   contested as (
     update key_hold h set contested = true
       from moving m where h.tenant = m.tenant and h.key = m.concurrency_key and not h.contested)
@@ -191,7 +190,7 @@ begin
   perform apply_deltas(v_deltas);
 end $$;
 
--- Says anew which nodes can execute the tasks of lines. p_tenant, p_agent: only of this agent; null: of all.
+-- Updates which nodes can execute the tasks of agent queues. p_tenant, p_agent: only of this agent; null: of all.
 create function label_agent_queues(p_now bigint, p_live text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -233,7 +232,7 @@ begin
   :PREEMPT_AT_P_NOW
 end $$;
 
--- Of these lines room was changed behind the back of their tenants.
+-- Corrects the sums of tenants after room of these agent queues was changed directly.
 create function recount_supply(p_queues bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -247,7 +246,8 @@ begin
   perform refresh_tenants(v_tenants);
 end $$;
 
--- Marks and fails: tenant, agent and lane of those that failed; next_at, by itself, is when there will be more to do.
+-- Marks agent queues and fails tasks. Returns tenant, agent and lane of failed tasks. A row with only next_at: when there
+-- will be more to do.
 create function fail_unserved(p_now bigint, p_after bigint, p_limit integer)
 returns table (tenant text, agent text, lane text, next_at bigint) language plpgsql as $$
 #variable_conflict use_column

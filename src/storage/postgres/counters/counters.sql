@@ -1,19 +1,20 @@
--- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start, and then
--- inflight is the number of starts. added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
--- those that their session or their batch holds back.
+-- What a statement changes in one agent queue. It either adds to ready or takes from it, never both. served: token of the
+-- last start; inflight is then the number of starts. added_*: the smallest entry added to ready. exempt: waiting tasks that
+-- admission does not count. parked: waiting tasks that their session, batch or concurrency key holds back.
 create type queue_delta as (
   line bigint, waiting integer, exempt integer, parked integer, ready integer, inflight integer, served bigint,
   added_rank bigint, added_seq bigint);
 
--- The gate. A statement of its own: what follows must see what the one before committed.
+-- Takes the write lock and returns the time. It is a statement of its own, so that the next statement sees what the last
+-- writer committed.
 create function take_write_lock(p_now bigint) returns bigint language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(7682);
-  -- The clock is read inside the gate, so that times follow the order of commit. Tests hand one in.
+  -- The clock is read under the write lock, so that times follow the order of commits. Tests pass p_now.
   return coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
 end $$;
 
--- The first of p_count event numbers that are now this transaction's own.
+-- Reserves p_count event numbers for this transaction and returns the first.
 create function take_event_numbers(p_count bigint) returns bigint language plpgsql as $$
 declare
   v_first bigint;
@@ -23,13 +24,13 @@ begin
   return v_first;
 end $$;
 
--- Writes events numbered from p_first on. Those that follow each other and say the same of different tasks share a row.
+-- Appends events to the log, numbered from p_first on. Consecutive events that differ only in the task share a row.
 create function append_events(
   p_first bigint, p_now bigint, p_types text[], p_tenants text[], p_task_seqs bigint[], p_data text[])
 returns void language plpgsql as $$
 #variable_conflict use_column
 begin
-  -- Mostly all say the same, and then nothing has to be sorted.
+  -- Usually all events are alike, and nothing has to be sorted.
   if cardinality(p_types) > 0 and p_types[1] = all (p_types) and p_tenants[1] = all (p_tenants)
      and (p_data[1] = all (p_data) or array_remove(p_data, null) = '{}') then
     insert into event (last_seq, count, type, at, tenant, task_seqs, data)
@@ -45,7 +46,7 @@ begin
    group by type, tenant, data, run;
 end $$;
 
--- Writes down what moved: one update for each line and lane, after ready has been changed.
+-- Applies deltas: one update for each agent queue and lane, after ready has been changed.
 create function apply_deltas(p_deltas queue_delta[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -62,7 +63,7 @@ begin
       from unnest(p_deltas) group by line),
   adjusted as (
     select m.*, o.lane, o.tenant, l.strategy, o.room as old_room, o.startable and o.ahead as was_urgent,
-           -- Lines of an agent with a bound of its own, or with several lines in its lane, are looked at again below.
+           -- Queues of an agent with its own limit, or with several queues in the lane, are refreshed below.
            case when o.standing = 0 then greatest(least(o.ready + m.ready, l.per_agent - o.inflight - m.inflight), 0) else 0 end
              as room,
            case when m.ready < 0 then next.rank when h.added_first then m.added[1] else o.head_rank end as rank,
@@ -72,7 +73,7 @@ begin
       join lane l on l.name = o.lane
      cross join lateral (values (
        m.ready > 0 and (o.head_seq is null or (m.added[1], m.added[2]) < (o.head_rank, o.head_seq)))) h(added_first)
-      -- What left: the new head is searched from the old one on, since before it lie only dead entries of the index.
+      -- If tasks left, the search for the new head starts at the old one: only dead index entries lie before it.
       left join lateral (
         select r.rank, r.task_seq from ready r
          where m.ready < 0 and r.line = m.line and (r.rank, r.task_seq) >= (o.head_rank, o.head_seq)
@@ -122,12 +123,12 @@ begin
          (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
     into v_limited, v_freed, v_critical, v_tenants from counted;
   if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
-  -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.
+  -- An agent with its own limit can fill up or get room in one lane, and so change in all others.
   if v_limited is not null then
     perform refresh_startable(array(
       select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_limited)));
   end if;
-  -- What it freed in one lane may be what a critical task in another waits for.
+  -- A slot that it freed in one lane may be what a critical task in another lane waits for.
   if v_freed is not null then
     perform defer_work('lanes_to_recheck', array(
       select distinct s.lane
@@ -138,7 +139,7 @@ begin
   end if;
 end $$;
 
--- What these lines can start, and which go ahead, by the limits as they are now.
+-- Computes what these agent queues can start, and which go ahead, by the current limits.
 create function refresh_startable(p_queues bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -166,11 +167,11 @@ begin
   if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
 end $$;
 
--- Where these tenants can start something, by their bounds as they are now, and when it is their turn. One with a bound of
--- its own can be filled or freed in one lane and so change in all others.
+-- Computes where these tenants can start something by their current limits, and when it is their turn. A tenant with its
+-- own limit can fill up or get room in one lane, and so change in all others.
 create function refresh_tenants(p_tenants text[]) returns void language plpgsql as $$
 begin
-  -- Not joined to itself: such a plan, made while there are few tenants, would read all of them when they are many.
+  -- No self-join: such a plan, made while there are few tenants, would read all of them when there are many.
   update tenant_line t
      set (startable, turn_unowed, turn_inflight, turn_served) = (
            select f.startable, case when t.crowded and f.startable then t.owed = 0 end,
@@ -180,7 +181,7 @@ begin
    where t.tenant = any (p_tenants) and (t.crowded or t.startable <> (:CAN_START));
 end $$;
 
--- Adds to, or takes from, how many tasks of tenants rest in states.
+-- Adds to the number of tasks per tenant and state, or subtracts from it.
 create function count_tasks(p_tenants text[], p_states text[], p_tasks integer[]) returns void language plpgsql as $$
 begin
   update tally y set tasks = y.tasks + d.tasks

@@ -1,4 +1,4 @@
--- Lines, and the tallies of tenants, that these tasks are the first of.
+-- Creates the agent queues that these tasks are the first of, and the tallies of their tenants.
 create function create_agent_queues(p_forms json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -18,7 +18,7 @@ begin
    where not exists (select 1 from line n
                       where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent and n.kind = x.kind)
    order by x.first;
-  -- Several lines of one agent in one lane share what the agent may run there.
+  -- Several queues of one agent in one lane share the limit of the agent there.
   update line n set shared = true
    where not n.shared and exists (
      select 1 from json_to_recordset(p_forms) as j(lane text, tenant text, agent text)

@@ -1,4 +1,4 @@
--- What lines say of themselves that follows from their other columns, and from what is ready first.
+-- Compares columns of agent queues with what follows from their other columns and from their first ready task.
 create function count_agent_queue_flags(p_queues bigint[]) returns table (
   id bigint, column_name text, stored bigint, counted bigint) language sql stable as $$
   select n.id, c.*
@@ -14,7 +14,7 @@ create function count_agent_queue_flags(p_queues bigint[]) returns table (
    where n.id = any (p_queues)
 $$;
 
--- What the rows say about lines, beside what the lines say.
+-- Compares the counters of agent queues with the rows.
 create function count_agent_queues(p_queues bigint[]) returns table (
   id bigint, name text, lane text, column_name text, stored bigint, counted bigint) language sql stable as $$
   select n.id, 'line ' || n.lane || '/' || n.tenant || '/' || n.agent, n.lane, c.*
@@ -89,7 +89,7 @@ begin
   return query select * from recount_tenant(v_queue, 9e18::bigint);
 end $$;
 
--- What the lines of tenants say about them, beside what they say.
+-- Compares the counters of tenants with their agent queues.
 create function count_tenants(p_ids bigint[]) returns table (
   id bigint, name text, column_name text, stored bigint, counted bigint) language sql stable as $$
   select t.id, 'tenant ' || t.lane || '/' || t.tenant, c.*
@@ -116,7 +116,8 @@ create function count_tenants(p_ids bigint[]) returns table (
    where t.id = any (p_ids)
 $$;
 
--- Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest.
+-- Recounts the tenant of an agent queue and repairs wrong counters. It skips a tenant with so many agents that this would
+-- delay other writers.
 create function recount_tenant(p_queue bigint, p_queues_max bigint)
 returns table (counter text, stored bigint, counted bigint) language plpgsql as $$
 #variable_conflict use_column

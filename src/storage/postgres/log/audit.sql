@@ -1,5 +1,5 @@
--- Deletes entries for their age: of a chain the oldest, up to the first that stays, so that what is left has no gap. Two nodes
--- may do so at once.
+-- Deletes expired entries: of a chain the oldest, up to the first that stays, so that the rest has no gap. Two nodes may do
+-- so at once.
 create function prune_audit(p_now bigint, p_retention_ms bigint, p_limit integer) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -37,7 +37,7 @@ begin
     select count(*) into v_gone from gone;
     v_deleted := v_deleted + v_gone;
   end loop;
-  -- Of chains that have no entry left, and no node that would add one.
+  -- Anchors of chains that have no entry left, and no node that would add one.
   delete from audit_anchor a
    where not exists (select 1 from audit_entry e where e.chain = a.chain)
      and not exists (select 1 from node n where n.id = a.chain);

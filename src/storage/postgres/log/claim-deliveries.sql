@@ -3,7 +3,7 @@ create type delivery_shares as (
   "perUnprovenHost" bigint);
 create type held_delivery as (tenant text, host text, proven boolean);
 
--- Tenants that may not have another one to hosts of this kind; null: none may.
+-- Tenants that may not claim another delivery to hosts of this kind; null: no tenant may.
 create function full_tenants(p_shares delivery_shares, p_held held_delivery[], p_proven boolean) returns text[]
 language plpgsql as $$
 declare
@@ -17,7 +17,7 @@ begin
         or (not p_proven and count(*) filter (where not h.proven) >= p_shares."unprovenFactor" * v_unproven_free));
 end $$;
 
--- Hosts of a tenant that may not have another one while they are of this kind.
+-- Hosts of a tenant that may not get another delivery while they are of this kind.
 create function full_hosts(p_shares delivery_shares, p_held held_delivery[], p_tenant text, p_proven boolean) returns text[]
 language plpgsql as $$
 begin
@@ -26,7 +26,7 @@ begin
     having count(*) >= case when p_proven then p_shares."perHost" else p_shares."perUnprovenHost" end);
 end $$;
 
--- The tenant whose turn it is among those that are due; none when "turn" is null.
+-- The due tenant whose turn it is; none if "turn" is null.
 create function next_turn(p_full text[], p_passed_over text[], p_proven boolean, p_last bigint) returns delivery_turn
 language plpgsql as $$
 declare
@@ -38,7 +38,7 @@ begin
   return v_turn;
 end $$;
 
--- One after the other: whose turn it is next depends on who has just been served.
+-- One after the other: the next turn depends on who has just been served.
 create function claim_deliveries(p_now bigint, p_shares json, p_held json, p_hold_ms bigint)
 returns table (next_at bigint, seq bigint, tenant text, task_seq bigint, task_id text, url text, host text, host_proven boolean,
                task_state text, task_error text, task_retries integer, task_attempts integer, batch text,
@@ -54,7 +54,7 @@ declare
   v_seqs bigint[] := '{}';
   v_full text[];
   v_full_unproven text[];
-  -- By kind: tenants with room of which every host that is due has its share.
+  -- For each kind: tenants with room of which every due host has its share.
   v_passed_over text[] := '{}';
   v_passed_over_unproven text[] := '{}';
   v_turn delivery_turn;
@@ -85,13 +85,13 @@ begin
       select d.seq from delivery d where d.tenant = v_turn.tenant and d.host = v_host and d.due_at <= v_now
        order by d.due_at, d.seq limit 1);
     if v_seq is null then
-      -- It was deleted behind Rota's back: the turn is put right.
+      -- The delivery was deleted from outside: corrects the turn.
       perform refresh_receivers(v_now, array[v_turn.tenant], array[v_host]);
       continue;
     end if;
     v_served := v_now * :TURNS_PER_MS + least(cardinality(v_seqs) + 1, :LAST_TURN_OF_MS);
     update delivery set tries = tries + 1, due_at = v_now + p_hold_ms, last_try_at = v_now where seq = v_seq;
-    -- As refresh_receivers does it, but for what is idle: something is pending here, if only what is held.
+    -- Like refresh_receivers, without idle hosts: a delivery is pending here, even if it is held.
     update receiver r
        set served = v_served,
            turn = greatest(v_served, :TURNS_PER_MS * (

@@ -102,8 +102,8 @@ async function findDelivery(
 }
 
 export const DELIVERY_FUNCTIONS = `
--- Leaves a callback to be made for each of these tasks, which have just ended, that has one; the nth ended with the nth
--- event from p_first on.
+-- Adds a webhook delivery for each of these tasks, which have just ended, that has a callback URL. The nth task ended with
+-- the nth event from p_first on.
 create function add_deliveries(p_now bigint, p_first bigint, p_task_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare

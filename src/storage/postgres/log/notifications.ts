@@ -110,7 +110,7 @@ function toNotification(row: NotificationRow): StoredNotification {
 }
 
 export const NOTIFICATION_FUNCTIONS = `
--- Tells of runs as they are now, in this order.
+-- Appends notifications of runs as they are now, in this order.
 create function append_run_notifications(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -125,7 +125,7 @@ begin
   perform wake_readers();
 end $$;
 
--- Tells of schedules, in this order, and for what reasons.
+-- Appends notifications of schedules with these reasons, in this order.
 create function append_schedule_notifications(p_now bigint, p_kind text, p_ids bigint[], p_reasons text[]) returns void
 language plpgsql as $$
 #variable_conflict use_column
@@ -137,7 +137,7 @@ begin
   perform wake_readers();
 end $$;
 
--- How many that were. Readers go on from the newest there ever was, also when that is among them.
+-- Returns how many it deleted. Readers continue from the newest number ever used, even if that was deleted.
 create function delete_notifications(p_seqs bigint[]) returns integer language plpgsql as $$
 begin
   if cardinality(p_seqs) = 0 then return 0; end if;
@@ -147,8 +147,8 @@ begin
   return cardinality(p_seqs);
 end $$;
 
--- Whatever ends a task may end a run, and not all that do can know: so the word goes out with the transaction. That makes no
--- commit wait that the gate would not.
+-- Any function that ends a task may end a run and does not know it, so the notification is part of the transaction. Commits
+-- do not wait for it longer than for the write lock.
 create function wake_readers() returns void language plpgsql as $$
 begin
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"notifications"}]}');

@@ -199,7 +199,8 @@ const EVENTS = `
    where bytes_before < $5 order by ordinal`;
 
 export const PAGE_EVENT_FUNCTIONS = `
--- The first number of the first row that was written at this moment or later; null: there is none. Times go up with numbers.
+-- The first number of the first row that was written at this time or later; null: there is none. Times increase with
+-- numbers.
 create function first_event_since(p_at bigint) returns bigint language plpgsql stable as $$
 declare
   v_low bigint := coalesce((select min(last_seq) from event), 1);

@@ -1,4 +1,4 @@
--- Brings hosts up to date of which deliveries were added, changed or deleted, and their tenants with them.
+-- Updates hosts of which deliveries were added, changed or deleted, and their tenants.
 create function refresh_receivers(p_now bigint, p_tenants text[], p_hosts text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -23,7 +23,7 @@ begin
   if v_idle is not null then
     delete from receiver r using unnest(p_tenants, p_hosts) u(tenant, host)
      where r.tenant = u.tenant and r.host = u.host and r.turn is null and not r.proven;
-    -- The rest is remembered, but for those that were served longest ago.
+    -- Idle hosts are remembered, except those that were served longest ago.
     delete from receiver r using (
       select i.tenant, o.host from unnest(v_idle) i(tenant)
        cross join lateral (
@@ -34,7 +34,7 @@ begin
   perform refresh_turns(p_now, p_tenants);
 end $$;
 
--- Brings tenants up to date of which hosts were changed, or which were disabled or enabled.
+-- Updates tenants of which hosts were changed, or which were disabled or enabled.
 create function refresh_turns(p_now bigint, p_tenants text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 begin

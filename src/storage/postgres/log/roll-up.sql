@@ -1,5 +1,5 @@
--- Counts the next events of the log. A row of the log is counted whole: the last one may go beyond the limit. What is
--- written here is written again by the next who counts, should a power cut undo it.
+-- Counts the next events of the log. A row of the log is counted whole, so the last one may go beyond the limit. If a power
+-- failure undoes this, the next node counts again.
 create function roll_up(p_now bigint, p_limit integer) returns table (events integer, more boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -33,10 +33,10 @@ begin
        and e.type in ('task.created', 'task.started', 'task.completed', 'task.failed', 'task.cancelled')),
   known as materialized (
     select h.type, h.at, h.tenant, h.task_seq, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(t.agent, ':OTHER_KEYS') as agent,
-           -- After a retry has moved run_at, when the task could first start is known no more.
+           -- After a retry has changed run_at, it is unknown when the task could first start.
            case when h.is_first_start and coalesce(t.run_at, 0) <= h.at
                 then greatest(h.at - greatest(t.created_at, coalesce(t.run_at, 0)), 0) end as wait_ms,
-           -- It may have been retried since: then the attempt is an earlier one.
+           -- The task may have been retried since: then the attempt is an earlier one.
            case when not h.is_end then null
                 when t.completed_at = h.at and t.last_started_at is not null then greatest(h.at - t.last_started_at, 0)
                 else (select greatest(h.at - a.started_at, 0) from attempt a
@@ -97,8 +97,8 @@ begin
   on conflict (tenant, kind, step, at, key) do update set :ADD_UP;
 end $$;
 
--- Whether all events from before the cutoff, or from after the latest moment, are counted. What is not is counted here, as
--- far as one slice goes. Another node that counts is not waited for.
+-- Whether all events before the cutoff, or after the latest time, are counted. Counts one slice of the rest. Does not wait
+-- for another node that counts.
 create function count_before_prune(p_now bigint, p_cutoff bigint, p_latest bigint) returns boolean language plpgsql as $$
 begin
   if are_counted(p_cutoff, p_latest) then return true; end if;
@@ -118,7 +118,7 @@ declare
   v_deleted integer;
 begin
   set local synchronous_commit = off;
-  -- What claims to be of a distant future was written while the clock was wrong.
+  -- Rows from a distant future were written while the clock was wrong.
   with gone as materialized (
     select r.ctid from (values :STEPS) s(step, kept_ms)
      cross join lateral (

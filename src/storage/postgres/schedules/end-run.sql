@@ -1,4 +1,5 @@
--- Ends the runs of those of these tasks that have ended, in this order. Some may be no runs, or their schedule is deleted.
+-- Ends the runs of those of these tasks that have ended, in this order. Some may belong to no run, or to a deleted
+-- schedule.
 create function end_runs(p_now bigint, p_seqs bigint[], p_summaries text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -6,7 +7,7 @@ declare
   v_gone bigint[];
   v_failing bigint[];
 begin
-  -- Of those that may be paused by it each is told of in its order.
+  -- Schedules that may be paused by this get their notifications one after the other.
   if cardinality(p_seqs) > 1 and exists (
        select 1 from unnest(p_seqs) u(seq)
         cross join lateral (select schedule from task where seq = u.seq and schedule is not null offset 0) t
@@ -36,7 +37,7 @@ begin
   summed as materialized (
     select e.schedule, count(*)::integer as runs, (array_agg(e.status order by e.ordinal desc))[1] as status,
            (array_agg(e.error order by e.ordinal desc))[1] as error,
-           -- Since the last that succeeded. What somebody cancelled says nothing of whether it works.
+           -- Failures since the last success. A cancelled run counts as neither.
            count(*) filter (where e.status = 'failed' and e.reason is null and e.ordinal > coalesce(e.success, 0))::integer as failures,
            bool_or(e.success is not null) as succeeded, (select a.ctid from schedule a where a.id = e.schedule) as row
       from (select e.*, max(e.ordinal) filter (where e.status = 'succeeded') over (partition by e.schedule) as success
@@ -63,7 +64,7 @@ begin
   if v_gone is not null then perform remove_schedules(v_gone); end if;
 end $$;
 
--- Those whose runs have failed too often in a row.
+-- Pauses schedules whose runs have failed too often in a row.
 create function pause_failing(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare

@@ -4,7 +4,7 @@ import { readSql } from "../connection/sql-file.ts";
 /** Whether a one-time schedule `s` has nothing left to do once `c.runs` of its runs end. */
 const IS_OVER = `
   s.kind = 'once' and s.next_fire_at is null and s.open_runs = c.runs
-  -- One that is paused before its only moment still has that to come.
+  -- A schedule that is paused before its only due time still has that to come.
   and (s.status <> 'paused' or coalesce(s.last_due_at >= (s.rule::json ->> 'atMs')::bigint, false))`;
 
 /** What to set when runs of `s` start. A one-time schedule is active again until its run has ended. */

@@ -1,4 +1,4 @@
--- n: order within the call.
+-- n: index within the call.
 create type new_fire as (
   n integer, tenant text, id bigint, revision bigint, next_fire_at bigint, pauses text, while_disabled boolean);
 
@@ -26,8 +26,8 @@ begin
   :PREEMPT
 end $$;
 
--- Whether one is named twice, several moments of one share a row, a run ends another that is made with it, or more than one
--- is made of a schedule of which some may have to be skipped.
+-- Whether a schedule is named twice, several due times of one share a row, a run ends another of this call, or several runs
+-- are created of a schedule that may have to skip some.
 create function order_matters(p_fires new_fire[], p_runs new_run[]) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -55,7 +55,7 @@ declare
   v_written written_run[] := '{}';
   v_cancelled jsonb := '[]';
 begin
-  -- Before any run ends: what ends may be what its schedule was waiting for.
+  -- Before any run ends: the schedule may be waiting for that end.
   with named as materialized (
     select f.*, (select a.ctid from schedule a where a.id = f.id) as row from unnest(p_fires) f),
   moved as (
@@ -88,7 +88,7 @@ begin
       from unnest(v_fires) f;
 end $$;
 
--- Once all of their runs are written: some are paused, and one that was due once, and missed that, has failed.
+-- After all of their runs are written: pauses some, and fails a one-time schedule that missed its due time.
 create function settle_fired(p_now bigint, p_fires new_fire[], p_runs new_run[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare

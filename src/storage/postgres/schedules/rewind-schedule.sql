@@ -17,7 +17,7 @@ begin
        select 1 from run r where r.id = w.id and r.schedule = p_id and not r.forced and r.due_at > v_now)) then
     return false;
   end if;
-  -- First what goes: what stays may get a due time that it had.
+  -- Deletes first: a row that stays may get the due time of a deleted one.
   delete from run where id = any (array(select w.id from unnest(v_rows) w where w.moments = 0));
   update run r set first_due_at = w.first_due_at, due_at = w.due_at, moments = w.moments
     from unnest(v_rows) w where r.id = w.id and w.moments > 0;

@@ -102,7 +102,7 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
     with recent as materialized (select recent_runs($1, ${from}, ${RECENT_MAX + 1}) as ids),
     walked as materialized (
       select r.id, r.told_at from run r where ${[`not ${few}`, ...inOrder, ...others].join(" and ")}
-       -- Not as a number: the planner, which may think there are no more than that, would read all and put them in order.
+       -- Not as a number: the planner may expect no more rows than that, and would read and sort all of them.
        order by r.id + 0 desc limit (select ${RUNS_LOOKED_MAX})),
     reached as materialized (select min(w.id) as reached from walked w having count(*) = ${RUNS_LOOKED_MAX})
     select found.*, (select reached from reached) as reached from (select) s left join (
@@ -160,8 +160,8 @@ export async function pruneRuns(
 }
 
 export const READ_RUN_FUNCTIONS = `
--- The runs of a tenant that were heard of since, p_max at most. A cursor is planned for its first rows: any other query may be
--- planned to read all of them and to put them in order then.
+-- The runs of a tenant that changed since then, p_max at most. A cursor is planned for its first rows; any other query may
+-- be planned to read and sort all of them.
 create function recent_runs(p_tenant text, p_since bigint, p_max integer) returns bigint[] language plpgsql stable as $$
 declare
   v_newest cursor for
@@ -185,12 +185,12 @@ declare
   v_last bigint;
   v_deleted bigint;
 begin
-  -- Losing this to a power cut means doing it again.
+  -- If a power failure undoes this, it is done again.
   set local synchronous_commit = off;
   v_runs := array(
     select r.id from run r where r.completed_at < v_cutoff order by r.completed_at, r.id limit p_limit);
   delete from run r where r.id = any (v_runs);
-  -- What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+  -- Rows from a distant future were written while the clock was wrong and must not protect everything behind them.
   with oldest as (select n.seq, n.at from notification n order by n.seq limit p_limit)
   select max(o.seq), count(*) into v_last, v_deleted from oldest o
    where o.seq < coalesce((select min(k.seq) from oldest k where k.at between v_cutoff and v_now + p_retention_ms), 9e18);

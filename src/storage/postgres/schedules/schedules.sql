@@ -1,4 +1,4 @@
--- Nothing: the tenant has p_max that are not over. Null: it may have any number.
+-- No row: the tenant has p_max schedules that are not over. p_max null: no limit.
 create function create_schedule(p_now bigint, p_schedule json, p_max integer) returns setof schedule language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -14,8 +14,8 @@ begin
     returning *;
 end $$;
 
--- Whether a tenant may have another schedule that is active or paused. The caller holds the write lock, so that it still may
--- when it is made.
+-- Whether a tenant may have another schedule that is active or paused. The caller holds the write lock, so that this is
+-- still true when it creates the schedule.
 create function has_room(p_tenant text, p_max integer) returns boolean language plpgsql as $$
 begin
   if p_max is null then return true; end if;
@@ -48,7 +48,7 @@ begin
                              when p_changes ? 'next_fire_at' then (p_changes ->> 'next_fire_at')::bigint
                              else s.next_fire_at end,
          held = s.held and not p_changes ? 'status',
-         -- Whoever names a status says why, or wishes it.
+         -- A change of the status sets the reason: the given one for a pause, otherwise none.
          paused_reason = case when not p_changes ? 'status' then s.paused_reason
                               when p_changes ->> 'status' = 'paused' then p_reason end,
          consecutive_failures = case when p_changes ->> 'status' = 'active' then 0 else s.consecutive_failures end,
@@ -84,7 +84,7 @@ begin
     more := v_deleted = p_limit;
   end if;
   if more then
-    -- Nothing of it fires while the rest of its runs are deleted, nor if that is never done.
+    -- It does not fire while the rest of its runs are deleted, even if that never finishes.
     update schedule s set status = 'paused', next_fire_at = null, paused_reason = ':SCHEDULE_DELETED', revision = s.revision + 1
      where s.id = p_id and (s.status = 'active') is true;
   else
@@ -94,7 +94,7 @@ begin
   return next;
 end $$;
 
--- With all that is known of their runs.
+-- Together with their runs.
 create function remove_schedules(p_ids bigint[]) returns void language plpgsql as $$
 begin
   delete from run where schedule = any (p_ids);

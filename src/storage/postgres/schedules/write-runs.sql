@@ -1,14 +1,13 @@
--- n: order within the call. task: as JSON, without a number of its own. waiting_max: how many of its schedule may wait; null:
--- any number.
+-- n: index within the call. task: JSON without a seq. waiting_max: how many runs of its schedule may wait; null: no limit.
 create type new_run as (
   n integer, fire integer, schedule bigint, due_at bigint, first_due_at bigint, moments integer, forced boolean,
   status text, reason text, error text, request_id text, replaces boolean, task json, waiting_max integer);
 
--- A run that was written, or that a missed one has joined.
+-- A run that was written, or that a missed due time was added to.
 create type written_run as (n integer, fire integer, id bigint, task inserted_task);
 
--- Writes runs down and makes their tasks, in this order. A moment that has its row gets no other. Several are only given
--- where of each schedule one at most was missed, none ends another, and none but the only one may have to be skipped.
+-- Writes runs and creates their tasks, in this order. A due time that has a row gets no second one. Several runs are given
+-- only if each schedule missed at most one, none ends another, and only a single one may have to be skipped.
 create function write_runs(p_now bigint, p_runs new_run[], out written written_run[], out cancelled jsonb)
 language plpgsql as $$
 #variable_conflict use_column
@@ -63,22 +62,22 @@ begin
   end if;
 end $$;
 
--- These runs, those that are to fire while as many of their schedule wait as may being skipped; where no due time is behind
--- one, it is left out.
+-- Skips runs that should fire while their schedule has as many waiting runs as it may. Leaves forced runs out instead: they
+-- have no due time.
 create function skip_beyond_waiting_max(p_runs new_run[]) returns new_run[] language plpgsql as $$
 #variable_conflict use_column
 begin
   return array(
-    select case when g.is_crowded_out then row(g.n, g.fire, g.schedule, g.due_at, g.first_due_at, g.moments, g.forced,
+    select case when g.is_skipped then row(g.n, g.fire, g.schedule, g.due_at, g.first_due_at, g.moments, g.forced,
                                                'skipped', ':TOO_MANY_WAITING', null, null, false, null, g.waiting_max)::new_run
                 else g.r end
-      from (select r, r.*, :HAS_WAITING_MAX and count_waiting(r.schedule, r.waiting_max) >= r.waiting_max as is_crowded_out
+      from (select r, r.*, :HAS_WAITING_MAX and count_waiting(r.schedule, r.waiting_max) >= r.waiting_max as is_skipped
               from unnest(p_runs) r) g
-     where not (g.is_crowded_out and g.forced)
+     where not (g.is_skipped and g.forced)
      order by g.n);
 end $$;
 
--- How many runs of a schedule wait, up to p_max. The newest first: those that run are among the oldest.
+-- How many runs of a schedule wait, up to p_max. Newest first: the running ones are among the oldest.
 create function count_waiting(p_schedule bigint, p_max integer) returns bigint language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -90,7 +89,7 @@ begin
              order by r.id + 0 desc limit p_max) w);
 end $$;
 
--- The first of p_count ids of runs that are now this transaction's own.
+-- Reserves p_count run ids for this transaction and returns the first.
 create function take_run_ids(p_count integer) returns bigint language plpgsql as $$
 declare
   v_first bigint := nextval('run_id');
@@ -99,7 +98,7 @@ begin
   return v_first;
 end $$;
 
--- The tasks of runs as JSON, numbered. Their text is taken as it is: nobody looks into it.
+-- The tasks of runs as JSON, numbered. Their text is passed on unparsed.
 create function tasks_of(p_runs new_run[]) returns json language plpgsql immutable as $$
 #variable_conflict use_column
 begin
@@ -107,7 +106,7 @@ begin
             from (select task, row_number() over (order by n) - 1 as n from unnest(p_runs) where task is not null) t);
 end $$;
 
--- Moments that did not fire right after others like them share their row.
+-- Due times that did not fire right after others like them share their row.
 create function join_last(p_now bigint, p_runs new_run[]) returns written_run[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -129,7 +128,7 @@ begin
   return v_joined;
 end $$;
 
--- Cancels what runs of schedules go that these take the place of. Answers what that was, each with its schedule.
+-- Cancels the open runs that these runs replace. Returns the cancelled tasks, each with its schedule.
 create function cancel_replaced(p_now bigint, p_runs new_run[]) returns jsonb language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -139,7 +138,7 @@ begin
   select array_agg(o.seq order by o.n, o.run), array_agg(o.schedule order by o.n, o.run) into v_seqs, v_schedules
     from (select f.n, o.* from unnest(p_runs) f cross join lateral (:OPEN_TASKS offset 0) o where f.replaces) o;
   if v_seqs is null then return '[]'; end if;
-  -- Its moment has come before those end: it may be the only one that its schedule had to wait for.
+  -- Counts the due time before those runs end: it may be the only one that the schedule waits for.
   update schedule s set last_due_at = greatest(s.last_due_at, d.due_at)
     from (select (select a.ctid from schedule a where a.id = r.schedule) as row, r.due_at from unnest(p_runs) r where r.replaces and not r.forced) d
    where s.ctid = d.row;
@@ -148,7 +147,7 @@ begin
       from json_array_elements(cancel_open_tasks(p_now, v_seqs, ':REPLACED')) with ordinality c(task, ordinal));
 end $$;
 
--- When a task came, what only later ones of its call have replaced was still waiting before it.
+-- When a task was inserted, tasks that only later runs of the call replaced were still waiting before it.
 create function count_replaced(p_runs new_run[], p_tasks inserted_task[], p_cancelled jsonb) returns inserted_task[]
 language plpgsql as $$
 #variable_conflict use_column
@@ -170,7 +169,7 @@ begin
       from unnest(p_tasks) i cross join lateral (select position from task where seq = i.seq offset 0) t order by i.seq);
 end $$;
 
--- Writes down what schedules have fired, and the last of their moments.
+-- Records what schedules have fired, and their last due time.
 create function count_fires(p_now bigint, p_runs new_run[], p_written written_run[]) returns void language plpgsql as $$
 #variable_conflict use_column
 begin

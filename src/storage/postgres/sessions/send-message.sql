@@ -1,4 +1,4 @@
--- No row: its session would have settings, and its tenant has as many such sessions as it may.
+-- No row: its session would get settings, and its tenant has reached its limit of such sessions.
 create function send_message(
   p_now bigint, p_tasks json, p_mode text, p_max_concurrent integer, p_defaults json, p_message text, p_length integer,
   p_max_sessions integer)
@@ -50,7 +50,7 @@ begin
       return;
     end if;
     if v_waiting >= v_cap then
-      -- Of so many, all that do not run are enough: a bound that makes the index the shortest way.
+      -- The inner limit lets the planner use the index: that many messages include enough that do not run.
       v_cancelled := cancel_open_tasks(v_now, array(
         select o.task_seq
           from (select u.task_seq from turn u where u.session + 0 = v_session.id and u.is_message
@@ -87,7 +87,7 @@ begin
   return query select v_sent.*, v_merged is not null, v_cancelled, null::integer, null::integer;
 end $$;
 
--- Adds a message to the one before it, and answers which that is; null when it cannot be.
+-- Adds a message to the debounced one before it and returns that one; null: it cannot be added.
 create function add_to_debounced(
   p_now bigint, p_session session, p_task json, p_window bigint, p_message text, p_length integer)
 returns bigint language plpgsql as $$
@@ -108,7 +108,7 @@ begin
   return v_seq;
 end $$;
 
--- How many messages of a session wait: those that have not ended, but for the few that run.
+-- How many messages of a session wait: open ones without the few that run.
 create function waiting_messages(p_session session) returns integer language plpgsql stable as $$
 begin
   return p_session.messages - (

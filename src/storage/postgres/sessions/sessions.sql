@@ -1,4 +1,4 @@
--- Whether a session may have settings: it has some, or its tenant has fewer sessions with settings than it may.
+-- Whether a session may have settings: it has some, or its tenant is below its limit of sessions with settings.
 create function may_pin_session(p_tenant text, p_key text, p_max_sessions integer) returns boolean language plpgsql as $$
 begin
   return p_max_sessions is null
@@ -7,7 +7,7 @@ begin
          < p_max_sessions;
 end $$;
 
--- No row: its tenant has as many sessions with settings as it may.
+-- No row: its tenant has reached its limit of sessions with settings.
 create function update_session(
   p_now bigint, p_tenant text, p_key text, p_default_max integer, p_changes jsonb, p_max_sessions integer)
 returns table (id bigint, tenant text, key text, agent text, lane text, mode text, cap integer, drop_policy text,
@@ -58,7 +58,7 @@ begin
   if p_scope = 'oldest' then
     cutoff := v_session.cutoff;
     v_seqs := array(select l.task_seq from lease l where l.session = v_session.id order by l.token limit 1);
-    -- If none runs, the first that waits for its retry, for a slot or in the debounce window.
+    -- If none runs: the first task that waits for its retry, for a slot or in the debounce window.
     if cardinality(v_seqs) = 0 then
       v_seqs := array(
         select w.task_seq
@@ -80,7 +80,7 @@ begin
            generation_place = case when p_scope = 'reset' and p_cutoff is null then s.last_place else s.generation_place end,
            tokens = case when p_scope = 'reset' and p_cutoff is null then null else s.tokens end
      where s.id = v_session.id;
-    -- First what runs, then what waits.
+    -- Running tasks first, then waiting ones.
     v_seqs := array(
       select l.task_seq from lease l join task t on t.seq = l.task_seq
        where l.session = v_session.id and t.place <= cutoff order by l.token limit p_limit + 1);
@@ -92,14 +92,14 @@ begin
   more := cardinality(v_seqs) > p_limit;
   cancelled := cancel_open_tasks(v_now, v_seqs[:p_limit],
     case when p_scope = 'reset' then ':SESSION_RESET' else ':SESSION_STOPPED' end);
-  -- Others may have room now, or be stale.
+  -- Other tasks may have room now, or be stale.
   perform defer_work('sessions', array[v_session.id::text]);
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return next;
 end $$;
 
--- A session that nobody has set anything of, or has reset, goes with the last of its tasks.
+-- A session without settings is deleted with the last of its tasks.
 create function delete_empty_sessions(p_ids bigint[]) returns void language plpgsql as $$
 begin
   delete from session s
@@ -107,7 +107,7 @@ begin
      and (select t.seq from task t where t.session + 0 = s.id limit 1) is null;
 end $$;
 
--- How many of its tasks run or wait; unless that is 0, nothing was done. Null: there is no such session.
+-- How many of its tasks run or wait; if not 0, nothing was deleted. Null: there is no such session.
 create function delete_session(p_now bigint, p_tenant text, p_key text) returns integer language plpgsql as $$
 declare
   v_session session;

@@ -1,7 +1,7 @@
--- What one task moved in its session.
+-- What one task changes in its session.
 create type session_delta as (session bigint, active integer, parked integer, open integer, messages integer);
 
--- Writes down what moved in sessions.
+-- Applies deltas of sessions.
 create function move_sessions(p_deltas session_delta[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -21,7 +21,7 @@ begin
   if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
 end $$;
 
--- Attempts of tasks of sessions have ended, some of them with their tasks. Those that wait again keep their place.
+-- Attempts of session tasks have ended, some together with their tasks. Tasks that wait again keep their position.
 create function end_session_attempts(p_seqs bigint[], p_states text[], p_tokens bigint[], p_windows bigint[]) returns void
 language plpgsql as $$
 #variable_conflict use_column
@@ -34,7 +34,7 @@ begin
       from unnest(p_seqs, p_states, p_tokens, p_windows) with ordinality e(seq, state, context_tokens, context_window, n)
       join task t on t.seq = e.seq),
   gone as (delete from turn where ctid = any (array(select turn from ended where final))),
-  -- Of several that told how full the context is, the last one counts.
+  -- If several reported the size of the context, the last report counts.
   moved as (
     select session, count(*) filter (where final)::integer as ended,
            count(*) filter (where final and origin = 'message')::integer as messages,
@@ -51,7 +51,7 @@ begin
   if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
 end $$;
 
--- Tasks of sessions have ended that no attempt held.
+-- Session tasks have ended that no attempt held.
 create function end_session_turns(p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -66,7 +66,8 @@ begin
   if v_deltas is not null then perform move_sessions(v_deltas); end if;
 end $$;
 
--- Lets in what sessions have room for; where there are too many, those that have not started step back, the last first.
+-- Admits tasks to sessions that have room. If too many are admitted, those that have not started are parked again, the last
+-- first.
 create function settle_sessions(p_now bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -79,7 +80,7 @@ begin
   if v_over_limit then perform park_surplus(v_ids); end if;
   if v_over_limit or v_stale then
     perform end_stale_parked(p_now, v_ids);
-    -- Whoever had room before has it still.
+    -- A session that had room before still has it.
     perform take_deferred_work('sessions');
   end if;
   perform admit_from_sessions(v_ids);
@@ -134,11 +135,11 @@ begin
   update session set first_parked = cutoff + 1 where id = any (p_ids) and first_parked <= cutoff;
 end $$;
 
--- Ends tasks from before a stop that turn up after it.
+-- Ends tasks from before a stop of the session that become ready after it.
 create function end_stale(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 begin
   perform end_waiting(p_now, p_seqs, 'cancelled', ':STALE', false);
-  -- Rare enough for a notification inside the transaction, and nobody who moves tasks expects their end.
+  -- Rare enough for a notification inside the transaction, and no function that moves tasks expects this end.
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"events"},{"kind":"work"},{"kind":"release"},{"kind":"deliveries"}]}');
 end $$;
 
@@ -189,8 +190,8 @@ begin
   if v_asking is not null then perform defer_work('keys', v_asking); end if;
 end $$;
 
--- Order beats priority: whoever is let in does not start before those of its session that were let in earlier. Answers the
--- ranks of these tasks, which are given session by session in the order of their places.
+-- Order beats priority: an admitted task does not start before tasks that its session admitted earlier. Returns the ranks
+-- of these tasks, which are given session by session in the order of their positions.
 create function ranks_in_turn(p_sessions bigint[], p_seqs bigint[]) returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare

@@ -1,4 +1,4 @@
--- The sessions that new tasks are the first of, in the order of those.
+-- Creates the sessions that new tasks are the first of, in the order of those.
 create function create_sessions(p_forms json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -12,8 +12,8 @@ begin
   on conflict (tenant, key) do nothing;
 end $$;
 
--- Whether taking these tasks in at once would tell of an end too late: where the message that others could be added to is
--- stale, the first of its session that becomes ready ends it.
+-- Whether inserting these tasks at once would append an end too late: if the debounced message of a session is stale, the
+-- first ready task of that session ends it.
 create function ends_stale_message(p_tasks session_task[]) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -23,8 +23,8 @@ begin
      where a.state = 'queued');
 end $$;
 
--- The places of new tasks, by n, counted from the last of each session; the message that others could be added to
--- goes right before the first of its session that is ready. admitted: who need not be parked, since nobody is before it.
+-- The positions of new tasks in their sessions, by n, after the last position of each session. The debounced message goes
+-- right before the first ready task of its session. admitted: need not be parked, because no task is before it.
 create function assign_positions(p_tasks session_task[], out positions bigint[], out admitted boolean[]) language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -43,7 +43,7 @@ begin
     left join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed' and d.place > s.cutoff;
 end $$;
 
--- Gives new tasks, which are stored, their turns. A rejected one has a place and no turn.
+-- Adds the turns of new tasks, which are stored. A rejected task has a position and no turn.
 create function add_turns(p_now bigint, p_tasks session_task[], p_positions bigint[], p_admitted boolean[])
 returns void language plpgsql as $$
 #variable_conflict use_column
@@ -92,8 +92,8 @@ begin
   if v_stale is not null then perform end_stale(p_now, v_stale); end if;
 end $$;
 
--- Tasks of sessions become ready that have waited for their moment or for others, in this order. Each ends the debounce of
--- the message before it.
+-- Tasks of sessions become ready that were delayed or waited for dependencies, in this order. Each ends the debounce of the
+-- message before it.
 create function take_turns(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -111,7 +111,7 @@ begin
       from (select session, cutoff, last_place, debounce_seq, min(n) as n from asked
              where place > cutoff group by session, cutoff, last_place, debounce_seq) a
       join task d on d.seq = a.debounce_seq and d.resting_state = 'delayed'),
-  -- The message may be among those that become ready.
+  -- The message may be one of those that become ready.
   each as (
     select seq, session, place, cutoff, last_place, min(n) as n, bool_or(first) as first
       from come group by seq, session, place, cutoff, last_place),
@@ -126,7 +126,7 @@ begin
   if v_stale is not null then perform end_stale(p_now, v_stale); end if;
 end $$;
 
--- Puts tasks that become ready at these places of their sessions, where they wait to be let in.
+-- Parks tasks that become ready at these positions of their sessions, until they are admitted.
 create function park(p_seqs bigint[], p_positions bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -156,8 +156,8 @@ begin
   if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
 end $$;
 
--- A task that had ended is accepted anew: whatever was stopped before does not count. Answers its place, null without a
--- session.
+-- A task that had ended is accepted anew: an earlier stop of the session does not count. Returns its position; null: it has
+-- no session.
 create function reenter_session(p_task task) returns bigint language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -172,7 +172,7 @@ begin
   return v_position;
 end $$;
 
--- The message of a session that others could be added to takes its turn: something comes after it.
+-- The debounced message of a session takes its turn, because another task comes after it.
 create function end_debounce(p_now bigint, p_session bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,7 @@
--- What one task moved in its batch.
+-- What one task changes in its batch.
 create type batch_delta as (batch text, active integer, open integer);
 
--- Makes batches known before their tasks come; one that is known already stays as it is.
+-- Creates batches before their tasks; a batch that exists stays as it is.
 create function create_batches(p_now bigint, p_batches json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -11,7 +11,7 @@ begin
   on conflict (id) do nothing;
 end $$;
 
--- Those of which none of the tasks was new are none. The others may be over before they began: all may be rejected.
+-- Deletes those batches that got no new task. The others may have ended already, because all of their tasks were rejected.
 create function settle_new_batches(p_batches json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -21,13 +21,13 @@ begin
   perform defer_work('batches', v_ids);
 end $$;
 
--- A batch goes with the last of its tasks.
+-- A batch is deleted with the last of its tasks.
 create function delete_empty_batches(p_ids text[]) returns void language plpgsql as $$
 begin
   delete from batch b where b.id = any (p_ids) and (select t.seq from task t where t.batch = b.id limit 1) is null;
 end $$;
 
--- Writes down what moved in batches; tasks may name one that has no row.
+-- Applies deltas of batches; tasks may name a batch that has no row.
 create function move_batches(p_deltas batch_delta[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -43,7 +43,7 @@ begin
   if v_unsettled is not null then perform defer_work('batches', v_unsettled); end if;
 end $$;
 
--- Lets in what batches have room for.
+-- Admits parked tasks of batches that have a free slot.
 create function admit_from_batches(p_ids text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -71,7 +71,8 @@ begin
   if v_asking is not null then perform defer_work('keys', v_asking); end if;
 end $$;
 
--- The event and the callback of a batch go with the last of its tasks that was accepted, and in the order of those.
+-- The event and the webhook delivery of a batch belong to its last accepted task, and are written in the order of those
+-- tasks.
 create function complete_batches(p_now bigint, p_ids text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -108,7 +109,7 @@ begin
   select array_agg(tenant), array_agg(host) into v_tenants, v_hosts from added;
   if v_tenants is null then return; end if;
   perform refresh_receivers(p_now, v_tenants, v_hosts);
-  -- Once for a whole batch, which is rare enough for a notification inside the transaction. Those who end its tasks cannot
-  -- know that somebody wants to hear of it.
+  -- Once for a whole batch, which is rare enough for a notification inside the transaction. The functions that end its
+  -- tasks do not know whether the batch has a callback URL.
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"deliveries"}]}');
 end $$;

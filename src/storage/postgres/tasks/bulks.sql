@@ -24,7 +24,7 @@ begin
    where tenant = p_tenant and id = p_id and state = 'running';
 end $$;
 
--- One row, of nulls but for retry_ms where none is free; no row where none runs.
+-- Returns the claimed action. If none is free: one row of nulls with retry_ms. If none runs: no row.
 create function claim_bulk(p_now bigint, p_lease_ms bigint)
 returns table (id text, tenant text, action text, filter text, selection text, ids text, max_tasks bigint, matched bigint,
                last_seq bigint, cursor bigint, requested_by text, requested_at bigint, state text, done bigint, failed bigint,
@@ -37,7 +37,7 @@ declare
 begin
   if not exists (select 1 from bulk b where b.state = 'running') then return; end if;
   v_now := take_write_lock(p_now);
-  -- A lease that ends later than any can was given before the clock was set back.
+  -- A lease that ends later than possible was given before the clock was set back.
   select b.id into v_id from bulk b
    where b.state = 'running' and (b.lease_until is null or b.lease_until <= v_now or b.lease_until > v_now + p_lease_ms)
    order by (select max(o.served) from bulk o where o.state = 'running' and o.tenant = b.tenant), b.served, b.requested_at, b.id
@@ -55,8 +55,8 @@ begin
               b.requested_by, b.requested_at, b.state, b.done, b.failed, b.skipped, 0::bigint;
 end $$;
 
--- Carries out one slice. No row: another node was faster, or it has ended. Else a row of nulls, and one for each task that was
--- cancelled.
+-- Executes one slice. No row: another node was faster, or the action has ended. Otherwise a row of nulls, and one for each
+-- cancelled task.
 create function step_bulk(p_now bigint, p_tenant text, p_id text, p_cursor bigint, p_next bigint, p_ids text[])
 returns table (id text, token bigint, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
@@ -87,7 +87,7 @@ begin
       if found and v_was is null then v_done := v_done + 1; end if;
     end loop;
   else
-    -- Tasks take the lane and agent of their events along: those must be counted before.
+    -- Events have their lane and agent from the task, so they must be counted before it is deleted.
     while (select r.more from roll_up(v_now, :ROLLUP_SLICE_OF_PRUNE) r) loop end loop;
     v_seqs := array(
       select t.seq from task t

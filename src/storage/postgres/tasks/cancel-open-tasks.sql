@@ -1,4 +1,4 @@
--- Cancels tasks that have not ended, running or waiting, in this order, and answers them in it.
+-- Cancels tasks that have not ended, running or waiting, and returns them in this order.
 create function cancel_open_tasks(p_now bigint, p_seqs bigint[], p_error text) returns json language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -21,7 +21,7 @@ begin
   select coalesce(max(seq), 0) into v_last_release from release;
   if v_ended is not null then perform end_attempts(p_now, v_ended); end if;
   if v_waiting is not null then perform end_waiting(p_now, v_waiting, 'cancelled', p_error, false); end if;
-  -- Whoever depends on several of them hears of the first, whether that was running or not.
+  -- A task that depends on several of them names the first as the reason, whether that was running or not.
   if v_ended is not null and v_waiting is not null then
     with added as (delete from release where seq > v_last_release returning parent_seq, error)
     insert into release (parent_seq, error)

@@ -1,6 +1,5 @@
--- p_freed: the lines of slots that ends freed and that have not been written down; see can_record_later.
--- p_each, p_left: what tenants may take of the slots; see tenant-shares.ts.
--- first_token: of the first of seqs; the others have those that follow.
+-- p_freed: agent queues of freed slots that are not recorded yet; see can_record_later. p_each, p_left: what tenants may
+-- take of the slots; see tenant-shares.ts. first_token: the token of the first of seqs; the others follow.
 create function claim_tasks(
   p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text,
   out seqs bigint[], out first_token bigint)
@@ -30,7 +29,7 @@ begin
   end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
   if v_left > 0 and v_lane.tenants = 1 then
-    -- With nobody to share with, what its lines can start is all there is to look at.
+    -- With a single tenant, only the room of its agent queues matters.
     select * into v_own from tenant_line where lane = p_lane;
     if v_own.disabled then
       v_left := 0;
@@ -72,7 +71,7 @@ begin
   end if;
 end $$;
 
--- The same where not every node can execute everything, or agents have several lines in this lane: one task after the other.
+-- The same if not every node can execute everything, or agents have several queues in this lane: one task after the other.
 create function claim_of_pools(
   p_now bigint, p_node text, p_lane text, p_limit integer, p_each integer, p_left jsonb,
   out seqs bigint[], out first_token bigint)
@@ -121,8 +120,8 @@ begin
   end loop;
 end $$;
 
--- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
--- this lane, and only fairness decides.
+-- Whether freed slots can be recorded together with the starts in this lane: all of them are in this lane, and only
+-- fairness decides.
 create function can_record_later(p_freed bigint[], p_lane text) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -133,8 +132,8 @@ begin
      and not exists (select 1 from line where lane = p_lane and startable and ahead and pool = 0);
 end $$;
 
--- Starts what tenants have in their turns where something goes ahead of fairness: what goes first of each is chosen by
--- itself, and told of in the order of the turns, numbered from p_first on.
+-- Starts tasks in the turns of tenants if something goes ahead of fairness. It chooses for each tenant separately, and
+-- appends the events in the order of the turns, numbered from p_first on.
 create function start_in_turns(p_now bigint, p_node text, p_lane lane, p_turns bigint[], p_first bigint) returns bigint[]
 language plpgsql as $$
 #variable_conflict use_column
@@ -158,8 +157,8 @@ begin
   return v_seqs;
 end $$;
 
--- Starts one task of a tenant for each token. Critical ones go ahead of fairness, but after a streak of them one start is
--- fair again.
+-- Starts one task of a tenant for each token. Critical tasks go ahead of fairness, but after a number of consecutive
+-- critical starts one start is fair.
 create function start_tenant_tasks(p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[])
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
@@ -178,7 +177,7 @@ begin
     if cardinality(v_queues) > 0 then
       if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_queues); end if;
     else
-      -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
+      -- If nothing goes ahead, all remaining starts are fair; after the most consecutive critical starts, one is.
       v_queues := choose_queues_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
       v_own.ahead_streak := 0;
     end if;
@@ -189,7 +188,7 @@ begin
   return v_started;
 end $$;
 
--- The lines of a tenant that hold the smallest (rank, seq), one entry for each task.
+-- The agent queues of a tenant with the smallest (rank, seq), one entry for each task.
 create function choose_queues_ahead(p_lane text, p_tenant text, p_count integer, p_critical_only boolean) returns bigint[]
 language plpgsql stable as $$
 begin
@@ -197,7 +196,7 @@ begin
     select c.id from :TASKS_AHEAD order by r.rank, r.task_seq limit p_count);
 end $$;
 
--- The lines of a tenant with the fewest in flight, ties to the one served longest ago, one entry for each start.
+-- The agent queues of a tenant with the fewest in flight; ties go to the one served longest ago. One entry for each start.
 create function choose_queues_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed bigint[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
@@ -216,7 +215,7 @@ begin
               from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
              order by n.inflight, n.last_served, n.id limit p_count) c;
   else
-    -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
+    -- The index does not contain the freed slots yet: those queues are read besides, with the room that they will have.
     with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
     candidate as (
       select line as id from freed
@@ -235,7 +234,7 @@ begin
   return allot(v_ids, v_inflight, v_served, v_room, p_count, v_base, v_supply);
 end $$;
 
--- The same for these turns of several tenants: what one after the other would have chosen, all at once.
+-- The same for these turns of several tenants: computes at once what choosing one after the other would choose.
 create function choose_queues_fairly(p_lane lane, p_turns bigint[], p_freed bigint[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
@@ -276,7 +275,7 @@ begin
     from (select *, min(inflight) over (partition by owner) as base,
                  (starts - 1) / (count(*) over (partition by owner))::integer + 1 as span
             from ranked where n <= starts) c;
-  -- As in allot, for each by itself: the nth that is allotted to one is for its nth turn.
+  -- As in allot, for each tenant separately: the nth queue allotted to a tenant is for its nth turn.
   loop
     v_queues := array(
       select x.id
@@ -294,8 +293,8 @@ begin
   end loop;
 end $$;
 
--- Starts the first tasks of these lines, one for each entry, in the order of the entries and with these tokens; writes
--- p_freed down with it. p_appends_events: not left to the caller.
+-- Starts the first tasks of these agent queues, one for each entry, in the order of the entries and with these tokens, and
+-- records p_freed with it. p_appends_events: false if the caller appends the events.
 create function start_attempts(
   p_now bigint, p_node text, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_appends_events boolean)
 returns bigint[] language plpgsql as $$

@@ -1,11 +1,11 @@
--- Gives new tasks, which are about to be stored with numbers from p_first on, the keys that nobody has. Answers what each is
--- parked as then, by n: 'asking' where it has to be settled. p_alone: nothing else of this call can ask before them.
+-- Assigns free keys to new tasks, which are about to be stored with numbers from p_first on. Returns how each is parked, by
+-- n; 'asking': settle_keys decides. p_alone: no other task of this call can ask first.
 create function take_keys(
   p_forms task_form[], p_form_of integer[], p_full_queues text[], p_admitted boolean[], p_first bigint, p_alone boolean)
 returns text[] language plpgsql as $$
 #variable_conflict use_column
 declare
-  -- Whoever is let in by what follows may have been accepted before them.
+  -- Tasks that the next steps admit may have been accepted earlier.
   v_at_once boolean := p_alone and not (:SESSIONS_DEFERRED) and not (:KEYS_DEFERRED)
                        and not exists (select 1 from release);
   v_parked text[];
@@ -43,7 +43,7 @@ begin
   return v_parked;
 end $$;
 
--- Decides who has the keys that tasks ask for or let go of. Answers whether anybody asked or waited.
+-- Assigns the keys that tasks ask for or release. Returns whether any task asked or waited.
 create function settle_keys() returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -54,7 +54,7 @@ declare
 begin
   select settled, left_over into v_settled, v_left from assign_keys(v_seqs, false);
   if v_left is null then return v_settled; end if;
-  -- Who gets a key here may take or free a place that decides who gets the next one.
+  -- The task that gets a key may take or free a batch slot, which decides who gets the next key.
   for v_key in select * from json_array_elements(v_left) loop
     v_seqs := array(select s::bigint from json_array_elements_text(v_key -> 'seqs') s);
     perform park_for_batch(v_key ->> 'tenant', v_key ->> 'key', v_seqs);
@@ -63,7 +63,7 @@ begin
   return true;
 end $$;
 
--- Those that wait for a key that is free, would be next and find their batch full, wait for that.
+-- Tasks that would be next for a free key, but whose batch is full, wait for their batch instead.
 create function park_for_batch(p_tenant text, p_key text, p_asking bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -86,9 +86,8 @@ begin
   end loop;
 end $$;
 
--- Decides who has the keys of these tasks, which ask for them or have let go of them. settled: whether anybody asked or
--- waited. left_over: the keys for which places in batches matter, in order, with those of the tasks that have them; they are
--- left as they are unless p_anyway.
+-- Assigns the keys of these tasks, which ask for them or have released them. settled: whether any task asked or waited.
+-- left_over: keys for which batch slots matter, in order, each with its tasks; they stay unassigned unless p_anyway.
 create function assign_keys(p_seqs bigint[], p_anyway boolean, out settled boolean, out left_over json)
 language plpgsql as $$
 #variable_conflict use_column
@@ -101,10 +100,11 @@ declare
   v_batches batch_delta[];
 begin
   with named as materialized (
-    -- Each once: a task may let go of its key and ask for it again.
+    -- Each task once: it may release its key and ask for it again.
     select t.* from (select distinct seq from unnest(p_seqs) u(seq)) u
      cross join lateral (select seq, tenant, concurrency_key as key, line, rank, batch, parked from task where seq = u.seq offset 0) t),
-  -- Of each key: who has it, if anybody still does, the first that asks and the first that waits, if it is free.
+  -- For each key: its holder, if there still is one, the first task that asks, and, if the key is free, the first that
+  -- waits.
   moved as materialized (
     select k.*, h.address, coalesce(h.contested, false) as contested, o.*,
            a.seq as asks, a.line as asks_line, a.rank as asks_rank,
@@ -134,13 +134,13 @@ begin
                    when holder is null or (not claimed and asks_rank < holder_rank) then asks end as winner
       from moved
      where p_anyway or not (asks_in_batch or waits_batch is not null or (holder_batch is not null and asks is not null))),
-  -- Who has it then; null: nobody.
+  -- The holder from now on; null: none.
   held as materialized (
     select *, case when winner is null then holder when winner = waits then waits else asks end as owner,
            case when winner is null then holder_line when winner = waits then waits_line else asks_line end as owner_line,
            winner is not null and holder is not null as swapped
       from decided),
-  -- Who waits from now on.
+  -- The tasks that wait from now on.
   waiting as materialized (
     select n.seq, n.line, n.rank, n.batch, d.tenant, d.key, d.owner_line, false as was_ready
       from named n join held d on d.tenant = n.tenant and d.key = n.key
@@ -162,7 +162,8 @@ begin
   passed as (
     update key_hold h
        set task_seq = d.owner,
-           -- Those that waited before are all of the line of the one that had it, unless the key was contested already.
+           -- All tasks that waited before are in the agent queue of the holder, unless the key was contested
+           -- already.
            contested = coalesce(c.other_lines, false) or coalesce(d.winner <> d.waits and d.waits_line <> d.owner_line, false)
              or (d.contested and (
              c.tenant is not null or d.winner is null or exists (
@@ -186,7 +187,7 @@ begin
          (select json_agg(json_build_object('tenant', tenant, 'key', key, 'seqs', seqs) order by tenant, key)
             from moved m where not exists (select 1 from decided d where d.tenant = m.tenant and d.key = m.key))
     into v_out, v_in, v_queues, v_ranks, v_seqs, v_batches, settled, left_over;
-  -- Who comes in must not be found while it is written down who goes out.
+  -- Tasks that become ready must not be found while the deltas of those that leave are applied.
   if v_out is not null then perform apply_deltas(v_out); end if;
   if v_in is not null then
     insert into ready (line, rank, task_seq) select * from unnest(v_queues, v_ranks, v_seqs);
@@ -195,8 +196,8 @@ begin
   if v_batches is not null then perform move_batches(v_batches); end if;
 end $$;
 
--- Whether a lane is at a limit for a tenant: its total, or the slots of every node that has said how many it has, or what the
--- tenant may hold of them.
+-- Whether a lane is at a limit for a tenant: its total, the slots of every node that has reported them, or the tenant's
+-- share of them.
 create function lane_is_full(p_lane text, p_tenant text) returns boolean language plpgsql stable as $$
 declare
   v_lane lane;
@@ -215,8 +216,8 @@ begin
   return coalesce((v_slots.p_left ->> p_tenant)::integer, v_slots.p_each, 1) = 0;
 end $$;
 
--- Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
--- whether it gave any. It looks at p_max keys that tasks of several lines want. p_each, p_left: what tenants may take of the
+-- Takes keys from ready tasks that cannot start, and passes them to tasks that could start in this lane. Returns whether it
+-- passed any. It checks p_max keys that tasks of several agent queues want. p_each, p_left: what tenants may take of the
 -- slots there; see tenant-shares.ts.
 create function pass_keys_on(p_now bigint, p_lane text, p_max integer, p_each integer, p_left jsonb)
 returns boolean language plpgsql as $$

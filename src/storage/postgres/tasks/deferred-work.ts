@@ -28,7 +28,7 @@ begin
   perform set_config(v_name, (coalesce(nullif(current_setting(v_name, true), ''), '{}')::text[] || p_entries)::text, true);
 end $$;
 
--- The note, which is gone then; empty when there is none.
+-- Removes and returns the deferred work of a kind; empty: there is none.
 create function take_deferred_work(p_kind text) returns text[] language plpgsql as $$
 declare
   v_name text := 'rota.' || p_kind;

@@ -1,10 +1,10 @@
--- An attempt whose lease was taken away, and what becomes of its task. n: order within the call.
+-- An attempt whose lease was deleted, and the outcome of its task. n: index within the call.
 create type ended_attempt as (
   n bigint, task_seq bigint, token bigint, node text, line bigint, attempt integer, started_at bigint,
   state text, outcome text, counted boolean, result text, error text, run_at bigint,
   input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint, summary text);
 
--- Ends attempts that somebody takes away from those who run them.
+-- Ends attempts that are taken from the nodes that run them.
 create function end_attempts(p_now bigint, p_ended ended_attempt[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -14,7 +14,7 @@ begin
   perform apply_deltas(v_deltas || freed_slots(v_freed));
 end $$;
 
--- What it moves that so many attempts of these lines have ended, a line for each.
+-- The deltas of agent queues in which this many attempts have ended, one for each.
 create function freed_slots(p_queues bigint[]) returns queue_delta[] language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -22,7 +22,7 @@ begin
     select row(line, 0, 0, 0, 0, -count(*)::integer, null, null, null)::queue_delta from unnest(p_queues) u(line) group by line);
 end $$;
 
--- Ends tasks that no attempt holds, in the order given. p_inherited: because of others that they depend on.
+-- Ends tasks that no attempt holds, in this order. p_inherited: a dependency is the reason.
 create function end_waiting(p_now bigint, p_seqs bigint[], p_state text, p_error text, p_inherited boolean) returns void
 language plpgsql as $$
 #variable_conflict use_column
@@ -71,7 +71,7 @@ begin
   perform count_moves(v_tenants, v_from, array_fill(p_state, v_many));
 end $$;
 
--- Fails waiting tasks whose deadline has passed. Running ones are passed over: their runner ends them.
+-- Fails waiting tasks whose deadline has passed. Running tasks are skipped: their runner ends them.
 create function expire_overdue(p_now bigint, p_limit integer) returns table (tenant text, agent text, lane text)
 language plpgsql as $$
 #variable_conflict use_column

@@ -45,7 +45,7 @@ export function endAttempts(ended: string): string {
            error = case when e.final then e.error end,
            parked = case when e.state = 'queued' and t.concurrency_key is not null then 'asking' end,
            run_at = case when e.state = 'delayed' then e.run_at else t.run_at end,
-           -- Whoever had to give way stays in front until it has failed by itself.
+           -- A pre-empted task stays in front until it fails by itself.
            rank = case when e.outcome = 'preempted' then ${FRONT_RANK}
                        when e.state = 'delayed' and t.rank = ${FRONT_RANK} then ${RANK_IN_ITS_LANE} else t.rank end,
            preemptions_left = t.preemptions_left - case when e.outcome = 'preempted' then 1 else 0 end,
@@ -77,7 +77,7 @@ export function endAttempts(ended: string): string {
                                               'retryAt', coalesce(run_at, p_now), 'state', state)::text
                         when error is not null then json_build_object('error', error)::text end order by n),
          array_agg(context_tokens order by n), array_agg(context_window order by n), array_agg(summary order by n),
-         -- Whoever goes back to the queue keeps its place in the batch.
+         -- A task that goes back to the queue keeps its slot in the batch.
          array_agg(row(batch, -1, -final::integer)::batch_delta) filter (where batch is not null and state <> 'queued'),
          array_agg(seq::text) filter (where concurrency_key is not null),
          bool_or(session is not null), bool_or(final and callback_url is not null), bool_or(final and has_dependants),

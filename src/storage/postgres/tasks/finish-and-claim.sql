@@ -1,10 +1,10 @@
 create type started_task as (:STARTED_COLUMNS);
 
--- p_max: how many are started in all lanes; null: any number.
--- p_seqs, p_tokens, p_results: attempts that have ended; p_more: what else there is to say of some of them.
--- p_each, p_left: for each lane, what tenants may take of its slots; see tenant-shares.ts.
--- lost: number is the token of one that was not held. expired: tenant, agent and lane. settled: something else may be able
--- to start, or has ended. started: number is the token, the rest the task.
+-- p_max: how many tasks to start in all lanes; null: no limit. p_seqs, p_tokens, p_results: attempts that have ended;
+-- p_more: other values of some of them. p_each, p_left: for each lane, what tenants may take of its slots; see
+-- tenant-shares.ts. Rows: "lost": number is the token of an attempt that the node no longer held. "expired": tenant, agent
+-- and lane. "settled": another task may be able to start, or has ended. "started": number is the token, the rest is the
+-- task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
   p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer)
@@ -41,7 +41,7 @@ begin
     end if;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
-  -- A busy node frees and fills the same lines: then both are written down together.
+  -- A busy node frees and fills the same agent queues: then both are recorded together.
   if v_moved is not null
      or (v_freed is not null and (v_contested or cardinality(p_lanes) <> 1 or not can_record_later(v_freed, p_lanes[1]))) then
     perform apply_deltas(v_moved || freed_slots(v_freed));
@@ -63,21 +63,21 @@ begin
       return query select 'settled', null::bigint, (null::started_task).*;
     end if;
     v_contested := exists (select 1 from key_hold where contested);
-    -- Something may go ahead of fairness now.
+    -- A task may go ahead of fairness now.
     if v_freed is not null and (v_contested or not can_record_later(v_freed, p_lanes[1])) then
       perform apply_deltas(freed_slots(v_freed));
       v_freed := null;
     end if;
   end if;
   for i in 1 .. cardinality(p_lanes) loop
-    -- Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
+    -- While all slots are busy no claim leaves one free, so keys are also passed on whenever an attempt ends.
     v_left := least(p_limits[i], v_claimable);
     if v_contested and v_ended and v_left > 0 then
       perform pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
     end if;
     v_passed := false;
     loop
-      -- A statement of its own: the next one would not see leases that are written while it runs.
+      -- A separate statement: the next one would not see leases that are written while it runs.
       select seqs, first_token into v_seqs, v_first 
         from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]);
       return query
@@ -95,14 +95,16 @@ begin
       exit when not v_passed;
     end loop;
   end loop;
-  -- What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+  -- A started task may block the holder of a key. Another task could take the key in a lane that this call has already
+  -- claimed from.
   if v_started then return query select 'settled', null::bigint, (null::started_task).*; end if;
   :PREEMPT
-  -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
+  -- A lost claim is repeated, and readers wait until it is durable; see until-durable.ts.
   if not v_ends then set local synchronous_commit = off; end if;
 end $$;
 
--- For a node that runs nothing else: one task that runs alone, of the line with such tasks that was served longest ago.
+-- For a node that runs nothing else: claims one task that runs alone, from the agent queue of such tasks that was served
+-- longest ago.
 create function claim_alone(p_now bigint, p_node text, p_lanes text[])
 returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
 #variable_conflict use_column
@@ -143,8 +145,8 @@ begin
   :PREEMPT
 end $$;
 
--- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it moves and frees in
--- lines is the caller's to write down.
+-- Ends the attempts that this node still holds; attempts that it lost change nothing. The caller records what this moves
+-- and frees in agent queues.
 create function finish_held_tasks(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
   out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
@@ -160,7 +162,7 @@ begin
   end if;
 end $$;
 
--- Writes what running attempts report, as long as they hold their lease.
+-- Stores the progress of running attempts that still hold their lease.
 create function write_progress(p_now bigint, p_node text, p_progress json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare

@@ -1,6 +1,6 @@
--- What tasks of a call have in common, and what follows from it for those that are accepted. ready: once stored, they can
--- start; those of a session must be let in by that. waiting: of the agent, all; *_counted: without those that admission does
--- not count, and *_max is how many of them there may be.
+-- What tasks of a call have in common, and what follows for those that are accepted. ready: they can start once stored, if
+-- their session admits them. waiting: all waiting tasks of the agent. *_counted: without those that admission does not
+-- count; *_max: the limit of these.
 create type task_form as (
   tenant text, agent text, line bigint, priority integer, rank bigint, state text, parked text, ready boolean, run_at bigint,
   deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, preemptions_left integer, batch text,
@@ -8,19 +8,20 @@ create type task_form as (
   dependencies integer, unmet integer, waiting integer, agent_counted bigint, agent_max bigint, tenant_max bigint,
   tenant_disabled boolean, unserved boolean);
 
--- A new task to its session. n: order within the call, from 0. "full": which queue was, if one was.
+-- A new task of a session. n: index within the call, from 0. "full": the queue that was full, if one was.
 create type session_task as (
   n bigint, seq bigint, state text, batch text, session bigint, session_max integer, origin text, "full" text);
 
--- What a task that was handed in is answered with.
+-- The result of the insert of one task.
 create type inserted_task as (
   seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint, "full" text,
   queued bigint, repeats text, unserved boolean);
 
--- What became of the tasks of a call: of all with the same form the same, unless "each" tells of every one.
+-- The results of a call: all tasks of a form have the same, unless "each" has a result for every task.
 create type inserted_forms as (first_seq bigint, forms task_form[], "each" inserted_task[]);
 
--- Takes tasks in that share forms. p_form_of: the form of each, from 1; p_places: which of its agent's it is, from 1.
+-- Inserts tasks that share forms. p_form_of: the number of the form of each task, from 1. p_agent_positions: the position
+-- of each task among those of its agent in this call, from 1.
 create function insert_forms(
   p_now bigint, p_forms json, p_form_of integer[], p_agent_positions integer[], p_ids text[], p_specs text[], p_max_queue bigint,
   p_max_total bigint, p_max_agent bigint)
@@ -85,7 +86,7 @@ begin
              case when k.session is not null
                   then (select s.id from session s where s.tenant = k.tenant and s.key = k.session) end as session_id,
              b.tenant_max, coalesce(b.tenant_disabled, false) as tenant_disabled, q.queued,
-             -- Where all tenants have less than one may have, this one has.
+             -- If all tenants together have fewer than one may have, so has this tenant.
              case when b.tenant_max is not null or b.tenant_disabled or q.queued + v_count > least(p_max_queue, p_max_total / 2) then (
                select sum(t.waiting - t.exempt) from tenant_line t where t.tenant = k.tenant) end as tenant_counted
         from rows from (json_to_recordset(p_forms) as (
@@ -109,7 +110,7 @@ begin
   end loop;
   v_first := nextval('task_seq');
   v_last := setval('task_seq', v_first + v_count - 1);
-  -- Where there is room for all, whoever they are of, nobody needs to be judged.
+  -- If all tasks fit, whatever their tenants and agents, no task has to be checked.
   if not v_fit or v_queued + v_count > p_max_total then
     select full_queues, queued, agent_positions into v_full_queues, v_full_queued, v_agent_positions
       from admit_tasks(v_forms, p_form_of, p_agent_positions, v_queued, p_max_queue, p_max_total);
@@ -141,7 +142,7 @@ begin
   with readied as (
     insert into ready (line, rank, task_seq)
     select (f).line, (f).rank, v_first + n - 1 from :EACH u where :READY),
-  -- All of a form at once, but for critical ones, who may each need a slot that somebody else has.
+  -- Tasks of a form are counted together, except critical ones: each of those may need a slot that another task holds.
   alike as (
     select form, :REFUSED as refused, :READY as ready, :ASKS and v_held[n] is distinct from 'key' as active, count(*)::integer as tasks, min(n) as first
       from :EACH u group by form, refused, ready, active, case when (f).rank <= :PRIORITY_CRITICAL then n end)
@@ -186,7 +187,7 @@ begin
   return row(v_first, v_forms, v_each)::inserted_forms;
 end $$;
 
--- Takes in those of a call that are at these places of it, and knows nothing of the others.
+-- Inserts the tasks of a call with these indexes, without regard to the others.
 create function insert_selected(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text[], p_some integer[], p_max_queue bigint,
   p_max_total bigint, p_max_agent bigint)
@@ -217,7 +218,7 @@ begin
       v_form_of, v_agent_positions, v_ids) a);
 end $$;
 
--- Takes tasks in that are each given as JSON, in order, with all that is their own.
+-- Inserts tasks that are each given as JSON with all of their values, in order.
 create function insert_json_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 #variable_conflict use_column
@@ -252,21 +253,21 @@ begin
   end if;
 end $$;
 
--- Judges each task as if it came alone: by its place among its agent's tasks, then among its tenant's that had room there,
--- then among all that had room there. What came as anything but a task is neither counted nor refused. full_queues: which queue was,
--- null where none was; queued: how many of the agent wait, or of the tenant where another queue was full. places: without
--- those that are refused. p_queued: what waits of all tenants that are not disabled.
+-- Admits or rejects each task as if it came alone: by its position among its agent's tasks, then among the tasks of its
+-- tenant that fit there, then among all tasks that fit there. Messages and runs are neither counted nor rejected.
+-- full_queues: the queue that was full, null: none. queued: waiting tasks of the agent, or of the tenant if another queue
+-- was full. agent_positions: without the rejected tasks. p_queued: waiting tasks of all enabled tenants.
 create function admit_tasks(
   p_forms task_form[], p_form_of integer[], p_agent_positions integer[], p_queued bigint, p_max_queue bigint, p_max_total bigint,
   out full_queues text[], out queued bigint[], out agent_positions integer[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  -- Once a second enabled tenant exists, none gets further than half of what all may have.
+  -- Once a second enabled tenant exists, no tenant may fill more than half of the total.
   v_half bigint := case when exists (select 1 from tenant where not disabled offset 1) then p_max_total / 2 end;
 begin
-  -- Of a tenant that has more than its half, which retries can do, only the half counts. No admitted task brings its tenant
-  -- beyond its half: the sum holds for all of the call.
+  -- Of a tenant that has more than its half, which retries can cause, only the half counts. No admitted task brings its
+  -- tenant beyond its half, so the sum is valid for the whole call.
   if v_half is not null and p_queued + cardinality(p_form_of) > p_max_total then
     p_queued := p_queued - coalesce((
       select sum(o.counted - v_half)
@@ -301,11 +302,11 @@ begin
            count(*) filter (where counts and "full" is null) over (partition by tenant order by n) as tenant_accepted
       from decided)
   select array_agg("full" order by n),
-         -- How many others have waiting is none of the tenant's business.
+         -- A tenant must not learn how many tasks of other tenants wait.
          array_agg(case when "full" = 'agent' then greatest(agent_counted, agent_max)
                         when "full" is not null then tenant_counted + tenant_accepted end order by n),
          array_agg(accepted_position order by n)
     into full_queues, queued, agent_positions from moved;
-  -- Room was looked for with care: there may be enough for all.
+  -- The check before was conservative: all tasks may fit.
   if array_remove(full_queues, null) = '{}' then full_queues := null; end if;
 end $$;

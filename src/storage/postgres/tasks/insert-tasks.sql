@@ -1,4 +1,4 @@
--- The answers to tasks that are there already.
+-- The results for tasks that an earlier call has inserted.
 create function already_inserted(p_ids text[]) returns setof inserted_task language sql stable as $$
   select seq, id, case when resting_state = 'rejected' then 'rejected'
                        when position > 0 then 'queued'
@@ -32,7 +32,7 @@ begin
   end if;
 end $$;
 
--- What they depend on may have doomed some in the transaction that took them in.
+-- A dependency that had failed may have cancelled some of them in the same transaction.
 create function with_current_states(p_inserted inserted_task[]) returns setof inserted_task language plpgsql as $$
 begin
   if not exists (select 1 from unnest(p_inserted) i where i.state = 'waiting_dependency') then
@@ -47,8 +47,8 @@ begin
       join task t on t.seq = i.seq order by i.ordinal;
 end $$;
 
--- The same where some have keys: only those are taken in whose key does not stand for another already. They come in stretches
--- in which no key is there twice, so that of several with one key the first is there when the next is looked at.
+-- The same if some tasks have idempotency keys: inserts only tasks whose key has no task yet. It inserts runs of tasks
+-- without a repeated key, so that of several tasks with one key the first is stored when the next is checked.
 create function insert_keyed_tasks(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_keys text[], p_hashes text[],
   p_batches json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
@@ -58,7 +58,7 @@ declare
   v_now bigint := take_write_lock(p_now);
   v_specs text[] := string_to_array(p_specs, E'\n');
   v_tenants text[] := array(select tenant from json_to_recordset(p_forms) as j(tenant text));
-  -- Of each, where its key was last before; null: nowhere.
+  -- For each task, the index of the previous task with the same key; null: none.
   v_before integer[] := array(
     select lag(n) over (partition by v_tenants[form], key order by n)
       from unnest(p_form_of, p_keys) with ordinality u(form, key, n) order by n);
@@ -75,7 +75,8 @@ begin
     while v_to < cardinality(p_ids) and (p_keys[v_to + 1] is null or (v_before[v_to + 1] >= v_from) is not true) loop
       v_to := v_to + 1;
     end loop;
-    -- One by one, by its key: a plan for all at once is made while there are few, and reads all of them when they are many.
+    -- One by one, by key: a plan for all keys at once is made while there are few rows, and reads all of them when
+    -- there are many.
     select array_agg(made order by n), array_agg(n order by n) filter (where made is null) into v_stretch, v_new
       from (select form, key, hash, ordinal + v_from - 1 as n
               from unnest(p_form_of[v_from:v_to], p_keys[v_from:v_to], p_hashes[v_from:v_to])
@@ -105,7 +106,8 @@ begin
   return query select * from with_current_states(v_all);
 end $$;
 
--- A batch is taken whole: one of its tasks that asks for something else under a used key refuses all.
+-- A batch is inserted whole or not at all: if one of its tasks has a key that was used for another request, the whole call
+-- fails.
 create function refuse_conflict(
   p_forms json, p_form_of integer[], p_ids text[], p_batches json, p_made inserted_task[])
 returns void language plpgsql as $$
@@ -125,7 +127,7 @@ begin
           detail = json_build_object('taskId', v_conflict.made, 'refused', v_conflict.refused)::text;
 end $$;
 
--- From now on the keys of tasks stand for them.
+-- Stores the idempotency keys of new tasks.
 create function store_idempotency_keys(p_now bigint, p_tenants text[], p_keys text[], p_hashes text[], p_seqs bigint[])
 returns void language plpgsql as $$
 #variable_conflict use_column

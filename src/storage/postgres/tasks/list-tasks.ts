@@ -222,7 +222,7 @@ const SEQS_OF_SPAN = `
   select min(f.first_seq) as first, max(f.last_seq) as last from (
     select first_seq, last_seq from task_span where last_at >= $7 and first_at < $8
     union all select seq, seq from tail where created_at >= $7 and created_at < $8
-    -- Behind as many as are looked through, any may be of that time.
+    -- After the newest tasks that are scanned, any task may be of that time.
     union all select max(seq), 9e15::bigint from tail having count(*) = ${UNSPANNED_MAX}) f`;
 
 /** Records when the tasks of the next thousands were created. They are complete: seqs are assigned in order of commit. */

@@ -1,5 +1,5 @@
--- For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready, and
--- where one that waits may have lost the slot it waited for.
+-- Pre-empts a running task for each critical task that finds no free slot: in lanes where a critical task became ready, and
+-- in lanes to recheck, where a waiting one may have lost the slot that it waits for.
 create function preempt(p_now bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -8,12 +8,12 @@ declare
   v_lane text;
   v_tokens bigint[] := '{}';
 begin
-  -- Where nothing may be taken from anybody, nothing needs to be looked at.
+  -- If no lease can be pre-empted, there is nothing to do.
   perform 1 from lease where priority is not null limit 1;
   if not found then return; end if;
   v_new_critical_tasks := take_deferred_work('new_critical_tasks')::bigint[];
   v_lanes_to_recheck := take_deferred_work('lanes_to_recheck');
-  -- What was started meanwhile is not ready any more.
+  -- Tasks that have started meanwhile are no longer ready.
   for v_lane in
     select x.lane
       from (select unnest(v_lanes_to_recheck) as lane
@@ -30,7 +30,7 @@ begin
     v_tokens := v_tokens || preempt_in(p_now, v_lane, v_new_critical_tasks);
   end loop;
   if cardinality(v_tokens) = 0 then return; end if;
-  -- Of a session that may run fewer by now it steps back at once, and its key may go to another.
+  -- If its session may run fewer now, the pre-empted task is parked at once, and its key may go to another task.
   if :SESSIONS_DEFERRED or :KEYS_DEFERRED then perform settle_moves(p_now, :RELEASED_MAX); end if;
   -- Rare enough for a notification inside the transaction, and any node may run one of them.
   perform pg_notify('rota', json_build_object('from', '', 'signals', json_build_array(
@@ -40,7 +40,7 @@ begin
     json_build_object('kind', 'due')))::text);
 end $$;
 
--- Answers the tokens of the attempts that were taken from their tasks.
+-- Returns the tokens of the pre-empted attempts.
 create function preempt_in(p_now bigint, p_lane text, p_new_critical_tasks bigint[]) returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -63,7 +63,7 @@ declare
 begin
   select * into v_lane from lane where name = p_lane;
   select p.id into v_every from pool p join ability a on a.live = p.profiles;
-  -- Nodes that would fill a slot that becomes free. One that has taken its slots back, or more than it has left, would not.
+  -- Nodes that would fill a freed slot. A node that has reduced its slots below the tasks it runs would not.
   select array_agg(node), greatest(least(sum(free), v_lane.total - v_lane.inflight), 0) into v_nodes, v_free
     from (select s.node, s.slots - coalesce(h.held, 0) as free
             from node_slot s join node d on d.id = s.node and not d.dead
@@ -75,11 +75,11 @@ begin
            where lane = p_lane and priority is not null and node = any (v_nodes) group by tenant) y;
   if v_tenants is null then return v_tokens; end if;
   select p_each, p_left into v_each, v_left from slots_on_nodes(v_lane, v_nodes);
-  -- Where there are more slots than tasks, everybody gets what its own bounds leave.
+  -- If there are more slots than tasks, every tenant gets what its own limits leave.
   if v_free < v_lane.waiting then
     select turns into v_turns from share_out(v_lane, v_free::integer, null, v_each, v_left);
   end if;
-  -- Everybody's need is settled before the first one gives way.
+  -- All needs are computed before the first task is pre-empted.
   for v_critical in
     select c.*, t.id, t.tenant
       from (select line, rank, seq, true as held_by_agent from criticals_at_agent_limit(p_lane, p_new_critical_tasks)
@@ -99,18 +99,18 @@ begin
       join task t on t.seq = c.seq
      order by c.rank, c.seq
   loop
-    -- Only what a node can execute is worth a slot of it.
+    -- A slot of a node is only useful for a task that the node can execute.
     select case when n.pool = 0 or n.pool = v_every then v_nodes
                 else array(select d.id from node d join pool p on p.id = n.pool and d.profile = any (p.profiles)
                             where d.id = any (v_nodes)) end
       into v_able from line n where n.id = v_critical.line;
-    -- Where the tenant holds more than its share, it could not use the slot that becomes free.
+    -- A tenant that holds more than its share could not use the freed slot.
     if v_lane.second_tenant then
       perform 1 from tenant_line t where t.lane = p_lane and t.tenant = v_critical.tenant and t.inflight > t.lane_max;
       continue when found;
       v_able := nodes_within_share(p_lane, v_critical.tenant, v_able);
     end if;
-    -- Whoever is beyond the limits of its agent needs a slot of that agent; else any of its tenant will do.
+    -- A task beyond the limits of its agent needs a slot of that agent; any other needs a slot of its tenant.
     if v_critical.held_by_agent then
       continue when v_critical.line = any (v_queues_without_lease);
       :TAKE_LEASE_OF_AGENT;
@@ -127,7 +127,7 @@ begin
   end loop;
   if cardinality(v_tokens) = 0 then return v_tokens; end if;
   perform end_attempts(p_now, v_ended);
-  -- The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness.
+  -- The tenant gets the freed slot for a critical task: one more start that may go ahead of fairness.
   update tenant_line t
      set owed = t.owed + o.slots,
          ahead_streak = t.ahead_streak - case when v_lane.strategy = 'fair-fifo' then o.slots else 0 end
@@ -137,7 +137,7 @@ begin
   return v_tokens;
 end $$;
 
--- The first critical tasks of a tenant that only want for a slot, and perhaps more of them.
+-- The first critical tasks of a tenant that lack nothing but a slot; it may return more of them.
 create function usable_criticals(p_lane text, p_tenant text, p_every integer, p_count bigint)
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
@@ -158,12 +158,12 @@ begin
         order by rank, task_seq limit least(c.room, p_count)) r;
 end $$;
 
--- The critical tasks that only some nodes can execute, beyond the slots that are free on those and that their tenants may have.
+-- The critical tasks that only some nodes can execute, beyond the free slots on those nodes that their tenants may use.
 create function without_slot_of_pools(p_lane lane, p_every integer, p_nodes text[])
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 begin
-  -- Mostly there are no such lines.
+  -- Usually there are no such agent queues.
   if not exists (select 1 from line n where n.lane = (p_lane).name and n.startable and n.pool <> 0) then return; end if;
   return query
     select u.line, u.rank, u.seq
@@ -202,8 +202,7 @@ begin
         where s.ordinal > s.own or s.seat > f.free) u;
 end $$;
 
--- Those of these critical tasks, as far as they are ready, that those before them leave no room for within the limits of
--- their agent.
+-- The ready critical tasks among these that do not fit into the limits of their agent after the tasks before them.
 create function criticals_at_agent_limit(p_lane text, p_seqs bigint[])
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
@@ -216,7 +215,7 @@ begin
         join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
         join line n on n.id = t.line and n.lane = p_lane and n.standing = 0
         join tenant_line o on o.tenant = n.tenant and o.lane = n.lane and not o.disabled),
-    -- What agents could still run of their lines: everything, or up to the last one.
+    -- The last task of each agent queue that its agent could still start. all_usable: it could start all of them.
     bounds as materialized (
       select n.id as line, n.room >= n.ready as all_usable, last.rank, last.task_seq
         from (select n.id, n.ready, n.head_rank, n.head_seq, n.room

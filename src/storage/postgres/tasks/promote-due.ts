@@ -49,7 +49,7 @@ begin
     from (select seq, due_at, session from task where due_at <= v_now order by due_at, seq limit p_limit) d;
   promoted := cardinality(v_seqs);
   if v_sessioned then
-    -- What its session has let in before has kept its place, unless fewer may run by now.
+    -- A task that its session admitted before has kept its position, unless fewer may run now.
     v_turns := array(
       select t.seq from unnest(v_seqs) with ordinality d(seq, n) join task t on t.seq = d.seq
        where ${turnOf("t", "early")} is not null order by d.n);
@@ -64,7 +64,7 @@ begin
   return next;
 end $$;
 
--- Moves delayed tasks into the queue that no session holds back.
+-- Moves delayed tasks that no session holds back into the queue.
 create function enter_queue(p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare

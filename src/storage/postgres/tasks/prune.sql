@@ -13,11 +13,11 @@ declare
   v_rejected integer := 0;
   v_excess record;
 begin
-  -- Losing this to a power cut means doing it again.
+  -- If a power failure undoes this, it is done again.
   set local synchronous_commit = off;
-  -- A row goes whole: a slice can be larger than asked for by one row. What claims to be of a distant future was
-  -- written while the clock was wrong: it must not keep everything behind it. Of the near future is what was written just
-  -- before the clock was set right, and that is new.
+  -- A row of events is deleted whole, so a slice can exceed its limit by one row. Rows from a distant future were written
+  -- while the clock was wrong and must not protect everything behind them. Rows from the near future were written just
+  -- before the clock was corrected, and are new.
   with oldest as (
     select last_seq, count, at, task_seqs, sum(count) over (order by last_seq) as upto
       from event order by last_seq limit p_limit),
@@ -42,7 +42,7 @@ begin
     v_rejected := v_rejected + delete_ended(v_now, array(
       select t.seq from task t where t.tenant = v_excess.tenant and t.listed_state = 'rejected'
          and (not t.has_dependants or not :IS_WAITED_FOR)
-         -- It is counted when its batch ends, and the callback of that may go with it.
+         -- It is counted when its batch ends, and may carry the webhook delivery of the batch.
          and (t.batch is null or (select b.completed_at is null from batch b where b.id = t.batch) is not true)
          and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
        order by t.seq limit least(v_excess.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_latest, false);
@@ -50,8 +50,9 @@ begin
   return query select v_tasks + v_rejected, not v_is_counted or v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
--- These tasks, and all others of batches of theirs that are past their time: they go together. Each batch is looked at once,
--- and its tasks are only listed when they may go: while it stays, the log may name any number of them.
+-- These tasks, and all other tasks of those batches of theirs that have expired: they are deleted together. Each batch is
+-- read once, and its tasks are listed only if they can be deleted: the log may name any number of tasks of a batch that
+-- stays.
 create function with_siblings(p_seqs bigint[], p_cutoff bigint, p_latest bigint) returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -63,8 +64,8 @@ begin
   return array(select unnest(p_seqs) union select seq from task where batch = any (v_batches));
 end $$;
 
--- Deletes those of these tasks that had ended before the cutoff, that nobody still depends on and that no batch keeps, and then
--- those that they had depended on, if they were only kept for their sake. p_any: these, whatever keeps them, and no others.
+-- Deletes those of these tasks that ended before the cutoff, that no open task depends on and that no batch keeps, and then
+-- the dependencies that were kept only for them. p_any: deletes exactly these, whatever keeps them.
 create function delete_ended(p_now bigint, p_seqs bigint[], p_cutoff bigint, p_latest bigint, p_any boolean) returns integer
 language plpgsql as $$
 #variable_conflict use_column
@@ -105,17 +106,17 @@ begin
            v_unsent_by, v_unsent_to
       from gone;
     exit when v_tenants is null;
-    -- A statement of its own: it sees what was written while the one above waited for the writer.
+    -- A separate statement: it sees what was written while the one above waited for the writer.
     delete from task_log where task_seq = any (v_gone);
     if v_unsent_by is not null then perform refresh_receivers(p_now, v_unsent_by, v_unsent_to); end if;
     if v_batches is not null then perform delete_empty_batches(v_batches); end if;
     if v_sessions is not null then perform delete_empty_sessions(v_sessions); end if;
-    -- Those that depended on a task that was done have one dependency less, should they be retried: it was met.
+    -- Dependants of a deleted task that was done have one dependency less if they are retried: it was met.
     update task t set dependencies = t.dependencies - c.met, unmet = least(t.unmet, t.dependencies - c.met)
       from (select child_seq, count(*)::integer as met from dependency where parent_seq = any (v_done) group by child_seq) c
      where t.seq = c.child_seq;
     delete from dependency where parent_seq = any (v_parents);
-    -- An agent of which no task is left loses its lines: agents that come and go must not pile up.
+    -- An agent without tasks loses its queues, so that short-lived agents do not pile up.
     delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
      where n.tenant = g.tenant and n.agent = g.agent
        and not exists (select 1 from task t where t.tenant = g.tenant and t.agent = g.agent);
@@ -130,7 +131,7 @@ begin
   return v_deleted;
 end $$;
 
--- And so does a tenant.
+-- The same for tenants.
 create function delete_empty_tenants(p_tenants text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 begin

@@ -1,5 +1,5 @@
--- Leaves word for the dependants of those of these tasks that have ended and have some. p_error: why they were cancelled
--- themselves, when that was because of another that they depend on.
+-- Adds a release row for each of these tasks that has ended and has dependants. p_error: why they were cancelled
+-- themselves, if a dependency of theirs was the reason.
 create function add_releases(p_seqs bigint[], p_error text) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -10,8 +10,8 @@ begin
    where t.has_dependants and t.completed_at is not null order by u.ordinal;
 end $$;
 
--- Passes ends and retries on to up to p_limit dependants. Returns how many; a row that no dependant follows from counts, too:
--- it took its time.
+-- Passes ends and retries on to up to p_limit dependants. Returns how many; a release row without dependants counts as one,
+-- because it takes time, too.
 create function release_dependants(p_now bigint, p_limit integer) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -43,20 +43,21 @@ begin
     end if;
     v_released := v_released + greatest(cardinality(v_children), 1);
   end loop;
-  -- Rare, and so the one notification that is worth its place in a transaction: everybody may go on with the rest.
+  -- Rare enough for a notification inside the transaction: any node may continue with the rest.
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"release"}]}');
   return v_released;
 end $$;
 
--- A dependency of each is done; those for which it was the last can start, or wait for their moment. Those left are counted
--- rather than one subtracted: a task that came after the end, or came back, has not counted that dependency to begin with.
+-- A dependency of each of these tasks is done; tasks for which it was the last can start, or wait until they are due. Unmet
+-- dependencies are counted rather than one subtracted: a task that was inserted after the end, or was retried, has never
+-- counted that dependency.
 create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_unmet integer[] := array(
     select case when t.dependencies = 1 then 0 else count_unmet(t.seq, t.dependencies) end
       from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq order by u.n);
-  -- Those that can start now and take their turn in a session.
+  -- Tasks that can start now and get a turn in their session.
   v_turns bigint[] := array(
     select t.seq from unnest(p_seqs, v_unmet) u(seq, unmet) join task t on t.seq = u.seq
      where u.unmet = 0 and t.session is not null and (t.run_at > p_now) is not true order by t.seq);
@@ -110,7 +111,8 @@ begin
   return query select v_released, exists (select 1 from release);
 end $$;
 
--- Writes down whom new tasks, numbered from p_first on, wait for; what had ended otherwise than done before they came is told to them.
+-- Stores the dependencies of new tasks, numbered from p_first on. Dependencies that had ended without being done cancel
+-- them.
 create function add_dependencies(p_forms json, p_form_of integer[], p_first bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare

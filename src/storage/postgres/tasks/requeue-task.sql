@@ -1,4 +1,5 @@
--- The dependency of a task that has ended without being done; a row of nulls for one that is no longer kept; else no row.
+-- The dependency of a task that has ended without being done; a row of nulls: it is no longer stored; no row: there is
+-- none.
 create function blocking_dependency(p_task task) returns table (id text, state text) language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -11,7 +12,7 @@ begin
   end if;
 end $$;
 
--- How many dependencies of a task are not done, or not known.
+-- How many dependencies of a task are not done, or no longer stored.
 create function count_unmet(p_seq bigint, p_dependencies integer) returns integer language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -20,7 +21,7 @@ begin
      where d.child_seq = p_seq and p.resting_state = 'done');
 end $$;
 
--- Puts a failed or cancelled task back to where it waits, with its retries and its default deadline anew.
+-- Puts a failed or cancelled task back to where it waits. Its retries and its default deadline start anew.
 create function requeue_task(p_now bigint, p_task task, out o_state text, out o_position integer, out o_deadline bigint, out o_unserved boolean)
 language plpgsql as $$
 #variable_conflict use_column
@@ -35,7 +36,7 @@ declare
 begin
   p_task.line := current_agent_queue(p_task);
   delete from unserved where task_seq = p_task.seq;
-  -- The attempt that had ended the task becomes an earlier one.
+  -- The attempt that ended the task becomes an earlier attempt.
   if p_task.last_started_at is not null then
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
     values (p_task.seq, p_task.executions, p_task.last_started_at, p_task.completed_at, p_task.last_outcome,
@@ -48,7 +49,7 @@ begin
     o_state := 'waiting_dependency';
     if p_task.deadline_after_ms is not null then o_deadline := null; end if;
   else
-    -- What was asked for holds; the wait of an earlier retry does not.
+    -- The requested run_at stays valid; the backoff of an earlier retry does not.
     if p_task.executions = 0 then v_starts_at := greatest(p_now, p_task.run_at); end if;
     o_deadline := coalesce(v_starts_at + p_task.deadline_after_ms, o_deadline);
     o_state := case when v_starts_at > p_now then 'delayed' else 'queued' end;
@@ -86,12 +87,12 @@ begin
   if p_task.schedule is not null then perform reopen_run(p_now, p_task.id); end if;
 end $$;
 
--- The task that the error of one names that was cancelled because of a dependency; null for any other error.
+-- The task that an error names as the dependency that caused a cancellation; null for any other error.
 create function named_dependency(p_error text) returns text language sql immutable as $$
   select substring(p_error from '^dependency (\S+) (?:failed|cancelled|rejected)$')
 $$;
 
--- Leaves a row by which the dependants of a task come back that were cancelled because of it; see dependency-error.ts.
+-- Adds a release row that brings back the dependants that were cancelled because of this task; see dependency-error.ts.
 create function add_come_back(p_task task, p_retried text) returns void language plpgsql as $$
 begin
   if not p_task.has_dependants then return; end if;
@@ -99,8 +100,8 @@ begin
   values (p_task.seq, concat_ws(' ', 'retried', p_retried, named_dependency(p_task.error)));
 end $$;
 
--- Brings dependants back that were cancelled because of a task, unless they could only end the same way again. p_word is
--- what add_come_back left.
+-- Queues dependants again that were cancelled because of a task, unless they could only end the same way. p_word: the text
+-- that add_come_back stored.
 create function bring_back(p_now bigint, p_parent bigint, p_children bigint[], p_word text) returns void
 language plpgsql as $$
 #variable_conflict use_column
@@ -110,7 +111,7 @@ declare
   v_seq bigint;
   v_task task;
 begin
-  -- One by one: one of them may depend on another, which has to be back first.
+  -- One by one: one may depend on another, which has to be queued first.
   foreach v_seq in array p_children loop
     select * into v_task from task t where t.seq = v_seq and t.resting_state = 'cancelled'
        and named_dependency(t.error) = any (v_named) and not (:IS_OVERDUE);

@@ -1,4 +1,4 @@
--- p_max_lost: the process died, and a task that it took down so often fails; null: the process lives on.
+-- p_max_lost: the process died, and a task that was lost with its process this often fails; null: the process is alive.
 create function rescue_tasks(p_now bigint, p_node text, p_limit integer, p_max_lost integer)
 returns table (state text, tenant text, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
@@ -12,7 +12,7 @@ begin
   if not found then return; end if;
   v_seqs := array(select task_seq from lease where node = p_node order by task_seq limit p_limit);
   if p_max_lost is not null then
-    -- What had not begun to run was not lost with its process.
+    -- A task that had not begun to run was not lost with its process.
     with lost as (
       update task t set losses = t.losses + 1
         from lease l where l.task_seq = t.seq and l.task_seq = any (v_seqs) and l.state = 'running'

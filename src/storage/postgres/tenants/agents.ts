@@ -156,7 +156,7 @@ begin
   perform save_bound(take_write_lock(p_now), p_tenant, p_agent, p_max);
 end $$;
 
--- What the agent's tasks waited for may be there now, or gone.
+-- The slots that the agent's tasks wait for may be free now, or gone.
 create function save_bound(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void language plpgsql as $$
 #variable_conflict use_column
 begin

@@ -120,8 +120,8 @@ begin
   ${PREEMPT}
 end $$;
 
--- Ranks anew what has not ended in these lanes; only who had to give way stays in front. Costs what waits there, and what is
--- delayed, parked or waits for others with the same tenants.
+-- Computes the ranks of open tasks in these lanes anew; only pre-empted tasks stay in front. The cost grows with the tasks
+-- that wait there, and with the delayed, parked and dependent tasks of the same tenants.
 create function rerank_lanes(p_lanes text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -155,7 +155,8 @@ begin
   on conflict (name) do update set concurrency = excluded.concurrency, total = excluded.total;
 end $$;
 
--- For each lane, what could start and has waited longest. From line to line and from rank to rank, whatever is in between.
+-- For each lane, the ready task that has waited longest. It steps from queue to queue and from rank to rank, and skips what
+-- lies between.
 create function oldest_ready() returns table (lane text, task_seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,8 @@
--- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
--- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
--- p_freed: the lines of slots that ends freed and that have not been written down; see can_record_later. urgent: something of one of them may go
--- ahead of fairness. after_criticals: so it did before. p_each, p_left: what tenants may take of these starts; see tenant-shares.ts.
+-- Chooses the tenants of the next p_count starts in a lane, one id of tenant_line for each. First come tenants with
+-- pre-emption credit, then those with the fewest tasks in flight; ties go to the tenant served longest ago. p_freed: agent
+-- queues of freed slots that are not recorded yet; see can_record_later. urgent: a task of one of them may go ahead of
+-- fairness. after_criticals: such tasks started before. p_each, p_left: what tenants may take of these starts; see
+-- tenant-shares.ts.
 create function share_out(
   p_lane lane, p_count integer, p_freed bigint[], p_each integer, p_left jsonb,
   out turns bigint[], out urgent boolean, out after_criticals boolean) language plpgsql stable as $$
@@ -15,7 +16,7 @@ declare
   v_has_credits boolean;
   v_supply bigint;
   v_base integer;
-  -- Those who may take nothing are among the first that the index finds.
+  -- Tenants that may take nothing are among the first that the index finds.
   v_passed_over bigint := case when p_left is not null and (p_lane).crowded then (
     select count(*) from jsonb_each_text(p_left) where value::integer <= 0) else 0 end;
 begin
@@ -26,7 +27,8 @@ begin
       from (:CANDIDATES_WITH_ROOM) c
      where room > 0;
   else
-    -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
+    -- The index does not contain the freed slots yet: those tenants are read besides, with the room that they will
+    -- have.
     with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
     gained as (
       select n.tenant, sum(f.slots)::integer as slots, sum(:ROOM_WHEN_FREED - n.room) as supply
@@ -58,7 +60,7 @@ begin
   if v_has_credits then
     v_credits := array(select least(o.credit, o.room) from unnest(v_credits, v_room) with ordinality o(credit, room, n) order by o.n);
     turns := allot(v_ids, v_inflight, v_served, v_credits, p_count, v_base, least((select sum(o) from unnest(v_credits) o), p_count));
-    -- Whoever was served just now was served last.
+    -- A tenant served just now was served last.
     select array_agg(c.inflight + coalesce(g.starts, 0) order by c.n),
            array_agg(coalesce(4611686018427387904 + g.last, c.served) order by c.n),
            array_agg(c.room - coalesce(g.starts, 0) order by c.n)
@@ -71,9 +73,9 @@ begin
                           v_supply - cardinality(turns));
 end $$;
 
--- Fewest in flight first, ties to the one served longest ago, one entry for each start: the nth start of one here comes
--- in the order of (in flight + n, n, last served).
--- p_base: the fewest; p_supply: how many starts there are, p_count at most.
+-- Fewest in flight first; ties go to the one served longest ago. One entry for each start: the nth start of an id comes in
+-- the order of (in flight + n, n, last served). p_base: the smallest number in flight. p_supply: the number of starts,
+-- p_count at most.
 create function allot(
   p_ids bigint[], p_inflight integer[], p_served bigint[], p_room bigint[], p_count integer, p_base integer, p_supply bigint)
 returns bigint[] language plpgsql immutable as $$
@@ -82,7 +84,7 @@ declare
   v_turns bigint[];
 begin
   if p_supply <= 0 then return '{}'; end if;
-  -- All starts up to a level are listed, rather than p_count for each; the level rises until they are enough.
+  -- Lists all starts up to a level, rather than p_count for each id, and raises the level until there are enough.
   loop
     v_turns := array(
       select c.id

@@ -45,7 +45,7 @@ declare
   v_now bigint := take_write_lock(p_now);
 begin
   if not exists (select 1 from tenant where id = p_id and (p_disabled or not deleting)) then return; end if;
-  -- Admission does not count what waits of a tenant while that is disabled.
+  -- Admission does not count waiting tasks of a disabled tenant.
   update lane l set exempt = l.exempt + case when p_disabled then t.counted else -t.counted end
     from (select lane, waiting - exempt as counted from tenant_line where tenant = p_id) t
    where l.name = t.lane and exists (select 1 from tenant where id = p_id and disabled <> p_disabled);
@@ -53,14 +53,15 @@ begin
   if found then return next bound_tenant(v_now, p_id); end if;
 end $$;
 
--- Other bounds hold: they are copied to where they are looked at, and what its tasks waited for may be there now, or gone.
+-- Applies new limits: copies them to the rows that read them, and rechecks lanes, because slots that its tasks wait for may
+-- be free now, or gone.
 create function bound_tenant(p_now bigint, p_id text) returns tenant language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenant tenant;
 begin
   select * into v_tenant from tenant where id = p_id;
-  -- Not startable for now: nobody could be that is disabled.
+  -- Not startable for now: a disabled tenant never is.
   update tenant_line set max_inflight = v_tenant.max_inflight, disabled = v_tenant.disabled, startable = false
    where tenant = p_id;
   perform refresh_tenants(array[p_id]);
@@ -74,8 +75,8 @@ begin
   return v_tenant;
 end $$;
 
--- A slice of what a tenant owns, and the tenant itself with the last. What has not ended is cancelled first: so everything
--- that counts it is right again.
+-- Deletes a slice of what a tenant owns, and the tenant itself with the last slice. Open tasks are cancelled first, so that
+-- every counter is right again.
 create function delete_tenant(p_now bigint, p_id text, p_limit integer) returns table (cancelled json, more boolean)
 language plpgsql as $$
 #variable_conflict use_column
@@ -83,9 +84,9 @@ declare
   v_now bigint := take_write_lock(p_now);
   v_seqs bigint[];
 begin
-  -- Nothing is counted meanwhile: that would leave rows behind.
+  -- Stored bytes are not counted meanwhile: that would leave rows behind.
   perform 1 from high_water where name = 'rollup' for update;
-  -- Keys do not pass the gate: whoever makes one waits here, and finds no tenant then.
+  -- API keys are created without the write lock: a caller that creates one waits here, and then finds no tenant.
   perform 1 from tenant where id = p_id for update;
   if not found then return; end if;
   perform set_disabled(v_now, p_id, true);
@@ -104,7 +105,7 @@ begin
     delete from tally where tenant = p_id;
     delete from webhook_secret where tenant = p_id;
     delete from delivery_turn where tenant = p_id;
-    -- In place of the names of its agents: nodes drop all of the tenant's.
+    -- Instead of the names of its agents: nodes drop all agents of the tenant.
     delete from agent_change where tenant = p_id;
     insert into agent_change (seq, tenant, agent) values (nextval('agent_change_seq'), p_id, '');
     delete from tenant where id = p_id;
@@ -113,12 +114,12 @@ begin
   return next;
 end $$;
 
--- A slice of what is not a task's; whether there may be more.
+-- Deletes a slice of what belongs to no task. Returns whether there may be more.
 create function delete_other(p_tenant text, p_limit integer) returns boolean language plpgsql as $$
 declare
   v_deleted integer;
 begin
-  -- The log knows a number without an entry for one of before a restore: so the number, the type and the time stay.
+  -- A number without an entry would mean that the database was restored, so the number, the type and the time stay.
   update event set tenant = '', task_seqs = '{}', data = null
    where last_seq = any (array(select e.last_seq from event e where e.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
