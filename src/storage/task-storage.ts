@@ -76,7 +76,7 @@ export interface TaskStorage {
   /** Queues delayed tasks whose `runAt` or retry time has come. */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
   /** Fails waiting tasks whose deadline has passed. */
-  expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
+  expire(params: { limit: number }): Promise<{ expired: readonly TaskLabels[] }>;
   /**
    * Fails queued tasks of agents that are not served when no live node has had an executor for their kind for `afterMs`.
    * `nextAt`: when to call again; null: not before something changes.
@@ -84,7 +84,7 @@ export interface TaskStorage {
   failUnserved(params: {
     afterMs: number;
     limit: number;
-  }): Promise<{ failed: readonly TaskPlace[]; nextAt: number | null }>;
+  }): Promise<{ failed: readonly TaskLabels[]; nextAt: number | null }>;
   /** The earliest time at which `promoteDue` or `expire` will have something to do; null: there is none. */
   nextDueAt(): Promise<number | null>;
 
@@ -186,15 +186,15 @@ export interface BatchTaskRecord {
 }
 
 /** The tenant, agent and lane of a task. */
-export interface TaskPlace {
+export interface TaskLabels {
   readonly tenant: string;
   readonly agent: string;
   readonly lane: string;
 }
 
 export interface RescuedTasks {
-  readonly requeued: readonly TaskPlace[];
-  readonly failed: readonly TaskPlace[];
+  readonly requeued: readonly TaskLabels[];
+  readonly failed: readonly TaskLabels[];
 }
 
 export interface NewTask {
@@ -342,7 +342,7 @@ export interface FinishedAndClaimed {
   readonly finished: readonly { readonly token: number; readonly state: TaskState }[];
   readonly claimed: readonly ClaimedTask[];
   /** The overdue tasks that this call failed. */
-  readonly expired: readonly TaskPlace[];
+  readonly expired: readonly TaskLabels[];
 }
 
 export interface ClaimedTask {

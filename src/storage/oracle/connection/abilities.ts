@@ -2,7 +2,7 @@ import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../../model/task.ts
 import { isTerminal } from "../../../model/task-state.ts";
 import { aloneKindOf, heldKind, isAloneKind } from "../../alone-queue.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
-import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";
+import { type Abilities, AGENT_MEMORY_MS, type TaskLabels } from "../../storage.ts";
 import {
   addAgentQueue,
   agentKey,
@@ -163,7 +163,7 @@ export function isUnserved(state: OracleState, task: OracleTask): boolean {
 export function failUnserved(
   state: OracleState,
   { afterMs, limit }: { afterMs: number; limit: number },
-): { failed: TaskPlace[]; nextAt: number | null } {
+): { failed: TaskLabels[]; nextAt: number | null } {
   const now = state.clock.now();
   const unserved = state.tasks.filter((task) => task.state === "queued" && isUnserved(state, task));
   const unmarked = unserved.filter(({ unservedAt }) => unservedAt === null);

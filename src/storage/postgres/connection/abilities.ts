@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { DEFAULT_AGENT, TASK_KINDS } from "../../../model/task.ts";
 import { ALONE } from "../../alone-queue.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
-import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";
+import { type Abilities, AGENT_MEMORY_MS, type TaskLabels } from "../../storage.ts";
 import { preemptAt } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import type { PostgresDatabase } from "./database.ts";
@@ -24,7 +24,7 @@ export function abilityValues(abilities: Abilities | undefined): [string, string
 export async function failUnserved(
   db: PostgresDatabase,
   { afterMs, limit }: { afterMs: number; limit: number },
-): Promise<{ failed: TaskPlace[]; nextAt: number | null }> {
+): Promise<{ failed: TaskLabels[]; nextAt: number | null }> {
   // Usually no agent queue is unserved. Then the write lock is not taken.
   const some = await db.read({
     name: "has_unserved",
@@ -32,7 +32,7 @@ export async function failUnserved(
     values: [],
   });
   if (some.length === 0) return { failed: [], nextAt: null };
-  const rows = await db.write<TaskPlace & { next_at: string | null }>({
+  const rows = await db.write<TaskLabels & { next_at: string | null }>({
     name: "fail_unserved",
     text: "select * from fail_unserved($1, $2, $3)",
     values: [afterMs, limit],

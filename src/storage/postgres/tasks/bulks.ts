@@ -5,7 +5,7 @@ import {
   type BulkStorage,
   ROLLUP_SLICE_OF_PRUNE,
   type SteppedBulk,
-  type TaskPlace,
+  type TaskLabels,
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
@@ -118,7 +118,7 @@ function fromText<Value>(text: string | null): Value | null {
   return text === null ? null : (JSON.parse(text) as Value);
 }
 
-interface SteppedRow extends TaskPlace {
+interface SteppedRow extends TaskLabels {
   readonly id: string | null;
   readonly token: string | null;
 }

@@ -1,5 +1,5 @@
 import type { TerminalState } from "../../../model/task-state.ts";
-import type { CancelledTask, TaskPlace } from "../../storage.ts";
+import type { CancelledTask, TaskLabels } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { cleanText } from "../connection/text.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
@@ -40,7 +40,7 @@ export async function cancelTasks(
   });
 }
 
-interface CancelledRow extends TaskPlace {
+interface CancelledRow extends TaskLabels {
   readonly id: string;
   readonly was: TerminalState | null;
   readonly token: string | null;

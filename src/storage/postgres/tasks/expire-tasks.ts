@@ -1,4 +1,4 @@
-import type { TaskPlace } from "../../storage.ts";
+import type { TaskLabels } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
@@ -7,8 +7,8 @@ import { RELEASED_MAX } from "./settle-moves.ts";
 export async function expireTasks(
   db: PostgresDatabase,
   params: { limit: number },
-): Promise<{ expired: TaskPlace[] }> {
-  const expired = await db.write<TaskPlace>({
+): Promise<{ expired: TaskLabels[] }> {
+  const expired = await db.write<TaskLabels>({
     name: "expire_tasks",
     text: "select * from expire_tasks($1, $2)",
     values: [params.limit],

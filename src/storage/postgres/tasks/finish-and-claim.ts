@@ -7,7 +7,7 @@ import {
   type FinishedAndClaimed,
   type FinishedAttempt,
   KEYS_LOOKED_AT,
-  type TaskPlace,
+  type TaskLabels,
 } from "../../storage.ts";
 import { isAlone } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
@@ -112,7 +112,7 @@ async function toClaimed(
   }));
 }
 
-function toExpired(rows: readonly StepRow[]): TaskPlace[] {
+function toExpired(rows: readonly StepRow[]): TaskLabels[] {
   return rows
     .filter(({ what }) => what === "expired")
     .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));

@@ -1,5 +1,5 @@
 import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
-import type { RescuedTasks, TaskPlace } from "../../storage.ts";
+import type { RescuedTasks, TaskLabels } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
@@ -10,7 +10,7 @@ export async function rescueTasks(
   db: PostgresDatabase,
   params: { node: string; limit: number; maxLost?: number },
 ): Promise<RescuedTasks> {
-  const rows = await db.write<TaskPlace & { state: "queued" | "failed" }>({
+  const rows = await db.write<TaskLabels & { state: "queued" | "failed" }>({
     name: "rescue_tasks",
     text: "select * from rescue_tasks($1, $2, $3, $4)",
     values: [params.node, params.limit, params.maxLost ?? null],
