@@ -247,6 +247,22 @@ test("a cycle is found wherever it begins, with each file on its way", () => {
   expect(findCycles(new Map([["a", ["a"]]]))).toEqual([["a", "a"]]);
 });
 
+test("an operation has the same file name in every driver", () => {
+  const files = new Map<string, Map<string, string>>();
+  for (const driver of ["sqlite", "postgres", "oracle"]) {
+    const opener = readFileSync(join(ROOT, "src/storage", driver, "connection/open.ts"), "utf8");
+    for (const [, names = "", file = ""] of opener.matchAll(/^import \{([^}]*)\} from "(\.[^"]*)";/gm)) {
+      for (const name of names.split(",").map((each) => each.trim().replace(driver, ""))) {
+        if (name !== "") files.set(name, (files.get(name) ?? new Map()).set(driver, file));
+      }
+    }
+  }
+  const shared = [...files].filter(([, byDriver]) => byDriver.size > 1);
+  expect(shared.length).toBeGreaterThan(30);
+  const differing = shared.filter(([, byDriver]) => new Set(byDriver.values()).size > 1);
+  expect(Object.fromEntries(differing)).toEqual({});
+});
+
 /** Everything in one file that the rules do not allow, one sentence each. */
 function findFaults({ path, imports, opaqueImports, code }: ScannedSource): string[] {
   // A test belongs where the file it tests does.

@@ -3,15 +3,17 @@ export const PRIORITY_NAMES = { critical: 0, high: 1, normal: 2, low: 3 } as con
 
 export type PriorityName = keyof typeof PRIORITY_NAMES;
 
+/** Priorities up to this one are critical, however they were written. The rank of a critical task is its priority. */
+export const PRIORITY_CRITICAL = PRIORITY_NAMES.critical;
+
 export const DEFAULT_PRIORITY = PRIORITY_NAMES.normal;
 
 /** Wide enough for any scale; bounded so that arithmetic on it stays exact in every database. */
 export const PRIORITY_MIN = -1_000_000;
 export const PRIORITY_MAX = 1_000_000;
 
-/** Zero and below is critical, however it was written. */
 export function isCritical(priority: number): boolean {
-  return priority <= PRIORITY_NAMES.critical;
+  return priority <= PRIORITY_CRITICAL;
 }
 
 /** How often a task may be pre-empted. */
@@ -41,4 +43,4 @@ interface RankedTask {
  * How many critical tasks in a row may start ahead of their turn. The next start is fair again, so that a stream of critical
  * tasks cannot starve all others.
  */
-export const AHEAD_STREAK_MAX = 7;
+export const CONSECUTIVE_CRITICAL_MAX = 7;

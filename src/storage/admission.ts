@@ -4,9 +4,3 @@ import type { FullQueue } from "./task-storage.ts";
 export function rejectionError(full: FullQueue): string {
   return `rejected: ${full} queue full`;
 }
-
-/** The reverse: the queue that was full, from the `error`. */
-export function fullQueueOf(error: string | null): FullQueue {
-  const queues: readonly FullQueue[] = ["server", "global"];
-  return queues.find((full) => error === rejectionError(full)) ?? "agent";
-}

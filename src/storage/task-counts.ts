@@ -1,6 +1,6 @@
 /** Tasks that have the same values in all columns that counters depend on, and how many there are. */
 export interface TaskGroup {
-  readonly line: number;
+  readonly agentQueue: number;
   readonly tenant: string;
   readonly state: string;
   readonly ended: boolean;
@@ -18,7 +18,7 @@ export interface TaskGroup {
 }
 
 /** The tasks of one agent queue. */
-export interface LineTasks {
+export interface AgentQueueTasks {
   /** Ended ones included. */
   tasks: number;
   /** Delayed, or waiting for a dependency. */
@@ -46,20 +46,20 @@ export interface SessionTasks {
  * session, so that the memory grows only with the number of agent queues, open batches and open sessions.
  */
 export class TaskCounts {
-  readonly lines = new Map<number, LineTasks>();
+  readonly agentQueues = new Map<number, AgentQueueTasks>();
   readonly batches = new Map<string, BatchTasks>();
   readonly sessions = new Map<number, SessionTasks>();
   readonly #tally = new Map<string, Map<string, number>>();
 
   add(group: TaskGroup): void {
     this.#addToTally(group);
-    this.#addToLine(group);
+    this.#addToAgentQueue(group);
     if (group.batch !== null) this.#addToBatch(group.batch, group);
     if (group.session !== null) this.#addToSession(group.session, group);
   }
 
-  ofLine(line: number): Readonly<LineTasks> {
-    return this.lines.get(line) ?? NO_LINE;
+  ofAgentQueue(agentQueue: number): Readonly<AgentQueueTasks> {
+    return this.agentQueues.get(agentQueue) ?? NO_AGENT_QUEUE;
   }
 
   ofBatch(batch: string): Readonly<BatchTasks> {
@@ -86,9 +86,9 @@ export class TaskCounts {
     this.#tally.set(tenant, states);
   }
 
-  #addToLine({ line, state, ended, parked, exempt, tasks }: TaskGroup): void {
-    const counts = this.lines.get(line) ?? { ...NO_LINE };
-    this.lines.set(line, counts);
+  #addToAgentQueue({ agentQueue, state, ended, parked, exempt, tasks }: TaskGroup): void {
+    const counts = this.agentQueues.get(agentQueue) ?? { ...NO_AGENT_QUEUE };
+    this.agentQueues.set(agentQueue, counts);
     counts.tasks += tasks;
     if (ended) return;
     if (parked) counts.parked += tasks;
@@ -116,6 +116,6 @@ export class TaskCounts {
   }
 }
 
-const NO_LINE: LineTasks = { tasks: 0, early: 0, parked: 0, queued: 0, exempt: 0 };
+const NO_AGENT_QUEUE: AgentQueueTasks = { tasks: 0, early: 0, parked: 0, queued: 0, exempt: 0 };
 const NO_BATCH: BatchTasks = { open: 0, queued: 0, parked: 0 };
 const NO_SESSION: SessionTasks = { inside: 0, open: 0, messages: 0 };

@@ -79,7 +79,7 @@ export interface TaskStorage {
    */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
   /** Fails waiting tasks whose deadline has passed. */
-  expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
+  expire(params: { limit: number }): Promise<{ expired: readonly TaskLabels[] }>;
   /**
    * Fails queued tasks of agents that are not served when no live node has had an executor for their kind for `afterMs`.
    * `nextAt`: when to call again; null: not before something changes.
@@ -87,7 +87,7 @@ export interface TaskStorage {
   failUnserved(params: {
     afterMs: number;
     limit: number;
-  }): Promise<{ failed: readonly TaskPlace[]; nextAt: number | null }>;
+  }): Promise<{ failed: readonly TaskLabels[]; nextAt: number | null }>;
   /** The earliest time at which `promoteDue` or `expire` will have something to do; null: there is none. */
   nextDueAt(): Promise<number | null>;
 
@@ -190,15 +190,15 @@ export interface BatchTaskRecord {
 }
 
 /** The tenant, agent and lane of a task. */
-export interface TaskPlace {
+export interface TaskLabels {
   readonly tenant: string;
   readonly agent: string;
   readonly lane: string;
 }
 
 export interface RescuedTasks {
-  readonly requeued: readonly TaskPlace[];
-  readonly failed: readonly TaskPlace[];
+  readonly requeued: readonly TaskLabels[];
+  readonly failed: readonly TaskLabels[];
 }
 
 export interface NewTask {
@@ -346,7 +346,7 @@ export interface FinishedAndClaimed {
   readonly finished: readonly { readonly token: number; readonly state: TaskState }[];
   readonly claimed: readonly ClaimedTask[];
   /** The overdue tasks that this call failed. */
-  readonly expired: readonly TaskPlace[];
+  readonly expired: readonly TaskLabels[];
   /**
    * Resolves once the ends survive a crash of the database. Rejects if they may be lost: the caller sends them again, which
    * changes nothing if they are stored. Left out: only a crash of this process could lose them.
@@ -452,6 +452,9 @@ export interface TaskSituation {
  * not grow with the number of keys; the next claims check the others.
  */
 export const KEYS_LOOKED_AT = { keys: 20, afterEnd: 5, waiting: 1_000 } as const;
+
+/** How many overdue tasks one claim fails, so that a backlog of them cannot delay it. `expire` fails the rest. */
+export const EXPIRED_PER_CLAIM_MAX = 1_000;
 
 /** How many of the tasks ahead of a task are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;

@@ -1,7 +1,7 @@
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Clock } from "../../src/model/clock.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
-import { openOracle } from "../../src/storage/oracle/open.ts";
+import { openOracle } from "../../src/storage/oracle/connection/open.ts";
 import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import { Chance } from "../chaos/chance.ts";
 import type { Mutable, Strike } from "../chaos/history.ts";

@@ -1,5 +1,5 @@
 import { DEFAULT_TENANT } from "../../model/task.ts";
-import type { RescuedTasks, TaskPlace } from "../../storage/storage.ts";
+import type { RescuedTasks, TaskLabels } from "../../storage/storage.ts";
 import { Metrics } from "./metrics.ts";
 
 /** Tenants with counters of their own. */
@@ -35,12 +35,12 @@ export class MetricsByTenant {
   }
 
   /** These tasks failed before they started. */
-  expired(tasks: readonly TaskPlace[]): void {
+  expired(tasks: readonly TaskLabels[]): void {
     for (const task of tasks) this.of(task.tenant).expired(task);
   }
 
   /** These tasks failed because no node has an executor for them. */
-  unserved(tasks: readonly TaskPlace[]): void {
+  unserved(tasks: readonly TaskLabels[]): void {
     for (const task of tasks) this.of(task.tenant).ended(task, "failed");
   }
 

@@ -5,10 +5,10 @@ import type { Tokens } from "../../metrics/token-metrics.ts";
 import type { AgentMetrics, SchedulerMetrics } from "../../model/scheduler-stats.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { TaskState } from "../../model/task-state.ts";
-import type { TaskPlace } from "../../storage/storage.ts";
+import type { TaskLabels } from "../../storage/storage.ts";
 
 /** Where a task of this tenant runs. */
-type Place = Pick<TaskPlace, "agent" | "lane">;
+type Place = Pick<TaskLabels, "agent" | "lane">;
 
 /** Agents that get a row of their own. Callers choose the ids of agents, so there may be any number of them. */
 const AGENTS_MAX = 1_000;

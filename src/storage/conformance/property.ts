@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EventType } from "../../model/event.ts";
-import { openOracle } from "../oracle/open.ts";
+import { openOracle } from "../oracle/connection/open.ts";
 import type { StoredEvent } from "../storage.ts";
 import {
   anyCommand,

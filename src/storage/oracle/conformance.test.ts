@@ -1,5 +1,5 @@
 import { describeStorage } from "../conformance/index.ts";
-import { openOracle } from "./open.ts";
+import { openOracle } from "./connection/open.ts";
 
 describeStorage("the oracle", {
   capabilities: { durable: false, exclusive: true },

@@ -7,7 +7,7 @@ import type { SessionMode } from "../../model/session.ts";
 import { type AttemptOutcome, DEFAULT_TENANT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
-import type { AloneKind } from "../alone-line.ts";
+import type { AloneKind } from "../alone-queue.ts";
 import type { ComeBack } from "../dependency-error.ts";
 import type {
   Abilities,
@@ -50,9 +50,9 @@ export interface OracleState {
   /** In the order of `seq`. */
   tasks: OracleTask[];
   /** In the order of creation, which decides the last tie between agent queues. */
-  lines: OracleLine[];
+  agentQueues: OracleAgentQueue[];
   /** In the order of creation, as well. */
-  tenantLines: OracleTenantLine[];
+  tenantQueues: OracleTenantQueue[];
   /** In the order of `seq`. */
   events: OracleEvent[];
   readonly lanes: Map<string, OracleLane>;
@@ -132,7 +132,7 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   parked: "session" | "batch" | "asking" | "key" | null;
   readonly origin: TaskOrigin;
   /** Its turn in its session. */
-  place: number;
+  sessionPosition: number;
   /** Whether its session has admitted it. It stays so until it ends or is parked again. */
   inSession: boolean;
   /** How often it may still be pre-empted. */
@@ -143,7 +143,7 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   dependsOn: readonly string[];
   readonly rejection: { full: FullQueue; queued: number } | null;
   /** The only kind that its agent queue holds; null: the queue holds all kinds. */
-  lineKind: TaskKind | AloneKind | null;
+  queueKind: TaskKind | AloneKind | null;
   /** How often its process died while it ran. */
   losses: number;
   /** Since when no live node is known to be able to execute it, if its agent is not served. */
@@ -168,16 +168,16 @@ export interface OracleBulk extends Mutable<BulkRecord> {
 export interface OracleSession extends Mutable<Omit<SessionRecord, "running" | "queued">> {
   /** Whether a caller changed a setting that is to be kept. */
   pinned: boolean;
-  lastPlace: number;
-  /** The last place at its last reset: tasks with later places are of the current generation. */
-  generationPlace: number;
-  /** A task with this place or an earlier one is stale when it enters the queue. */
+  lastPosition: number;
+  /** The last position at its last reset: tasks with later positions are of the current generation. */
+  generationPosition: number;
+  /** A task with this position or an earlier one is stale when it enters the queue. */
   cutoff: number;
   /** The message that others may still be appended to. */
   debounce: { readonly taskSeq: number; readonly since: number; readonly mode: SessionMode } | null;
 }
 
-export interface OracleLine {
+export interface OracleAgentQueue {
   readonly lane: string;
   readonly tenant: string;
   readonly agent: string;
@@ -193,15 +193,15 @@ export interface OracleLine {
 }
 
 /** A tenant in a lane. It exists as long as the tenant has any agent queue. */
-export interface OracleTenantLine {
+export interface OracleTenantQueue {
   readonly lane: string;
   readonly tenant: string;
-  /** As in `OracleLine`, for the tenant in this lane. */
+  /** As in `OracleAgentQueue`, for the tenant in this lane. */
   lastServed: number;
   /** Pre-emption credit: slots that its running tasks gave up for others of its tasks, and that it has not got back yet. */
-  owed: number;
+  preemptionCredit: number;
   /** How many of its critical tasks in a row went ahead of fairness. */
-  aheadStreak: number;
+  consecutiveCritical: number;
 }
 
 export type OracleLane = Omit<Lane, "concurrency">;
@@ -219,8 +219,8 @@ export function emptyState(clock: Clock): OracleState {
   return {
     clock,
     tasks: [],
-    lines: [],
-    tenantLines: [],
+    agentQueues: [],
+    tenantQueues: [],
     events: [],
     lanes: new Map(),
     agentLimits: new Map(),
@@ -302,27 +302,27 @@ export function isSameAgent(
 }
 
 /** Whether a task is in an agent queue. */
-export function isOfLine(task: OracleTask, line: OracleLine): boolean {
-  return task.lane === line.lane && task.lineKind === line.kind && isSameAgent(task, line);
+export function isOfAgentQueue(task: OracleTask, agentQueue: OracleAgentQueue): boolean {
+  return task.lane === agentQueue.lane && task.queueKind === agentQueue.kind && isSameAgent(task, agentQueue);
 }
 
-export function addLine(
+export function addAgentQueue(
   state: OracleState,
-  { lane, tenant, agent, kind }: Pick<OracleLine, "lane" | "tenant" | "agent" | "kind">,
-  standing: OracleLine["standing"],
-): OracleLine {
+  { lane, tenant, agent, kind }: Pick<OracleAgentQueue, "lane" | "tenant" | "agent" | "kind">,
+  standing: OracleAgentQueue["standing"],
+): OracleAgentQueue {
   const lastServed = state.lastEventSeq - NEWCOMER_LEAD;
-  const line: OracleLine = { lane, tenant, agent, kind, standing, lastServed };
-  state.lines.push(line);
-  if (!state.tenantLines.some((each) => each.lane === lane && each.tenant === tenant))
-    state.tenantLines.push({ lane, tenant, lastServed, owed: 0, aheadStreak: 0 });
-  return line;
+  const agentQueue: OracleAgentQueue = { lane, tenant, agent, kind, standing, lastServed };
+  state.agentQueues.push(agentQueue);
+  if (!state.tenantQueues.some((each) => each.lane === lane && each.tenant === tenant))
+    state.tenantQueues.push({ lane, tenant, lastServed, preemptionCredit: 0, consecutiveCritical: 0 });
+  return agentQueue;
 }
 
-export function lineOf(state: OracleState, task: OracleTask): OracleLine {
-  const line = state.lines.find((each) => isOfLine(task, each));
-  if (line === undefined) throw new Error("Every task has a line.");
-  return line;
+export function agentQueueOf(state: OracleState, task: OracleTask): OracleAgentQueue {
+  const agentQueue = state.agentQueues.find((each) => isOfAgentQueue(task, each));
+  if (agentQueue === undefined) throw new Error("Every task has an agent queue.");
+  return agentQueue;
 }
 
 /** How many tasks of the agent wait, in all lanes. */
@@ -438,7 +438,8 @@ export function unmetOf(state: OracleState, task: OracleTask): number {
 /** An agent's own limit spans lanes: a slot freed in one lane may be what a task in another waits for. */
 function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
   if ((state.agentLimits.get(agentKey(agent)) ?? null) === null) return;
-  for (const line of state.lines) if (isSameAgent(line, agent)) state.lanesToRecheck.add(line.lane);
+  for (const agentQueue of state.agentQueues)
+    if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
 }
 
 /** Takes the lease from a running task and closes its attempt. */
@@ -472,10 +473,10 @@ export function toRecord(task: OracleTask): TaskRecord {
     parked: _7,
     preemptionsLeft: _8,
     origin: _9,
-    place: _10,
+    sessionPosition: _10,
     inSession: _11,
     summary: _12,
-    lineKind: _13,
+    queueKind: _13,
     unservedAt: _14,
     losses: _15,
     result,
@@ -491,6 +492,6 @@ export function toRecord(task: OracleTask): TaskRecord {
   };
 }
 
-export function tell(state: OracleState, ...signals: StorageSignal[]): void {
+export function signal(state: OracleState, ...signals: StorageSignal[]): void {
   for (const signal of signals) for (const listener of state.listeners) listener(signal);
 }

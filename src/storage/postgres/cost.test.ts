@@ -19,13 +19,9 @@ import {
 } from "../storage.ts";
 import { FUNCTION_SCHEMA } from "./connection/functions.ts";
 import { EVENTS_AFTER } from "./log/read-events.ts";
+import { NEXT_SCHEDULE, NEXT_SCHEDULE_OF_TENANT } from "./schedules/due-schedules.ts";
 import { listOfRuns } from "./schedules/runs.ts";
-import {
-  listOfSchedules,
-  NEXT_SCHEDULE,
-  NEXT_SCHEDULE_OF_TENANT,
-  PAGE_OF_SCHEDULES,
-} from "./schedules/schedules.ts";
+import { listOfSchedules, PAGE_OF_SCHEDULES } from "./schedules/schedules.ts";
 import { TURNS_BEFORE } from "./sessions/read-turns.ts";
 import { WAITING } from "./tasks/read-waiting.ts";
 

@@ -161,3 +161,25 @@ test("admin keys of other tenants become tenant-admin keys, and the audit log na
     ]);
   }
 });
+
+test("tasks that were rejected before say which queue was full", async () => {
+  const before = MIGRATIONS.findIndex(({ name }) => name.endsWith("full-queue.sql"));
+  const { url, admin } = await olderDatabase(
+    before,
+    `insert into lane (name, strategy) values ('${LANE}', 'fair-fifo');
+     insert into line (lane, tenant, agent, last_served) values ('${LANE}', '${TENANT}', 'a', 9);
+     insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, completed_at,
+                       max_retries_if_lost, spec, error)
+     select n, q, '${TENANT}', 'a', id, 2, 3, case q when 'none' then 'failed' else 'rejected' end, 0, 1, 1, 0, '{}',
+            'rejected: ' || q || ' queue full'
+       from line, unnest(array['agent', 'global', 'server', 'none']) with ordinality u(q, n)`,
+  );
+  await open(url);
+  const { rows } = await admin.query("select id, full_queue from task order by seq");
+  expect(rows.map(({ id, full_queue }) => [id, full_queue])).toEqual([
+    ["agent", "agent"],
+    ["global", "global"],
+    ["server", "server"],
+    ["none", null],
+  ]);
+});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { TaskKind, TaskWork } from "../../../model/task.ts";
-import { ALONE_AFTER_LOSSES } from "../../alone-line.ts";
+import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type NewTask } from "../../storage.ts";
 import { idsOf, LANE, NODE, newTask, type OpenWorld, OTHER_NODE, TENANT, type World } from "../world.ts";

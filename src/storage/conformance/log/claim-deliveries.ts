@@ -8,7 +8,7 @@ import {
   type HeldDelivery,
   IDLE_HOSTS_MAX,
 } from "../../../model/delivery-shares.ts";
-import { openOracle } from "../../oracle/open.ts";
+import { openOracle } from "../../oracle/connection/open.ts";
 import type { ClaimedDelivery, Storage } from "../../storage.ts";
 import { SteppedClock } from "../connection/clock.ts";
 import { UNBOUNDED } from "../tenants/tenant-fairness.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { openOracle } from "../../oracle/open.ts";
+import { openOracle } from "../../oracle/connection/open.ts";
 import type { DueParams, ScheduleRecord, ScheduleStorage, Storage } from "../../storage.ts";
 import { type OpenWorld, TENANT, type World } from "../world.ts";
 import { create, newDefinition } from "./schedule-world.ts";

@@ -156,6 +156,19 @@ export function describeInsertTasks(open: OpenWorld): void {
       expect(await storage.tasks.counts({ tenant: TENANT })).toEqual({ rejected: 1 });
     });
 
+    test.each([
+      ["agent", { maxQueueSize: 9, maxQueueSizeTotal: 9, maxPerAgent: 0 }],
+      ["global", { maxQueueSize: 0, maxQueueSizeTotal: 9, maxPerAgent: 9 }],
+      ["server", { maxQueueSize: 9, maxQueueSizeTotal: 0, maxPerAgent: 9 }],
+    ] as const)("answers a repeated rejected task with the queue that was full: %s", async (full, limits) => {
+      const { storage, task } = await open();
+      const tasks = [newTask({ id: "no" })];
+      const first = only(await storage.tasks.insert({ tasks, limits }));
+      expect(first.rejection).toEqual({ full, queued: 0 });
+      expect(await storage.tasks.insert({ tasks, limits: ROOMY })).toEqual([first]);
+      expect(await task("no")).toMatchObject({ state: "rejected", error: `rejected: ${full} queue full` });
+    });
+
     test("takes thousands at once and keeps their order", async () => {
       const { submit, claim } = await open();
       const inserted = await submit(...Array.from({ length: 4000 }, (_, index) => ({ id: `n${index}` })));

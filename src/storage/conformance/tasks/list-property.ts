@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { TASK_STATES } from "../../../model/task-state.ts";
-import { openOracle } from "../../oracle/open.ts";
+import { openOracle } from "../../oracle/connection/open.ts";
 import type { ListTasksParams } from "../../storage.ts";
 import { anyCommand, type Command, LANES, submit, TENANTS } from "../commands.ts";
 import { SteppedClock } from "../connection/clock.ts";

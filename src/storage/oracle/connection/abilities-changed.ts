@@ -1,9 +1,9 @@
 import { TASK_KINDS } from "../../../model/task.ts";
 import { isTerminal } from "../../../model/task-state.ts";
 import { AGENT_MEMORY_MS } from "../../storage.ts";
-import { type OracleState, tell } from "../state.ts";
+import { type OracleState, signal } from "../state.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
-import { findLineAnew, isUnserved, liveNodes, standingOf } from "./abilities.ts";
+import { isUnserved, liveNodes, standingOf, updateAgentQueue } from "./abilities.ts";
 
 /** Updates agent queues after a node has joined, left or changed, or a stored agent has changed. */
 export function abilitiesChanged(state: OracleState): void {
@@ -13,15 +13,16 @@ export function abilitiesChanged(state: OracleState): void {
     nodes.every(({ abilities }) => abilities?.kinds.includes(kind) ?? true),
   );
   state.commonKinds = new Set(common);
-  for (const task of state.tasks) if (!isTerminal(task.state)) findLineAnew(state, task);
-  for (const line of state.lines) {
-    const standing = standingOf(state, line);
-    if (standing !== line.standing && standing === "executable") state.lanesToRecheck.add(line.lane);
-    line.standing = standing;
+  for (const task of state.tasks) if (!isTerminal(task.state)) updateAgentQueue(state, task);
+  for (const agentQueue of state.agentQueues) {
+    const standing = standingOf(state, agentQueue);
+    if (standing !== agentQueue.standing && standing === "executable")
+      state.lanesToRecheck.add(agentQueue.lane);
+    agentQueue.standing = standing;
   }
   for (const task of state.tasks) if (!isUnserved(state, task)) task.unservedAt = null;
   preempt(state);
-  tell(state, { kind: "work" });
+  signal(state, { kind: "work" });
 }
 
 /** Forgets agents that no node has named for `AGENT_MEMORY_MS`. */

@@ -1,11 +1,18 @@
 import { DEFAULT_AGENT, type TaskKind } from "../../../model/task.ts";
-import { aloneKindOf, heldKind, isAloneKind } from "../../alone-line.ts";
+import { aloneKindOf, heldKind, isAloneKind } from "../../alone-queue.ts";
 import type { Abilities } from "../../storage.ts";
-import { addLine, agentKey, isOfLine, type OracleLine, type OracleState, type OracleTask } from "../state.ts";
+import {
+  addAgentQueue,
+  agentKey,
+  isOfAgentQueue,
+  type OracleAgentQueue,
+  type OracleState,
+  type OracleTask,
+} from "../state.ts";
 
-type AgentName = Pick<OracleLine, "tenant" | "agent">;
+type AgentName = Pick<OracleAgentQueue, "tenant" | "agent">;
 /** Identifies an agent queue. */
-export type LineName = Pick<OracleLine, "lane" | "tenant" | "agent" | "kind">;
+export type AgentQueueName = Pick<OracleAgentQueue, "lane" | "tenant" | "agent" | "kind">;
 
 /** Whether the agent has an executor of its own: on a live node, on a node that is away, or stored with the agent. */
 export function isServed(state: OracleState, agent: AgentName): boolean {
@@ -27,17 +34,21 @@ export function knownNames(
 }
 
 /** Whether a node with these abilities can execute the tasks of an agent queue. */
-export function canExecute(state: OracleState, abilities: Abilities | null, line: LineName): boolean {
-  if (abilities === null || canOpen(state, abilities, line)) return true;
-  if (isServed(state, line)) return abilities.agents.get(line.agent) ?? false;
+export function canExecute(
+  state: OracleState,
+  abilities: Abilities | null,
+  agentQueue: AgentQueueName,
+): boolean {
+  if (abilities === null || canOpen(state, abilities, agentQueue)) return true;
+  if (isServed(state, agentQueue)) return abilities.agents.get(agentQueue.agent) ?? false;
   // If an agent is not served, its agent queue for all kinds only holds kinds that every node can execute.
-  const kind = heldKind(line.kind ?? "");
+  const kind = heldKind(agentQueue.kind ?? "");
   return kind === "" || abilities.kinds.includes(kind);
 }
 
 /** The live nodes that can execute the tasks of an agent queue. */
-export function ableNodes(state: OracleState, line: LineName): string[] {
-  const nodes = liveNodes(state).filter(({ abilities }) => canExecute(state, abilities, line));
+export function ableNodes(state: OracleState, agentQueue: AgentQueueName): string[] {
+  const nodes = liveNodes(state).filter(({ abilities }) => canExecute(state, abilities, agentQueue));
   return nodes.map(({ node }) => node);
 }
 
@@ -49,41 +60,47 @@ export function liveNodes(state: OracleState) {
  * The only kind of tasks that an agent queue holds; null: it holds all. An agent that is not served has an agent queue of its own
  * for each kind that not every live node can execute, so that such tasks do not block others.
  */
-function lineKindOf(state: OracleState, task: AgentName & Pick<OracleTask, "spec">): TaskKind | null {
+function queueKindOf(state: OracleState, task: AgentName & Pick<OracleTask, "spec">): TaskKind | null {
   const { kind } = task.spec.work;
   return task.agent === DEFAULT_AGENT || state.commonKinds.has(kind) || isServed(state, task) ? null : kind;
 }
 
 /** The agent queue of a new task. Creates it for the first one. */
-export function lineFor(
+export function agentQueueFor(
   state: OracleState,
-  task: Omit<LineName, "kind"> & Pick<OracleTask, "spec">,
-): OracleLine {
-  return ensureLine(state, { ...task, kind: lineKindOf(state, task) });
+  task: Omit<AgentQueueName, "kind"> & Pick<OracleTask, "spec">,
+): OracleAgentQueue {
+  return ensureAgentQueue(state, { ...task, kind: queueKindOf(state, task) });
 }
 
 /** Moves a task to another agent queue, if its kind was common to all nodes, or its agent served, and no longer is. */
-export function findLineAnew(state: OracleState, task: OracleTask): void {
-  if (task.lineKind === null) task.lineKind = lineFor(state, task).kind;
+export function updateAgentQueue(state: OracleState, task: OracleTask): void {
+  if (task.queueKind === null) task.queueKind = agentQueueFor(state, task).kind;
 }
 
 /** Moves a task to an agent queue whose tasks run alone. */
 export function moveToAlone(state: OracleState, task: OracleTask): void {
-  task.lineKind = ensureLine(state, { ...task, kind: aloneKindOf(task.agent, task.spec.work.kind) }).kind;
+  task.queueKind = ensureAgentQueue(state, {
+    ...task,
+    kind: aloneKindOf(task.agent, task.spec.work.kind),
+  }).kind;
 }
 
 /** Every task refers to its agent queue, a rejected one too. So the queue is as old as the first of them. */
-function ensureLine(state: OracleState, name: LineName): OracleLine {
-  const known = state.lines.find(
-    (line) => line.lane === name.lane && line.kind === name.kind && agentKey(line) === agentKey(name),
+function ensureAgentQueue(state: OracleState, name: AgentQueueName): OracleAgentQueue {
+  const known = state.agentQueues.find(
+    (agentQueue) =>
+      agentQueue.lane === name.lane &&
+      agentQueue.kind === name.kind &&
+      agentKey(agentQueue) === agentKey(name),
   );
-  return known ?? addLine(state, name, standingOf(state, name));
+  return known ?? addAgentQueue(state, name, standingOf(state, name));
 }
 
-export function standingOf(state: OracleState, line: LineName): OracleLine["standing"] {
-  if (liveNodes(state).length === 0 || ableNodes(state, line).length > 0)
-    return isAloneKind(line.kind) ? "alone" : "executable";
-  return isServed(state, line) ? "away" : "unserved";
+export function standingOf(state: OracleState, agentQueue: AgentQueueName): OracleAgentQueue["standing"] {
+  if (liveNodes(state).length === 0 || ableNodes(state, agentQueue).length > 0)
+    return isAloneKind(agentQueue.kind) ? "alone" : "executable";
+  return isServed(state, agentQueue) ? "away" : "unserved";
 }
 
 /** Remembers the agents that a node named, for when it is gone. */
@@ -104,7 +121,9 @@ export function endMemory(state: OracleState, abilities: Abilities | null): void
 
 /** Whether it will fail unless a node with an executor for its kind joins. */
 export function isUnserved(state: OracleState, task: OracleTask): boolean {
-  return state.lines.some((line) => line.standing === "unserved" && isOfLine(task, line));
+  return state.agentQueues.some(
+    (agentQueue) => agentQueue.standing === "unserved" && isOfAgentQueue(task, agentQueue),
+  );
 }
 
 /** Whether an agent is stored with an executor that a node with these abilities can unseal. */

@@ -3,7 +3,7 @@ import type { EventType } from "../../../model/event.ts";
 import type { TerminalState } from "../../../model/task-state.ts";
 import type { BatchEnd, EventData } from "../../storage.ts";
 import { endRun } from "../schedules/runs.ts";
-import { copyJson, type OracleState, type OracleTask, tell } from "../state.ts";
+import { copyJson, type OracleState, type OracleTask, signal } from "../state.ts";
 import { refreshReceiver } from "./receivers.ts";
 
 /** Writes an event. The number of a start doubles as its fencing token. */
@@ -46,7 +46,7 @@ export function deliver(
   const { seq: taskSeq, id: taskId, tenant, completedAt, error, retryCount } = task;
   if (completedAt === null) throw new Error("Only an end is told of.");
   const now = batch?.completedAt ?? completedAt;
-  tell(state, { kind: "deliveries" });
+  signal(state, { kind: "deliveries" });
   const host = callbackHost(url);
   state.deliveries.push({
     seq: state.lastEventSeq,

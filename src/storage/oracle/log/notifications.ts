@@ -5,7 +5,7 @@ import type {
   ReadNotificationsParams,
   StoredNotification,
 } from "../../storage.ts";
-import { type OracleRun, type OracleSchedule, type OracleState, tell } from "../state.ts";
+import { type OracleRun, type OracleSchedule, type OracleState, signal } from "../state.ts";
 
 export function readNotifications(
   state: OracleState,
@@ -68,5 +68,5 @@ export function notifyOfRun(state: OracleState, kind: NotificationKind, run: Ora
 function add(state: OracleState, notification: Omit<StoredNotification, "seq" | "at">): void {
   state.lastNotificationSeq += 1;
   state.notifications.push({ seq: state.lastNotificationSeq, at: state.clock.now(), ...notification });
-  tell(state, { kind: "notifications" });
+  signal(state, { kind: "notifications" });
 }

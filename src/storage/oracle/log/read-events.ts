@@ -1,12 +1,5 @@
 import { STATE_AFTER } from "../../../model/event.ts";
-import type {
-  EventFilter,
-  EventPage,
-  LogMark,
-  PageEventsParams,
-  ReadEventsParams,
-  StoredEvent,
-} from "../../storage.ts";
+import type { EventFilter, EventPage, LogMark, ReadEventsParams, StoredEvent } from "../../storage.ts";
 import { copyJson, type OracleEvent, type OracleState } from "../state.ts";
 
 export function readEvents(
@@ -27,27 +20,6 @@ export function readEvents(
   const newest = Math.max(after, state.events.at(-1)?.seq ?? 0);
   const upTo = filter !== undefined && events.length === all.length ? newest : (events.at(-1)?.seq ?? newest);
   return { events, more: events.length < all.length, upTo, mark: eventMark(state, { seq: after }) };
-}
-
-export function pageEvents(
-  state: OracleState,
-  params: PageEventsParams,
-): { events: StoredEvent[]; next: number | null } {
-  const { tenant, after, before, type, taskId, limit, bytesMax } = params;
-  const all = state.events
-    .flatMap((event) => toStored(state, event) ?? [])
-    .filter((event) => event.tenant === tenant && (type === undefined || event.type === type))
-    .filter((event) => taskId === undefined || event.taskId === taskId)
-    .filter(({ seq }) => seq > (after ?? 0) && (before === undefined || seq < before));
-  if (after === undefined) all.reverse();
-  const events: StoredEvent[] = [];
-  let bytes = 0;
-  for (const event of all.slice(0, limit)) {
-    if (bytes >= bytesMax && events.length > 0) break;
-    events.push(event);
-    bytes += event.bytes;
-  }
-  return { events, next: events.length < all.length ? (events.at(-1)?.seq ?? null) : null };
 }
 
 function isAskedFor(event: StoredEvent, filter: EventFilter): boolean {
@@ -76,7 +48,7 @@ export function eventRange(state: OracleState): { oldest: number; newest: number
 }
 
 /** Undefined if the task is deleted: its events are never returned. */
-function toStored(state: OracleState, event: OracleEvent): StoredEvent | undefined {
+export function toStored(state: OracleState, event: OracleEvent): StoredEvent | undefined {
   const task = state.tasks.find((candidate) => candidate.seq === event.taskSeq);
   if (task === undefined) return undefined;
   const { seq, type, at, data } = event;

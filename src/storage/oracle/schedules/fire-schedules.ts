@@ -1,8 +1,8 @@
 import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/schedule.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../../storage.ts";
 import { notifyOfRun } from "../log/notifications.ts";
-import { type OracleRun, type OracleSchedule, type OracleState, scheduleOf, tell } from "../state.ts";
-import { endNow, tellOf } from "../tasks/cancel-tasks.ts";
+import { type OracleRun, type OracleSchedule, type OracleState, scheduleOf, signal } from "../state.ts";
+import { endNow, signalCancelled } from "../tasks/cancel-tasks.ts";
 import { insertTask, toInserted } from "../tasks/insert-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
@@ -14,7 +14,7 @@ const NO_LIMITS = {
   maxPerAgent: Number.MAX_SAFE_INTEGER,
 };
 
-const TOLD_AS = {
+const NOTIFICATION_KINDS = {
   running: "run.started",
   failed: "run.failed",
   skipped: "run.skipped",
@@ -25,11 +25,11 @@ export function fireSchedules(state: OracleState, { fires }: { fires: readonly F
   const fired = fires.map((fire) => fireSchedule(state, fire));
   settleMoves(state);
   preempt(state);
-  tellOf(
+  signalCancelled(
     state,
     fired.flatMap(({ cancelled }) => cancelled),
   );
-  tell(state, { kind: "schedules" });
+  signal(state, { kind: "schedules" });
   return fired;
 }
 
@@ -43,7 +43,8 @@ function fireSchedule(state: OracleState, fire: Fire): FiredSchedule {
   // Set before runs end below: an end checks it to see whether the schedule is over.
   schedule.nextFireAt = fire.nextFireAt;
   const runs = fire.runs.flatMap((run) => {
-    if (!isCrowdedOut(state, schedule, run, fire)) return writeRun(state, schedule, run, cancelled) ?? [];
+    if (!isBeyondWaitingMax(state, schedule, run, fire))
+      return writeRun(state, schedule, run, cancelled) ?? [];
     const { dueAt, firstDueAt, moments, forced } = run;
     const skipped = {
       dueAt,
@@ -70,7 +71,7 @@ function isOutdated(state: OracleState, { tenant, whileDisabled = false }: Fire)
 }
 
 /** Whether a run would fire while the maximum of runs wait. */
-function isCrowdedOut(
+function isBeyondWaitingMax(
   state: OracleState,
   schedule: OracleSchedule,
   run: NewRun,
@@ -113,7 +114,7 @@ function writeRun(
     schedule.lastError = given.error;
     schedule.consecutiveFailures += 1;
   }
-  notifyOfRun(state, TOLD_AS[given.status], run);
+  notifyOfRun(state, NOTIFICATION_KINDS[given.status], run);
   return { id: run.id, task };
 }
 

@@ -1,6 +1,6 @@
 import type { DueRow, RewindParams, ScheduleName } from "../../storage.ts";
 import { notifyOfRun } from "../log/notifications.ts";
-import { type OracleRun, type OracleState, scheduleOf, tell } from "../state.ts";
+import { type OracleRun, type OracleState, scheduleOf, signal } from "../state.ts";
 import { addRun } from "./fire-schedules.ts";
 
 export function dueRows(
@@ -43,7 +43,7 @@ export function rewindSchedule(state: OracleState, params: RewindParams): boolea
     Object.assign(schedule, { status: "active", updatedAt: now });
   }
   schedule.nextFireAt = schedule.status === "active" ? nextFireAt : null;
-  tell(state, { kind: "schedules" });
+  signal(state, { kind: "schedules" });
   return true;
 }
 

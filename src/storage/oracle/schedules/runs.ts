@@ -46,9 +46,9 @@ export function pruneRuns(
   state.runs = state.runs.filter((run) => !old.includes(run));
   // Entries far in the future were written while the clock was wrong. They must not keep everything after them.
   const firstKept = state.notifications.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
-  const told = state.notifications.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
-  state.notifications = state.notifications.slice(told.length);
-  return { more: old.length === limit || told.length === limit };
+  const deleted = state.notifications.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
+  state.notifications = state.notifications.slice(deleted.length);
+  return { more: old.length === limit || deleted.length === limit };
 }
 
 /** The tasks of a schedule's runs that have not ended, in the order of the runs. */

@@ -2,7 +2,6 @@ import { SCHEDULE_DELETED, type ScheduleStatus } from "../../../model/schedule.t
 import type {
   DeletedSchedule,
   DeleteScheduleParams,
-  DueParams,
   ListSchedulesParams,
   NewSchedule,
   ScheduleCounts,
@@ -13,7 +12,7 @@ import type {
 } from "../../storage.ts";
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import { notifyOfSchedule } from "../log/notifications.ts";
-import { copyJson, type OracleSchedule, type OracleState, scheduleOf, tell } from "../state.ts";
+import { copyJson, type OracleSchedule, type OracleState, scheduleOf, signal } from "../state.ts";
 import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { openTasksOfRuns, removeSchedule } from "./runs.ts";
 
@@ -48,7 +47,7 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
     held: false,
   };
   state.schedules.push(schedule);
-  tell(state, { kind: "schedules" });
+  signal(state, { kind: "schedules" });
   return toScheduleRecord(schedule);
 }
 
@@ -116,7 +115,7 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
   if (schedule.status === "paused" && !wasPaused) {
     notifyOfSchedule(state, "schedule.paused", schedule, params.pauseReason ?? null);
   }
-  tell(state, { kind: "schedules" });
+  signal(state, { kind: "schedules" });
   return toScheduleRecord(schedule);
 }
 
@@ -155,30 +154,11 @@ export function countSchedules(state: OracleState, { tenant }: { tenant: string 
   };
 }
 
-export function dueSchedules(state: OracleState, { limit, after = "" }: DueParams): ScheduleRecord[] {
-  const now = state.clock.now();
-  const due = state.schedules
-    .filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= now)
-    .sort((a, b) => (a.nextFireAt ?? 0) - (b.nextFireAt ?? 0) || a.id - b.id);
-  const ids = [...new Set(due.map(({ tenant }) => tenant))].sort();
-  const inTurn = [...ids.filter((id) => id > after), ...ids.filter((id) => id <= after)].slice(0, limit);
-  const share = due.length <= limit ? limit : Math.floor(limit / inTurn.length);
-  const taken: OracleSchedule[] = [];
-  for (let round = 0; round < share; round += 1) {
-    for (const id of inTurn) taken.push(...due.filter(({ tenant }) => tenant === id).slice(round, round + 1));
-  }
-  return taken.map(toScheduleRecord);
+export function toScheduleRecord({ source: _source, ...record }: OracleSchedule): ScheduleRecord {
+  return copyJson(record);
 }
 
-export function nextScheduleAt(state: OracleState, { tenant }: { tenant?: string } = {}): number | null {
-  return earliest(state.schedules.filter((schedule) => schedule.tenant === (tenant ?? schedule.tenant)));
-}
-
-function earliest(schedules: readonly OracleSchedule[]): number | null {
+export function earliest(schedules: readonly OracleSchedule[]): number | null {
   const moments = schedules.flatMap(({ nextFireAt }) => nextFireAt ?? []);
   return moments.length === 0 ? null : Math.min(...moments);
-}
-
-function toScheduleRecord({ source: _source, ...record }: OracleSchedule): ScheduleRecord {
-  return copyJson(record);
 }

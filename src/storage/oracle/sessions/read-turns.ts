@@ -8,13 +8,16 @@ export function readTurns(state: OracleState, { seq, token, limit }: ReadTurnsPa
   const task = state.tasks.find((candidate) => candidate.seq === seq);
   const session = task === undefined ? undefined : sessionOf(state, task);
   if (task === undefined || session === undefined) return null;
-  if (task.held?.token !== token || task.place <= session.generationPlace) return null;
+  if (task.held?.token !== token || task.sessionPosition <= session.generationPosition) return null;
   const chosen = tasksOfSession(state, session)
     .sort((a, b) => b.seq - a.seq)
     .slice(0, TURNS_LOOKED_AT)
     .filter(({ state: now, agent }) => now === "done" && agent === task.agent)
-    .filter(({ place }) => place > session.generationPlace && place < task.place)
-    .sort((a, b) => b.place - a.place)
+    .filter(
+      ({ sessionPosition }) =>
+        sessionPosition > session.generationPosition && sessionPosition < task.sessionPosition,
+    )
+    .sort((a, b) => b.sessionPosition - a.sessionPosition)
     .slice(0, limit);
   const { generation, contextWindow } = session;
   const stored = upToBytes(chosen).map(({ id, spec, result }) => ({

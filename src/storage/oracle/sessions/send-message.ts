@@ -1,8 +1,8 @@
 import { DEBOUNCE_WINDOWS_MAX, SESSION_ENDS, type SessionMode } from "../../../model/session.ts";
 import { joinMessages } from "../../join-messages.ts";
 import type { EndedTask, SendParams, SentMessage } from "../../storage.ts";
-import { isWaiting, type OracleSession, type OracleState, type OracleTask, tell } from "../state.ts";
-import { endNow, tellOf } from "../tasks/cancel-tasks.ts";
+import { isWaiting, type OracleSession, type OracleState, type OracleTask, signal } from "../state.ts";
+import { endNow, signalCancelled } from "../tasks/cancel-tasks.ts";
 import { endDebounce } from "../tasks/enter-queue.ts";
 import { insertTask, toInserted } from "../tasks/insert-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
@@ -42,8 +42,8 @@ export function sendMessage(state: OracleState, params: SendParams): SentMessage
   const answer = toInserted(state, task);
   settleMoves(state);
   preempt(state);
-  tellOf(state, cancelled);
-  tell(state, { kind: "due" });
+  signalCancelled(state, cancelled);
+  signal(state, { kind: "due" });
   return { refused: null, task: answer, merged: merged !== null, cancelled };
 }
 

@@ -17,7 +17,7 @@ import {
   type OracleState,
   type OracleTask,
   sessionOf,
-  tell,
+  signal,
 } from "../state.ts";
 import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
@@ -58,7 +58,7 @@ export function updateSession(
   session.pinned ||= isPinned;
   settleMoves(state);
   preempt(state);
-  tell(state, { kind: "events" }, { kind: "work" });
+  signal(state, { kind: "events" }, { kind: "work" });
   return toSessionRecord(state, session);
 }
 
@@ -78,11 +78,11 @@ export function deleteSession(state: OracleState, { tenant, key }: SessionName):
   if (session === undefined) return { found: false };
   const open = openTasks(state, session).length;
   if (open > 0) return { found: true, open };
-  const { seq, defaultMax, lastPlace, cutoff } = session;
+  const { seq, defaultMax, lastPosition, cutoff } = session;
   Object.assign(session, newSession({ tenant, key, defaultMax, agent: null, seq }), {
-    lastPlace,
+    lastPosition,
     cutoff,
-    generationPlace: lastPlace,
+    generationPosition: lastPosition,
   });
   if (tasksOfSession(state, session).length === 0)
     state.sessions = state.sessions.filter((other) => other !== session);
@@ -100,30 +100,30 @@ export function stopSession(state: OracleState, params: StopSessionParams): Stop
     const ended = cancelThese(state, first, SESSION_ENDS.stopped);
     return { ...byToken(ended), more: false, cutoff: session.cutoff };
   }
-  const { scope, limit, cutoff = session.lastPlace } = params;
+  const { scope, limit, cutoff = session.lastPosition } = params;
   session.cutoff = Math.max(session.cutoff, cutoff);
   if (scope === "reset" && params.cutoff === undefined) {
     session.generation += 1;
-    session.generationPlace = session.lastPlace;
+    session.generationPosition = session.lastPosition;
     session.tokens = null;
   }
   const waiting = openTasks(state, session)
     .filter((task) => isWaiting(task))
-    .sort((a, b) => a.place - b.place);
-  const all = [...running, ...waiting].filter(({ place }) => place <= cutoff);
+    .sort((a, b) => a.sessionPosition - b.sessionPosition);
+  const all = [...running, ...waiting].filter(({ sessionPosition }) => sessionPosition <= cutoff);
   const chosen = all.slice(0, limit);
   const error = scope === "reset" ? SESSION_ENDS.reset : SESSION_ENDS.stopped;
   const ended = cancelThese(state, chosen, error);
   return { ...byToken(ended), more: all.length > limit, cutoff };
 }
 
-/** The tasks that wait in the session, by place: for a retry, for a slot, or in the debounce window. */
+/** The tasks that wait in the session, by position: for a retry, for a slot, or in the debounce window. */
 function stoppable(state: OracleState, session: OracleSession): OracleTask[] {
   return openTasks(state, session)
     .filter(
       ({ inSession, parked, seq }) => inSession || parked === "session" || session.debounce?.taskSeq === seq,
     )
-    .sort((a, b) => a.place - b.place);
+    .sort((a, b) => a.sessionPosition - b.sessionPosition);
 }
 
 /** Tasks that were running, and tasks that were waiting. */
@@ -171,9 +171,9 @@ function newSession({
     tokens: null,
     contextWindow: null,
     generation: 0,
-    generationPlace: 0,
+    generationPosition: 0,
     pinned: false,
-    lastPlace: 0,
+    lastPosition: 0,
     cutoff: 0,
     debounce: null,
   };
@@ -193,7 +193,14 @@ export function openTasks(state: OracleState, session: SessionName): OracleTask[
 }
 
 function toSessionRecord(state: OracleState, session: OracleSession): SessionRecord {
-  const { pinned: _1, lastPlace: _2, cutoff: _3, debounce: _4, generationPlace: _5, ...record } = session;
+  const {
+    pinned: _1,
+    lastPosition: _2,
+    cutoff: _3,
+    debounce: _4,
+    generationPosition: _5,
+    ...record
+  } = session;
   const open = openTasks(state, session);
   return {
     ...record,

@@ -13,7 +13,7 @@ export function settleSessions(state: OracleState): void {
     const active = tasksOfSession(state, session).filter(({ inSession }) => inSession);
     const waiting = active
       .filter(({ state: now, held }) => now === "queued" && held === null)
-      .sort((a, b) => b.place - a.place);
+      .sort((a, b) => b.sessionPosition - a.sessionPosition);
     for (const task of waiting.slice(0, Math.max(active.length - max, 0))) {
       task.parked = "session";
       task.inSession = false;
@@ -25,9 +25,9 @@ export function settleSessions(state: OracleState): void {
 function letIn(state: OracleState, session: OracleSession, max: number): void {
   const parked = tasksOfSession(state, session)
     .filter((task) => task.parked === "session")
-    .sort((a, b) => a.place - b.place);
+    .sort((a, b) => a.sessionPosition - b.sessionPosition);
   for (const task of parked) {
-    if (task.place <= session.cutoff) {
+    if (task.sessionPosition <= session.cutoff) {
       endTask(state, task, "cancelled", SESSION_ENDS.stale);
       addEvent(state, "task.cancelled", task, { error: SESSION_ENDS.stale });
       continue;

@@ -1,7 +1,7 @@
 import { isTerminal, type TaskState } from "../../../model/task-state.ts";
 import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
 import { addEvent, deliver } from "../log/add-event.ts";
-import { askForKey, byRank, isActive, type OracleBatch, type OracleState, tell } from "../state.ts";
+import { askForKey, byRank, isActive, type OracleBatch, type OracleState, signal } from "../state.ts";
 
 export function getBatch(state: OracleState, params: { tenant: string; id: string }): BatchRecord | null {
   const batch = state.batches.find(({ tenant, id }) => tenant === params.tenant && id === params.id);
@@ -33,7 +33,7 @@ export function fillBatches(state: OracleState): void {
 }
 
 /** Whether one more task of a batch may be active. */
-export function hasPlace(state: OracleState, id: string | null): boolean {
+export function hasBatchSlot(state: OracleState, id: string | null): boolean {
   const batch = state.batches.find((each) => each.id === id);
   if (batch === undefined || batch.parallelism === null) return true;
   return tasksOf(state, batch).filter(isActive).length < batch.parallelism;
@@ -60,7 +60,7 @@ function letIn(state: OracleState, batch: OracleBatch): void {
   const parked = tasks.filter((task) => task.parked === "batch").sort(byRank);
   const admitted = parked.slice(0, Math.max((batch.parallelism ?? 0) - active, 0));
   for (const task of admitted) askForKey(state, task);
-  if (admitted.length > 0) tell(state, { kind: "work" });
+  if (admitted.length > 0) signal(state, { kind: "work" });
 }
 
 function complete(state: OracleState, batch: OracleBatch): void {

@@ -1,7 +1,7 @@
 import { isTerminal } from "../../../model/task-state.ts";
 import type { BulkName, BulkRecord, BulkStep, EndedTask, NewBulk, SteppedBulk } from "../../storage.ts";
 import { advanceRollups } from "../log/rollups.ts";
-import { copyJson, findTask, type OracleBulk, type OracleState, tell } from "../state.ts";
+import { copyJson, findTask, type OracleBulk, type OracleState, signal } from "../state.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { isNeeded, remove } from "./prune.ts";
 import { retryTask } from "./retry-task.ts";
@@ -17,7 +17,7 @@ export function addBulk(
   state.bulks = state.bulks.filter((each) => !gone.has(each));
   const counts = { done: 0, failed: 0, skipped: 0 };
   state.bulks.push({ ...copyJson(bulk), state: "running", ...counts, served: 0, leaseUntil: null });
-  tell(state, { kind: "bulks" });
+  signal(state, { kind: "bulks" });
   return true;
 }
 

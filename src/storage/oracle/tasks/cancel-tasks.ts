@@ -1,7 +1,7 @@
 import { isTerminal } from "../../../model/task-state.ts";
 import type { CancelledTask, EndedTask } from "../../storage.ts";
 import { addEvent } from "../log/add-event.ts";
-import { endAttempt, findTask, type OracleState, type OracleTask, tell } from "../state.ts";
+import { endAttempt, findTask, type OracleState, type OracleTask, signal } from "../state.ts";
 import { endTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -13,7 +13,7 @@ export function cancelTasks(
   const answers = ids.map((id) => cancelTask(state, tenant, id, error));
   settleMoves(state);
   preempt(state);
-  tellOf(state, answers);
+  signalCancelled(state, answers);
   return answers;
 }
 
@@ -22,7 +22,7 @@ export function cancelThese(state: OracleState, tasks: readonly OracleTask[], er
   const cancelled = tasks.map((task) => endNow(state, task, error));
   settleMoves(state);
   preempt(state);
-  tellOf(state, cancelled);
+  signalCancelled(state, cancelled);
   return cancelled;
 }
 
@@ -41,10 +41,10 @@ export function endNow(state: OracleState, task: OracleTask, error: string | nul
   return { id: task.id, found: true, was: null, token, agent: task.agent, lane: task.lane };
 }
 
-export function tellOf(state: OracleState, cancelled: readonly CancelledTask[]): void {
+export function signalCancelled(state: OracleState, cancelled: readonly CancelledTask[]): void {
   const tokens = cancelled.flatMap((answer) =>
     "token" in answer && answer.token !== null ? [answer.token] : [],
   );
-  tell(state, { kind: "events" }, { kind: "work" });
-  if (tokens.length > 0) tell(state, { kind: "fenced", tokens, reason: "cancelled" });
+  signal(state, { kind: "events" }, { kind: "work" });
+  if (tokens.length > 0) signal(state, { kind: "fenced", tokens, reason: "cancelled" });
 }

@@ -1,15 +1,15 @@
 import { KEYS_LOOKED_AT } from "../../storage.ts";
 import {
+  agentQueueOf,
   becomeReady,
   byRank,
   isReady,
-  lineOf,
   type OracleLane,
   type OracleState,
   type OracleTask,
-  tell,
+  signal,
 } from "../state.ts";
-import { fillBatches, hasPlace } from "./batches.ts";
+import { fillBatches, hasBatchSlot } from "./batches.ts";
 import { agentRoom, hasRoom, isFull, shareRoom, tenantRoom } from "./room.ts";
 
 interface KeyName {
@@ -22,15 +22,15 @@ export function holderOf(state: OracleState, key: KeyName): OracleTask | undefin
   return state.tasks.find((task) => isOfKey(task, key) && (isReady(task) || task.held !== null));
 }
 
-/** Assigns free places of batches and free keys. */
-export function settlePlaces(state: OracleState): void {
+/** Assigns free slots of batches and free keys. */
+export function settleBatchesAndKeys(state: OracleState): void {
   settleKeys(state);
-  // A task that does not get its key gives up its place in its batch. The task that gets the place may want a key, too.
+  // A task that does not get its key gives up its slot in its batch. The task that gets the slot may want a key, too.
   do fillBatches(state);
   while (settleKeys(state));
 }
 
-/** Assigns each key. Returns whether a task asked for one, because that task may have given up its place in its batch. */
+/** Assigns each key. Returns whether a task asked for one, because that task may have given up its slot in its batch. */
 function settleKeys(state: OracleState): boolean {
   const keys = keysOf(state.tasks.filter(({ parked }) => parked === "asking" || parked === "key"));
   const asked = keys.map((key) => settleKey(state, key));
@@ -49,15 +49,15 @@ function settleKey(state: OracleState, key: KeyName): boolean {
   return asking.length > 0;
 }
 
-/** The first task that wants the key gets it. A task that gave up its place in its batch while it waited needs a place again. */
+/** The first task that wants the key gets it. A task that gave up its slot in its batch while it waited needs a slot again. */
 function giveAway(state: OracleState, key: KeyName): void {
   const wanting = state.tasks
     .filter((task) => isOfKey(task, key) && (task.parked === "asking" || task.parked === "key"))
     .sort(byRank);
   for (const task of wanting) {
-    if (task.parked === "asking" || hasPlace(state, task.batch)) {
+    if (task.parked === "asking" || hasBatchSlot(state, task.batch)) {
       becomeReady(state, task);
-      tell(state, { kind: "work" });
+      signal(state, { kind: "work" });
       return;
     }
     task.parked = "batch";
@@ -81,7 +81,7 @@ export function passKeysOn(
   const passed = holders
     .filter(({ tenant }) => Math.min(shareRoom(state, lane, tenant), leftFor(tenant)) > 0)
     .map((holder) => passOn(state, lane, holder));
-  settlePlaces(state);
+  settleBatchesAndKeys(state);
   return passed.includes(true);
 }
 
@@ -97,9 +97,9 @@ function passOn(state: OracleState, lane: OracleLane, holder: OracleTask): boole
     .filter((task) => isOfKey(task, holder) && task.parked === "key")
     .sort(byRank)
     .slice(0, KEYS_LOOKED_AT.waiting)
-    .filter((task) => task.lane === lane.name && lineOf(state, task).standing === "executable")
+    .filter((task) => task.lane === lane.name && agentQueueOf(state, task).standing === "executable")
     .filter((task) => agentRoom(state, lane, task) > 0)
-    .find((task) => task.batch === holder.batch || hasPlace(state, task.batch));
+    .find((task) => task.batch === holder.batch || hasBatchSlot(state, task.batch));
   if (next === undefined) return false;
   holder.parked = "key";
   becomeReady(state, next);
@@ -110,7 +110,7 @@ function passOn(state: OracleState, lane: OracleLane, holder: OracleTask): boole
 function canStart(state: OracleState, claimed: OracleLane, task: OracleTask): boolean {
   const lane = state.lanes.get(task.lane);
   if (lane === undefined || agentRoom(state, lane, task) === 0) return false;
-  if (lineOf(state, task).standing !== "executable") return false;
+  if (agentQueueOf(state, task).standing !== "executable") return false;
   return lane === claimed || !isFull(state, lane, task.tenant);
 }
 

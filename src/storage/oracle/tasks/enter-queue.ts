@@ -6,20 +6,20 @@ import { endTask } from "./end-task.ts";
 /** From now on only limits, its session, its batch and its concurrency key can keep it from starting. */
 export function enterQueue(state: OracleState, task: OracleTask): void {
   const session = sessionOf(state, task);
-  // A task that its session had admitted before has kept its place.
+  // A task that its session had admitted before has kept its sessionPosition.
   if (session === undefined || task.inSession) {
     enterBatch(state, task);
     return;
   }
-  if (task.place <= session.cutoff) {
+  if (task.sessionPosition <= session.cutoff) {
     endTask(state, task, "cancelled", SESSION_ENDS.stale);
     addEvent(state, "task.cancelled", task, { error: SESSION_ENDS.stale });
     return;
   }
   if (session.debounce?.taskSeq === task.seq) session.debounce = null;
   endDebounce(state, session);
-  session.lastPlace += 1;
-  task.place = session.lastPlace;
+  session.lastPosition += 1;
+  task.sessionPosition = session.lastPosition;
   task.state = "queued";
   task.parked = "session";
 }

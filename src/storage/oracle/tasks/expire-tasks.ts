@@ -1,18 +1,18 @@
-import type { TaskPlace } from "../../storage.ts";
-import { isWaiting, type OracleState, type OracleTask, tell } from "../state.ts";
+import type { TaskLabels } from "../../storage.ts";
+import { isWaiting, type OracleState, type OracleTask, signal } from "../state.ts";
 import { failTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
-export function expireTasks(state: OracleState, params: { limit: number }): { expired: TaskPlace[] } {
+export function expireTasks(state: OracleState, params: { limit: number }): { expired: TaskLabels[] } {
   const expired = expireOverdue(state, params);
   settleMoves(state);
   preempt(state);
-  if (expired.length > 0) tell(state, { kind: "events" });
+  if (expired.length > 0) signal(state, { kind: "events" });
   return { expired };
 }
 
-export function expireOverdue(state: OracleState, { limit }: { limit: number }): TaskPlace[] {
+export function expireOverdue(state: OracleState, { limit }: { limit: number }): TaskLabels[] {
   const overdue = state.tasks
     .filter((task) => isWaiting(task) && task.deadline !== null && task.deadline <= state.clock.now())
     .sort((a, b) => deadlineOf(a) - deadlineOf(b) || a.seq - b.seq)

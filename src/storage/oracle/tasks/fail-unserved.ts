@@ -1,7 +1,7 @@
 import { noExecutorError } from "../../no-executor-error.ts";
-import type { TaskPlace } from "../../storage.ts";
+import type { TaskLabels } from "../../storage.ts";
 import { isUnserved } from "../connection/abilities.ts";
-import { type OracleState, type OracleTask, tell } from "../state.ts";
+import { type OracleState, type OracleTask, signal } from "../state.ts";
 import { failTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -9,7 +9,7 @@ import { settleMoves } from "./settle-moves.ts";
 export function failUnserved(
   state: OracleState,
   { afterMs, limit }: { afterMs: number; limit: number },
-): { failed: TaskPlace[]; nextAt: number | null } {
+): { failed: TaskLabels[]; nextAt: number | null } {
   const now = state.clock.now();
   const unserved = state.tasks.filter((task) => task.state === "queued" && isUnserved(state, task));
   const unmarked = unserved.filter(({ unservedAt }) => unservedAt === null);
@@ -19,7 +19,7 @@ export function failUnserved(
   for (const task of failing) failTask(state, task, noExecutorError(task.agent, task.spec.work.kind));
   settleMoves(state);
   preempt(state);
-  if (failing.length > 0) tell(state, { kind: "events" });
+  if (failing.length > 0) signal(state, { kind: "events" });
   const more = unmarked.length > limit || due.length > limit;
   const [next] = marked(unserved.filter((task) => task.state === "queued"));
   const nextAt = next?.unservedAt == null ? null : next.unservedAt + afterMs;

@@ -1,15 +1,16 @@
 import type { Settlement } from "../../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../../model/priority.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
-import { isAloneKind } from "../../alone-line.ts";
-import type {
-  Abilities,
-  AttemptUsage,
-  Claim,
-  ClaimedTask,
-  FinishAndClaimParams,
-  FinishedAndClaimed,
-  Held,
+import { isAloneKind } from "../../alone-queue.ts";
+import {
+  type Abilities,
+  type AttemptUsage,
+  type Claim,
+  type ClaimedTask,
+  EXPIRED_PER_CLAIM_MAX,
+  type FinishAndClaimParams,
+  type FinishedAndClaimed,
+  type Held,
 } from "../../storage.ts";
 import { canExecute } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
@@ -17,24 +18,21 @@ import {
   askForKey,
   copyJson,
   endAttempt,
-  isOfLine,
+  isOfAgentQueue,
   isReady,
   type OracleState,
   type OracleTask,
   sessionOf,
-  tell,
+  signal,
   toRecord,
 } from "../state.ts";
-import { type Chosen, chooseAlone, chooseTask } from "./choose-task.ts";
+import { type Chosen, chooseAlone, chooseTask } from "./claim-tasks.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { endTask, failTask } from "./end-task.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { hasRoom, leftOnNode } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
-
-/** How many overdue tasks one step fails, so that a backlog of them cannot delay it. */
-const EXPIRED_MAX = 1000;
 
 export function finishAndClaim(state: OracleState, params: FinishAndClaimParams): FinishedAndClaimed {
   const { node, progress, finishes, claims } = params;
@@ -55,7 +53,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }
-  const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
+  const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_PER_CLAIM_MAX : 0 });
   settleMoves(state);
   const claimed: ClaimedTask[] = [];
   for (const claim of claims) {
@@ -65,10 +63,10 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   preempt(state);
   // A start may keep the holder of a key from starting. Another task could then get the key, in a lane claimed from earlier.
-  if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });
+  if (claimed.length > 0 && isAnyKeyWanted(state)) signal(state, { kind: "work" });
   if (finished.length + claimed.length + expired.length + progress.length > 0)
-    tell(state, { kind: "events" });
-  if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
+    signal(state, { kind: "events" });
+  if (finished.some((finish) => finish.state === "delayed")) signal(state, { kind: "due" });
   return { finished, claimed, expired };
 }
 
@@ -78,13 +76,13 @@ export function claimAlone(
 ): FinishedAndClaimed {
   const record = state.nodes.get(node);
   if (record === undefined || record.dead) return { finished: [], claimed: [], expired: [] };
-  const expired = expireOverdue(state, { limit: EXPIRED_MAX });
+  const expired = expireOverdue(state, { limit: EXPIRED_PER_CLAIM_MAX });
   settleMoves(state);
   const open = lanes.flatMap((name) => state.lanes.get(name) ?? []).filter((lane) => hasRoom(state, lane));
   const chosen = chooseAlone(state, open, record.abilities);
   const claimed = chosen === undefined ? [] : [startChosen(state, node, chosen)];
   preempt(state);
-  if (claimed.length + expired.length > 0) tell(state, { kind: "events" });
+  if (claimed.length + expired.length > 0) signal(state, { kind: "events" });
   return { finished: [], claimed, expired };
 }
 
@@ -94,13 +92,13 @@ export function isAloneWaiting(
 ): boolean {
   const record = state.nodes.get(node);
   if (record === undefined || record.dead) return false;
-  return state.lines.some(
-    (line) =>
-      lanes.includes(line.lane) &&
-      isAloneKind(line.kind) &&
-      canExecute(state, record.abilities, line) &&
-      !state.tenants.get(line.tenant)?.disabled &&
-      state.tasks.some((task) => isReady(task) && isOfLine(task, line)),
+  return state.agentQueues.some(
+    (agentQueue) =>
+      lanes.includes(agentQueue.lane) &&
+      isAloneKind(agentQueue.kind) &&
+      canExecute(state, record.abilities, agentQueue) &&
+      !state.tenants.get(agentQueue.tenant)?.disabled &&
+      state.tasks.some((task) => isReady(task) && isOfAgentQueue(task, agentQueue)),
   );
 }
 
@@ -182,10 +180,14 @@ function claimFromLane(
   return claimed;
 }
 
-function startChosen(state: OracleState, node: string, { head, line, tenantLine }: Chosen): ClaimedTask {
+function startChosen(
+  state: OracleState,
+  node: string,
+  { head, agentQueue, tenantQueue }: Chosen,
+): ClaimedTask {
   const token = startTask(state, node, head);
-  line.lastServed = token;
-  tenantLine.lastServed = token;
+  agentQueue.lastServed = token;
+  tenantQueue.lastServed = token;
   const task = toRecord(head);
   return { token, task, bytes: jsonWeight(JSON.stringify(task.spec)) };
 }

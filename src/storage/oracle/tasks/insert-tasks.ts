@@ -2,15 +2,8 @@ import { PREEMPTIONS_MAX, rankOf } from "../../../model/priority.ts";
 import { rejectionError } from "../../admission.ts";
 import { batchConflict } from "../../batch-conflict.ts";
 import { dependencyError } from "../../dependency-error.ts";
-import {
-  type AdmissionLimits,
-  IDEMPOTENCY_MS,
-  type InsertedTask,
-  type InsertTasksParams,
-  type NewBatch,
-  type NewTask,
-} from "../../storage.ts";
-import { isUnserved, lineFor } from "../connection/abilities.ts";
+import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../../storage.ts";
+import { agentQueueFor, isUnserved } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
 import { ensureSession } from "../sessions/sessions.ts";
 import {
@@ -21,10 +14,11 @@ import {
   isWaiting,
   type OracleState,
   type OracleTask,
-  tell,
+  signal,
 } from "../state.ts";
 import { forgetEmptyBatches } from "./batches.ts";
 import { enterQueue } from "./enter-queue.ts";
+import { findByKey } from "./idempotency-keys.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
@@ -48,7 +42,7 @@ export function insertTasks(
   forgetEmptyBatches(state);
   settleMoves(state);
   preempt(state);
-  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   return answers.map((answer) => asItIsNow(state, answer));
 }
 
@@ -61,7 +55,7 @@ function asItIsNow(state: OracleState, answer: InsertedTask): InsertedTask {
 }
 
 export function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
-  const { kind: lineKind } = lineFor(state, input);
+  const { kind: queueKind } = agentQueueFor(state, input);
   const now = state.clock.now();
   const rejection = admit(state, input, limits);
   const unmet = rejection ? 0 : countUnmet(state, input);
@@ -108,12 +102,12 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     ),
     parked: null,
     origin: input.origin,
-    place: acceptPlace(state, input),
+    sessionPosition: nextSessionPosition(state, input),
     inSession: false,
     preemptionsLeft: input.preemptible ? PREEMPTIONS_MAX : 0,
     dependsOn: input.dependsOn,
     rejection,
-    lineKind,
+    queueKind,
     losses: 0,
     unservedAt: null,
     held: null,
@@ -123,7 +117,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
   else addEvent(state, "task.created", task, { state: task.state });
   if (task.state === "queued") enterQueue(state, task);
   if (!rejection) keepKey(state, input, task);
-  if (!rejection) tellOfFailedParents(state, task);
+  if (!rejection) releaseFromFailedParents(state, task);
   return task;
 }
 
@@ -135,23 +129,23 @@ function refuseConflicts(
   answers: readonly InsertedTask[],
   batches: readonly NewBatch[],
 ): void {
-  const place = answers.findIndex(
+  const index = answers.findIndex(
     ({ repeats }, index) => repeats === "other" && batches.some(({ id }) => id === tasks[index]?.batch),
   );
-  if (place === -1) return;
+  if (index === -1) return;
   Object.assign(state, before);
-  throw batchConflict({ taskId: answers[place]?.id ?? "", refused: tasks[place]?.id ?? "" });
+  throw batchConflict({ taskId: answers[index]?.id ?? "", refused: tasks[index]?.id ?? "" });
 }
 
 /** Everything that an insert may change. */
 function copyOf(state: OracleState): Partial<OracleState> {
-  const { tasks, lines, tenantLines, events, releases, keys, batches, sessions } = state;
+  const { tasks, agentQueues, tenantQueues, events, releases, keys, batches, sessions } = state;
   const { deliveries, receivers, deliveryTurns } = state;
   const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
   const copies = structuredClone({
     tasks,
-    lines,
-    tenantLines,
+    agentQueues,
+    tenantQueues,
     events,
     releases,
     keys,
@@ -162,34 +156,6 @@ function copyOf(state: OracleState): Partial<OracleState> {
     sessions,
   });
   return { ...copies, newCriticalTasks: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
-}
-
-/** Those of these idempotency keys that have a task. */
-export function keptKeys(
-  state: OracleState,
-  { tenant, keys }: { tenant: string; keys: readonly string[] },
-): string[] {
-  return keys.filter((key) => keptKey(state, tenant, key) !== null);
-}
-
-/** A key that was used within a day, and the task that was created with it. */
-function keptKey(state: OracleState, tenant: string, key: string) {
-  const since = state.clock.now() - IDEMPOTENCY_MS;
-  const kept = state.keys.find(
-    (each) => each.tenant === tenant && each.key === key && each.createdAt > since,
-  );
-  const task = state.tasks.find(({ seq }) => seq === kept?.taskSeq);
-  return kept === undefined || task === undefined ? null : { kept, task };
-}
-
-/** The task that was created with the same key. */
-function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
-  const found = idempotency === null ? null : keptKey(state, tenant, idempotency.key);
-  if (found === null) return null;
-  const { kept, task } = found;
-  const { seq, id, position, createdAt, runAt, deadline } = task;
-  const repeats = kept.hash === idempotency?.hash ? "same" : "other";
-  return { seq, id, state: task.state, position, createdAt, runAt, deadline, rejection: null, repeats };
 }
 
 function keepKey(state: OracleState, { tenant, idempotency }: NewTask, { seq: taskSeq }: OracleTask): void {
@@ -203,7 +169,7 @@ function countUnmet(state: OracleState, { tenant, dependsOn }: NewTask): number 
 }
 
 /** Queues a notification for this task alone, for each dependency that has ended without being done before the task came. */
-function tellOfFailedParents(state: OracleState, task: OracleTask): void {
+function releaseFromFailedParents(state: OracleState, task: OracleTask): void {
   for (const id of task.dependsOn) {
     const parent = findTask(state, { tenant: task.tenant, id });
     if (parent?.state !== "failed" && parent?.state !== "cancelled" && parent?.state !== "rejected") continue;
@@ -237,12 +203,12 @@ function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): Ora
   return null;
 }
 
-/** Assigns a place in the session, and creates the session for its first task. */
-function acceptPlace(state: OracleState, { tenant, agent, session: given }: NewTask): number {
+/** Assigns a position in the session, and creates the session for its first task. */
+function nextSessionPosition(state: OracleState, { tenant, agent, session: given }: NewTask): number {
   if (given === null) return 0;
   const session = ensureSession(state, { tenant, key: given.key, defaultMax: given.maxConcurrent, agent });
-  session.lastPlace += 1;
-  return session.lastPlace;
+  session.lastPosition += 1;
+  return session.lastPosition;
 }
 
 /** Rota generates ids, so they are unique across tenants. */

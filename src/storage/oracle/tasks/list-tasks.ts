@@ -1,6 +1,5 @@
 import { STATE_AFTER } from "../../../model/event.ts";
 import type { TaskRecord, TaskRowRecord } from "../../../model/task-record.ts";
-import type { TaskState } from "../../../model/task-state.ts";
 import {
   cutShort,
   ROW_TEXT_MAX,
@@ -8,13 +7,8 @@ import {
   TITLED_BYTES_MAX,
   titleOf,
 } from "../../../model/text/task-title.ts";
-import type { ListedTasks, ListTasksParams, QueueDepth } from "../../storage.ts";
-import { findTask, isWaiting, type OracleState, type OracleTask, toRecord } from "../state.ts";
-
-export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
-  const task = findTask(state, params);
-  return task === undefined ? null : toRecord(task);
-}
+import type { ListedTasks, ListTasksParams } from "../../storage.ts";
+import { type OracleState, type OracleTask, toRecord } from "../state.ts";
 
 export function listTasks(state: OracleState, params: ListTasksParams): ListedTasks {
   const { page, nextCursor } = findPage(state, params);
@@ -24,7 +18,7 @@ export function listTasks(state: OracleState, params: ListTasksParams): ListedTa
   for (const { task } of page) {
     const own = JSON.stringify(task.spec).length + (JSON.stringify(task.result)?.length ?? 0);
     const before = page[tasks.length - 1];
-    if (before !== undefined && bytes + own > bytesMax) return { tasks, bytes, nextCursor: before.place };
+    if (before !== undefined && bytes + own > bytesMax) return { tasks, bytes, nextCursor: before.position };
     tasks.push(toRecord(task));
     bytes += own;
   }
@@ -63,7 +57,7 @@ function toRow(task: OracleTask): TaskRowRecord {
 /** A task of a list, and its position in the order of the list. */
 interface ListedTask {
   readonly task: OracleTask;
-  readonly place: number;
+  readonly position: number;
 }
 
 function findPage(
@@ -74,7 +68,7 @@ function findPage(
   params.onLooked?.(all.length);
   const listed = all.filter(({ task }) => fits(task, params));
   const page = listed.slice(0, params.limit);
-  return { page, nextCursor: listed.length > page.length ? (page.at(-1)?.place ?? null) : null };
+  return { page, nextCursor: listed.length > page.length ? (page.at(-1)?.position ?? null) : null };
 }
 
 /** The tasks after the cursor, in order. */
@@ -82,17 +76,17 @@ function inOrder(state: OracleState, { order = "newest", cursor }: ListTasksPara
   if (order === "completed") {
     const ended = state.tasks
       .flatMap((task) => endOf(state, task) ?? [])
-      .sort((a, b) => (b.task.completedAt ?? 0) - (a.task.completedAt ?? 0) || b.place - a.place);
+      .sort((a, b) => (b.task.completedAt ?? 0) - (a.task.completedAt ?? 0) || b.position - a.position);
     const last = cursor === undefined ? undefined : state.events.find(({ seq }) => seq === cursor);
     if (cursor !== undefined && last === undefined) return [];
-    return ended.filter(({ task: { completedAt }, place }) => {
+    return ended.filter(({ task: { completedAt }, position }) => {
       const at = completedAt ?? 0;
-      return last === undefined || at < last.at || (at === last.at && place < last.seq);
+      return last === undefined || at < last.at || (at === last.at && position < last.seq);
     });
   }
-  const all = state.tasks.map((task) => ({ task, place: task.seq }));
-  if (order === "oldest") return all.filter(({ place }) => place > (cursor ?? 0));
-  return all.filter(({ place }) => place < (cursor ?? Number.POSITIVE_INFINITY)).reverse();
+  const all = state.tasks.map((task) => ({ task, position: task.seq }));
+  if (order === "oldest") return all.filter(({ position }) => position > (cursor ?? 0));
+  return all.filter(({ position }) => position < (cursor ?? Number.POSITIVE_INFINITY)).reverse();
 }
 
 /** The event of a task's end; null: it has not ended, or the log no longer has the event. */
@@ -102,7 +96,7 @@ function endOf(state: OracleState, task: OracleTask): ListedTask | null {
     ({ taskSeq, type, at }) =>
       taskSeq === task.seq && at === task.completedAt && STATE_AFTER[type] === task.state,
   );
-  return event === undefined ? null : { task, place: event.seq };
+  return event === undefined ? null : { task, position: event.seq };
 }
 
 function fits(task: OracleTask, params: ListTasksParams): boolean {
@@ -127,31 +121,4 @@ function fits(task: OracleTask, params: ListTasksParams): boolean {
 
 function isMeant({ id, batch, spec }: OracleTask, search: string): boolean {
   return id.startsWith(search) || (batch !== null && (batch === search || spec.key === search));
-}
-
-export function countTasks(
-  state: OracleState,
-  { tenant }: { tenant: string },
-): Partial<Record<TaskState, number>> {
-  const counts: Partial<Record<TaskState, number>> = {};
-  for (const task of state.tasks) {
-    if (task.tenant === tenant) counts[task.state] = (counts[task.state] ?? 0) + 1;
-  }
-  return counts;
-}
-
-export function queueDepth(state: OracleState, { tenant }: { tenant: string }): QueueDepth {
-  const ofTenant = state.tasks.filter((task) => task.tenant === tenant);
-  const counted = ofTenant.filter((task) => isWaiting(task) && task.origin === "task");
-  return {
-    queued: counted.length,
-    inflight: ofTenant.filter((task) => task.held).length,
-    agents: countByAgent(counted),
-    ready: countByAgent(ofTenant.filter((task) => task.state === "queued")),
-  };
-}
-
-function countByAgent(tasks: readonly OracleTask[]): Record<string, number> {
-  const byAgent = Map.groupBy(tasks, ({ agent }) => agent);
-  return Object.fromEntries([...byAgent].map(([agent, own]) => [agent, own.length]));
 }

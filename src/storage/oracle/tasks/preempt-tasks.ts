@@ -3,16 +3,16 @@ import { preemptionError } from "../../preemption-error.ts";
 import { ableNodes, liveNodes } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
 import {
+  agentQueueOf,
   askForKey,
   byRank,
   endAttempt,
   isReady,
   isSameAgent,
-  lineOf,
   type OracleLane,
   type OracleState,
   type OracleTask,
-  tell,
+  signal,
 } from "../state.ts";
 import { shareOut } from "../tenants/share-out.ts";
 import { agentRoom, freeForTenant, serving, shareRoom, shareRoomOnNodes, tenantRoom } from "./room.ts";
@@ -38,8 +38,8 @@ export function preempt(state: OracleState): void {
   if (tokens.length > 0) {
     // A pre-empted task is parked at once if its session may run fewer by now, and its key may go to another task.
     settleMoves(state);
-    tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" });
-    tell(state, { kind: "work" }, { kind: "due" });
+    signal(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" });
+    signal(state, { kind: "work" }, { kind: "due" });
   }
   // The tasks that were put back are not new critical tasks, and the slots that were taken need no recheck.
   state.newCriticalTasks = [];
@@ -48,8 +48,10 @@ export function preempt(state: OracleState): void {
 
 function preemptIn(state: OracleState, lane: OracleLane, newCriticalTasks: readonly OracleTask[]): number[] {
   const criticals = readyCriticals(state, lane);
-  const byLine = [...Map.groupBy(criticals, (task) => lineOf(state, task)).values()];
-  const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
+  const byAgentQueue = [...Map.groupBy(criticals, (task) => agentQueueOf(state, task)).values()];
+  const usable = byAgentQueue.flatMap((agentQueue) =>
+    agentQueue.slice(0, roomOf(state, lane, agentQueue[0])),
+  );
   // A task beyond the limit of its agent needs a slot of that agent.
   const heldByAgent = newCriticalTasks.filter(
     (arrival) => criticals.includes(arrival) && !usable.includes(arrival),
@@ -75,7 +77,7 @@ const EVERY_NODE = "every";
 
 /** The nodes that can execute a task. */
 function ableOf(state: OracleState, task: OracleTask): string {
-  const able = ableNodes(state, lineOf(state, task));
+  const able = ableNodes(state, agentQueueOf(state, task));
   return able.length === liveNodes(state).length ? EVERY_NODE : JSON.stringify(able);
 }
 
@@ -122,10 +124,10 @@ function beyondShares(
 
 /** Adds pre-emption credit: the freed slot is the tenant's. It is for a critical task, so one more may go ahead of fairness. */
 function owe(state: OracleState, lane: OracleLane, tenant: string): void {
-  const line = state.tenantLines.find((each) => each.lane === lane.name && each.tenant === tenant);
-  if (line === undefined) return;
-  line.owed += 1;
-  if (lane.strategy === "fair-fifo") line.aheadStreak -= 1;
+  const tenantQueue = state.tenantQueues.find((each) => each.lane === lane.name && each.tenant === tenant);
+  if (tenantQueue === undefined) return;
+  tenantQueue.preemptionCredit += 1;
+  if (lane.strategy === "fair-fifo") tenantQueue.consecutiveCritical -= 1;
 }
 
 /** Without tasks of disabled tenants, and without agent queues that no node can execute. */
@@ -133,7 +135,7 @@ function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
   return state.tasks
     .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.rank))
     .filter((task) => !state.tenants.get(task.tenant)?.disabled)
-    .filter((task) => lineOf(state, task).standing === "executable")
+    .filter((task) => agentQueueOf(state, task).standing === "executable")
     .sort(byRank);
 }
 

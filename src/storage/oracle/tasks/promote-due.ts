@@ -1,4 +1,4 @@
-import { isWaiting, type OracleState, type OracleTask, tell } from "../state.ts";
+import { isWaiting, type OracleState, type OracleTask, signal } from "../state.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -12,7 +12,7 @@ export function promoteDue(state: OracleState, { limit }: { limit: number }): { 
   for (const task of due) if (task.state === "delayed") enterQueue(state, task);
   settleMoves(state);
   preempt(state);
-  if (due.length > 0) tell(state, { kind: "work" });
+  if (due.length > 0) signal(state, { kind: "work" });
   return { promoted: due.length };
 }
 

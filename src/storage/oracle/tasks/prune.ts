@@ -113,10 +113,13 @@ export function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   // An agent without tasks loses its agent queues, so that agents that come and go do not pile up.
   for (const { tenant, agent } of gone) {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);
-    if (!isLeft) state.lines = state.lines.filter((line) => line.tenant !== tenant || line.agent !== agent);
+    if (!isLeft)
+      state.agentQueues = state.agentQueues.filter(
+        (agentQueue) => agentQueue.tenant !== tenant || agentQueue.agent !== agent,
+      );
   }
   // The same for tenants.
-  state.tenantLines = state.tenantLines.filter(({ tenant }) =>
-    state.lines.some((line) => line.tenant === tenant),
+  state.tenantQueues = state.tenantQueues.filter(({ tenant }) =>
+    state.agentQueues.some((agentQueue) => agentQueue.tenant === tenant),
   );
 }

@@ -1,16 +1,16 @@
 import { isTerminal } from "../../../model/task-state.ts";
-import { isAloneKind } from "../../alone-line.ts";
+import { isAloneKind } from "../../alone-queue.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
 import { isServed, standingOf } from "../connection/abilities.ts";
 import { maxOf, tasksOfSession } from "../sessions/settle-sessions.ts";
 import {
   agentKey,
+  agentQueueOf,
   byRank,
   findTask,
   isActive,
   isReady,
   isSameAgent,
-  lineOf,
   type OracleLane,
   type OracleState,
   type OracleTask,
@@ -28,10 +28,10 @@ export function readSituation(
   if (task === undefined) return null;
   const inLane = state.tasks.filter(({ lane }) => lane === task.lane);
   const ofAgent = state.tasks.filter((other) => isSameAgent(other, task));
-  const line = inLane
+  const sameQueue = inLane
     .filter((other) => isReady(task) && isReady(other) && isSameAgent(other, task))
-    .filter((other) => other.lineKind === task.lineKind);
-  const ahead = (task.parked === "key" ? waitingForKeyOf(state, task) : line).sort(byRank);
+    .filter((other) => other.queueKind === task.queueKind);
+  const ahead = (task.parked === "key" ? waitingForKeyOf(state, task) : sameQueue).sort(byRank);
   const before = ahead.slice(0, Math.max(ahead.indexOf(task), 0)).map(({ id }) => id);
   const parents = state.tasks.filter(
     (parent) => parent.tenant === task.tenant && parent.seq < task.seq && task.dependsOn.includes(parent.id),
@@ -97,14 +97,14 @@ function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noEx
 
 /** Whether a live node can execute it, if only alone. */
 export function isExecutable(state: OracleState, task: OracleTask): boolean {
-  const line = lineOf(state, task);
-  const standing = isAloneKind(line.kind) ? standingOf(state, line) : line.standing;
+  const agentQueue = agentQueueOf(state, task);
+  const standing = isAloneKind(agentQueue.kind) ? standingOf(state, agentQueue) : agentQueue.standing;
   return standing === "executable" || standing === "alone";
 }
 
 function aloneOf(task: OracleTask): TaskSituation["alone"] {
   const waits = !isTerminal(task.state) && task.held === null;
-  return waits && isAloneKind(task.lineKind) ? { losses: task.losses } : null;
+  return waits && isAloneKind(task.queueKind) ? { losses: task.losses } : null;
 }
 
 function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {
@@ -130,7 +130,7 @@ function sessionSituation(state: OracleState, task: OracleTask): TaskSituation["
   if (session === undefined || task.parked !== "session") return null;
   const active = tasksOfSession(state, session)
     .filter(({ inSession }) => inSession)
-    .sort((a, b) => a.place - b.place);
+    .sort((a, b) => a.sessionPosition - b.sessionPosition);
   return {
     key: session.key,
     max: maxOf(session),

@@ -1,4 +1,4 @@
-import { isAloneKind } from "../../alone-line.ts";
+import { isAloneKind } from "../../alone-queue.ts";
 import { WAITING_QUEUES_MAX, type WaitingQueue, type WaitingTasks } from "../../storage.ts";
 import { agentKey, isReady, isSameAgent, type OracleState, type OracleTask } from "../state.ts";
 import { isExecutable, laneShareOf } from "./read-situation.ts";
@@ -27,7 +27,7 @@ export function readWaiting(state: OracleState, { tenant }: { tenant: string }):
 
 function queuesOf(state: OracleState, ready: readonly OracleTask[]): WaitingQueue[] {
   const groups = Map.groupBy(ready, (task) =>
-    JSON.stringify([task.lane, task.agent, isExecutable(state, task), isAloneKind(task.lineKind)]),
+    JSON.stringify([task.lane, task.agent, isExecutable(state, task), isAloneKind(task.queueKind)]),
   );
   const queues = [...groups.values()].map((tasks): WaitingQueue => {
     const [first] = tasks as [OracleTask];
@@ -39,7 +39,7 @@ function queuesOf(state: OracleState, ready: readonly OracleTask[]): WaitingQueu
       agent: first.agent,
       ready: tasks.length,
       executable: isExecutable(state, first),
-      alone: isAloneKind(first.lineKind),
+      alone: isAloneKind(first.queueKind),
       limits: {
         lane: { inflight: inLane.length, total: lane?.total ?? null },
         laneShare: lane === undefined ? null : laneShareOf(state, lane, first.tenant),

@@ -1,7 +1,7 @@
 import { type ComeBack, isNamedBy, namedDependency } from "../../dependency-error.ts";
 import type { DependencyResultsParams, StoredDependency } from "../../storage.ts";
 import { addEvent } from "../log/add-event.ts";
-import { dependantsOf, findTask, type OracleState, type OracleTask, tell, unmetOf } from "../state.ts";
+import { dependantsOf, findTask, type OracleState, type OracleTask, signal, unmetOf } from "../state.ts";
 import { endTask } from "./end-task.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
@@ -27,22 +27,22 @@ export function dependencyResults(
 
 /** Notifies up to `limit` dependants of ends and retries that they have not followed yet. Returns how many. */
 export function releaseDependants(state: OracleState, limit: number): number {
-  let told = 0;
-  for (let next = state.releases[0]; next !== undefined && told < limit; next = state.releases[0]) {
+  let released = 0;
+  for (let next = state.releases[0]; next !== undefined && released < limit; next = state.releases[0]) {
     const { parentSeq, afterSeq, error, comesBack } = next;
     const parent = state.tasks.find(({ seq }) => seq === parentSeq);
     const left = parent === undefined ? [] : dependantsOf(state, parent).filter(({ seq }) => seq > afterSeq);
-    const dependants = left.slice(0, limit - told);
+    const dependants = left.slice(0, limit - released);
     for (const dependant of dependants) {
-      if (comesBack === null) hear(state, dependant, error);
+      if (comesBack === null) followEnd(state, dependant, error);
       else bringBack(state, dependant, parent?.id ?? "", comesBack);
     }
     const last = dependants.at(-1);
-    if (last !== undefined && dependants.length === limit - told) next.afterSeq = last.seq;
+    if (last !== undefined && dependants.length === limit - released) next.afterSeq = last.seq;
     else state.releases.splice(state.releases.indexOf(next), 1);
-    told += Math.max(dependants.length, 1);
+    released += Math.max(dependants.length, 1);
   }
-  return told;
+  return released;
 }
 
 /** Requeues a dependant that was cancelled because of its parent, unless it could only end in the same way again. */
@@ -54,10 +54,10 @@ function bringBack(state: OracleState, task: OracleTask, parent: string, comeBac
   if (dependantsOf(state, task).length > 0) {
     state.releases.push({ parentSeq: task.seq, error: null, comesBack, afterSeq: 0 });
   }
-  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
 }
 
-function hear(state: OracleState, task: OracleTask, error: string | null): void {
+function followEnd(state: OracleState, task: OracleTask, error: string | null): void {
   if (task.state !== "waiting_dependency") return;
   if (error !== null) {
     endTask(state, task, "cancelled", error, error);
@@ -72,5 +72,5 @@ function hear(state: OracleState, task: OracleTask, error: string | null): void 
   if (task.defaultDeadlineMs !== null) {
     task.deadline = Math.max(now, task.runAt ?? now) + task.defaultDeadlineMs;
   }
-  tell(state, { kind: "work" }, { kind: "due" });
+  signal(state, { kind: "work" }, { kind: "due" });
 }

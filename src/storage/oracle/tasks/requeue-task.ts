@@ -1,7 +1,7 @@
 import { rankOf } from "../../../model/priority.ts";
-import { isAloneKind } from "../../alone-line.ts";
+import { isAloneKind } from "../../alone-queue.ts";
 import type { BlockingDependency } from "../../storage.ts";
-import { findLineAnew } from "../connection/abilities.ts";
+import { updateAgentQueue } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
 import { reopenRun } from "../schedules/runs.ts";
 import { countWaiting, findTask, type OracleState, type OracleTask, sessionOf, unmetOf } from "../state.ts";
@@ -12,8 +12,8 @@ export function requeueTask(state: OracleState, task: OracleTask): void {
   const now = state.clock.now();
   const error = task.error;
   task.losses = 0;
-  if (isAloneKind(task.lineKind)) task.lineKind = null;
-  findLineAnew(state, task);
+  if (isAloneKind(task.queueKind)) task.queueKind = null;
+  updateAgentQueue(state, task);
   task.unservedAt = null;
   const waits = unmetOf(state, task) > 0;
   // A requested `runAt` still holds; the delay of an earlier retry does not.
@@ -21,9 +21,9 @@ export function requeueTask(state: OracleState, task: OracleTask): void {
   task.position = waits || isDelayed ? 0 : countWaiting(state, task) + 1;
   const session = sessionOf(state, task);
   if (session !== undefined) {
-    // The task is accepted anew, so it gets a new place.
-    session.lastPlace += 1;
-    task.place = session.lastPlace;
+    // The task is accepted anew, so it gets a new position.
+    session.lastPosition += 1;
+    task.sessionPosition = session.lastPosition;
   }
   task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
   if (waits || isDelayed) task.state = waits ? "waiting_dependency" : "delayed";

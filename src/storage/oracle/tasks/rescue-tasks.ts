@@ -1,8 +1,8 @@
-import { ALONE_AFTER_LOSSES, lostError } from "../../alone-line.ts";
+import { ALONE_AFTER_LOSSES, lostError } from "../../alone-queue.ts";
 import type { RescuedTasks } from "../../storage.ts";
 import { moveToAlone } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
-import { askForKey, endAttempt, type OracleState, type OracleTask, tell } from "../state.ts";
+import { askForKey, endAttempt, type OracleState, type OracleTask, signal } from "../state.ts";
 import { failTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -16,12 +16,12 @@ export function rescueTasks(
   const rescued = lost.map((task) => ({ task, again: rescueTask(state, task, maxLost) }));
   settleMoves(state);
   preempt(state);
-  if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
-  const places = (again: boolean) =>
+  if (lost.length > 0) signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  const labels = (again: boolean) =>
     rescued
       .filter((one) => one.again === again)
       .map(({ task: { tenant, agent, lane } }) => ({ tenant, agent, lane }));
-  return { requeued: places(true), failed: places(false) };
+  return { requeued: labels(true), failed: labels(false) };
 }
 
 /** Returns whether the task got another attempt. A lost attempt counts as a retry. */

@@ -1,6 +1,6 @@
 import { namedDependency } from "../../dependency-error.ts";
 import type { RetriedTask, RetryTaskParams } from "../../storage.ts";
-import { dependantsOf, findTask, type OracleState, tell } from "../state.ts";
+import { dependantsOf, findTask, type OracleState, signal } from "../state.ts";
 import { toInserted } from "./insert-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
@@ -22,6 +22,6 @@ export function retryTask(state: OracleState, params: RetryTaskParams): RetriedT
   }
   settleMoves(state);
   preempt(state);
-  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   return { found: true, was: null, task: toInserted(state, task) };
 }

@@ -1,7 +1,7 @@
 import { settleSessions } from "../sessions/settle-sessions.ts";
-import { type OracleState, tell } from "../state.ts";
+import { type OracleState, signal } from "../state.ts";
 import { completeBatches } from "./batches.ts";
-import { settlePlaces } from "./concurrency-keys.ts";
+import { settleBatchesAndKeys } from "./concurrency-keys.ts";
 import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 
 /** What follows from the moves of an operation: dependants follow ends; sessions, batches and keys admit other tasks. */
@@ -12,7 +12,7 @@ export function settleMoves(state: OracleState, limit = RELEASED_MAX): void {
     // Other tasks may depend on those that a session ends as stale.
     settleSessions(state);
   } while (state.releases.length > 0 && left > 0);
-  settlePlaces(state);
+  settleBatchesAndKeys(state);
   completeBatches(state);
-  if (state.releases.length > 0) tell(state, { kind: "release" });
+  if (state.releases.length > 0) signal(state, { kind: "release" });
 }

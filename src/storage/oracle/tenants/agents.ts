@@ -1,6 +1,6 @@
 import { AGENT_CHANGES_KEPT, type AgentRecord, type CatalogueChanges } from "../../storage.ts";
 import { abilitiesChanged } from "../connection/abilities-changed.ts";
-import { agentKey, copyJson, isSameAgent, type OracleState, tell } from "../state.ts";
+import { agentKey, copyJson, isSameAgent, type OracleState, signal } from "../state.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 
 interface AgentName {
@@ -18,9 +18,10 @@ export function configureAgent(state: OracleState, params: AgentName & { maxInfl
 
 /** The limits have changed: the agent's tasks may have got or lost the room that they waited for. */
 function makeRoom(state: OracleState, agent: AgentName): void {
-  for (const line of state.lines) if (isSameAgent(line, agent)) state.lanesToRecheck.add(line.lane);
+  for (const agentQueue of state.agentQueues)
+    if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
   preempt(state);
-  tell(state, { kind: "work" });
+  signal(state, { kind: "work" });
 }
 
 export function boundedAgents(state: OracleState): AgentName[] {
@@ -43,11 +44,11 @@ export function updateAgent(state: OracleState, record: AgentRecord): boolean {
 
 export function deleteAgent(state: OracleState, agent: AgentName): boolean {
   if (!state.catalogue.delete(agentKey(agent))) return false;
-  noteChange(state, agentKey(agent));
+  recordChange(state, agentKey(agent));
   state.agentLimits.delete(agentKey(agent));
   makeRoom(state, agent);
   abilitiesChanged(state);
-  tell(state, { kind: "agents" });
+  signal(state, { kind: "agents" });
   return true;
 }
 
@@ -57,7 +58,7 @@ export function listAgents(state: OracleState): AgentRecord[] {
 }
 
 /** Keeps one change for each agent, the last. */
-export function noteChange(state: OracleState, key: string): void {
+export function recordChange(state: OracleState, key: string): void {
   state.lastAgentChange += 1;
   const { lastAgentChange: seq } = state;
   state.agentChanges = state.agentChanges.filter(
@@ -101,11 +102,11 @@ function save(state: OracleState, record: AgentRecord): true {
   const before = state.catalogue.get(agentKey(record));
   state.catalogue.set(agentKey(record), copyJson(record));
   if (JSON.stringify(before?.definition) !== JSON.stringify(record.definition)) {
-    noteChange(state, agentKey(record));
+    recordChange(state, agentKey(record));
   }
   configureAgent(state, record);
   abilitiesChanged(state);
-  tell(state, { kind: "agents" });
+  signal(state, { kind: "agents" });
   return true;
 }
 

@@ -1,14 +1,14 @@
 import type { KeyRecord, NewKey } from "../../storage.ts";
-import { type OracleState, tell } from "../state.ts";
+import { type OracleState, signal } from "../state.ts";
 
 export function createKey(state: OracleState, key: NewKey): KeyRecord | null {
   if (state.tenants.get(key.tenant)?.deleting !== false) return null;
   const isTaken = state.apiKeys.some(({ id, hash }) => id === key.id || hash === key.hash);
-  if (isTaken) throw new Error("A key's id and its hash are nobody else's.");
+  if (isTaken) throw new Error("The id and the hash of an API key are unique.");
   const { id, tenant, name, role, agent, hash, expiresAt } = key;
   const now = state.clock.now();
   state.apiKeys.push({ id, tenant, name, role, agent, hash, expiresAt, createdAt: now, lastUsedAt: null });
-  tell(state, { kind: "keys" });
+  signal(state, { kind: "keys" });
   return findKey(state, { hash });
 }
 
@@ -32,7 +32,7 @@ export function deleteKey(state: OracleState, { tenant, id }: { tenant: string; 
   const key = state.apiKeys.find((each) => each.tenant === tenant && each.id === id);
   if (key === undefined) return false;
   state.apiKeys = state.apiKeys.filter((each) => each !== key);
-  tell(state, { kind: "keys" });
+  signal(state, { kind: "keys" });
   return true;
 }
 

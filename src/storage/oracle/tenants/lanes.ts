@@ -1,7 +1,7 @@
 import type { Lane } from "../../../model/lane.ts";
 import { FRONT_RANK, rankOf } from "../../../model/priority.ts";
 import type { EndedTask, LaneRecord, LaneSetting } from "../../storage.ts";
-import { isReady, isWaiting, type OracleState, tell } from "../state.ts";
+import { isReady, isWaiting, type OracleState, signal } from "../state.ts";
 import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 
@@ -16,7 +16,7 @@ export function configureLanes(
     state.lanesToRecheck.add(name);
   }
   preempt(state);
-  tell(state, { kind: "work" });
+  signal(state, { kind: "work" });
 }
 
 /** Ranks tasks by the new ageing. Pre-empted tasks stay in front. */
@@ -48,7 +48,7 @@ export function listLanes(state: OracleState): LaneRecord[] {
 
 export function putLane(state: OracleState, setting: LaneSetting): void {
   state.laneSettings.set(setting.name, setting);
-  tell(state, { kind: "lanes" });
+  signal(state, { kind: "lanes" });
 }
 
 export function laneSettings(state: OracleState): LaneSetting[] {

@@ -1,19 +1,19 @@
 import {
-  isOfLine,
+  isOfAgentQueue,
   isReady,
+  type OracleAgentQueue,
   type OracleLane,
-  type OracleLine,
   type OracleState,
-  type OracleTenantLine,
+  type OracleTenantQueue,
 } from "../state.ts";
 import { agentRoom, shareRoom, tenantRoom } from "../tasks/room.ts";
 
 /** A tenant that takes part when the slots of a lane are shared out. */
 export interface Sharer {
-  readonly line: OracleTenantLine;
+  readonly tenantQueue: OracleTenantQueue;
   inflight: number;
   lastServed: number;
-  owed: number;
+  preemptionCredit: number;
   /** How many of its tasks could start if there were no other tenants. */
   left: number;
 }
@@ -22,22 +22,22 @@ export interface Sharer {
 export function sharersOf(
   state: OracleState,
   lane: OracleLane,
-  counts: (line: OracleLine) => boolean,
+  counts: (agentQueue: OracleAgentQueue) => boolean,
   leftFor: (tenant: string) => number,
 ): Sharer[] {
-  const lines = state.tenantLines.filter((line) => line.lane === lane.name);
-  return lines.map((line) => ({
-    line,
+  const tenantQueues = state.tenantQueues.filter((tenantQueue) => tenantQueue.lane === lane.name);
+  return tenantQueues.map((tenantQueue) => ({
+    tenantQueue,
     inflight: state.tasks.filter(
-      (task) => task.held !== null && task.lane === lane.name && task.tenant === line.tenant,
+      (task) => task.held !== null && task.lane === lane.name && task.tenant === tenantQueue.tenant,
     ).length,
-    lastServed: line.lastServed,
-    owed: line.owed,
+    lastServed: tenantQueue.lastServed,
+    preemptionCredit: tenantQueue.preemptionCredit,
     left: Math.min(
-      supplyOf(state, lane, line.tenant, counts),
-      tenantRoom(state, line.tenant),
-      shareRoom(state, lane, line.tenant),
-      leftFor(line.tenant),
+      supplyOf(state, lane, tenantQueue.tenant, counts),
+      tenantRoom(state, tenantQueue.tenant),
+      shareRoom(state, lane, tenantQueue.tenant),
+      leftFor(tenantQueue.tenant),
     ),
   }));
 }
@@ -51,7 +51,9 @@ export function nextSharer(sharers: readonly Sharer[]): Sharer | undefined {
     .filter(({ left }) => left > 0)
     .sort(
       (a, b) =>
-        Number(b.owed > 0) - Number(a.owed > 0) || a.inflight - b.inflight || a.lastServed - b.lastServed,
+        Number(b.preemptionCredit > 0) - Number(a.preemptionCredit > 0) ||
+        a.inflight - b.inflight ||
+        a.lastServed - b.lastServed,
     )[0];
 }
 
@@ -69,9 +71,9 @@ export function shareOut(
     if (next === undefined) break;
     next.inflight += 1;
     next.lastServed = state.lastEventSeq + turn;
-    next.owed = Math.max(next.owed - 1, 0);
+    next.preemptionCredit = Math.max(next.preemptionCredit - 1, 0);
     next.left -= 1;
-    shares.set(next.line.tenant, (shares.get(next.line.tenant) ?? 0) + 1);
+    shares.set(next.tenantQueue.tenant, (shares.get(next.tenantQueue.tenant) ?? 0) + 1);
   }
   return shares;
 }
@@ -81,13 +83,15 @@ function supplyOf(
   state: OracleState,
   lane: OracleLane,
   tenant: string,
-  counts: (line: OracleLine) => boolean,
+  counts: (agentQueue: OracleAgentQueue) => boolean,
 ): number {
-  return state.lines
-    .filter((line) => line.lane === lane.name && line.tenant === tenant && counts(line))
-    .map((line) => {
-      const ready = state.tasks.filter((task) => isReady(task) && isOfLine(task, line));
-      return Math.min(ready.length, agentRoom(state, lane, line));
+  return state.agentQueues
+    .filter(
+      (agentQueue) => agentQueue.lane === lane.name && agentQueue.tenant === tenant && counts(agentQueue),
+    )
+    .map((agentQueue) => {
+      const ready = state.tasks.filter((task) => isReady(task) && isOfAgentQueue(task, agentQueue));
+      return Math.min(ready.length, agentRoom(state, lane, agentQueue));
     })
     .reduce((sum, room) => sum + room, 0);
 }

@@ -10,12 +10,12 @@ import {
   type UpdatedTenant,
 } from "../../storage.ts";
 import { refreshTurns } from "../log/receivers.ts";
-import { agentKey, copyJson, type Mutable, type OracleState, tell } from "../state.ts";
+import { agentKey, copyJson, type Mutable, type OracleState, signal } from "../state.ts";
 import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { remove } from "../tasks/prune.ts";
 import { hasSecondEnabledTenant } from "../tasks/room.ts";
-import { noteChange } from "./agents.ts";
+import { recordChange } from "./agents.ts";
 
 export function createTenant(state: OracleState, { id, name, limits }: NewTenant): CreatedTenant {
   if (state.tenants.has(id)) return { taken: "id" };
@@ -89,7 +89,7 @@ export function deleteTenant(
   disable(state, tenant, true);
   tenant.deleting = true;
   state.apiKeys = state.apiKeys.filter(({ tenant }) => tenant !== id);
-  tell(state, { kind: "keys" });
+  signal(state, { kind: "keys" });
   const more = deleteSlice(state, id, limit);
   if (!more) forget(state, id);
   return { found: true, was: null, more };
@@ -130,7 +130,7 @@ function forget(state: OracleState, id: string): void {
     state.catalogue.delete(key);
   }
   state.agentChanges = state.agentChanges.filter(({ key }) => !isOwn(key));
-  noteChange(state, agentKey({ tenant: id, agent: "" }));
+  recordChange(state, agentKey({ tenant: id, agent: "" }));
   state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
   state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
   state.webhookSecrets.delete(id);
@@ -139,7 +139,7 @@ function forget(state: OracleState, id: string): void {
     event.tenant === id ? { ...event, tenant: "", data: null } : event,
   );
   state.tenants.delete(id);
-  tell(state, { kind: "tenants" }, { kind: "agents" });
+  signal(state, { kind: "tenants" }, { kind: "agents" });
 }
 
 function isNameTaken(state: OracleState, { id, name }: { id: string; name: string }): boolean {
@@ -154,10 +154,11 @@ function sharesMayChange(state: OracleState, wereShared: boolean): void {
 
 /** The limits have changed: the tenant's tasks may have got or lost the room that they waited for. */
 function changed(state: OracleState, id: string): void {
-  for (const line of state.tenantLines) if (line.tenant === id) state.lanesToRecheck.add(line.lane);
+  for (const tenantQueue of state.tenantQueues)
+    if (tenantQueue.tenant === id) state.lanesToRecheck.add(tenantQueue.lane);
   preempt(state);
   refreshTurns(state, id);
-  tell(state, { kind: "tenants" }, { kind: "work" }, { kind: "deliveries" });
+  signal(state, { kind: "tenants" }, { kind: "work" }, { kind: "deliveries" });
 }
 
 function recordOf(state: OracleState, id: string): TenantRecord {

@@ -1,6 +1,6 @@
 import { DEFAULT_TENANT } from "../../../model/task.ts";
 import type { RotatedWebhookSecret, RotateWebhookSecretParams, WebhookSecretRecord } from "../../storage.ts";
-import { type OracleState, tell } from "../state.ts";
+import { type OracleState, signal } from "../state.ts";
 
 export function rotateWebhookSecret(
   state: OracleState,
@@ -13,7 +13,7 @@ export function rotateWebhookSecret(
   const previous = isSigning ? { ...newest, expiresAt: now + overlapMs } : null;
   const current = { tenant: id, secret, expiresAt: null };
   state.webhookSecrets.set(id, previous === null ? [current] : [current, previous]);
-  tell(state, { kind: "tenants" });
+  signal(state, { kind: "tenants" });
   return { found: true, previous };
 }
 

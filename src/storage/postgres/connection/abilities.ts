@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { DEFAULT_AGENT, TASK_KINDS } from "../../../model/task.ts";
-import { ALONE } from "../../alone-line.ts";
+import { ALONE } from "../../alone-queue.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
-import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";
+import { type Abilities, AGENT_MEMORY_MS, type TaskLabels } from "../../storage.ts";
 import { preemptAt } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { readSql } from "./sql-file.ts";
 
 /** The arguments of `save_abilities`: profile id, kinds and agents. All are empty for a node that can execute everything. */
 export function abilityValues(abilities: Abilities | undefined): [string, string, string] {
@@ -23,7 +24,7 @@ export function abilityValues(abilities: Abilities | undefined): [string, string
 export async function failUnserved(
   db: PostgresDatabase,
   { afterMs, limit }: { afterMs: number; limit: number },
-): Promise<{ failed: TaskPlace[]; nextAt: number | null }> {
+): Promise<{ failed: TaskLabels[]; nextAt: number | null }> {
   // Usually no agent queue is unserved. Then the write lock is not taken.
   const some = await db.read({
     name: "has_unserved",
@@ -31,7 +32,7 @@ export async function failUnserved(
     values: [],
   });
   if (some.length === 0) return { failed: [], nextAt: null };
-  const rows = await db.write<TaskPlace & { next_at: string | null }>({
+  const rows = await db.write<TaskLabels & { next_at: string | null }>({
     name: "fail_unserved",
     text: "select * from fail_unserved($1, $2, $3)",
     values: [afterMs, limit],
@@ -94,7 +95,7 @@ const ABLE = (n: string, live: string) => `
           order by p collate "C") end`;
 
 /** The `kind` of the agent queue of a task; empty: it holds all kinds. `served`: whether the task's agent is served. */
-export function lineKind(task: string, served: string): string {
+export function queueKind(task: string, served: string): string {
   return `case when ${task}.agent = '${DEFAULT_AGENT}' or ${task}.kind = any ((select common_kinds from ability)::text[]) or ${served}
                then '' else ${task}.kind end`;
 }
@@ -118,302 +119,22 @@ export function newLabel(n: string): string {
 /** The kind of the agent queue that task `t` of agent queue `n` moves to when it has to run alone. */
 const ALONE_KIND = `'${ALONE}' || case when n.agent = '${DEFAULT_AGENT}' then '' else t.spec::json #>> '{work,kind}' end`;
 
-export const ABILITY_FUNCTIONS = `
--- Whether an executor of its own runs the agent's tasks.
-create function is_served(p_tenant text, p_agent text) returns boolean language sql stable as $$
-  select ${SERVED("n")} from (select p_tenant as tenant, p_agent as agent) n
-$$;
-
--- The set of these profiles.
-create function pool_of(p_profiles text[]) returns integer language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_id integer;
-begin
-  insert into pool (profiles) values (p_profiles) on conflict (profiles) do nothing;
-  select id into v_id from pool where profiles = p_profiles;
-  return v_id;
-end $$;
-
--- Writes down what a node can execute. What it named before is remembered.
--- Answers whether an agent may be served no longer.
-create function save_abilities(p_now bigint, p_node text, p_profile text, p_kinds text[], p_agents json) returns boolean
-language plpgsql as $$
-#variable_conflict use_column
-begin
-  perform remember_agents(p_now, p_node);
-  if p_profile <> '' then
-    insert into profile (id, kinds) values (p_profile, p_kinds) on conflict (id) do nothing;
-    if found then
-      insert into profile_agent (agent, profile, serves)
-      select a.key, p_profile, a.value::boolean from json_each_text(p_agents) a;
-    end if;
-  end if;
-  update node set profile = p_profile where id = p_node;
-  perform forget_profiles();
-  -- A node that names an agent and has no executor for it says that it needs none: that ends what is remembered.
-  update agent_seen s set serves = false
-    from profile_agent x where x.profile = p_profile and not x.serves and s.agent = x.agent and s.serves;
-  return found;
-end $$;
-
--- Keeps in mind what a node names that is about to say something else, or is gone.
-create function remember_agents(p_now bigint, p_node text) returns void language plpgsql as $$
-#variable_conflict use_column
-begin
-  insert into agent_seen (agent, serves, at)
-  select x.agent, x.serves, p_now from node n join profile_agent x on x.profile = n.profile where n.id = p_node
-  on conflict (agent) do update set serves = agent_seen.serves or excluded.serves, at = excluded.at;
-end $$;
-
-create function forget_profiles() returns void language plpgsql as $$
-begin
-  delete from profile p where not exists (select 1 from node n where n.profile = p.id);
-end $$;
-
-create function forget_agents(p_now bigint) returns void language plpgsql as $$
-declare
-  v_now bigint := enter(p_now);
-begin
-  delete from agent_seen where at <= v_now - ${AGENT_MEMORY_MS};
-  if found then perform abilities_changed(v_now, true); end if;
-end $$;
-
--- Follows what nodes can execute, whenever a node comes, goes or changes, and when a stored agent does. p_less_served: an
--- agent may be served no longer. As long as there is no live node at all, everything stays as it was.
-create function abilities_changed(p_now bigint, p_less_served boolean) returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_live text[] := array(select distinct profile collate "C" from node where not dead order by 1);
-  v_common text[];
-  v_before text[];
-begin
-  if v_live = '{}' then return; end if;
-  v_common := array(
-    select k from unnest('{${TASK_KINDS.join(",")}}'::text[]) k
-     where not exists (select 1 from profile f where f.id = any (v_live) and k <> all (f.kinds)));
-  select common_kinds into v_before from ability;
-  update ability set common_kinds = v_common, live = v_live
-   where common_kinds is distinct from v_common or live is distinct from v_live;
-  if p_less_served or not v_before <@ v_common then perform split_lines(v_common, null, null); end if;
-  perform label_lines(p_now, v_live, null, null);
-end $$;
-
--- The same for one stored agent that was made, changed or deleted: what others can execute stays as it is.
-create function agent_changed(p_now bigint, p_tenant text, p_agent text) returns void language plpgsql as $$
-declare
-  v_ability ability;
-begin
-  perform 1 from node where not dead limit 1;
-  if not found then return; end if;
-  select * into v_ability from ability;
-  perform split_lines(v_ability.common_kinds, p_tenant, p_agent);
-  perform label_lines(p_now, v_ability.live, p_tenant, p_agent);
-end $$;
-
--- Moves tasks out of lines of all kinds that not every live node can execute any more. Costs what waits and runs.
--- p_tenant, p_agent: only of this agent; null: of all.
-create function split_lines(p_common text[], p_tenant text, p_agent text) returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_forms json;
-  v_deltas line_delta[];
-begin
-  create temporary table moving on commit drop as
-    select t.seq, t.line as source, null::bigint as target, t.spec::json #>> '{work,kind}' as kind, n.lane, n.tenant, n.agent, t.rank,
-           t.origin is not null as exempt,
-           exists (select 1 from ready r where r.line = t.line and r.rank = t.rank and r.task_seq = t.seq) as ready,
-           exists (select 1 from lease l where l.task_seq = t.seq) as held,
-           t.parked is not null or exists (select 1 from turn u where u.session = t.session and u.stage = 'parked' and u.place = t.place)
-             as parked
-      from line n join task t on t.tenant = n.tenant and t.agent = n.agent and t.line = n.id and t.completed_at is null
-     where (p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent))
-       and n.kind = '' and n.waiting + n.inflight > 0 and n.agent <> '${DEFAULT_AGENT}' and not ${SERVED("n")};
-  delete from moving where kind = any (p_common);
-  select json_agg(json_build_object('lane', lane, 'tenant', tenant, 'agent', agent, 'kind', kind)) into v_forms
-    from (select lane, tenant, agent, kind, min(seq) as first from moving group by lane, tenant, agent, kind order by first) f;
-  if v_forms is not null then
-    update line n set served = false
-     where n.served and exists (select 1 from moving m where m.tenant = n.tenant and m.agent = n.agent);
-    perform make_lines(v_forms);
-    update moving m set target = n.id from line n
-     where n.lane = m.lane and n.tenant = m.tenant and n.agent = m.agent and n.kind = m.kind;
-    update task t set line = m.target from moving m where t.seq = m.seq;
-    -- Those that share a concurrency key may be of several lines now.
-    update key_hold h set contested = true
-      from moving m join task t on t.seq = m.seq where h.tenant = t.tenant and h.key = t.concurrency_key and not h.contested;
-    update ready r set line = m.target from moving m where m.ready and r.line = m.source and r.rank = m.rank and r.task_seq = m.seq;
-    update lease l set line = m.target from moving m where m.held and l.task_seq = m.seq;
-    select array_agg(d) into v_deltas
-      from (select row(source, -count(*) filter (where not held), -count(*) filter (where exempt and not held),
-                       -count(*) filter (where parked and not held), -count(*) filter (where ready),
-                       -count(*) filter (where held), null, null, null)::line_delta as d
-              from moving group by source) s;
-    perform apply_deltas(v_deltas);
-    select array_agg(d) into v_deltas
-      from (select row(target, count(*) filter (where not held), count(*) filter (where exempt and not held),
-                       count(*) filter (where parked and not held), count(*) filter (where ready), count(*) filter (where held), null,
-                       (min(array[rank, seq]) filter (where ready))[1], (min(array[rank, seq]) filter (where ready))[2])::line_delta as d
-              from moving group by target) t;
-    perform apply_deltas(v_deltas);
-  end if;
-  drop table moving;
-end $$;
-
--- The line of a task that had ended: what every node could execute, or was served, when it came may not be any more.
-create function line_anew(p_task task) returns bigint language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_line record;
-  v_kind text := p_task.spec::json #>> '{work,kind}';
-  v_id bigint;
-begin
-  select * into v_line from line where id = p_task.line;
-  if not ${isAlone("v_line")} and (v_line.kind <> '' or v_line.served or v_line.agent = '${DEFAULT_AGENT}'
-     or v_kind = any ((select common_kinds from ability)::text[])) then return p_task.line; end if;
-  perform make_lines(json_build_array(
-    json_build_object('lane', v_line.lane, 'tenant', v_line.tenant, 'agent', v_line.agent, 'kind', v_kind)));
-  select n.id into v_id from line n
-   where n.lane = v_line.lane and n.tenant = v_line.tenant and n.agent = v_line.agent
-     and n.kind = (select ${lineKind("t", "is_served(t.tenant, t.agent)")}
-                     from (select v_line.tenant as tenant, v_line.agent as agent, v_kind as kind) t);
-  return v_id;
-end $$;
-
--- From now on these tasks, which attempts hold, run alone.
-create function move_to_alone(p_seqs bigint[]) returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_forms json;
-  v_deltas line_delta[];
-begin
-  select json_agg(json_build_object('lane', lane, 'tenant', tenant, 'agent', agent, 'kind', kind)) into v_forms
-    from (select n.lane, n.tenant, n.agent, ${ALONE_KIND} as kind, min(t.seq) as first
-            from task t join line n on n.id = t.line where t.seq = any (p_seqs) and not ${isAlone("n")}
-           group by 1, 2, 3, 4 order by first) f;
-  if v_forms is null then return; end if;
-  perform make_lines(v_forms);
-  with moving as (
-    select t.seq, n.id as source, a.id as target, t.tenant, t.concurrency_key
-      from task t
-      join line n on n.id = t.line
-      join line a on a.lane = n.lane and a.tenant = n.tenant and a.agent = n.agent and a.kind = ${ALONE_KIND}
-     where t.seq = any (p_seqs) and not ${isAlone("n")}),
-  moved as (update task t set line = m.target from moving m where t.seq = m.seq),
-  held as (update lease l set line = m.target from moving m where l.task_seq = m.seq),
-  -- Those that share a concurrency key may be of several lines now.
-  contested as (
-    update key_hold h set contested = true
-      from moving m where h.tenant = m.tenant and h.key = m.concurrency_key and not h.contested)
-  select array_agg(row(line, 0, 0, 0, 0, moves, null, null, null)::line_delta) into v_deltas
-    from (select source as line, -count(*)::integer as moves from moving group by source
-          union all
-          select target, count(*)::integer from moving group by target) d;
-  perform apply_deltas(v_deltas);
-end $$;
-
--- Says anew which nodes can execute the tasks of lines. p_tenant, p_agent: only of this agent; null: of all.
-create function label_lines(p_now bigint, p_live text[], p_tenant text, p_agent text) returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_changed bigint[];
-  v_found text[];
-begin
-  update line n set served = not n.served
-   where (p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) and n.served <> ${SERVED("n")};
-  insert into pool (profiles)
-  select distinct able
-    from (select n.kind, ${ABLE("n", "p_live")} as able from line n
-           where p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) l
-   where able <> '{}' and (able <> p_live or kind <> '')
-  on conflict (profiles) do nothing;
-  with fresh as (
-    select l.id, ${standingOf("l", "l.able")} as standing,
-           case when l.able = '{}' or (l.able = p_live and l.kind = '') then 0
-                else (select p.id from pool p where p.profiles = l.able) end as pool
-      from (select n.id, n.kind, n.served, ${ABLE("n", "p_live")} as able from line n
-             where p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) l),
-  changed as (
-    update line n set standing = f.standing, pool = f.pool,
-                      room = case when f.standing = 0 then n.room else 0 end,
-                      startable = n.startable and f.standing = 0
-      from fresh f
-     where n.id = f.id and (n.standing, n.pool) is distinct from (f.standing::smallint, f.pool)
-    returning n.id, n.lane, n.standing, n.room)
-  select array_agg(id), array_agg(distinct lane) filter (where standing = 0 and room = 0) into v_changed, v_found from changed;
-  if v_changed is not null then
-    perform recount_supply(v_changed);
-    perform refresh_startable(v_changed);
-    delete from unserved u using task t where t.seq = u.task_seq
-       and not exists (select 1 from line n where n.id = t.line and n.standing = 2);
-    if v_found is not null then perform add_note('lanes', v_found); end if;
-  end if;
-  if p_tenant is null then
-    delete from pool p where not exists (select 1 from line n where n.pool = p.id);
-  end if;
-  ${preemptAt("p_now")}
-end $$;
-
--- Of these lines room was changed behind the back of their tenants.
-create function recount_supply(p_lines bigint[]) returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_tenants text[] := array(select distinct n.tenant from line n where n.id = any (p_lines));
-begin
-  update tenant_line t
-     set supply = s.supply, urgent_lines = s.urgent_lines, startable = not t.disabled and s.supply > 0 and (t.inflight >= t.lane_max) is not true
-    from (select lane, tenant, sum(room) as supply, (count(*) filter (where startable and ahead))::integer as urgent_lines
-            from line where tenant = any (v_tenants) group by lane, tenant) s
-   where t.tenant = s.tenant and t.lane = s.lane;
-  perform refresh_tenants(v_tenants);
-end $$;
-
--- Marks and fails: tenant, agent and lane of those that failed; next_at, by itself, is when there will be more to do.
-create function fail_unserved(p_now bigint, p_after bigint, p_limit integer)
-returns table (tenant text, agent text, lane text, next_at bigint) language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_now bigint := enter(p_now);
-  v_marked integer;
-  v_due bigint[];
-  v_seq bigint;
-begin
-  delete from unserved u where not exists (select 1 from task t where t.seq = u.task_seq and t.completed_at is null);
-  with waiting as (
-    select r.task_seq as seq from line n join ready r on r.line = n.id where n.standing = 2 and n.waiting > 0
-    union all
-    select t.seq from line n join task t on t.tenant = n.tenant and t.parked is not null and t.line = n.id
-     where n.standing = 2 and n.waiting > 0 and n.parked > 0
-    union all
-    select t.seq from turn u join task t on t.seq = u.task_seq join line n on n.id = t.line and n.standing = 2
-     where u.stage = 'parked' and exists (select 1 from line where standing = 2 and waiting > 0 and parked > 0)),
-  marked as (
-    insert into unserved (task_seq, at)
-    select w.seq, v_now from waiting w where not exists (select 1 from unserved u where u.task_seq = w.seq)
-     order by w.seq limit p_limit + 1
-    returning task_seq)
-  select count(*) into v_marked from marked;
-  if v_marked > p_limit then
-    delete from unserved where task_seq = (select max(task_seq) from unserved where at = v_now);
-  end if;
-  v_due := array(select task_seq from unserved where at <= v_now - p_after order by at, task_seq limit p_limit + 1);
-  for v_seq in select * from unnest(v_due[:p_limit]) loop
-    select n.tenant, n.agent, n.lane into tenant, agent, lane from task t join line n on n.id = t.line where t.seq = v_seq;
-    perform end_waiting(v_now, array[v_seq], 'failed',
-      (select ${sqlError()} from task t where t.seq = v_seq), false);
-    return next;
-  end loop;
-  delete from unserved where task_seq = any (v_due[:p_limit]);
-  perform settle_moves(v_now, ${RELEASED_MAX});
-  ${preemptAt("v_now")}
-  tenant := null;
-  agent := null;
-  lane := null;
-  next_at := case when v_marked > p_limit or cardinality(v_due) > p_limit then v_now
-                  else (select min(at) from unserved) + p_after end;
-  return next;
-end $$;
-`;
+export const ABILITY_FUNCTIONS = readSql(new URL("./abilities.sql", import.meta.url), {
+  SERVED: SERVED("n"),
+  AGENT_MEMORY_MS,
+  TASK_KINDS: TASK_KINDS.join(","),
+  DEFAULT_AGENT,
+  IS_ALONE_QUEUE: isAlone("v_queue"),
+  QUEUE_KIND: queueKind("t", "is_served(t.tenant, t.agent)"),
+  ALONE_KIND,
+  IS_ALONE: isAlone("n"),
+  ABLE: ABLE("n", "p_live"),
+  STANDING: standingOf("l", "l.able"),
+  PREEMPT_AT_P_NOW: preemptAt("p_now"),
+  NO_EXECUTOR_ERROR: sqlError(),
+  RELEASED_MAX,
+  PREEMPT_AT_V_NOW: preemptAt("v_now"),
+});
 
 /** `noExecutorError` of task `t`, in SQL. */
 function sqlError(): string {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ClientBase } from "pg";
 import { COUNTER_FUNCTIONS } from "../counters/counters.ts";
-import { LINE_FUNCTIONS } from "../counters/make-lines.ts";
+import { AGENT_QUEUE_FUNCTIONS } from "../counters/create-agent-queues.ts";
 import { RECOUNT_FUNCTIONS } from "../counters/recount.ts";
 import { STORED_BYTES_FUNCTIONS } from "../counters/stored-bytes.ts";
 import { AUDIT_FUNCTIONS } from "../log/audit.ts";
@@ -24,14 +24,15 @@ import { SETTLE_SESSION_FUNCTIONS } from "../sessions/settle-sessions.ts";
 import { TURN_FUNCTIONS } from "../sessions/take-turns.ts";
 import { BATCH_FUNCTIONS } from "../tasks/batches.ts";
 import { BULK_FUNCTIONS } from "../tasks/bulks.ts";
+import { CANCEL_OPEN_FUNCTIONS } from "../tasks/cancel-open-tasks.ts";
 import { CANCEL_FUNCTIONS } from "../tasks/cancel-tasks.ts";
-import { CANCEL_THESE_FUNCTIONS } from "../tasks/cancel-these.ts";
 import { CLAIM_FUNCTIONS } from "../tasks/claim-tasks.ts";
 import { CONCURRENCY_KEY_FUNCTIONS } from "../tasks/concurrency-keys.ts";
-import { NOTE_FUNCTIONS } from "../tasks/deferred-work.ts";
-import { ENDING_FUNCTIONS } from "../tasks/end-attempts.ts";
+import { DEFERRED_WORK_FUNCTIONS } from "../tasks/deferred-work.ts";
+import { ENDING_FUNCTIONS } from "../tasks/end-attempt.ts";
 import { EXPIRE_FUNCTIONS } from "../tasks/expire-tasks.ts";
 import { FINISH_AND_CLAIM_FUNCTIONS } from "../tasks/finish-and-claim.ts";
+import { INSERT_FORM_FUNCTIONS } from "../tasks/insert-forms.ts";
 import { INSERT_FUNCTIONS } from "../tasks/insert-tasks.ts";
 import { PREEMPT_FUNCTIONS } from "../tasks/preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "../tasks/promote-due.ts";
@@ -41,7 +42,6 @@ import { REQUEUE_FUNCTIONS } from "../tasks/requeue-task.ts";
 import { RESCUE_FUNCTIONS } from "../tasks/rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "../tasks/retry-task.ts";
 import { SETTLE_FUNCTIONS } from "../tasks/settle-moves.ts";
-import { TAKE_IN_FUNCTIONS } from "../tasks/take-in.ts";
 import { TASK_LOG_FUNCTIONS } from "../tasks/task-logs.ts";
 import { AGENT_FUNCTIONS } from "../tenants/agents.ts";
 import { LANE_FUNCTIONS } from "../tenants/lanes.ts";
@@ -55,7 +55,7 @@ import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
 import { WARM_UP_FUNCTIONS } from "./warm-up.ts";
 
 const SOURCE = [
-  NOTE_FUNCTIONS,
+  DEFERRED_WORK_FUNCTIONS,
   AUDIT_FUNCTIONS,
   COUNTER_FUNCTIONS,
   BATCH_FUNCTIONS,
@@ -73,12 +73,12 @@ const SOURCE = [
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
-  LINE_FUNCTIONS,
-  TAKE_IN_FUNCTIONS,
+  AGENT_QUEUE_FUNCTIONS,
+  INSERT_FORM_FUNCTIONS,
   CONCURRENCY_KEY_FUNCTIONS,
   INSERT_FUNCTIONS,
   TURN_FUNCTIONS,
-  CANCEL_THESE_FUNCTIONS,
+  CANCEL_OPEN_FUNCTIONS,
   SEND_FUNCTIONS,
   SESSION_FUNCTIONS,
   PAGE_EVENT_FUNCTIONS,

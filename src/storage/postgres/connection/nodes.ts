@@ -109,13 +109,13 @@ create function register_node(
 returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_less_served boolean;
 begin
   insert into node (id, beat_at, version, started_at) values (p_node, v_now, p_version, v_now);
   perform save_slots(p_node, p_slots, p_per_tenant);
   v_less_served := save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
-  -- One more of the same changes nothing.
+  -- Another node with the same abilities changes nothing.
   perform 1 from node where profile = p_profile and not dead and id <> p_node;
   if not found or v_less_served then perform abilities_changed(v_now, v_less_served); end if;
 end $$;
@@ -124,7 +124,7 @@ create function set_abilities(p_now bigint, p_node text, p_profile text, p_kinds
 returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   perform 1 from node where id = p_node and not dead;
   if not found then return; end if;
@@ -134,29 +134,29 @@ end $$;
 create function set_slots(p_now bigint, p_node text, p_slots json, p_per_tenant json, p_draining boolean)
 returns void language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
-  perform note_slots(p_node);
+  perform recheck_lanes_of_node(p_node);
   update node set draining = p_draining where id = p_node and draining <> p_draining;
   delete from node_slot where node = p_node;
   perform save_slots(p_node, p_slots, p_per_tenant);
   ${PREEMPT}
 end $$;
 
--- Whoever waits for one of these slots may do so in vain.
-create function note_slots(p_node text) returns void language plpgsql as $$
+-- Critical tasks may wait in vain for one of these slots.
+create function recheck_lanes_of_node(p_node text) returns void language plpgsql as $$
 begin
-  perform add_note('lanes', array(select s.lane from node_slot s where s.node = p_node));
+  perform defer_work('lanes_to_recheck', array(select s.lane from node_slot s where s.node = p_node));
 end $$;
 
--- Of a node that is known.
+-- For a registered node.
 create function save_slots(p_node text, p_slots json, p_per_tenant json) returns void language plpgsql as $$
 begin
   insert into node_slot (node, lane, slots, per_tenant)
   select n.id, s.key, s.value::integer, (p_per_tenant ->> s.key)::integer from node n cross join json_each_text(p_slots) s where n.id = p_node;
 end $$;
 
--- Renewing takes no gate: it must get through while the gate is crowded, and it changes a row that is the node's own.
+-- Renewing does not take the write lock: it must succeed while many writers wait, and it changes only the node's own row.
 create function heartbeat(p_now bigint, p_node text)
 returns table (alive boolean, seqs bigint[], tokens bigint[], others boolean) language plpgsql as $$
 #variable_conflict use_column
@@ -172,18 +172,18 @@ begin
       from lease where node = p_node;
 end $$;
 
--- From the moment this commits, the node can end nothing: its ends look for a living node under the same gate.
+-- After this commits, the node can end nothing: ends check that the node is alive, under the same write lock.
 create function mark_dead(p_now bigint, p_node text, p_beat bigint) returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   update node set dead = true where id = p_node and beat = p_beat and not dead;
   if not found then return false; end if;
   perform remember_agents(v_now, p_node);
   perform 1 from node d join node n on n.profile = d.profile and not n.dead where d.id = p_node;
   if not found then perform abilities_changed(v_now, false); end if;
-  perform note_slots(p_node);
+  perform recheck_lanes_of_node(p_node);
   ${PREEMPT}
   return true;
 end $$;
@@ -191,7 +191,7 @@ end $$;
 create function remove_node(p_now bigint, p_node text) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   delete from node where id = p_node and dead and not exists (select 1 from lease where node = p_node);
   if found then perform forget_profiles(); end if;
 end $$;

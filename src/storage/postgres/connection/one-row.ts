@@ -5,8 +5,3 @@
 export function oneRow(columns: string, table: string, key: string): string {
   return `lateral (select ${columns} from ${table} where ${key} offset 0)`;
 }
-
-/** The address (ctid) of that row. An update finds the row by it, for the same reason. */
-export function addressOf(table: string, key: string): string {
-  return `(select a.ctid from ${table} a where a.${key})`;
-}

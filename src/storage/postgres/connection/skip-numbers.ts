@@ -9,7 +9,7 @@ export const SKIP_FUNCTIONS = `
 create function skip_event_numbers(p_now bigint, p_seen bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_to bigint;
 begin
   v_to := greatest(p_seen, (select last_seq + greatest(v_now - at, 0) * ${EVENT_NUMBERS_PER_MS}

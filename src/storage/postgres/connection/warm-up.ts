@@ -40,7 +40,7 @@ export const WARM_UP_FUNCTIONS = `
 create function warm_up(p_node text, p_lane text, p_forms json, p_spec text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(null);
+  v_now bigint := take_write_lock(null);
   v_number bigint;
   v_called boolean;
   v_seqs bigint[];

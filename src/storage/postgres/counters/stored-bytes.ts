@@ -41,8 +41,8 @@ function switchAll(action: "enable" | "disable"): string {
 }
 
 export const STORED_BYTES_FUNCTIONS = `
--- Begins to count what the tasks of a tenant take, or stops. What it has already is counted by count_stored. While no tenant
--- is bounded the triggers are off, so that tasks cost nobody anything.
+-- Starts to count the stored bytes of a tenant, or stops. count_stored counts the tasks that exist already. While no tenant
+-- has a limit, the triggers are off, so that inserts cost nothing extra.
 create function keep_stored_bytes(p_tenant text) returns void language plpgsql as $$
 declare
   v_before boolean := exists (select 1 from stored_bytes);
@@ -60,7 +60,7 @@ begin
   end if;
 end $$;
 
--- Counts up to p_limit tasks that were there before; whether there are more.
+-- Counts up to p_limit tasks that existed before. Returns whether there are more.
 create function count_stored(p_now bigint, p_limit integer) returns boolean language plpgsql as $$
 declare
   v_next stored_bytes;
@@ -69,7 +69,7 @@ declare
   v_bytes bigint;
 begin
   if not exists (select 1 from stored_bytes where counted_to is not null) then return false; end if;
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   select * into v_next from stored_bytes where counted_to is not null limit 1;
   if not found then return false; end if;
   select count(*), max(t.seq), coalesce(sum(t.bytes), 0) into v_tasks, v_last, v_bytes
@@ -83,14 +83,14 @@ end $$;
 
 create function begin_recount_stored(p_now bigint) returns void language plpgsql as $$
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   delete from stored_bytes where is_recount;
   insert into stored_bytes (tenant, is_recount) select tenant, true from stored_bytes;
 end $$;
 
 create function end_recount_stored(p_now bigint) returns void language plpgsql as $$
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   delete from stored_bytes where is_recount;
 end $$;
 `;

@@ -102,8 +102,8 @@ async function findDelivery(
 }
 
 export const DELIVERY_FUNCTIONS = `
--- Leaves a callback to be made for each of these tasks, which have just ended, that has one; the nth ended with the nth
--- event from p_first on.
+-- Adds a webhook delivery for each of these tasks, which have just ended, that has a callback URL. The nth task ended with
+-- the nth event from p_first on.
 create function add_deliveries(p_now bigint, p_first bigint, p_task_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -112,9 +112,9 @@ declare
 begin
   with added as (
     insert into delivery (seq, tenant, task_seq, url, task_state, task_error, task_retries, task_attempts, created_at, due_at)
-    select p_first + u.place - 1, t.tenant, t.seq, t.callback_url, t.resting_state, t.error, t.retry_count, t.executions,
+    select p_first + u.ordinal - 1, t.tenant, t.seq, t.callback_url, t.resting_state, t.error, t.retry_count, t.executions,
            t.completed_at, t.completed_at
-      from unnest(p_task_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq
+      from unnest(p_task_seqs) with ordinality u(seq, ordinal) join task t on t.seq = u.seq
      where t.callback_url is not null and t.completed_at is not null
     returning tenant, host)
   select array_agg(tenant), array_agg(host) into v_tenants, v_hosts from added;
@@ -124,7 +124,7 @@ end $$;
 create function settle_deliveries(p_now bigint, p_tries json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_try record;
   v_tenant text;
   v_host text;
@@ -152,7 +152,7 @@ end $$;
 create function put_back_deliveries(p_now bigint, p_claims json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_tenants text[];
   v_hosts text[];
 begin
@@ -169,7 +169,7 @@ end $$;
 create function resend_delivery(p_now bigint, p_tenant text, p_seq bigint) returns table (was text) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_status text;
   v_host text;
 begin

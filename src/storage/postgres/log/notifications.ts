@@ -133,8 +133,8 @@ function toNotification(row: NotificationRow): StoredNotification {
 }
 
 export const NOTIFICATION_FUNCTIONS = `
--- Tells of runs as they are now, in this order.
-create function tell_of_runs(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
+-- Appends notifications of runs as they are now, in this order.
+create function append_run_notifications(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into notification (at, tenant, kind, schedule, agent, run)
@@ -144,23 +144,23 @@ begin
          json_build_object('id', r.id, 'status', r.status, 'dueAt', r.due_at, 'moments', r.moments, 'reason', r.reason,
                            'startedAt', r.started_at, 'completedAt', r.completed_at,
                            'resultSummary', r.result_summary, 'error', r.error)::text
-    from unnest(p_ids) with ordinality u(id, place) cross join ${oneRow("*", "run", "id = u.id")} r order by u.place;
+    from unnest(p_ids) with ordinality u(id, ordinal) cross join ${oneRow("*", "run", "id = u.id")} r order by u.ordinal;
   perform wake_readers();
 end $$;
 
--- Tells of schedules, in this order, and for what reasons.
-create function tell_of_schedules(p_now bigint, p_kind text, p_ids bigint[], p_reasons text[]) returns void
+-- Appends notifications of schedules with these reasons, in this order.
+create function append_schedule_notifications(p_now bigint, p_kind text, p_ids bigint[], p_reasons text[]) returns void
 language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into notification (at, tenant, kind, schedule, agent, reason)
   select p_now, s.tenant, p_kind, s.id, s.agent, u.reason
-    from unnest(p_ids, p_reasons) with ordinality u(id, reason, place)
-   cross join ${oneRow("*", "schedule", "id = u.id")} s order by u.place;
+    from unnest(p_ids, p_reasons) with ordinality u(id, reason, ordinal)
+   cross join ${oneRow("*", "schedule", "id = u.id")} s order by u.ordinal;
   perform wake_readers();
 end $$;
 
--- How many that were. Readers go on from the newest there ever was, also when that is among them.
+-- Returns how many it deleted. Readers continue from the newest number ever used, even if that was deleted.
 create function delete_notifications(p_seqs bigint[]) returns integer language plpgsql as $$
 begin
   if cardinality(p_seqs) = 0 then return 0; end if;
@@ -170,8 +170,8 @@ begin
   return cardinality(p_seqs);
 end $$;
 
--- Whatever ends a task may end a run, and not all that do can know: so the word goes out with the transaction. That makes no
--- commit wait that the gate would not.
+-- Any function that ends a task may end a run and does not know it, so the notification is part of the transaction. Commits
+-- do not wait for it longer than for the write lock.
 create function wake_readers() returns void language plpgsql as $$
 begin
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"notifications"}]}');

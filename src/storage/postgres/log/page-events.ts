@@ -188,18 +188,19 @@ const ROWS_BEFORE = rowsOf({
 // One event more than the limit shows whether there are more. A row is returned if those before it left bytes for it.
 const EVENTS = `
   select * from (
-    select *, count(*) over () as found, sum(bytes) over (order by place) - bytes as bytes_before from (
+    select *, count(*) over () as found, sum(bytes) over (order by ordinal) - bytes as bytes_before from (
       select c.seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
              t.batch, ${SESSION_KEY} as session, t.schedule, case when e.type = 'task.completed' then t.result end as result,
              coalesce(octet_length(e.data), 0)
-               + case when e.type = 'task.completed' then coalesce(octet_length(t.result), 0) else 0 end as bytes, c.place
-        from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with ordinality c(seq, task_seq, row_seq, place)
+               + case when e.type = 'task.completed' then coalesce(octet_length(t.result), 0) else 0 end as bytes, c.ordinal
+        from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with ordinality c(seq, task_seq, row_seq, ordinal)
         join event e on e.last_seq = c.row_seq join task t on t.seq = c.task_seq join line n on n.id = t.line
-       order by c.place limit $4) next) page
-   where bytes_before < $5 order by place`;
+       order by c.ordinal limit $4) next) page
+   where bytes_before < $5 order by ordinal`;
 
 export const PAGE_EVENT_FUNCTIONS = `
--- The first number of the first row that was written at this moment or later; null: there is none. Times go up with numbers.
+-- The first number of the first row that was written at this time or later; null: there is none. Times increase with
+-- numbers.
 create function first_event_since(p_at bigint) returns bigint language plpgsql stable as $$
 declare
   v_low bigint := coalesce((select min(last_seq) from event), 1);

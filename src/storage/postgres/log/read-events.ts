@@ -134,10 +134,10 @@ const OF_TENANT: Asked = {
  */
 function lookedAt({ rows, order }: Asked): string {
   return `
-  select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, u.task_seq, e.last_seq, u.place
-    from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
-   where ${rows} and e.last_seq > $1 and e.last_seq - e.count + u.place > $1
-   order by ${order}, u.place limit (select ${LOOKED_MAX})`;
+  select e.last_seq - e.count + u.ordinal as seq, e.type, e.at, e.tenant, e.data, u.task_seq, e.last_seq, u.ordinal
+    from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, ordinal)
+   where ${rows} and e.last_seq > $1 and e.last_seq - e.count + u.ordinal > $1
+   order by ${order}, u.ordinal limit (select ${LOOKED_MAX})`;
 }
 
 /** After a tenant's last event there may be any number of others: these are skipped, up to the newest event there is now. */
@@ -168,7 +168,7 @@ function eventsAfter(asked: Asked): string {
                + case when e.type = 'task.completed' then coalesce(octet_length(t.result), 0) else 0 end as bytes
         from (${lookedAt(asked)}) e
         join task t on t.seq = e.task_seq and ${asked.fits} join line n on n.id = t.line
-       order by ${asked.order}, e.place limit $2) next) page
+       order by ${asked.order}, e.ordinal limit $2) next) page
    where bytes_before < $3 order by seq`;
 }
 

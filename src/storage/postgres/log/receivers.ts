@@ -1,4 +1,5 @@
 import { IDLE_HOSTS_MAX } from "../../../model/delivery-shares.ts";
+import { readSql } from "../connection/sql-file.ts";
 
 /** Turns are counted in microseconds, so that receivers served within one millisecond have an order, too. */
 export const TURNS_PER_MS = 1_000;
@@ -8,57 +9,8 @@ function turnAfter(due: string, served: string): string {
   return `greatest(${due}, least(${served}, p_now * ${TURNS_PER_MS} + ${TURNS_PER_MS - 1}))`;
 }
 
-export const RECEIVER_FUNCTIONS = `
--- Brings hosts up to date of which deliveries were added, changed or deleted, and their tenants with them.
-create function refresh_receivers(p_now bigint, p_tenants text[], p_hosts text[]) returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_idle text[];
-begin
-  insert into receiver (tenant, host)
-  select distinct u.tenant, u.host from unnest(p_tenants, p_hosts) u(tenant, host)
-   where exists (select 1 from delivery d where d.tenant = u.tenant and d.host = u.host and d.due_at is not null)
-  on conflict do nothing;
-  with touched as (select distinct u.tenant, u.host from unnest(p_tenants, p_hosts) u(tenant, host)),
-  changed as (
-    update receiver r
-       set turn = case when d.due_at is not null
-                       then ${turnAfter(`d.due_at * ${TURNS_PER_MS}`, "r.served")} end
-      from touched u
-     cross join lateral (
-       select (select due_at from delivery
-                where tenant = u.tenant and host = u.host and due_at is not null order by due_at, seq limit 1)) d(due_at)
-     where r.tenant = u.tenant and r.host = u.host
-    returning r.tenant, r.turn)
-  select array_agg(distinct tenant) filter (where turn is null) into v_idle from changed;
-  if v_idle is not null then
-    delete from receiver r using unnest(p_tenants, p_hosts) u(tenant, host)
-     where r.tenant = u.tenant and r.host = u.host and r.turn is null and not r.proven;
-    -- The rest is remembered, but for those that were served longest ago.
-    delete from receiver r using (
-      select i.tenant, o.host from unnest(v_idle) i(tenant)
-       cross join lateral (
-         select host from receiver where tenant = i.tenant and turn is null
-          order by served desc, host desc offset ${IDLE_HOSTS_MAX}) o) beyond
-     where r.tenant = beyond.tenant and r.host = beyond.host;
-  end if;
-  perform refresh_turns(p_now, p_tenants);
-end $$;
-
--- Brings tenants up to date of which hosts were changed, or which were disabled or enabled.
-create function refresh_turns(p_now bigint, p_tenants text[]) returns void language plpgsql as $$
-#variable_conflict use_column
-begin
-  insert into delivery_turn as t (tenant, proven, turn)
-  select u.tenant, k.proven, f.turn
-    from (select distinct tenant from unnest(p_tenants) u(tenant)) u
-   cross join (values (true), (false)) k(proven)
-   cross join lateral (
-     select case when (select disabled from tenant where id = u.tenant) is true then null
-                 else (select turn from receiver where tenant = u.tenant and proven = k.proven and turn is not null
-                        order by turn limit 1) end) f(turn)
-  on conflict (tenant, proven) do update
-     set turn = case when excluded.turn is not null then ${turnAfter("excluded.turn", "t.served")} end
-   where t.turn is not null or excluded.turn is not null;
-end $$;
-`;
+export const RECEIVER_FUNCTIONS = readSql(new URL("./receivers.sql", import.meta.url), {
+  FIRST_TURN: turnAfter(`d.due_at * ${TURNS_PER_MS}`, "r.served"),
+  IDLE_HOSTS_MAX,
+  NEXT_TURN: turnAfter("excluded.turn", "t.served"),
+});

@@ -25,14 +25,33 @@ function nextTenant(above: string): string {
   );
 }
 
+/** When the next schedule is due, of all tenants or of one; null: none. */
+export async function nextScheduleAt(
+  db: PostgresDatabase,
+  { tenant }: { tenant?: string } = {},
+): Promise<number | null> {
+  const [next] = await db.read<{ next_fire_at: string }>(
+    tenant === undefined
+      ? { name: "next_schedule", text: NEXT_SCHEDULE, values: [] }
+      : { name: "next_schedule_of_tenant", text: NEXT_SCHEDULE_OF_TENANT, values: [tenant] },
+  );
+  return next === undefined ? null : Number(next.next_fire_at);
+}
+
+export const NEXT_SCHEDULE =
+  "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
+
+export const NEXT_SCHEDULE_OF_TENANT = `select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
+                                           order by next_fire_at + 0, id limit 1`;
+
 export const DUE_FUNCTIONS = `
--- Those of one tenant stand in the order in which they are due; the caller takes them in turn.
+-- The schedules of one tenant are in the order of their due times; the caller takes turns between tenants.
 create function due_schedules(p_now bigint, p_limit integer, p_after text) returns setof schedule language plpgsql stable as $$
 declare
   v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
   v_tenants text[];
 begin
-  -- Looking for their tenants is for when more are due than fit: it takes a step for each tenant with schedules.
+  -- Tenants are searched only if more is due than fits: that takes a step for each tenant with schedules.
   if not exists (select 1 from schedule s where s.next_fire_at <= v_now order by s.next_fire_at, s.id limit 1 offset p_limit) then
     return query select * from schedule s where s.next_fire_at <= v_now order by s.next_fire_at, s.id;
     return;
@@ -42,7 +61,7 @@ begin
     v_tenants := v_tenants || due_tenants(v_now, '', p_after, p_limit - cardinality(v_tenants));
   end if;
   return query
-    select d.* from unnest(v_tenants) with ordinality t(id, place)
+    select d.* from unnest(v_tenants) with ordinality t(id, ordinal)
      cross join ${oneRow(
        "*",
        "schedule s",
@@ -52,7 +71,7 @@ begin
 end $$;
 
 -- The tenants above p_above that have something due, up to p_up_to unless that is null. Steps from tenant to tenant through
--- the index, so that the schedules of one are never walked past.
+-- the index, past the schedules of each.
 create function due_tenants(p_now bigint, p_above text, p_up_to text, p_limit integer) returns text[]
 language plpgsql stable as $$
 begin

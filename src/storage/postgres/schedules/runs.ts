@@ -178,8 +178,8 @@ export async function pruneRuns(
 }
 
 export const READ_RUN_FUNCTIONS = `
--- The runs of a tenant that were heard of since, p_max at most. A cursor is planned for its first rows: any other query may be
--- planned to read all of them and to put them in order then.
+-- The runs of a tenant that changed since then, p_max at most. A cursor is planned for its first rows; any other query may
+-- be planned to read and sort all of them.
 create function recent_runs(p_tenant text, p_since bigint, p_max integer) returns bigint[] language plpgsql stable as $$
 declare
   v_newest cursor for
@@ -197,22 +197,22 @@ end $$;
 export const PRUNE_RUN_FUNCTIONS = `
 create function prune_runs(p_now bigint, p_retention_ms bigint, p_limit integer) returns boolean language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_cutoff bigint := v_now - p_retention_ms;
   v_runs bigint[];
   v_last bigint;
-  v_told bigint;
+  v_deleted bigint;
 begin
-  -- Losing this to a power cut means doing it again.
+  -- If a power failure undoes this, it is done again.
   set local synchronous_commit = off;
   v_runs := array(
     select r.id from run r where r.completed_at < v_cutoff order by r.completed_at, r.id limit p_limit);
   delete from run r where r.id = any (v_runs);
-  -- What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+  -- Rows from a distant future were written while the clock was wrong and must not protect everything behind them.
   with oldest as (select n.seq, n.at from notification n order by n.seq limit p_limit)
-  select max(o.seq), count(*) into v_last, v_told from oldest o
+  select max(o.seq), count(*) into v_last, v_deleted from oldest o
    where o.seq < coalesce((select min(k.seq) from oldest k where k.at between v_cutoff and v_now + p_retention_ms), 9e18);
-  if v_told > 0 then perform delete_notifications(array(select n.seq from notification n where n.seq <= v_last)); end if;
-  return cardinality(v_runs) = p_limit or v_told = p_limit;
+  if v_deleted > 0 then perform delete_notifications(array(select n.seq from notification n where n.seq <= v_last)); end if;
+  return cardinality(v_runs) = p_limit or v_deleted = p_limit;
 end $$;
 `;

@@ -12,11 +12,12 @@ import type {
 } from "../../storage.ts";
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
-import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-these.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
-import { dueSchedules } from "./due-schedules.ts";
+import { dueSchedules, nextScheduleAt } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
@@ -48,14 +49,7 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
     delete: (params) => deleteSchedule(db, params),
     status: ({ tenant }) => countSchedules(db, tenant),
     due: (params) => dueSchedules(db, params),
-    async nextDueAt({ tenant } = {}) {
-      const [next] = await db.read<{ next_fire_at: string }>(
-        tenant === undefined
-          ? { name: "next_schedule", text: NEXT_SCHEDULE, values: [] }
-          : { name: "next_schedule_of_tenant", text: NEXT_SCHEDULE_OF_TENANT, values: [tenant] },
-      );
-      return next === undefined ? null : Number(next.next_fire_at);
-    },
+    nextDueAt: (params) => nextScheduleAt(db, params),
     fire: ({ fires }) => fireSchedules(db, fires),
     dueRows: (params) => dueRows(db, params),
     rewind: (params) => rewindSchedule(db, params),
@@ -72,12 +66,6 @@ function isOf(row: string, tenant: string): string {
 
 export const PAGE_OF_SCHEDULES =
   "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3";
-
-export const NEXT_SCHEDULE =
-  "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
-
-export const NEXT_SCHEDULE_OF_TENANT = `select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
-                                           order by next_fire_at + 0, id limit 1`;
 
 async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
   const { tenant, definition, status, nextFireAt, source, maxSchedules = null } = params;
@@ -229,107 +217,13 @@ function changed([column, type]: readonly [string, string]): string {
   return `${column} = case when p_changes ? '${column}' then (p_changes ->> '${column}')::${type} else s.${column} end`;
 }
 
-export const SCHEDULE_FUNCTIONS = `
--- Nothing: the tenant has p_max that are not over. Null: it may have any number.
-create function create_schedule(p_now bigint, p_schedule json, p_max integer) returns setof schedule language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_now bigint := enter(p_now);
-begin
-  return query
-    select s.* from schedule s where s.tenant = p_schedule ->> 'tenant' and s.source = p_schedule ->> 'source';
-  if found or not has_room(p_schedule ->> 'tenant', p_max) then return; end if;
-  return query
-    insert into schedule (${DEFINED}, tenant, source, next_fire_at, created_at, updated_at)
-    select ${DEFINED}, tenant, source, next_fire_at, v_now, v_now
-      from json_to_record(p_schedule) as j(${TYPED}, tenant text, source text, next_fire_at bigint)
-    returning *;
-end $$;
-
--- Whether a tenant may have another schedule that is active or paused. The caller holds the write lock, so that it still may
--- when it is made.
-create function has_room(p_tenant text, p_max integer) returns boolean language plpgsql as $$
-begin
-  if p_max is null then return true; end if;
-  return (select count(*) from (select 1 from schedule where tenant = p_tenant and status = 'active' limit p_max) a)
-       + (select count(*) from (select 1 from schedule where tenant = p_tenant and status = 'paused' limit p_max) p) < p_max;
-end $$;
-
-create function update_schedule(
-  p_now bigint, p_tenant text, p_id bigint, p_revision bigint, p_changes jsonb, p_reason text,
-  p_unless_due boolean, p_max integer)
-returns table (is_full boolean, saved schedule) language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_now bigint := enter(p_now);
-  v_was text;
-begin
-  select s.status into v_was from schedule s
-   where s.id = p_id and ${isOf("s", "p_tenant")} and s.revision = p_revision
-     and not (p_unless_due and coalesce(s.next_fire_at <= v_now, false));
-  if not found then return; end if;
-  is_full := v_was in ('completed', 'failed')
-             and coalesce(p_changes ->> 'status', v_was) in ('active', 'paused') and not has_room(p_tenant, p_max);
-  if is_full then
-    return next;
-    return;
-  end if;
-  update schedule s
-     set ${Object.entries(DEFINITION).map(changed).join(",\n         ")},
-         next_fire_at = case when coalesce(p_changes ->> 'status', s.status) <> 'active' then null
-                             when p_changes ? 'next_fire_at' then (p_changes ->> 'next_fire_at')::bigint
-                             else s.next_fire_at end,
-         held = s.held and not p_changes ? 'status',
-         -- Whoever names a status says why, or wishes it.
-         paused_reason = case when not p_changes ? 'status' then s.paused_reason
-                              when p_changes ->> 'status' = 'paused' then p_reason end,
-         consecutive_failures = case when p_changes ->> 'status' = 'active' then 0 else s.consecutive_failures end,
-         revision = s.revision + 1,
-         updated_at = v_now
-   where s.id = p_id
-  returning s.* into saved;
-  if (saved).status = 'paused' and v_was <> 'paused' then
-    perform tell_of_schedules(v_now, 'schedule.paused', array[p_id], array[p_reason]);
-  end if;
-  return next;
-end $$;
-
-create function delete_schedule(p_now bigint, p_tenant text, p_id bigint, p_spares_running boolean, p_limit integer)
-returns table (cancelled json, more boolean) language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_now bigint := enter(p_now);
-  v_deleted integer;
-begin
-  perform 1 from schedule s where s.id = p_id and ${isOf("s", "p_tenant")};
-  if not found then return; end if;
-  cancelled := cancel_these(v_now, array(
-    select o.seq from (${openTasksOf("p_id")}) o
-     where not (p_spares_running and exists (select 1 from lease l where l.task_seq = o.seq)) order by o.run), '${SCHEDULE_DELETED}');
-  perform settle_moves(v_now, ${RELEASED_MAX});
-  ${PREEMPT}
-  more := false;
-  if p_limit is not null then
-    delete from run where id = any (array(
-      select r.id from run r where r.schedule = p_id and r.status <> 'running' order by r.id + 0 limit p_limit));
-    get diagnostics v_deleted = row_count;
-    more := v_deleted = p_limit;
-  end if;
-  if more then
-    -- Nothing of it fires while the rest of its runs are deleted, nor if that is never done.
-    update schedule s set status = 'paused', next_fire_at = null, paused_reason = '${SCHEDULE_DELETED}', revision = s.revision + 1
-     where s.id = p_id and (s.status = 'active') is true;
-  else
-    perform tell_of_schedules(v_now, 'schedule.canceled', array[p_id], null);
-    perform remove_schedules(array[p_id]);
-  end if;
-  return next;
-end $$;
-
--- With all that is known of their runs.
-create function remove_schedules(p_ids bigint[]) returns void language plpgsql as $$
-begin
-  delete from run where schedule = any (p_ids);
-  delete from schedule where id = any (p_ids);
-end $$;
-`;
+export const SCHEDULE_FUNCTIONS = readSql(new URL("./schedules.sql", import.meta.url), {
+  DEFINED,
+  TYPED,
+  IS_OF_TENANT: isOf("s", "p_tenant"),
+  CHANGED: Object.entries(DEFINITION).map(changed).join(",\n         "),
+  OPEN_TASKS: openTasksOf("p_id"),
+  SCHEDULE_DELETED,
+  RELEASED_MAX,
+  PREEMPT,
+});

@@ -1,5 +1,5 @@
 import type { TerminalState } from "../../../model/task-state.ts";
-import type { CancelledTask, TaskPlace } from "../../storage.ts";
+import type { CancelledTask, TaskLabels } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { cleanText } from "../connection/text.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
@@ -40,7 +40,7 @@ export async function cancelTasks(
   });
 }
 
-interface CancelledRow extends TaskPlace {
+interface CancelledRow extends TaskLabels {
   readonly id: string;
   readonly was: TerminalState | null;
   readonly token: string | null;
@@ -51,7 +51,7 @@ create function cancel_tasks(p_now bigint, p_tenant text, p_ids text[], p_error 
 returns table (id text, was text, token bigint, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_seqs bigint[];
 begin
   return query
@@ -61,7 +61,7 @@ begin
   v_seqs := array(
     select t.seq from task t where t.id = any (p_ids) and ${isOf("t", "p_tenant")} and t.completed_at is null
      order by array_position(p_ids, t.id));
-  perform cancel_these(v_now, v_seqs, p_error);
+  perform cancel_open_tasks(v_now, v_seqs, p_error);
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
 end $$;

@@ -1,17 +1,17 @@
-import { AHEAD_STREAK_MAX } from "../../../model/priority.ts";
-import { oneRow } from "../connection/one-row.ts";
+import { CONSECUTIVE_CRITICAL_MAX, PRIORITY_CRITICAL } from "../../../model/priority.ts";
+import { readSql } from "../connection/sql-file.ts";
 import { roomWhenFreed, tenantRoom } from "../tenants/share-out.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
 
 /** Of tenant v_own, the first agent queue by `order`: of those that all nodes can execute, and of each pool in v_pools. */
 function ofPools(columns: string, condition: string, order: string): string {
-  const lines = (pool: string) => `
+  const queues = (pool: string) => `
             (select ${columns} from line n
               where n.lane = p_lane and n.tenant = v_own.tenant and n.startable and ${pool} and ${condition}
               order by ${order} limit 1)`;
-  return `${lines("n.pool = 0")}
+  return `${queues("n.pool = 0")}
           union all
-          select c.* from unnest(v_pools) p(id) cross join lateral ${lines("n.pool <> 0 and n.pool = p.id")} c`;
+          select c.* from unnest(v_pools) p(id) cross join lateral ${queues("n.pool <> 0 and n.pool = p.id")} c`;
 }
 
 /**
@@ -24,7 +24,7 @@ function tasksAhead(criticalOnly: string): string {
              order by n.head_rank, n.head_seq limit p_count) c
      cross join lateral (
        select rank, task_seq from ready
-        where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and (not ${criticalOnly} or rank <= 0)
+        where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and (not ${criticalOnly} or rank <= ${PRIORITY_CRITICAL})
         order by rank, task_seq limit least(c.room, p_count)) r`;
 }
 
@@ -32,352 +32,16 @@ function tasksAhead(criticalOnly: string): string {
  * Claims up to `limit` tasks of a lane, in the order in which as many claims of one task would take them. What it reads grows
  * with `limit`, not with the backlog. sqlite/tasks/claim-tasks.ts does the same in TypeScript.
  */
-export const CLAIM_FUNCTIONS = `
--- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait.
--- p_each, p_left: what tenants may take of the slots; see tenant-shares.ts.
--- first_token: of the first of seqs; the others have those that follow.
-create function claim_tasks(
-  p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text,
-  out seqs bigint[], out first_token bigint)
-language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_lane lane;
-  v_left integer;
-  v_own tenant_line;
-  v_turns bigint[];
-  v_urgent boolean;
-  v_streaked boolean;
-  v_lines bigint[];
-  v_each integer;
-  v_left_of jsonb;
-begin
-  select * into v_lane from lane where name = p_lane;
-  if not found then raise exception 'lane "%" is not configured', p_lane; end if;
-  if v_lane.second_tenant then
-    v_each := p_each;
-    v_left_of := p_left;
-  end if;
-  if exists (select 1 from line where lane = p_lane and startable and pool <> 0) then
-    if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
-    select * into seqs, first_token from claim_of_pools(p_now, p_node, p_lane, p_limit, v_each, v_left_of);
-    return;
-  end if;
-  v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
-  if v_left > 0 and v_lane.tenants = 1 then
-    -- With nobody to share with, what its lines can start is all there is to look at.
-    select * into v_own from tenant_line where lane = p_lane;
-    if v_own.disabled then
-      v_left := 0;
-    elsif v_own.max_inflight is not null then
-      v_left := least(v_left, v_own.max_inflight + coalesce(cardinality(p_freed), 0)
-                                - (select sum(inflight) from tenant_line where tenant = v_own.tenant));
-    end if;
-    if v_lane.second_tenant then
-      v_left := least(v_left, v_own.lane_max + coalesce(cardinality(p_freed), 0) - v_own.inflight,
-                      coalesce((v_left_of ->> v_own.tenant)::integer, v_each));
-    end if;
-    if v_left > 0 and v_own.urgent_lines > 0 then
-      v_turns := array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]);
-      first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
-      return;
-    end if;
-    v_lines := case when v_left > 0 then choose_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
-    v_turns := array[v_own.id];
-    v_streaked := v_own.ahead_streak <> 0;
-  elsif v_left > 0 then
-    select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed, v_each, v_left_of);
-    if v_urgent and cardinality(v_turns) > 0 then
-      first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
-      return;
-    end if;
-    v_lines := case when cardinality(v_turns) > 0 then choose_fairly(v_lane, v_turns, p_freed) end;
-  end if;
-  if coalesce(cardinality(v_lines), 0) = 0 then
-    if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
-    return;
-  end if;
-  first_token := take_event_numbers(cardinality(v_lines));
-  seqs := start_attempts(
-    p_now, p_node, v_lines, array(select generate_series(first_token, first_token + cardinality(v_lines) - 1)), p_freed, true);
-  if v_streaked then
-    update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
-  end if;
-end $$;
-
--- The same where not every node can execute everything, or agents have several lines in this lane: one task after the other.
-create function claim_of_pools(
-  p_now bigint, p_node text, p_lane text, p_limit integer, p_each integer, p_left jsonb,
-  out seqs bigint[], out first_token bigint)
-language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_pools integer[] := array(
-    select p.id from pool p join node n on n.profile = any (p.profiles) where n.id = p_node);
-  v_lane lane;
-  v_own tenant_line;
-  v_line bigint;
-  v_token bigint;
-  v_started bigint[];
-begin
-  while coalesce(cardinality(seqs), 0) < p_limit loop
-    select * into v_lane from lane where name = p_lane;
-    exit when v_lane.inflight >= v_lane.total;
-    select t.* into v_own from tenant_line t
-     where t.lane = p_lane and t.startable and least(${tenantRoom("t")}, ${leftFor("t")}) > 0
-       and (exists (select 1 from line n where n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool = 0)
-            or exists (select 1 from unnest(v_pools) p(id) cross join lateral (
-                         select 1 from line n
-                          where n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool <> 0 and n.pool = p.id limit 1) l))
-     order by t.owed = 0, t.inflight, t.last_served, t.id limit 1;
-    exit when not found;
-    v_line := null;
-    if v_lane.strategy <> 'fair-fifo' or v_own.ahead_streak < ${AHEAD_STREAK_MAX} then
-      select c.id into v_line
-        from (${ofPools("n.id, n.head_rank, n.head_seq", "n.ahead and (n.head_rank <= 0 or v_lane.strategy <> 'fair-fifo')", "n.head_rank, n.head_seq")}) c
-       order by c.head_rank, c.head_seq limit 1;
-    end if;
-    if v_line is not null then
-      v_own.ahead_streak := v_own.ahead_streak + (v_lane.strategy = 'fair-fifo')::integer;
-    else
-      v_own.ahead_streak := 0;
-      select c.id into v_line
-        from (${ofPools("n.id, n.inflight, n.last_served", "true", "n.inflight, n.last_served, n.id")}) c
-       order by c.inflight, c.last_served, c.id limit 1;
-    end if;
-    v_token := take_event_numbers(1);
-    first_token := coalesce(first_token, v_token);
-    v_started := start_attempts(p_now, p_node, array[v_line], array[v_token], null, true);
-    seqs := coalesce(seqs, '{}') || v_started;
-    if p_each is not null then p_left := slots_after(p_each, p_left, v_started); end if;
-    update tenant_line set ahead_streak = v_own.ahead_streak where id = v_own.id and ahead_streak <> v_own.ahead_streak;
-  end loop;
-end $$;
-
--- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
--- this lane, and only fairness decides.
-create function can_wait(p_freed bigint[], p_lane text) returns boolean language plpgsql stable as $$
-#variable_conflict use_column
-begin
-  return not exists (
-           select 1 from line n
-            where n.id = any (p_freed)
-              and (n.lane <> p_lane or n.ahead or n.agent_max is not null or n.shared or n.standing <> 0 or n.pool <> 0))
-     and not exists (select 1 from line where lane = p_lane and startable and ahead and pool = 0);
-end $$;
-
--- Starts what tenants have in their turns where something goes ahead of fairness: what goes first of each is chosen by
--- itself, and told of in the order of the turns, numbered from p_first on.
-create function start_in_turns(p_now bigint, p_node text, p_lane lane, p_turns bigint[], p_first bigint) returns bigint[]
-language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_owner record;
-  v_seqs bigint[] := '{}';
-  v_tenants text[];
-  v_data text[];
-begin
-  for v_owner in
-    select t.id, array_agg(p_first + u.place - 1 order by u.place) as tokens
-      from unnest(p_turns) with ordinality u(id, place) join tenant_line t on t.id = u.id group by t.id order by t.id
-  loop
-    v_seqs := v_seqs || start_of_tenant(p_now, p_node, p_lane, v_owner.id, v_owner.tokens);
-  end loop;
-  select array_agg(l.task_seq order by l.token), array_agg(t.tenant order by l.token),
-         array_agg('{"attempt":' || l.attempt || '}' order by l.token)
-    into v_seqs, v_tenants, v_data
-    from unnest(v_seqs) u(seq) join lease l on l.task_seq = u.seq join task t on t.seq = u.seq;
-  perform tell(p_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
-  return v_seqs;
-end $$;
-
--- Starts one task of a tenant for each token. Critical ones go ahead of fairness, but after a streak of them one start is
--- fair again.
-create function start_of_tenant(p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[])
-returns bigint[] language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_fair boolean := p_lane.strategy = 'fair-fifo';
-  v_own tenant_line;
-  v_tokens bigint[] := p_tokens;
-  v_ahead_max integer;
-  v_lines bigint[];
-  v_started bigint[] := '{}';
-begin
-  select * into v_own from tenant_line where id = p_owner;
-  while cardinality(v_tokens) > 0 loop
-    v_ahead_max := case when v_fair then least(cardinality(v_tokens), ${AHEAD_STREAK_MAX} - v_own.ahead_streak) else cardinality(v_tokens) end;
-    v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane.name, v_own.tenant, v_ahead_max, v_fair) end;
-    if cardinality(v_lines) > 0 then
-      if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;
-    else
-      -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
-      v_lines := choose_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
-      v_own.ahead_streak := 0;
-    end if;
-    v_started := v_started || start_attempts(p_now, p_node, v_lines, v_tokens[:cardinality(v_lines)], null, false);
-    v_tokens := v_tokens[cardinality(v_lines) + 1:];
-  end loop;
-  update tenant_line set ahead_streak = v_own.ahead_streak where id = p_owner and ahead_streak <> v_own.ahead_streak;
-  return v_started;
-end $$;
-
--- The lines of a tenant that hold the smallest (rank, seq), one entry for each task.
-create function choose_ahead(p_lane text, p_tenant text, p_count integer, p_critical_only boolean) returns bigint[]
-language plpgsql stable as $$
-begin
-  return array(
-    select c.id from ${tasksAhead("p_critical_only")} order by r.rank, r.task_seq limit p_count);
-end $$;
-
--- The lines of a tenant with the fewest in flight, ties to the one served longest ago, one entry for each start.
-create function choose_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed bigint[]) returns bigint[]
-language plpgsql stable as $$
-#variable_conflict use_column
-declare
-  v_ids bigint[];
-  v_inflight integer[];
-  v_served bigint[];
-  v_room bigint[];
-  v_base integer;
-  v_supply bigint;
-begin
-  if p_freed is null then
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
-      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
-      from (select n.id, n.inflight, n.last_served, n.room
-              from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
-             order by n.inflight, n.last_served, n.id limit p_count) c;
-  else
-    -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
-    with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
-    candidate as (
-      select line as id from freed
-      union
-      (select n.id from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
-        order by n.inflight, n.last_served, n.id limit p_count + cardinality(p_freed))),
-    adjusted as (
-      select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
-             case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
-        from candidate c join line n on n.id = c.id and n.tenant = p_tenant left join freed f on f.line = c.id)
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
-      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
-      from (select * from adjusted where room > 0 order by inflight, last_served, id limit p_count) c;
-  end if;
-  if p_count = 1 or v_ids is null then return v_ids; end if;
-  return allot(v_ids, v_inflight, v_served, v_room, p_count, v_base, v_supply);
-end $$;
-
--- The same for these turns of several tenants: what one after the other would have chosen, all at once.
-create function choose_fairly(p_lane lane, p_turns bigint[], p_freed bigint[]) returns bigint[]
-language plpgsql stable as $$
-#variable_conflict use_column
-declare
-  v_owners bigint[];
-  v_ids bigint[];
-  v_inflight integer[];
-  v_served bigint[];
-  v_room bigint[];
-  v_base integer[];
-  v_span integer[];
-  v_times integer := 1;
-  v_lines bigint[];
-begin
-  with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
-  need as (
-    select t.id as owner, t.tenant, u.starts
-      from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u
-      join tenant_line t on t.id = u.id),
-  candidate as (
-    select need.owner, need.starts, f.line as id
-      from freed f join line n on n.id = f.line join need on need.tenant = n.tenant
-    union
-    select need.owner, need.starts, c.id
-      from need
-     cross join lateral (
-       select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable and n.pool = 0
-        order by n.inflight, n.last_served, n.id limit need.starts + coalesce(cardinality(p_freed), 0)) c),
-  adjusted as (
-    select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
-           case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
-      from candidate c join line n on n.id = c.id left join freed f on f.line = c.id),
-  ranked as (
-    select *, row_number() over (partition by owner order by inflight, last_served, id) as n from adjusted where room > 0)
-  select array_agg(owner), array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room),
-         array_agg(base), array_agg(span)
-    into v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span
-    from (select *, min(inflight) over (partition by owner) as base,
-                 (starts - 1) / (count(*) over (partition by owner))::integer + 1 as span
-            from ranked where n <= starts) c;
-  -- As in allot, for each by itself: the nth that is allotted to one is for its nth turn.
-  loop
-    v_lines := array(
-      select x.id
-        from (select c.owner, c.id,
-                     row_number() over (partition by c.owner order by c.inflight + s.n, s.n, c.served, c.id) as nth
-                from unnest(v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span)
-                       as c(owner, id, inflight, served, room, base, span)
-               cross join lateral generate_series(1, least(c.room, c.base + c.span * v_times - c.inflight)) as s(n)) x
-        join (select id as owner, place, row_number() over (partition by id order by place) as nth
-                from unnest(p_turns) with ordinality u(id, place)) t on t.owner = x.owner and t.nth = x.nth
-       order by t.place);
-    if cardinality(v_lines) = cardinality(p_turns) then return v_lines; end if;
-    if v_times > 100000000 then raise exception 'tenants in lane % count more than they can start', (p_lane).name; end if;
-    v_times := v_times * 4;
-  end loop;
-end $$;
-
--- Starts the first tasks of these lines, one for each entry, in the order of the entries and with these tokens; writes
--- p_freed down with it. p_tell: not left to the caller.
-create function start_attempts(
-  p_now bigint, p_node text, p_lines bigint[], p_tokens bigint[], p_freed bigint[], p_tell boolean)
-returns bigint[] language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_seqs bigint[];
-  v_tenants text[];
-  v_data text[];
-  v_deltas line_delta[];
-begin
-  with need as (
-    select line, array_agg(place order by place) as places from unnest(p_lines) with ordinality u(line, place) group by line),
-  chosen as materialized (
-    select o.id as line, o.lane, r.entry, r.task_seq, need.places[r.n] as place, p_tokens[need.places[r.n]] as token,
-           t.executions + 1 as attempt, t.tenant, t.priority, t.session,
-           (t.origin is not null)::integer as exempt,
-           t.priority > 0 and t.preemptions_left > 0 as gives_way
-      from need
-      join line o on o.id = need.line
-     cross join lateral (
-       select ctid as entry, task_seq, row_number() over (order by rank, task_seq) as n from ready
-        where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
-        order by rank, task_seq limit cardinality(need.places)) r
-     cross join ${oneRow(
-       "executions, tenant, priority, session, origin, preemptions_left",
-       "task",
-       "seq = r.task_seq and resting_state = 'queued'",
-     )} t),
-  gone as (
-    delete from ready where ctid = any (array(select entry from chosen))),
-  held as (
-    insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
-    select task_seq, token, p_node, line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
-           case when gives_way then priority end from chosen)
-  select array_agg(task_seq order by place), array_agg(tenant order by place),
-         array_agg('{"attempt":' || attempt || '}' order by place),
-         (select array_agg(row(line, -starts, -exempt, 0, -starts, starts, served, null, null)::line_delta)
-            from (select line, count(*)::integer as starts, sum(exempt)::integer as exempt, max(token) as served
-                    from chosen group by line) c)
-    into v_seqs, v_tenants, v_data, v_deltas from chosen;
-  if coalesce(cardinality(v_seqs), 0) <> cardinality(p_lines) then
-    raise exception 'counters of lines % disagree with what is ready', p_lines;
-  end if;
-  if p_tell then
-    perform tell(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
-  end if;
-  perform apply_deltas(v_deltas || case when p_freed is not null then freed_slots(p_freed) end);
-  return v_seqs;
-end $$;
-`;
+export const CLAIM_FUNCTIONS = readSql(new URL("./claim-tasks.sql", import.meta.url), {
+  TENANT_ROOM: tenantRoom("t"),
+  LEFT_FOR_TENANT: leftFor("t"),
+  CONSECUTIVE_CRITICAL_MAX,
+  AHEAD_OF_POOLS: ofPools(
+    "n.id, n.head_rank, n.head_seq",
+    `n.ahead and (n.head_rank <= ${PRIORITY_CRITICAL} or v_lane.strategy <> 'fair-fifo')`,
+    "n.head_rank, n.head_seq",
+  ),
+  FAIR_OF_POOLS: ofPools("n.id, n.inflight, n.last_served", "true", "n.inflight, n.last_served, n.id"),
+  TASKS_AHEAD: tasksAhead("p_critical_only"),
+  ROOM_WHEN_FREED: roomWhenFreed("n", "f.slots"),
+});

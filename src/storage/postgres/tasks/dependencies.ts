@@ -9,13 +9,13 @@ export async function dependencyResults(
     name: "dependency_results",
     // PostgreSQL knows the length of a text without reading the part that is stored out of line.
     text: `select z.id, z.bytes, case when z.total <= $3 then p.result end as result
-             from (select p.seq, p.id, octet_length(p.result) as bytes, i.place,
-                          sum(octet_length(p.result)) over (order by i.place) as total
+             from (select p.seq, p.id, octet_length(p.result) as bytes, i.ordinal,
+                          sum(octet_length(p.result)) over (order by i.ordinal) as total
                      from dependency d join task p on p.seq = d.parent_seq
-                     join unnest($2::text[]) with ordinality i(id, place) on i.id = p.id
+                     join unnest($2::text[]) with ordinality i(id, ordinal) on i.id = p.id
                     where d.child_seq = $1 and p.resting_state = 'done') z
              join task p on p.seq = z.seq
-            order by z.place`,
+            order by z.ordinal`,
     values: [seq, ids, bytesMax],
   });
   return rows.map(({ id, bytes, result }) => ({ taskId: id, resultBytes: bytes, result }));

@@ -1,4 +1,3 @@
-import { rejectionError } from "../../admission.ts";
 import { batchConflict } from "../../batch-conflict.ts";
 import {
   type FullQueue,
@@ -10,7 +9,8 @@ import {
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { BATCH_CONFLICT, batchConflictOf, isUniqueViolation } from "../connection/errors.ts";
-import { isNoted } from "./deferred-work.ts";
+import { readSql } from "../connection/sql-file.ts";
+import { isDeferred } from "./deferred-work.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { integers, sortByForm, specsOf } from "./task-forms.ts";
@@ -35,18 +35,18 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
     // Looking up every id first would cost each submit a search for what almost never happens.
     if (!isUniqueViolation(error)) throw error;
     const known = await alreadyInserted(db, params.tasks);
-    const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
-    const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
+    const isFirst = (id: string, index: number) => params.tasks.findIndex((task) => task.id === id) === index;
+    const unknown = params.tasks.filter(({ id }, index) => !known.has(id) && isFirst(id, index));
     if (unknown.length === params.tasks.length) throw error;
     const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...params, tasks: unknown });
-    const answers = new Map([...known, ...unknown.map(({ id }, place) => [id, inserted[place]] as const)]);
+    const answers = new Map([...known, ...unknown.map(({ id }, index) => [id, inserted[index]] as const)]);
     return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);
   }
 }
 
 async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   const { tasks, batches = [], limits } = params;
-  const { forms, formOf, places } = sortByForm(tasks);
+  const { forms, formOf, positions } = sortByForm(tasks);
   const given = [`[${forms.join(",")}]`, integers(formOf), tasks.map(({ id }) => id), specsOf(tasks)];
   const bounds = [
     JSON.stringify(batches.map(toBatchRow)),
@@ -64,34 +64,20 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
     });
     return rows.map(toInserted);
   }
-  const [row] = await db.writeDurably<TakenInRow>({
+  const [row] = await db.writeDurably<InsertedFormsRow>({
     name: "insert_tasks",
     call: "insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    values: [...given, integers(places), ...bounds],
+    values: [...given, integers(positions), ...bounds],
   });
   if (row === undefined) throw new Error("Tasks are answered, whatever becomes of them.");
   if (row.each !== null) return row.each.map(toInserted);
-  return tasks.map((task, n) => toAnswer(row, { task, n, form: formOf[n] ?? 0, place: places[n] ?? 0 }));
-}
-
-/** The idempotency keys among these that have a task. */
-export async function keptKeys(
-  db: PostgresDatabase,
-  { tenant, keys }: { tenant: string; keys: readonly string[] },
-): Promise<string[]> {
-  const rows = await db.write<{ key: string }>({
-    name: "kept_keys",
-    text: `select k.key from idempotency_key k join task t on t.seq = k.task_seq
-            where k.tenant = $2 and k.key = any ($3)
-              and k.created_at > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) - ${IDEMPOTENCY_MS}`,
-    values: [tenant, keys],
-  });
-  const kept = new Set(rows.map(({ key }) => key));
-  return keys.filter((key) => kept.has(key));
+  return tasks.map((task, n) =>
+    toResult(row, { task, n, form: formOf[n] ?? 0, agentPosition: positions[n] ?? 0 }),
+  );
 }
 
 /** The result of a call. If every task was accepted and none has dependencies, the result of each form says it all. */
-interface TakenInRow {
+interface InsertedFormsRow {
   readonly first_seq: string;
   readonly created_at: string;
   readonly forms: readonly {
@@ -104,9 +90,9 @@ interface TakenInRow {
   readonly each: readonly InsertedRow[] | null;
 }
 
-function toAnswer(
-  { first_seq, created_at, forms }: TakenInRow,
-  { task, n, form, place }: { task: NewTask; n: number; form: number; place: number },
+function toResult(
+  { first_seq, created_at, forms }: InsertedFormsRow,
+  { task, n, form, agentPosition }: { task: NewTask; n: number; form: number; agentPosition: number },
 ): InsertedTask {
   const taken = forms[form - 1];
   if (taken === undefined) throw new Error("Every task has a form.");
@@ -114,7 +100,7 @@ function toAnswer(
     seq: Number(first_seq) + n,
     id: task.id,
     state: taken.state,
-    position: taken.state === "queued" ? taken.waiting + place : 0,
+    position: taken.state === "queued" ? taken.waiting + agentPosition : 0,
     createdAt: Number(created_at),
     runAt: task.runAt,
     deadline: taken.deadline,
@@ -172,150 +158,14 @@ async function alreadyInserted(
 
 /** What follows once all tasks are inserted. */
 const FOLLOW_UP = `
-  if json_array_length(p_batches) > 0 then perform keep_batches(p_batches); end if;
-  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} or ${isNoted("keys")} then
+  if json_array_length(p_batches) > 0 then perform settle_new_batches(p_batches); end if;
+  if exists (select 1 from release) or ${isDeferred("sessions")} or ${isDeferred("batches")} or ${isDeferred("keys")} then
     perform settle_moves(v_now, ${RELEASED_MAX});
   end if;
   ${PREEMPT}`;
 
-export const INSERT_FUNCTIONS = `
--- The answers to tasks that are there already.
-create function already_inserted(p_ids text[]) returns setof inserted_task language sql stable as $$
-  select seq, id, case when resting_state = 'rejected' then 'rejected'
-                       when position > 0 then 'queued'
-                       when resting_state = 'waiting_dependency' then resting_state else 'delayed' end,
-         position, created_at, run_at, deadline,
-         case when resting_state <> 'rejected' then null when error = '${rejectionError("server")}' then 'server'
-              when error = '${rejectionError("global")}' then 'global' else 'agent' end,
-         0::bigint, null::text,
-         resting_state <> 'rejected' and exists (select 1 from line n where n.id = task.line and n.standing = 2)
-    from task where id = any (p_ids)
-$$;
-
-create function insert_tasks(
-  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_places integer[], p_batches json,
-  p_max_queue bigint, p_max_total bigint, p_max_agent bigint, out first_seq bigint, out created_at bigint, out forms json, out "each" json)
-language plpgsql as $$
-declare
-  v_now bigint := enter(p_now);
-  v_taken taken_in;
-begin
-  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
-  v_taken := take_in_forms(v_now, p_forms, p_form_of, p_places, p_ids, string_to_array(p_specs, E'\\n'),
-                           p_max_queue, p_max_total, p_max_agent);
-  ${FOLLOW_UP}
-  first_seq := v_taken.first_seq;
-  created_at := v_now;
-  if v_taken."each" is null then
-    select json_agg(json_build_object('state', f.state, 'waiting', f.waiting, 'deadline', f.deadline,
-                                      'unserved', f.unserved)) into forms
-      from unnest(v_taken.forms) f;
-  else
-    select json_agg(i) into "each" from as_they_are_now(v_taken."each") i;
-  end if;
-end $$;
-
--- What they depend on may have doomed some in the transaction that took them in.
-create function as_they_are_now(p_inserted inserted_task[]) returns setof inserted_task language plpgsql as $$
-begin
-  if not exists (select 1 from unnest(p_inserted) i where i.state = 'waiting_dependency') then
-    return query select * from unnest(p_inserted);
-    return;
-  end if;
-  return query
-    select i.seq, i.id, case when i.state = 'waiting_dependency' then t.resting_state else i.state end,
-           i."position", i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats, i.unserved
-      from unnest(p_inserted) with ordinality as i(seq, id, state, "position", created_at, run_at, deadline, "full",
-                                                   queued, repeats, unserved, place)
-      join task t on t.seq = i.seq order by i.place;
-end $$;
-
--- The same where some have keys: only those are taken in whose key does not stand for another already. They come in stretches
--- in which no key is there twice, so that of several with one key the first is there when the next is looked at.
-create function insert_keyed_tasks(
-  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_keys text[], p_hashes text[],
-  p_batches json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
-returns setof inserted_task language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_now bigint := enter(p_now);
-  v_specs text[] := string_to_array(p_specs, E'\\n');
-  v_tenants text[] := array(select tenant from json_to_recordset(p_forms) as j(tenant text));
-  -- Of each, where its key was last before; null: nowhere.
-  v_before integer[] := array(
-    select lag(n) over (partition by v_tenants[form], key order by n)
-      from unnest(p_form_of, p_keys) with ordinality u(form, key, n) order by n);
-  v_from integer := 1;
-  v_to integer;
-  v_stretch inserted_task[];
-  v_new integer[];
-  v_taken inserted_task[];
-  v_all inserted_task[] := '{}';
-begin
-  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
-  while v_from <= cardinality(p_ids) loop
-    v_to := v_from;
-    while v_to < cardinality(p_ids) and (p_keys[v_to + 1] is null or (v_before[v_to + 1] >= v_from) is not true) loop
-      v_to := v_to + 1;
-    end loop;
-    -- One by one, by its key: a plan for all at once is made while there are few, and reads all of them when they are many.
-    select array_agg(made order by n), array_agg(n order by n) filter (where made is null) into v_stretch, v_new
-      from (select form, key, hash, place + v_from - 1 as n
-              from unnest(p_form_of[v_from:v_to], p_keys[v_from:v_to], p_hashes[v_from:v_to])
-                     with ordinality u(form, key, hash, place)) u
-      left join lateral (
-        select row(t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
-                   case when k.hash = u.hash then 'same' else 'other' end, false)::inserted_task as made
-          from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
-         where k.tenant = v_tenants[u.form] and k.key = u.key and k.created_at > v_now - ${IDEMPOTENCY_MS}
-        offset 0) k on true;
-    if json_array_length(p_batches) > 0 then
-      perform refuse_conflict(p_forms, p_form_of[v_from:v_to], p_ids[v_from:v_to], p_batches, v_stretch);
-    end if;
-    if v_new is not null then
-      v_taken := take_in_some(v_now, p_forms, p_form_of, p_ids, v_specs, v_new, p_max_queue, p_max_total, p_max_agent);
-      for v_place in 1 .. cardinality(v_new) loop
-        v_stretch[v_new[v_place] - v_from + 1] := v_taken[v_place];
-      end loop;
-      perform keep_keys(v_now, array_agg(v_tenants[p_form_of[n]]), array_agg(p_keys[n]), array_agg(p_hashes[n]), array_agg(seq))
-         from (select n, (v_taken[place]).seq, (v_taken[place])."full" from unnest(v_new) with ordinality u(n, place)) u
-        where p_keys[n] is not null and "full" is null;
-    end if;
-    v_all := v_all || v_stretch;
-    v_from := v_to + 1;
-  end loop;
-  ${FOLLOW_UP}
-  return query select * from as_they_are_now(v_all);
-end $$;
-
--- A batch is taken whole: one of its tasks that asks for something else under a used key refuses all.
-create function refuse_conflict(
-  p_forms json, p_form_of integer[], p_ids text[], p_batches json, p_made inserted_task[])
-returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_conflict record;
-begin
-  select i.id as made, p_ids[i.n] as refused, p_forms -> p_form_of[i.n] - 1 ->> 'batch' as batch into v_conflict
-    from unnest(p_made) with ordinality
-           i(seq, id, state, "position", created_at, run_at, deadline, "full", queued, repeats, unserved, n)
-   where i.repeats = 'other'
-     and p_forms -> p_form_of[i.n] - 1 ->> 'batch' in (select id from json_to_recordset(p_batches) as j(id text))
-   order by i.n limit 1;
-  if not found then return; end if;
-  raise exception 'a key in batch % was used for another request', v_conflict.batch
-    using errcode = '${BATCH_CONFLICT}',
-          detail = json_build_object('taskId', v_conflict.made, 'refused', v_conflict.refused)::text;
-end $$;
-
--- From now on the keys of tasks stand for them.
-create function keep_keys(p_now bigint, p_tenants text[], p_keys text[], p_hashes text[], p_seqs bigint[])
-returns void language plpgsql as $$
-#variable_conflict use_column
-begin
-  insert into idempotency_key (tenant, key, hash, task_seq, created_at)
-  select tenant, key, hash, seq, p_now from unnest(p_tenants, p_keys, p_hashes, p_seqs) u(tenant, key, hash, seq)
-  on conflict (tenant, key) do update
-    set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at;
-end $$;
-`;
+export const INSERT_FUNCTIONS = readSql(new URL("./insert-tasks.sql", import.meta.url), {
+  FOLLOW_UP,
+  IDEMPOTENCY_MS,
+  BATCH_CONFLICT,
+});

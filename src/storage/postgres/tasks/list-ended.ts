@@ -47,7 +47,8 @@ export function endedQuery(
                   join task t on t.seq = u.seq cross join start s
                  where t.completed_at = r.at and t.resting_state = '${state}'
                    and (r.at < s.at or r.last_seq - r.count + u.place < s.event)
-                   -- It may have been retried, and have ended again within the same millisecond: the page before showed that.
+                   -- It may have been retried and have ended again within the same millisecond: the page
+                   -- before contained it.
                    and (r.at <> s.at
                         or not exists (select 1 from event o where ${isEnd("o")} and o.at = r.at and o.last_seq > r.last_seq
                                           and t.seq = any (o.task_seqs)))

@@ -1,3 +1,4 @@
+import { PRIORITY_CRITICAL } from "../../../model/priority.ts";
 import { HELD_STATES, type TaskState } from "../../../model/task-state.ts";
 import type { ListTasksParams } from "../../storage.ts";
 import { asksForMore, behindPrefix, LISTED_LOOKED_MAX, type ListFilter } from "../../task-listing.ts";
@@ -176,11 +177,11 @@ function sourcesFor(params: ListTasksParams, look: LookedAround, bind: (value: u
         answers: ["priority"],
       },
     ];
-  if (priorityMax !== undefined && priorityMax <= 0)
+  if (priorityMax !== undefined && priorityMax <= PRIORITY_CRITICAL)
     return [
       {
         columns: [OF_TENANT],
-        condition: "t.priority <= 0",
+        condition: `t.priority <= ${PRIORITY_CRITICAL}`,
         answers: priorityMax === 0 ? ["priorityMax"] : [],
       },
     ];

@@ -222,24 +222,26 @@ const SEQS_OF_SPAN = `
   select min(f.first_seq) as first, max(f.last_seq) as last from (
     select first_seq, last_seq from task_span where last_at >= $7 and first_at < $8
     union all select seq, seq from tail where created_at >= $7 and created_at < $8
-    -- Behind as many as are looked through, any may be of that time.
+    -- After the newest tasks that are scanned, any task may be of that time.
     union all select max(seq), 9e15::bigint from tail having count(*) = ${UNSPANNED_MAX}) f`;
 
 /** Records when the tasks of the next thousands were created. They are complete: seqs are assigned in order of commit. */
-export async function noteSpans(db: PostgresDatabase): Promise<void> {
-  await db.read({ name: "note_spans", text: NOTE_SPANS, values: [] });
+export async function recordSpans(db: PostgresDatabase): Promise<void> {
+  await db.read({ name: "record_spans", text: RECORD_SPANS, values: [] });
 }
 
-/** Thousands per call. */
+/** How many tasks one row of task_span describes. */
+const TASKS_PER_SPAN = 1_000;
+/** Rows of task_span that one call adds. */
 const SPANS_MAX = 50;
 
-const NOTE_SPANS = `
+const RECORD_SPANS = `
   insert into task_span (last_seq, first_seq, first_at, last_at)
   select b.last_seq, s.first_seq, s.first_at, s.last_at
     from (select coalesce((select max(last_seq) from task_span), -1) as upto, (select max(seq) from task) as newest) w
-   cross join lateral generate_series((w.upto + 1) / 1000 * 1000 + 999, least(w.newest - 1, w.upto + ${SPANS_MAX} * 1000), 1000) b(last_seq)
+   cross join lateral generate_series((w.upto + 1) / ${TASKS_PER_SPAN} * ${TASKS_PER_SPAN} + ${TASKS_PER_SPAN - 1}, least(w.newest - 1, w.upto + ${SPANS_MAX * TASKS_PER_SPAN}), ${TASKS_PER_SPAN}) b(last_seq)
    cross join lateral (
      select min(t.seq) as first_seq, min(t.created_at) as first_at, max(t.created_at) as last_at
-       from task t where t.seq > b.last_seq - 1000 and t.seq <= b.last_seq) s
+       from task t where t.seq > b.last_seq - ${TASKS_PER_SPAN} and t.seq <= b.last_seq) s
    where s.first_seq is not null
   on conflict (last_seq) do nothing`;

@@ -1,13 +1,15 @@
+import { PRIORITY_CRITICAL } from "../../../model/priority.ts";
 import { preemptionError } from "../../preemption-error.ts";
 import { TOKENS_MAX } from "../connection/listen-notify.ts";
+import { readSql } from "../connection/sql-file.ts";
 import { tenantRoom } from "../tenants/share-out.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
-import { isNoted } from "./deferred-work.ts";
+import { isDeferred } from "./deferred-work.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** The last step of an operation. It does nothing unless the operation may have left a critical task without a slot. */
 export function preemptAt(now: "v_now" | "p_now"): string {
-  return `if ${isNoted("arrivals")} or ${isNoted("lanes")} then perform preempt(${now}); end if;`;
+  return `if ${isDeferred("new_critical_tasks")} or ${isDeferred("lanes_to_recheck")} then perform preempt(${now}); end if;`;
 }
 
 export const PREEMPT = preemptAt("v_now");
@@ -22,238 +24,18 @@ function takeLease(of: string): string {
 }
 
 /** What pre-emption reads grows with tasks in flight, free slots and agents' limits, not with the backlog. */
-export const PREEMPT_FUNCTIONS = `
--- For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready, and
--- where one that waits may have lost the slot it waited for.
-create function preempt(p_now bigint) returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_arrivals bigint[];
-  v_shaken text[];
-  v_lane text;
-  v_tokens bigint[] := '{}';
-begin
-  -- Where nothing may be taken from anybody, nothing needs to be looked at.
-  perform 1 from lease where priority is not null limit 1;
-  if not found then return; end if;
-  v_arrivals := take_note('arrivals')::bigint[];
-  v_shaken := take_note('lanes');
-  -- What was started meanwhile is not ready any more.
-  for v_lane in
-    select x.lane
-      from (select unnest(v_shaken) as lane
-            union
-            select n.lane
-              from unnest(v_arrivals) a(seq)
-              join task t on t.seq = a.seq
-              join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
-              join line n on n.id = t.line) x
-      join lane l on l.name = x.lane
-     where (select h.token from lease h where h.lane = x.lane and h.priority is not null limit 1) is not null
-     order by x.lane
-  loop
-    v_tokens := v_tokens || preempt_in(p_now, v_lane, v_arrivals);
-  end loop;
-  if cardinality(v_tokens) = 0 then return; end if;
-  -- Of a session that may run fewer by now it steps back at once, and its key may go to another.
-  if ${isNoted("sessions")} or ${isNoted("keys")} then perform settle_moves(p_now, ${RELEASED_MAX}); end if;
-  -- Rare enough for a notification inside the transaction, and any node may run one of them.
-  perform pg_notify('rota', json_build_object('from', '', 'signals', json_build_array(
-    json_build_object('kind', 'events'),
-    json_build_object('kind', 'fenced', 'tokens', v_tokens[1:${TOKENS_MAX}], 'reason', 'preempted'),
-    json_build_object('kind', 'work'),
-    json_build_object('kind', 'due')))::text);
-end $$;
-
--- Answers the tokens of the attempts that were taken from their tasks.
-create function preempt_in(p_now bigint, p_lane text, p_arrivals bigint[]) returns bigint[] language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_lane lane;
-  v_nodes text[];
-  v_free bigint;
-  v_turns bigint[];
-  v_tenants text[];
-  v_yielding bigint[];
-  v_critical record;
-  v_lease lease;
-  v_ended ended_attempt[] := '{}';
-  v_tokens bigint[] := '{}';
-  v_owners text[] := '{}';
-  v_bare_lines bigint[] := '{}';
-  v_able text[];
-  v_every integer;
-  v_each integer;
-  v_left jsonb;
-begin
-  select * into v_lane from lane where name = p_lane;
-  select p.id into v_every from pool p join ability a on a.live = p.profiles;
-  -- Nodes that would fill a slot that becomes free. One that has taken its slots back, or more than it has left, would not.
-  select array_agg(node), greatest(least(sum(free), v_lane.total - v_lane.inflight), 0) into v_nodes, v_free
-    from (select s.node, s.slots - coalesce(h.held, 0) as free
-            from node_slot s join node d on d.id = s.node and not d.dead
-            left join (select node, count(*) as held from lease where lane = p_lane group by node) h on h.node = s.node
-           where s.lane = p_lane) n
-   where free >= 0;
-  select array_agg(tenant), array_agg(tasks) into v_tenants, v_yielding
-    from (select tenant, count(*) as tasks from lease
-           where lane = p_lane and priority is not null and node = any (v_nodes) group by tenant) y;
-  if v_tenants is null then return v_tokens; end if;
-  select p_each, p_left into v_each, v_left from slots_on_nodes(v_lane, v_nodes);
-  -- Where there are more slots than tasks, everybody gets what its own bounds leave.
-  if v_free < v_lane.waiting then
-    select turns into v_turns from share_out(v_lane, v_free::integer, null, v_each, v_left);
-  end if;
-  -- Everybody's need is settled before the first one gives way.
-  for v_critical in
-    select c.*, t.id, t.tenant
-      from (select line, rank, seq, true as held_by_agent from beyond_agents(p_lane, p_arrivals)
-            union all
-            select u.line, u.rank, u.seq, false from without_slot_of_pools(v_lane, v_every, v_nodes) u
-            union all
-            select u.line, u.rank, u.seq, false
-              from unnest(v_tenants, v_yielding) y(tenant, tasks)
-              join tenant_line o on o.tenant = y.tenant and o.lane = p_lane and not o.disabled
-             cross join lateral (
-               select greatest(case when v_turns is null
-                                    then least(${tenantRoom("o")}, coalesce((v_left ->> o.tenant)::integer, v_each))
-                                    else (select count(*) from unnest(v_turns) t(id) where t.id = o.id) end, 0) as share) s
-             cross join lateral (
-               select u.* from usable_criticals(p_lane, y.tenant, v_every, s.share + y.tasks) u
-                order by u.rank, u.seq offset s.share limit y.tasks) u) c
-      join task t on t.seq = c.seq
-     order by c.rank, c.seq
-  loop
-    -- Only what a node can execute is worth a slot of it.
-    select case when n.pool = 0 or n.pool = v_every then v_nodes
-                else array(select d.id from node d join pool p on p.id = n.pool and d.profile = any (p.profiles)
-                            where d.id = any (v_nodes)) end
-      into v_able from line n where n.id = v_critical.line;
-    -- Where the tenant holds more than its share, it could not use the slot that becomes free.
-    if v_lane.second_tenant then
-      perform 1 from tenant_line t where t.lane = p_lane and t.tenant = v_critical.tenant and t.inflight > t.lane_max;
-      continue when found;
-      v_able := nodes_within_share(p_lane, v_critical.tenant, v_able);
-    end if;
-    -- Whoever is beyond the limits of its agent needs a slot of that agent; else any of its tenant will do.
-    if v_critical.held_by_agent then
-      continue when v_critical.line = any (v_bare_lines);
-      ${takeLease(`l.line in (select s.id from line n join line s on s.lane = n.lane and s.tenant = n.tenant and s.agent = n.agent
-                                      where n.id = v_critical.line)`)};
-      if not found then v_bare_lines := v_bare_lines || v_critical.line; continue; end if;
-    else
-      ${takeLease("l.lane = p_lane and l.tenant = v_critical.tenant")};
-      continue when not found;
-    end if;
-    v_tokens := v_tokens || v_lease.token;
-    v_owners := v_owners || v_critical.tenant;
-    v_ended := v_ended || row(cardinality(v_tokens), v_lease.task_seq, v_lease.token, v_lease.node, v_lease.line, v_lease.attempt,
-                              v_lease.started_at, 'queued', 'preempted', false, null,
-                              '${preemptionError("' || v_critical.id || '")}', null, null, null, null, null, null)::ended_attempt;
-  end loop;
-  if cardinality(v_tokens) = 0 then return v_tokens; end if;
-  perform end_attempts(p_now, v_ended);
-  -- The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness.
-  update tenant_line t
-     set owed = t.owed + o.slots,
-         ahead_streak = t.ahead_streak - case when v_lane.strategy = 'fair-fifo' then o.slots else 0 end
-    from (select tenant, count(*)::integer as slots from unnest(v_owners) u(tenant) group by tenant) o
-   where t.tenant = o.tenant and t.lane = p_lane;
-  if v_lane.crowded then perform refresh_tenants(v_owners); end if;
-  return v_tokens;
-end $$;
-
--- The first critical tasks of a tenant that only want for a slot, and perhaps more of them.
-create function usable_criticals(p_lane text, p_tenant text, p_every integer, p_count bigint)
-returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
-#variable_conflict use_column
-begin
-  return query
-    select c.id, r.rank, r.task_seq
-      from ((select n.id, n.head_rank, n.head_seq, n.room
-               from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead and n.pool = 0 and n.head_rank <= 0
-              order by n.head_rank, n.head_seq limit p_count)
-            union all
-            (select n.id, n.head_rank, n.head_seq, n.room
-               from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead and n.pool <> 0
-                and n.pool = p_every and n.head_rank <= 0
-              order by n.head_rank, n.head_seq limit p_count)) c
-     cross join lateral (
-       select rank, task_seq from ready
-        where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and rank <= 0
-        order by rank, task_seq limit least(c.room, p_count)) r;
-end $$;
-
--- The critical tasks that only some nodes can execute, beyond the slots that are free on those and that their tenants may have.
-create function without_slot_of_pools(p_lane lane, p_every integer, p_nodes text[])
-returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
-#variable_conflict use_column
-begin
-  -- Mostly there are no such lines.
-  if not exists (select 1 from line n where n.lane = (p_lane).name and n.startable and n.pool <> 0) then return; end if;
-  return query
-    select u.line, u.rank, u.seq
-      from (select distinct n.pool from line n
-             where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.head_rank <= 0
-               and n.pool is distinct from p_every) o
-     cross join lateral (
-       select greatest(least(sum(s.slots - coalesce(h.held, 0)), (p_lane).total - (p_lane).inflight), 0) as free,
-              coalesce(sum(h.yielding), 0) as yielding, array_agg(d.id) as nodes
-         from pool p join node d on d.profile = any (p.profiles) and d.id = any (p_nodes)
-         join node_slot s on s.node = d.id and s.lane = (p_lane).name
-         left join (select l.node, count(*) as held, count(*) filter (where l.priority is not null) as yielding
-                      from lease l where l.lane = (p_lane).name group by l.node) h on h.node = d.id
-        where p.id = o.pool) f
-     cross join lateral slots_on_nodes(p_lane, f.nodes)
-     cross join lateral (
-       select s.line, s.rank, s.seq
-         from (select t.*, count(*) filter (where t.place <= t.own) over (order by t.rank, t.seq) as seat
-                 from (select c.id as line, r.rank, r.task_seq as seq, b.own,
-                              row_number() over (partition by t.tenant order by r.rank, r.task_seq) as place
-                         from (select distinct n.tenant from line n
-                                where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.pool = o.pool
-                                  and n.head_rank <= 0) w
-                         join tenant_line t on t.tenant = w.tenant and t.lane = (p_lane).name and not t.disabled
-                        cross join lateral (select greatest(least(${tenantRoom("t")}, ${leftFor("t")}), 0) as own) b
-                        cross join lateral (
-                          select n.id, n.head_rank, n.head_seq, n.room
-                            from line n
-                           where n.lane = (p_lane).name and n.tenant = t.tenant and n.startable and n.ahead and n.pool <> 0
-                             and n.pool = o.pool and n.head_rank <= 0
-                           order by n.head_rank, n.head_seq limit f.free + f.yielding) c
-                        cross join lateral (
-                          select rank, task_seq from ready
-                           where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and rank <= 0
-                           order by rank, task_seq limit least(c.room, f.free + f.yielding)) r) t) s
-        where s.place > s.own or s.seat > f.free) u;
-end $$;
-
--- Those of these critical tasks, as far as they are ready, that those before them leave no room for within the limits of
--- their agent.
-create function beyond_agents(p_lane text, p_seqs bigint[])
-returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
-#variable_conflict use_column
-begin
-  return query
-    with arrived as materialized (
-      select t.line, t.rank, t.seq
-        from (select distinct u.seq from unnest(p_seqs) u(seq)) a
-        join task t on t.seq = a.seq
-        join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
-        join line n on n.id = t.line and n.lane = p_lane and n.standing = 0
-        join tenant_line o on o.tenant = n.tenant and o.lane = n.lane and not o.disabled),
-    -- What agents could still run of their lines: everything, or up to the last one.
-    bounds as materialized (
-      select n.id as line, n.room >= n.ready as all_usable, last.rank, last.task_seq
-        from (select n.id, n.ready, n.head_rank, n.head_seq, n.room
-                from line n where n.id in (select line from arrived)) n
-        left join lateral (
-          select r.rank, r.task_seq from ready r
-           where n.room > 0 and n.room < n.ready
-             and r.line = n.id and (r.rank, r.task_seq) >= (n.head_rank, n.head_seq)
-           order by r.rank, r.task_seq offset greatest(n.room - 1, 0) limit 1) last on true)
-    select a.line, a.rank, a.seq
-      from arrived a join bounds b on b.line = a.line
-     where not b.all_usable and ((a.rank, a.seq) <= (b.rank, b.task_seq)) is not true;
-end $$;
-`;
+export const PREEMPT_FUNCTIONS = readSql(new URL("./preempt-tasks.sql", import.meta.url), {
+  PRIORITY_CRITICAL,
+  SESSIONS_DEFERRED: isDeferred("sessions"),
+  KEYS_DEFERRED: isDeferred("keys"),
+  RELEASED_MAX,
+  TOKENS_MAX,
+  OWNER_ROOM: tenantRoom("o"),
+  TAKE_LEASE_OF_AGENT:
+    takeLease(`l.line in (select s.id from line n join line s on s.lane = n.lane and s.tenant = n.tenant and s.agent = n.agent
+                                      where n.id = v_critical.line)`),
+  TAKE_LEASE_OF_TENANT: takeLease("l.lane = p_lane and l.tenant = v_critical.tenant"),
+  PREEMPTION_ERROR: preemptionError("' || v_critical.id || '"),
+  TENANT_ROOM: tenantRoom("t"),
+  LEFT_FOR_TENANT: leftFor("t"),
+});

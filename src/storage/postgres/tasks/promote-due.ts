@@ -40,7 +40,7 @@ create function promote_due(p_now bigint, p_limit integer) returns table (promot
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_seqs bigint[];
   v_sessioned boolean;
   v_turns bigint[];
@@ -49,13 +49,13 @@ begin
     from (select seq, due_at, session from task where due_at <= v_now order by due_at, seq limit p_limit) d;
   promoted := cardinality(v_seqs);
   if v_sessioned then
-    -- What its session has let in before has kept its place, unless fewer may run by now.
+    -- A task that its session admitted before has kept its position, unless fewer may run now.
     v_turns := array(
       select t.seq from unnest(v_seqs) with ordinality d(seq, n) join task t on t.seq = d.seq
        where ${turnOf("t", "early")} is not null order by d.n);
     v_seqs := array(select seq from unnest(v_seqs) d(seq) where seq <> all (v_turns));
     if cardinality(v_turns) > 0 then perform take_turns(v_now, v_turns); end if;
-    perform add_note('sessions', array(
+    perform defer_work('sessions', array(
       select t.session::text from unnest(v_seqs) d(seq) join task t on t.seq = d.seq where num_nulls(t.session) = 0));
   end if;
   if cardinality(v_seqs) > 0 then perform enter_queue(v_seqs); end if;
@@ -64,11 +64,11 @@ begin
   return next;
 end $$;
 
--- Moves delayed tasks into the queue that no session holds back.
+-- Moves delayed tasks that no session holds back into the queue.
 create function enter_queue(p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_deltas line_delta[];
+  v_deltas queue_delta[];
   v_batches batch_delta[];
   v_tenants text[];
   v_asking text[];
@@ -76,15 +76,15 @@ begin
   with due as (
     update task t set resting_state = 'queued', parked = ${parkedBy("t")}
      where t.seq = any (p_seqs) returning t.seq, t.tenant, t.line, t.rank, t.batch, t.parked),
-  placed as (insert into ready (line, rank, task_seq) select line, rank, seq from due where parked is null)
-  select array_agg(case when parked is null then row(line, 0, 0, 0, 1, 0, null, rank, seq)::line_delta
-                        else row(line, 0, 0, 1, 0, 0, null, null, null)::line_delta end),
+  readied as (insert into ready (line, rank, task_seq) select line, rank, seq from due where parked is null)
+  select array_agg(case when parked is null then row(line, 0, 0, 0, 1, 0, null, rank, seq)::queue_delta
+                        else row(line, 0, 0, 1, 0, 0, null, null, null)::queue_delta end),
          array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta) filter (where batch is not null),
          array_agg(tenant), array_agg(seq::text) filter (where parked = 'asking')
     into v_deltas, v_batches, v_tenants, v_asking from due;
   perform apply_deltas(v_deltas);
   if v_batches is not null then perform move_batches(v_batches); end if;
-  if v_asking is not null then perform add_note('keys', v_asking); end if;
+  if v_asking is not null then perform defer_work('keys', v_asking); end if;
   perform count_moves(v_tenants, array_fill('delayed'::text, array[cardinality(p_seqs)]),
                       array_fill('queued'::text, array[cardinality(p_seqs)]));
 end $$;

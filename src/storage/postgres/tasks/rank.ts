@@ -1,4 +1,4 @@
-import { FRONT_RANK } from "../../../model/priority.ts";
+import { FRONT_RANK, PRIORITY_CRITICAL } from "../../../model/priority.ts";
 
 /** `rankOf` in SQL. `since`: when the task could first start. */
 export function rankOf({
@@ -6,7 +6,7 @@ export function rankOf({
   since,
   agingMs,
 }: Record<"priority" | "since" | "agingMs", string>): string {
-  return `case when ${priority} <= 0 then ${priority}
+  return `case when ${priority} <= ${PRIORITY_CRITICAL} then ${priority}
                when ${agingMs} = 0 then ${FRONT_RANK} + ${priority}
                else ${since} + ${priority} * ${agingMs} end`;
 }

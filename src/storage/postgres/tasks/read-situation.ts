@@ -34,7 +34,7 @@ export async function readSituation(
     session:
       row.session_max === null || task.session === null
         ? null
-        : { key: task.session, max: row.session_max, active: row.let_in },
+        : { key: task.session, max: row.session_max, active: row.admitted },
     noExecutor: row.no_executor === null || !isWaiting(task) ? null : row.no_executor,
     alone: row.losses === null || !isWaiting(task) ? null : { losses: row.losses },
     key:
@@ -67,7 +67,7 @@ interface SituationRow {
   readonly active: string[];
   /** Null unless its session parks it. */
   readonly session_max: number | null;
-  readonly let_in: string[];
+  readonly admitted: string[];
   /** Null when a live node can execute it. */
   readonly no_executor: { served: boolean; lastSeenAt: number | null; since: number | null } | null;
   /** Null unless it runs alone. */
@@ -113,7 +113,7 @@ const SITUATION = `
          (select ${maxOf("s")} from turn u join session s on s.id = u.session
            where u.session = t.session and u.stage = 'parked' and u.place = t.place) as session_max,
          array(select a.id from turn u join task a on a.seq = u.task_seq
-                where u.session = t.session and u.stage = 'in' order by u.place limit $2) as let_in,
+                where u.session = t.session and u.stage = 'in' order by u.place limit $2) as admitted,
          (select o.id from key_hold h join task o on o.seq = h.task_seq
            where t.parked = 'key' and h.tenant = t.tenant and h.key = t.concurrency_key) as key_holder,
          coalesce((select json_agg(json_build_object('id', p.id, 'state', coalesce(e.state, p.resting_state)) order by p.seq)

@@ -1,6 +1,7 @@
-import { ALONE_AFTER_LOSSES } from "../../alone-line.ts";
-import type { RescuedTasks, TaskPlace } from "../../storage.ts";
+import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
+import type { RescuedTasks, TaskLabels } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { readSql } from "../connection/sql-file.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
@@ -9,7 +10,7 @@ export async function rescueTasks(
   db: PostgresDatabase,
   params: { node: string; limit: number; maxLost?: number },
 ): Promise<RescuedTasks> {
-  const rows = await db.write<TaskPlace & { state: "queued" | "failed" }>({
+  const rows = await db.write<TaskLabels & { state: "queued" | "failed" }>({
     name: "rescue_tasks",
     text: "select * from rescue_tasks($1, $2, $3, $4)",
     values: [params.node, params.limit, params.maxLost ?? null],
@@ -24,45 +25,8 @@ export async function rescueTasks(
   return { requeued: places("queued"), failed: places("failed") };
 }
 
-export const RESCUE_FUNCTIONS = `
--- p_max_lost: the process died, and a task that it took down so often fails; null: the process lives on.
-create function rescue_tasks(p_now bigint, p_node text, p_limit integer, p_max_lost integer)
-returns table (state text, tenant text, agent text, lane text) language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_now bigint := enter(p_now);
-  v_seqs bigint[];
-  v_alone bigint[];
-  v_ended ended_attempt[];
-begin
-  perform 1 from node where id = p_node and dead;
-  if not found then return; end if;
-  v_seqs := array(select task_seq from lease where node = p_node order by task_seq limit p_limit);
-  if p_max_lost is not null then
-    -- What had not begun to run was not lost with its process.
-    with lost as (
-      update task t set losses = t.losses + 1
-        from lease l where l.task_seq = t.seq and l.task_seq = any (v_seqs) and l.state = 'running'
-      returning t.seq, t.losses, t.retry_count < t.max_retries_if_lost as rescuable)
-    select array_agg(seq) into v_alone
-      from lost where losses >= ${ALONE_AFTER_LOSSES} and losses < p_max_lost and rescuable;
-    if v_alone is not null then perform move_to_alone(v_alone); end if;
-  end if;
-  with gone as (
-    delete from lease l using task t
-     where l.task_seq = any (v_seqs) and t.seq = l.task_seq
-    returning l.*, t.losses >= p_max_lost is true as lost, t.losses,
-              t.retry_count < t.max_retries_if_lost and t.losses >= p_max_lost is not true as rescuable)
-  select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
-                       case when rescuable then 'queued' else 'failed' end, 'lost', rescuable, null,
-                       case when lost then 'lost ' || losses || case losses when 1 then ' time' else ' times' end else 'worker lost' end,
-                       v_now, null, null, null, null, null)::ended_attempt)
-    into v_ended from gone;
-  if v_ended is null then return; end if;
-  perform end_attempts(v_now, v_ended);
-  perform settle_moves(v_now, ${RELEASED_MAX});
-  ${PREEMPT}
-  return query
-    select e.state, n.tenant, n.agent, n.lane from unnest(v_ended) e join line n on n.id = e.line order by e.task_seq;
-end $$;
-`;
+export const RESCUE_FUNCTIONS = readSql(new URL("./rescue-tasks.sql", import.meta.url), {
+  ALONE_AFTER_LOSSES,
+  RELEASED_MAX,
+  PREEMPT,
+});

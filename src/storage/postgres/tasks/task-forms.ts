@@ -3,18 +3,18 @@ import type { NewTask } from "../../storage.ts";
 
 /**
  * Most tasks of a call differ in nothing but their id and their spec. All else is their form, which the database reads once.
- * `forms`: each form once, as JSON. `formOf`: the number of the form of each task, from 1. `places`: the position of each task
+ * `forms`: each form once, as JSON. `formOf`: the number of the form of each task, from 1. `positions`: the position of each task
  * among those of its agent in this call, from 1.
  */
 export function sortByForm(tasks: readonly NewTask[]): {
   forms: string[];
   formOf: number[];
-  places: number[];
+  positions: number[];
 } {
   const forms = new Map<string, number>();
   const agents = new Map<string, number>();
   const formOf: number[] = [];
-  const places: number[] = [];
+  const positions: number[] = [];
   for (const task of tasks) {
     const text = JSON.stringify(toForm(task));
     const form = forms.get(text) ?? forms.size + 1;
@@ -22,11 +22,11 @@ export function sortByForm(tasks: readonly NewTask[]): {
     formOf.push(form);
     // No name contains this character.
     const agent = `${task.tenant}\0${task.agent}`;
-    const place = (agents.get(agent) ?? 0) + 1;
-    agents.set(agent, place);
-    places.push(place);
+    const position = (agents.get(agent) ?? 0) + 1;
+    agents.set(agent, position);
+    positions.push(position);
   }
-  return { forms: [...forms.keys()], formOf, places };
+  return { forms: [...forms.keys()], formOf, positions };
 }
 
 /** Nulls are left out: there are many. */

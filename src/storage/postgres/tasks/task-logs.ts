@@ -57,7 +57,7 @@ const READ = `
    order by l.last_n`;
 
 export const TASK_LOG_FUNCTIONS = `
--- A task that is about to be deleted is not waited for: what it logged would go with it.
+-- Does not wait for a task that is about to be deleted: its log is deleted with it.
 create function append_task_log(
   p_tasks bigint[], p_attempts integer[], p_lasts integer[], p_counts integer[], p_bytes integer[], p_lines text[])
 returns void language plpgsql as $$

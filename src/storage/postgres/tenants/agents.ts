@@ -155,10 +155,10 @@ export const AGENT_FUNCTIONS = `
 create function configure_agent(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void
 language plpgsql as $$
 begin
-  perform save_bound(enter(p_now), p_tenant, p_agent, p_max);
+  perform save_bound(take_write_lock(p_now), p_tenant, p_agent, p_max);
 end $$;
 
--- What the agent's tasks waited for may be there now, or gone.
+-- The slots that the agent's tasks wait for may be free now, or gone.
 create function save_bound(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -166,7 +166,7 @@ begin
   on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight;
   update line set agent_max = p_max where tenant = p_tenant and agent = p_agent;
   perform refresh_startable(array(select id from line where tenant = p_tenant and agent = p_agent));
-  perform add_note('lanes', array(select lane from line where tenant = p_tenant and agent = p_agent));
+  perform defer_work('lanes_to_recheck', array(select lane from line where tenant = p_tenant and agent = p_agent));
   ${preemptAt("p_now")}
 end $$;
 
@@ -186,7 +186,7 @@ end $$;
 create function create_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
 returns boolean language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   if is_listed(p_tenant, p_agent) then return false; end if;
   perform save_agent(v_now, p_tenant, p_agent, p_max, p_definition);
@@ -196,7 +196,7 @@ end $$;
 create function update_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
 returns boolean language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   if not is_listed(p_tenant, p_agent) then return false; end if;
   perform save_agent(v_now, p_tenant, p_agent, p_max, p_definition);
@@ -205,7 +205,7 @@ end $$;
 
 create function delete_agent(p_now bigint, p_tenant text, p_agent text) returns boolean language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
 begin
   if not is_listed(p_tenant, p_agent) then return false; end if;
   perform save_bound(v_now, p_tenant, p_agent, null);

@@ -3,7 +3,7 @@ import { FRONT_RANK } from "../../../model/priority.ts";
 import type { LaneSetting, LaneStorage } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { cleanText } from "../connection/text.ts";
-import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-these.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RANK_IN_ITS_LANE } from "../tasks/rank.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
@@ -92,14 +92,14 @@ export function postgresLanes(db: PostgresDatabase): LaneStorage {
  * How many entries of the ready set are read to find the oldest: one for each agent queue and rank, because the first of equal
  * rank is the oldest. With ageing nearly every task has a rank of its own. Then only the first entries of an agent queue count.
  */
-const LOOKED = { lines: 10_000, entries: 10_000, perLineMin: 4 } as const;
+const LOOKED = { queues: 10_000, entries: 10_000, perQueueMin: 4 } as const;
 
 /** A changed limit changes which agent queues can start something. Changed ageing changes their order. */
 export const LANE_FUNCTIONS = `
 create function configure_lanes(p_now bigint, p_lanes json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_reordered text[];
 begin
   v_reordered := array(
@@ -111,30 +111,30 @@ begin
   on conflict (name) do update
     set total = excluded.total, per_agent = excluded.per_agent, per_tenant = excluded.per_tenant,
         strategy = excluded.strategy, aging_ms = excluded.aging_ms;
-  perform follow_second_tenant();
-  perform follow_lane_max(array(select j.name from json_to_recordset(p_lanes) as j(name text)));
-  if cardinality(v_reordered) > 0 then perform put_in_order(v_reordered); end if;
+  perform apply_second_tenant();
+  perform apply_lane_max(array(select j.name from json_to_recordset(p_lanes) as j(name text)));
+  if cardinality(v_reordered) > 0 then perform rerank_lanes(v_reordered); end if;
   perform refresh_startable(array(
     select n.id from line n join json_to_recordset(p_lanes) as j(name text) on j.name = n.lane));
-  perform add_note('lanes', array(select j.name from json_to_recordset(p_lanes) as j(name text)));
+  perform defer_work('lanes_to_recheck', array(select j.name from json_to_recordset(p_lanes) as j(name text)));
   ${PREEMPT}
 end $$;
 
--- Ranks anew what has not ended in these lanes; only who had to give way stays in front. Costs what waits there, and what is
--- delayed, parked or waits for others with the same tenants.
-create function put_in_order(p_lanes text[]) returns void language plpgsql as $$
+-- Computes the ranks of open tasks in these lanes anew; only pre-empted tasks stay in front. The cost grows with the tasks
+-- that wait there, and with the delayed, parked and dependent tasks of the same tenants.
+create function rerank_lanes(p_lanes text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_lines bigint[] := array(select id from line where lane = any (p_lanes));
+  v_queues bigint[] := array(select id from line where lane = any (p_lanes));
   v_tenants text[] := array(select distinct tenant from line where lane = any (p_lanes));
   v_ready bigint[];
 begin
-  with gone as (delete from ready where line = any (v_lines) and rank <> ${FRONT_RANK} returning task_seq)
+  with gone as (delete from ready where line = any (v_queues) and rank <> ${FRONT_RANK} returning task_seq)
   select coalesce(array_agg(task_seq), '{}') into v_ready from gone;
   update task t set rank = ${RANK_IN_ITS_LANE}
-   where t.rank <> ${FRONT_RANK} and t.line = any (v_lines) and t.seq in (
+   where t.rank <> ${FRONT_RANK} and t.line = any (v_queues) and t.seq in (
      select unnest(v_ready)
-     union all select task_seq from lease where line = any (v_lines)
+     union all select task_seq from lease where line = any (v_queues)
      union all select seq from task where tenant = any (v_tenants) and parked is not null
      union all select u.task_seq from session s join turn u on u.session = s.id and u.stage = 'parked'
                 where s.tenant || '' = any (v_tenants) and s.parked > 0
@@ -144,33 +144,34 @@ begin
   update line n
      set (head_rank, head_seq) = (
            select r.rank, r.task_seq from ready r where r.line = n.id order by r.rank, r.task_seq limit 1)
-   where n.id = any (v_lines) and n.ready > 0;
+   where n.id = any (v_queues) and n.ready > 0;
 end $$;
 
 create function put_lane(p_now bigint, p_name text, p_concurrency integer, p_total integer) returns void
 language plpgsql as $$
 begin
-  perform enter(p_now);
+  perform take_write_lock(p_now);
   insert into lane_setting (name, concurrency, total) values (p_name, p_concurrency, p_total)
   on conflict (name) do update set concurrency = excluded.concurrency, total = excluded.total;
 end $$;
 
--- For each lane, what could start and has waited longest. From line to line and from rank to rank, whatever is in between.
+-- For each lane, the ready task that has waited longest. It steps from queue to queue and from rank to rank, and skips what
+-- lies between.
 create function oldest_ready() returns table (lane text, task_seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 declare
-  v_lines bigint[];
+  v_queues bigint[];
 begin
-  with recursive ready_line as (
+  with recursive ready_queue as (
     (select line, 1 as n from ready order by line limit 1)
     union all
-    select next.line, r.n + 1 from ready_line r
+    select next.line, r.n + 1 from ready_queue r
      cross join lateral (select line from ready where line > r.line order by line limit 1) next
-     where r.n < ${LOOKED.lines})
-  select array_agg(line) into v_lines from ready_line;
+     where r.n < ${LOOKED.queues})
+  select array_agg(line) into v_queues from ready_queue;
   return query
     select n.lane, min(first.task_seq)
-      from unnest(v_lines) v(line)
+      from unnest(v_queues) v(line)
       join line n on n.id = v.line
      cross join lateral (
        with recursive ready_rank as (
@@ -180,7 +181,7 @@ begin
           cross join lateral (
             select r.rank, r.task_seq from ready r where r.line = v.line and r.rank > p.rank
              order by r.rank, r.task_seq limit 1) next
-          where p.n < greatest(${LOOKED.entries} / cardinality(v_lines), ${LOOKED.perLineMin}))
+          where p.n < greatest(${LOOKED.entries} / cardinality(v_queues), ${LOOKED.perQueueMin}))
        select min(task_seq) as task_seq from ready_rank) first
      group by n.lane;
 end $$;
@@ -190,26 +191,26 @@ create function clear_lane(
 returns table (cancelled json, more boolean, cutoff bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint := enter(p_now);
-  v_lines bigint[] := array(select n.id from line n where n.tenant = p_tenant and n.lane = p_name);
+  v_now bigint := take_write_lock(p_now);
+  v_queues bigint[] := array(select n.id from line n where n.tenant = p_tenant and n.lane = p_name);
   v_cutoff bigint := coalesce(p_cutoff, (select last_value from task_seq));
   v_seqs bigint[];
 begin
   v_seqs := array(
     select w.seq
-      from ((select r.task_seq as seq from ready r where r.line = any (v_lines))
+      from ((select r.task_seq as seq from ready r where r.line = any (v_queues))
             union all
             (select t.seq from task t
-              where t.tenant = p_tenant and t.listed_state in ('waiting_dependency', 'delayed') and t.line = any (v_lines))
+              where t.tenant = p_tenant and t.listed_state in ('waiting_dependency', 'delayed') and t.line = any (v_queues))
             union all
-            (select t.seq from task t where t.tenant = p_tenant and t.parked is not null and t.line = any (v_lines))
+            (select t.seq from task t where t.tenant = p_tenant and t.parked is not null and t.line = any (v_queues))
             union all
             (select t.seq from session s join turn u on u.session = s.id and u.stage = 'parked' join task t on t.seq = u.task_seq
-              where s.tenant || '' = p_tenant and s.parked > 0 and t.line = any (v_lines))) w
+              where s.tenant || '' = p_tenant and s.parked > 0 and t.line = any (v_queues))) w
      where w.seq <= v_cutoff order by w.seq limit p_limit + 1);
   more := cardinality(v_seqs) > p_limit;
   cutoff := v_cutoff;
-  cancelled := cancel_these(v_now, v_seqs[:p_limit], p_error);
+  cancelled := cancel_open_tasks(v_now, v_seqs[:p_limit], p_error);
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
   return next;

@@ -1,3 +1,4 @@
+import { readSql } from "../connection/sql-file.ts";
 import { leftFor } from "./tenant-shares.ts";
 
 /** How many more tasks of a tenant may start in a lane, not counting the lane's total. `t`: a startable row of `tenant_line`. */
@@ -6,7 +7,7 @@ export function tenantRoom(t: string, supply = `${t}.supply`, freed = "0"): stri
     ${t}.max_inflight + ${freed} - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant) end)`;
 }
 
-/** What an agent queue with freed slots could start once that is recorded. It has no limit of its own; see can_wait. */
+/** What an agent queue with freed slots could start once that is recorded. It has no limit of its own; see can_record_later. */
 export function roomWhenFreed(n: string, slots: string): string {
   return `greatest(least(${n}.ready, (p_lane).per_agent - ${n}.inflight + ${slots}), 0)`;
 }
@@ -26,100 +27,13 @@ function candidates(columns: string, count: string): string {
 }
 
 /** sqlite/tenants/share-out.ts does the same in TypeScript. */
-export const SHARE_FUNCTIONS = `
--- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
--- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
--- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait. urgent: something of one of them may go
--- ahead of fairness. streaked: so it did before. p_each, p_left: what tenants may take of these starts; see tenant-shares.ts.
-create function share_out(
-  p_lane lane, p_count integer, p_freed bigint[], p_each integer, p_left jsonb,
-  out turns bigint[], out urgent boolean, out streaked boolean) language plpgsql stable as $$
-#variable_conflict use_column
-declare
-  v_ids bigint[];
-  v_inflight integer[];
-  v_served bigint[];
-  v_room bigint[];
-  v_owed integer[];
-  v_owing boolean;
-  v_supply bigint;
-  v_base integer;
-  -- Those who may take nothing are among the first that the index finds.
-  v_passed_over bigint := case when p_left is not null and (p_lane).crowded then (
-    select count(*) from jsonb_each_text(p_left) where value::integer <= 0) else 0 end;
-begin
-  if p_freed is null then
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
-           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
-      from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, least(${tenantRoom("t")}, ${leftFor("t")}) as room`, "p_count + v_passed_over")}) c
-     where room > 0;
-  else
-    -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
-    with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
-    gained as (
-      select n.tenant, sum(f.slots)::integer as slots, sum(${roomWhenFreed("n", "f.slots")} - n.room) as supply
-        from freed f join line n on n.id = f.line group by n.tenant),
-    candidate as (
-      select t.id from gained g join tenant_line t on t.tenant = g.tenant and t.lane = (p_lane).name
-      union
-      (${candidates("t.id", "p_count + cardinality(p_freed) + v_passed_over")})),
-    adjusted as (
-      select t.id, t.inflight - coalesce(g.slots, 0) as inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak,
-             case when not t.disabled
-                  then least(${tenantRoom("t", "t.supply + coalesce(g.supply, 0)", "coalesce(g.slots, 0)")}, ${leftFor("t")})
-                  else 0 end as room
-        from candidate c join tenant_line t on t.id = c.id left join gained g on g.tenant = t.tenant)
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
-           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
-      from adjusted c where room > 0;
-  end if;
-  if v_ids is null then
-    turns := '{}';
-    return;
-  end if;
-  if cardinality(v_ids) = 1 then
-    turns := array_fill(v_ids[1], array[v_supply::integer]);
-    return;
-  end if;
-  turns := '{}';
-  if v_owing then
-    v_owed := array(select least(o.owed, o.room) from unnest(v_owed, v_room) with ordinality o(owed, room, n) order by o.n);
-    turns := allot(v_ids, v_inflight, v_served, v_owed, p_count, v_base, least((select sum(o) from unnest(v_owed) o), p_count));
-    -- Whoever was served just now was served last.
-    select array_agg(c.inflight + coalesce(g.starts, 0) order by c.n),
-           array_agg(coalesce(4611686018427387904 + g.last, c.served) order by c.n),
-           array_agg(c.room - coalesce(g.starts, 0) order by c.n)
-      into v_inflight, v_served, v_room
-      from unnest(v_ids, v_inflight, v_served, v_room) with ordinality c(id, inflight, served, room, n)
-      left join (select id, count(*)::integer as starts, max(place) as last
-                   from unnest(turns) with ordinality u(id, place) group by id) g on g.id = c.id;
-  end if;
-  turns := turns || allot(v_ids, v_inflight, v_served, v_room, p_count - cardinality(turns), v_base,
-                          v_supply - cardinality(turns));
-end $$;
-
--- Fewest in flight first, ties to the one served longest ago, one entry for each start: the nth start of one here comes
--- in the order of (in flight + n, n, last served).
--- p_base: the fewest; p_supply: how many starts there are, p_count at most.
-create function allot(
-  p_ids bigint[], p_inflight integer[], p_served bigint[], p_room bigint[], p_count integer, p_base integer, p_supply bigint)
-returns bigint[] language plpgsql immutable as $$
-declare
-  v_span integer := (p_count + cardinality(p_ids) - 1) / cardinality(p_ids);
-  v_turns bigint[];
-begin
-  if p_supply <= 0 then return '{}'; end if;
-  -- All starts up to a level are listed, rather than p_count for each; the level rises until they are enough.
-  loop
-    v_turns := array(
-      select c.id
-        from unnest(p_ids, p_inflight, p_served, p_room) as c(id, inflight, served, room)
-       cross join lateral generate_series(1, least(c.room, p_count, p_base + v_span - c.inflight)) as s(n)
-       order by c.inflight + s.n, s.n, c.served, c.id limit p_count);
-    if cardinality(v_turns) >= p_supply then return v_turns; end if;
-    v_span := v_span * 4;
-  end loop;
-end $$;
-`;
+export const SHARE_FUNCTIONS = readSql(new URL("./share-out.sql", import.meta.url), {
+  CANDIDATES_WITH_ROOM: candidates(
+    `t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, least(${tenantRoom("t")}, ${leftFor("t")}) as room`,
+    "p_count + v_passed_over",
+  ),
+  ROOM_WHEN_FREED: roomWhenFreed("n", "f.slots"),
+  CANDIDATES_WHEN_FREED: candidates("t.id", "p_count + cardinality(p_freed) + v_passed_over"),
+  TENANT_ROOM_WHEN_FREED: tenantRoom("t", "t.supply + coalesce(g.supply, 0)", "coalesce(g.slots, 0)"),
+  LEFT_FOR_TENANT: leftFor("t"),
+});

@@ -17,20 +17,20 @@ const HELD = `(select count(*) from lease h join line n on n.id = h.line
                 where h.lane = p_lane and h.node = s.node and n.tenant = p_tenant)`;
 
 export const TENANT_SHARE_FUNCTIONS = `
--- Holds tenants to their shares of lanes from now on, or no longer, by how many enabled ones there are. Returns whether that
--- changed, and so what tenants can start.
-create function follow_second_tenant() returns boolean language plpgsql as $$
+-- Applies the shares of lanes, or stops to, by the number of enabled tenants. Returns whether that changed, and with it
+-- what tenants can start.
+create function apply_second_tenant() returns boolean language plpgsql as $$
 declare
   v_second boolean := exists (select 1 from tenant where not disabled offset 1);
 begin
   update lane set second_tenant = v_second where second_tenant <> v_second;
   if not found then return false; end if;
-  perform follow_lane_max(array(select name from lane));
+  perform apply_lane_max(array(select name from lane));
   return true;
 end $$;
 
--- What tenants may hold of these lanes may have changed, and so what they can start there.
-create function follow_lane_max(p_lanes text[]) returns void language plpgsql as $$
+-- Updates what tenants may hold of these lanes, and so what they can start there.
+create function apply_lane_max(p_lanes text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];
@@ -45,7 +45,7 @@ begin
   if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
 end $$;
 
--- What tenants may take of the free slots of a lane on these nodes, by the leases there are; null: as much as there is.
+-- What tenants may take of the free slots of a lane on these nodes, by the current leases; null: no limit.
 create function slots_on_nodes(p_lane lane, p_nodes text[], out p_each integer, out p_left jsonb)
 language plpgsql stable as $$
 #variable_conflict use_column
@@ -66,7 +66,7 @@ begin
     into p_each, p_left from node d;
 end $$;
 
--- What tenants may still take once these tasks of theirs have started.
+-- What tenants may still take after these tasks of theirs have started.
 create function slots_after(p_each integer, p_left jsonb, p_seqs bigint[]) returns jsonb language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -75,7 +75,8 @@ begin
        from (select t.tenant, count(*) as starts from task t where t.seq = any (p_seqs) group by t.tenant) t), '{}');
 end $$;
 
--- Of these nodes, those that would let a tenant fill a slot that one of its own tasks frees: it holds no more than its share.
+-- The nodes among these that would let a tenant fill a slot that one of its own tasks frees: the tenant holds no more than
+-- its share there.
 create function nodes_within_share(p_lane text, p_tenant text, p_nodes text[]) returns text[]
 language plpgsql stable as $$
 begin
@@ -84,8 +85,8 @@ begin
      where s.lane = p_lane and s.node = any (p_nodes) and (s.per_tenant < ${HELD}) is not true);
 end $$;
 
--- What a tenant holds of a lane, and may hold, where it holds its share: over all nodes, or on every node that has a slot
--- free.
+-- What a tenant holds of a lane and may hold, if it holds its whole share: over all nodes, or on every node with a free
+-- slot.
 create function lane_share(p_lane text, p_tenant text) returns json language plpgsql stable as $$
 declare
   v_share json;

@@ -37,17 +37,17 @@ function toRecord({ tenant, secret, expires_at }: SecretRow): WebhookSecretRecor
 }
 
 export const WEBHOOK_SECRET_FUNCTIONS = `
--- What signs from now on; nothing, if there is no such tenant.
+-- Returns the secret that signs from now on; no row: there is no such tenant.
 create function rotate_webhook_secret(p_now bigint, p_tenant text, p_secret text, p_overlap_ms bigint)
 returns setof webhook_secret language plpgsql as $$
 declare
-  v_now bigint := enter(p_now);
+  v_now bigint := take_write_lock(p_now);
   v_newest webhook_secret;
 begin
   if not exists (select 1 from tenant where id = p_tenant) then return; end if;
   select * into v_newest from webhook_secret where tenant = p_tenant order by is_previous limit 1;
   if not found and p_tenant = '${DEFAULT_TENANT}' then
-    -- The configured one signed until now.
+    -- Until now the configured secret signed.
     v_newest := row(p_tenant, true, null, v_now + 1)::webhook_secret;
   end if;
   delete from webhook_secret where tenant = p_tenant;

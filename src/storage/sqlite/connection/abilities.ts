@@ -1,7 +1,7 @@
 import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../../model/task.ts";
 import { WAITING_STATES } from "../../../model/task-state.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
-import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";
+import { type Abilities, AGENT_MEMORY_MS, type TaskLabels } from "../../storage.ts";
 import { Ledger, type Line, placeOf } from "../counters/ledger.ts";
 import { commonKinds, isServed, KEY, STANDING, UNSERVED } from "../counters/standing.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
@@ -215,7 +215,7 @@ function relabelLines(db: SqliteDatabase, { where, values }: Selection, now: num
 export async function failUnserved(
   db: SqliteDatabase,
   { afterMs, limit }: { afterMs: number; limit: number },
-): Promise<{ failed: TaskPlace[]; nextAt: number | null }> {
+): Promise<{ failed: TaskLabels[]; nextAt: number | null }> {
   // Usually there is no such agent queue, and then nothing is written.
   if (
     db.prepare(`select 1 from line where standing = ${UNSERVED} and waiting > 0 limit 1`).get() === undefined

@@ -1,6 +1,6 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../../model/lane.ts";
 import { isCritical } from "../../../model/priority.ts";
-import type { TaskOrigin, TaskPlace } from "../../storage.ts";
+import type { TaskLabels, TaskOrigin } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { EventLog } from "../log/event-log.ts";
 import { BatchLedger } from "./batch-ledger.ts";
@@ -449,6 +449,6 @@ function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
 }
 
 /** The tenant, agent and lane of an agent queue. */
-export function placeOf({ tenant, agent, lane }: Line): TaskPlace {
+export function placeOf({ tenant, agent, lane }: Line): TaskLabels {
   return { tenant, agent, lane };
 }

@@ -180,7 +180,7 @@ class Recount {
   }
 
   #inLine(id: number, held: ReadonlyMap<number, Held>) {
-    const { tasks, early, parked, queued, exempt } = this.#census.counts.ofLine(id);
+    const { tasks, early, parked, queued, exempt } = this.#census.counts.ofAgentQueue(id);
     const own = held.get(id) ?? NOTHING_HELD;
     const ready = queued - own.queued;
     return {

@@ -12,10 +12,10 @@ export async function recountOne(db: SqliteDatabase, params: { random: number })
   return db.write(() => {
     // This reads and writes rows without the ledger.
     db.lines.clear();
-    const parked = db
-      .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${PARKED}`)
+    const notQueued = db
+      .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${NOT_QUEUED}`)
       .get();
-    if ((parked?.tasks ?? 0) > RECOUNTED_TASKS_MAX) return [];
+    if ((notQueued?.tasks ?? 0) > RECOUNTED_TASKS_MAX) return [];
     const newest = db.prepare<{ id: number | null }>("select max(id) as id from line").get()?.id ?? 0;
     const line = db
       .prepare<Line>(
@@ -39,7 +39,7 @@ interface LineCount {
 }
 
 /** Tasks that wait without being queued. */
-const PARKED = "state in ('waiting_dependency', 'delayed')";
+const NOT_QUEUED = "state in ('waiting_dependency', 'delayed')";
 
 const COUNT_LINES = `
   with parked as materialized

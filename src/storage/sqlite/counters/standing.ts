@@ -1,5 +1,5 @@
 import { DEFAULT_AGENT, type TaskKind } from "../../../model/task.ts";
-import { ALONE, type AloneKind, heldKind } from "../../alone-line.ts";
+import { ALONE, type AloneKind, heldKind } from "../../alone-queue.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
 /** What identifies an agent queue, apart from its lane. */

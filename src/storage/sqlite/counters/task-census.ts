@@ -108,7 +108,7 @@ const TRIGGERS = {
 
 function toGroup(row: GroupRow, sign: 1 | -1): TaskGroup {
   return {
-    line: row.line,
+    agentQueue: row.line,
     tenant: row.tenant,
     state: row.state,
     ended: row.ended === 1,

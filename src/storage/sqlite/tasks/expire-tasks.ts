@@ -1,4 +1,4 @@
-import type { TaskPlace } from "../../storage.ts";
+import type { TaskLabels } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { Ledger, placeOf } from "../counters/ledger.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
@@ -9,7 +9,7 @@ import { settleMoves } from "./settle-moves.ts";
 export async function expireTasks(
   db: SqliteDatabase,
   params: { limit: number },
-): Promise<{ expired: TaskPlace[] }> {
+): Promise<{ expired: TaskLabels[] }> {
   const expired = db.write((now) => {
     const ledger = new Ledger(db);
     const overdue = expireOverdue(db, ledger, params.limit, now);
@@ -24,7 +24,7 @@ export async function expireTasks(
 }
 
 /** The same inside a transaction. Running tasks are skipped: the node that runs them ends them. */
-export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number, now: number): TaskPlace[] {
+export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number, now: number): TaskLabels[] {
   const overdue = db
     .prepare<WaitingTask>(
       `select ${WAITING_COLUMNS} from task t

@@ -1,6 +1,7 @@
 import {
   type Claim,
   type ClaimedTask,
+  EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
   type FinishedAndClaimed,
   KEYS_LOOKED_AT,
@@ -15,9 +16,6 @@ import { expireOverdue } from "./expire-tasks.ts";
 import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
-
-/** How many overdue tasks one claim fails; `expire` fails the rest. */
-const EXPIRED_PER_CLAIM_MAX = 1000;
 
 /** One transaction for what a busy node does all the time: end attempts and start others. */
 export async function finishAndClaim(

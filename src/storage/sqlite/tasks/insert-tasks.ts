@@ -1,9 +1,16 @@
 import Sqlite from "better-sqlite3";
 import { PREEMPTIONS_MAX, rankOf } from "../../../model/priority.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
-import { fullQueueOf, rejectionError } from "../../admission.ts";
+import { rejectionError } from "../../admission.ts";
 import { batchConflict } from "../../batch-conflict.ts";
-import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../../storage.ts";
+import type {
+  AdmissionLimits,
+  FullQueue,
+  InsertedTask,
+  InsertTasksParams,
+  NewBatch,
+  NewTask,
+} from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { type LaneRow, Ledger } from "../counters/ledger.ts";
 import { lineKindOf, UNSERVED } from "../counters/standing.ts";
@@ -150,8 +157,8 @@ export function insertTask(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
                        preemptions_left, session, origin, place, in_session, schedule, concurrency_key, spec, error,
-                       last_node)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       full_queue, last_node)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -181,6 +188,7 @@ export function insertTask(
     task.concurrencyKey,
     jsonText(task.spec),
     error,
+    rejection?.full ?? null,
     rejection === null ? ROOM_FOR_END : null,
   );
   line.tasks += 1;
@@ -314,10 +322,10 @@ export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | 
       created_at: number;
       run_at: number | null;
       deadline: number | null;
-      error: string | null;
+      full_queue: FullQueue | null;
       standing: number;
     }>(
-      `select t.seq, t.resting_state, t.position, t.created_at, t.run_at, t.deadline, t.error, n.standing
+      `select t.seq, t.resting_state, t.position, t.created_at, t.run_at, t.deadline, t.full_queue, n.standing
          from task t join line n on n.id = t.line where t.id = ?`,
     )
     .get(id);
@@ -332,7 +340,7 @@ export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | 
     createdAt: row.created_at,
     runAt: row.run_at,
     deadline: row.deadline,
-    rejection: rejected ? { full: fullQueueOf(row.error), queued: 0 } : null,
+    rejection: row.full_queue === null ? null : { full: row.full_queue, queued: 0 },
     repeats: null,
     ...(!rejected && row.standing === UNSERVED ? { unserved: true } : {}),
   };

@@ -1,3 +1,4 @@
+import { PRIORITY_CRITICAL } from "../../../model/priority.ts";
 import type { TaskRecord, TaskRowRecord } from "../../../model/task-record.ts";
 import { HELD_STATES, type TaskState } from "../../../model/task-state.ts";
 import {
@@ -340,7 +341,9 @@ function sourcesOfPriority({ priority, priorityMax }: ListTasksParams): Source[]
     ];
   if (priorityMax === undefined || priorityMax > 0) return null;
   const answers: ListFilter[] = priorityMax === 0 ? ["priorityMax"] : [];
-  return [{ ...ofTask("task_critical", "t.tenant = @tenant and t.priority <= 0"), answers }];
+  return [
+    { ...ofTask("task_critical", `t.tenant = @tenant and t.priority <= ${PRIORITY_CRITICAL}`), answers },
+  ];
 }
 
 function sourcesOfSearch(db: SqliteDatabase, filters: Filters): Source[] {

@@ -1,4 +1,4 @@
-import { FRONT_RANK, isCritical } from "../../../model/priority.ts";
+import { FRONT_RANK, isCritical, PRIORITY_CRITICAL } from "../../../model/priority.ts";
 import { preemptionError } from "../../preemption-error.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { ServingNode } from "../connection/nodes-of-lane.ts";
@@ -131,7 +131,7 @@ function findUnseated(
 /** The first critical tasks of a tenant in a lane that lack only a slot. */
 function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine, count: number): Critical[] {
   const first = db.prepare<ReadyEntry>(
-    "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit +?",
+    `select rank, task_seq from ready where line = ? and rank <= ${PRIORITY_CRITICAL} order by rank, task_seq limit +?`,
   );
   return candidateLines(db, ledger, tenant, count, "ahead = 1", "head_rank, head_seq")
     .filter((line) => line.standing === 0 && isCritical(line.head_rank ?? 1))

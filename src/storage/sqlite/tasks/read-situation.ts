@@ -1,6 +1,6 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../../model/task-state.ts";
-import { isAloneKind } from "../../alone-line.ts";
+import { isAloneKind } from "../../alone-queue.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { LaneRow } from "../counters/ledger.ts";

@@ -1,6 +1,6 @@
 import type { AttemptOutcome, TaskKind } from "../../../model/task.ts";
 import type { TaskState, TerminalState } from "../../../model/task-state.ts";
-import { isAloneKind } from "../../alone-line.ts";
+import { isAloneKind } from "../../alone-queue.ts";
 import { type ComeBack, comeBackText } from "../../dependency-error.ts";
 import type { BlockingDependency, TaskOrigin } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";

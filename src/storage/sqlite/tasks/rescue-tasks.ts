@@ -1,7 +1,7 @@
 import type { TaskKind } from "../../../model/task.ts";
 import type { HeldState } from "../../../model/task-state.ts";
-import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../alone-line.ts";
-import type { RescuedTasks, TaskPlace } from "../../storage.ts";
+import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../alone-queue.ts";
+import type { RescuedTasks, TaskLabels } from "../../storage.ts";
 import { moveHeldTask } from "../connection/abilities.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { Ledger, placeOf } from "../counters/ledger.ts";
@@ -28,8 +28,8 @@ export async function rescueTasks(
       .all(params.node, params.node, params.limit);
     const ledger = new Ledger(db);
     const removeLease = db.prepare("delete from lease where task_seq = ?");
-    const requeued: TaskPlace[] = [];
-    const failed: TaskPlace[] = [];
+    const requeued: TaskLabels[] = [];
+    const failed: TaskLabels[] = [];
     for (const lease of leases) {
       removeLease.run(lease.task_seq);
       const losses = countLoss(db, lease, params.maxLost);

@@ -2,11 +2,95 @@
  * The storage contract in plain TypeScript: arrays, loops and no cleverness. Tests compare the drivers with it, so this code
  * defines what each rule means. Operations never yield before they end; they need no other transaction.
  */
-import type { Clock } from "../../model/clock.ts";
-import { RotaError } from "../../model/errors.ts";
-import type { CounterFault, RecountParams, Storage } from "../storage.ts";
-import { isKnown, knownNames } from "./connection/abilities.ts";
-import { forgetAgents } from "./connection/abilities-changed.ts";
+import type { Clock } from "../../../model/clock.ts";
+import { RotaError } from "../../../model/errors.ts";
+import type { CounterFault, RecountParams, Storage } from "../../storage.ts";
+import {
+  appendAudit,
+  endOfChain,
+  listAudit,
+  nextChain,
+  pruneAudit,
+  prunedOf,
+  readChain,
+} from "../log/audit.ts";
+import { claimDeliveries } from "../log/claim-deliveries.ts";
+import {
+  getDelivery,
+  listDeliveries,
+  putBackDeliveries,
+  resendDelivery,
+  settleDeliveries,
+} from "../log/deliveries.ts";
+import {
+  lastNotificationUntil,
+  notificationMark,
+  notificationRange,
+  readNotifications,
+} from "../log/notifications.ts";
+import { pageEvents } from "../log/page-events.ts";
+import { eventMark, eventRange, lastEventUntil, readEvents } from "../log/read-events.ts";
+import { advanceRollups, pruneRollups, readRollups, rollupsLateMs } from "../log/rollups.ts";
+import { dueSchedules, nextScheduleAt } from "../schedules/due-schedules.ts";
+import { fireSchedules } from "../schedules/fire-schedules.ts";
+import { dueRows, rewindSchedule } from "../schedules/rewind-schedule.ts";
+import { getRun, listRuns, pruneRuns } from "../schedules/runs.ts";
+import {
+  countSchedules,
+  countSelected,
+  createSchedule,
+  deleteSchedule,
+  getSchedule,
+  listSchedules,
+  pageOfSchedules,
+  updateSchedule,
+} from "../schedules/schedules.ts";
+import { readTurns } from "../sessions/read-turns.ts";
+import { sendMessage } from "../sessions/send-message.ts";
+import { deleteSession, getSession, listSessions, stopSession, updateSession } from "../sessions/sessions.ts";
+import { emptyState, type OracleState } from "../state.ts";
+import { batchTasks, getBatch } from "../tasks/batches.ts";
+import { abortBulk, addBulk, claimBulk, getBulk, stepBulk } from "../tasks/bulks.ts";
+import { cancelTasks } from "../tasks/cancel-tasks.ts";
+import { dependencyResults } from "../tasks/dependencies.ts";
+import { expireTasks } from "../tasks/expire-tasks.ts";
+import { failUnserved } from "../tasks/fail-unserved.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "../tasks/finish-and-claim.ts";
+import { keptKeys } from "../tasks/idempotency-keys.ts";
+import { insertTasks } from "../tasks/insert-tasks.ts";
+import { listTaskRows, listTasks } from "../tasks/list-tasks.ts";
+import { nextDueAt, promoteDue } from "../tasks/promote-due.ts";
+import { prune } from "../tasks/prune.ts";
+import { readSituation } from "../tasks/read-situation.ts";
+import { countTasks, getTask, queueDepth } from "../tasks/read-tasks.ts";
+import { readWaiting } from "../tasks/read-waiting.ts";
+import { release } from "../tasks/release.ts";
+import { rescueTasks } from "../tasks/rescue-tasks.ts";
+import { retryTask } from "../tasks/retry-task.ts";
+import { appendLogs, readLogs } from "../tasks/task-logs.ts";
+import {
+  agentChanges,
+  boundedAgents,
+  configureAgent,
+  createAgent,
+  deleteAgent,
+  listAgents,
+  updateAgent,
+} from "../tenants/agents.ts";
+import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "../tenants/keys.ts";
+import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "../tenants/lanes.ts";
+import {
+  countStored,
+  createTenant,
+  deleteTenant,
+  getTenant,
+  listTenants,
+  setTenantDisabled,
+  updateTenant,
+} from "../tenants/tenants.ts";
+import { listWebhookSecrets, rotateWebhookSecret } from "../tenants/webhook-secrets.ts";
+import { isKnown, knownNames } from "./abilities.ts";
+import { forgetAgents } from "./abilities-changed.ts";
 import {
   heartbeat,
   listNodes,
@@ -16,89 +100,7 @@ import {
   removeNode,
   setNodeAbilities,
   setNodeSlots,
-} from "./connection/nodes.ts";
-import {
-  appendAudit,
-  endOfChain,
-  listAudit,
-  nextChain,
-  pruneAudit,
-  prunedOf,
-  readChain,
-} from "./log/audit.ts";
-import { claimDeliveries } from "./log/claim-deliveries.ts";
-import {
-  getDelivery,
-  listDeliveries,
-  putBackDeliveries,
-  resendDelivery,
-  settleDeliveries,
-} from "./log/deliveries.ts";
-import {
-  lastNotificationUntil,
-  notificationMark,
-  notificationRange,
-  readNotifications,
-} from "./log/notifications.ts";
-import { eventMark, eventRange, lastEventUntil, pageEvents, readEvents } from "./log/read-events.ts";
-import { advanceRollups, pruneRollups, readRollups, rollupsLateMs } from "./log/rollups.ts";
-import { fireSchedules } from "./schedules/fire-schedules.ts";
-import { dueRows, rewindSchedule } from "./schedules/rewind-schedule.ts";
-import { getRun, listRuns, pruneRuns } from "./schedules/runs.ts";
-import {
-  countSchedules,
-  countSelected,
-  createSchedule,
-  deleteSchedule,
-  dueSchedules,
-  getSchedule,
-  listSchedules,
-  nextScheduleAt,
-  pageOfSchedules,
-  updateSchedule,
-} from "./schedules/schedules.ts";
-import { readTurns } from "./sessions/read-turns.ts";
-import { sendMessage } from "./sessions/send-message.ts";
-import { deleteSession, getSession, listSessions, stopSession, updateSession } from "./sessions/sessions.ts";
-import { emptyState, type OracleState } from "./state.ts";
-import { batchTasks, getBatch } from "./tasks/batches.ts";
-import { abortBulk, addBulk, claimBulk, getBulk, stepBulk } from "./tasks/bulks.ts";
-import { cancelTasks } from "./tasks/cancel-tasks.ts";
-import { expireTasks } from "./tasks/expire-tasks.ts";
-import { failUnserved } from "./tasks/fail-unserved.ts";
-import { claimAlone, finishAndClaim, isAloneWaiting } from "./tasks/finish-and-claim.ts";
-import { insertTasks, keptKeys } from "./tasks/insert-tasks.ts";
-import { countTasks, getTask, listTaskRows, listTasks, queueDepth } from "./tasks/list-tasks.ts";
-import { nextDueAt, promoteDue } from "./tasks/promote-due.ts";
-import { prune } from "./tasks/prune.ts";
-import { readSituation } from "./tasks/read-situation.ts";
-import { readWaiting } from "./tasks/read-waiting.ts";
-import { release } from "./tasks/release.ts";
-import { dependencyResults } from "./tasks/release-dependants.ts";
-import { rescueTasks } from "./tasks/rescue-tasks.ts";
-import { retryTask } from "./tasks/retry-task.ts";
-import { appendLogs, readLogs } from "./tasks/task-logs.ts";
-import {
-  agentChanges,
-  boundedAgents,
-  configureAgent,
-  createAgent,
-  deleteAgent,
-  listAgents,
-  updateAgent,
-} from "./tenants/agents.ts";
-import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "./tenants/keys.ts";
-import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./tenants/lanes.ts";
-import {
-  countStored,
-  createTenant,
-  deleteTenant,
-  getTenant,
-  listTenants,
-  setTenantDisabled,
-  updateTenant,
-} from "./tenants/tenants.ts";
-import { listWebhookSecrets, rotateWebhookSecret } from "./tenants/webhook-secrets.ts";
+} from "./nodes.ts";
 
 export function openOracle({ clock }: { clock: Clock }): Storage {
   const state = emptyState(clock);

@@ -1,31 +1,5 @@
-import type { EndedTask } from "../../storage.ts";
-import type { PostgresDatabase } from "../connection/database.ts";
-
-/** What `cancel_these` returns, as JSON. */
-export interface CancelledJson {
-  readonly id: string;
-  readonly token: number | null;
-  readonly agent: string;
-  readonly lane: string;
-}
-
-export function toEndedTask({ id, token, agent, lane }: CancelledJson): EndedTask {
-  return { id, found: true, was: null, token, agent, lane };
-}
-
-/** Notifies the nodes of cancelled tasks. */
-export function signalCancelled(db: PostgresDatabase, cancelled: readonly CancelledJson[]): void {
-  if (cancelled.length === 0) return;
-  const tokens = cancelled.flatMap(({ token }) => token ?? []);
-  db.signal({ kind: "events" });
-  // A slot, a place in a session or a batch, an agent's limit or a lane's total may have become free.
-  db.signal({ kind: "work" });
-  if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
-}
-
-export const CANCEL_THESE_FUNCTIONS = `
--- Cancels tasks that have not ended, running or waiting, in this order, and answers them in it.
-create function cancel_these(p_now bigint, p_seqs bigint[], p_error text) returns json language plpgsql as $$
+-- Cancels tasks that have not ended, running or waiting, and returns them in this order.
+create function cancel_open_tasks(p_now bigint, p_seqs bigint[], p_error text) returns json language plpgsql as $$
 #variable_conflict use_column
 declare
   v_ended ended_attempt[];
@@ -47,7 +21,7 @@ begin
   select coalesce(max(seq), 0) into v_last_release from release;
   if v_ended is not null then perform end_attempts(p_now, v_ended); end if;
   if v_waiting is not null then perform end_waiting(p_now, v_waiting, 'cancelled', p_error, false); end if;
-  -- Whoever depends on several of them hears of the first, whether that was running or not.
+  -- A task that depends on several of them names the first as the reason, whether that was running or not.
   if v_ended is not null and v_waiting is not null then
     with added as (delete from release where seq > v_last_release returning parent_seq, error)
     insert into release (parent_seq, error)
@@ -56,4 +30,3 @@ begin
   end if;
   return v_cancelled;
 end $$;
-`;

@@ -1,29 +1,24 @@
-import { NEWCOMER_LEAD } from "../../../model/lane.ts";
-import { isAlone, lineKind, newLabel } from "../connection/abilities.ts";
-import { TENANTS_MAX } from "../tenants/share-out.ts";
-
-export const LINE_FUNCTIONS = `
--- Lines, and the tallies of tenants, that these tasks are the first of.
-create function make_lines(p_forms json) returns void language plpgsql as $$
+-- Creates the agent queues that these tasks are the first of, and the tallies of their tenants.
+create function create_agent_queues(p_forms json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_crowded text[];
+  v_many_tenants text[];
 begin
   insert into line (lane, tenant, agent, kind, served, standing, pool, agent_max, last_served)
   select x.lane, x.tenant, x.agent, x.kind, x.served, b.standing, b.pool, a.max_inflight,
-         (select last_value from event_seq) - ${NEWCOMER_LEAD}
+         (select last_value from event_seq) - :NEWCOMER_LEAD
     from (select lane, tenant, agent, kind, served, min(n) as first
-            from (select j.lane, j.tenant, j.agent, case when ${isAlone("j")} then j.kind else ${lineKind("j", "s.served")} end as kind, s.served, j.n
+            from (select j.lane, j.tenant, j.agent, case when :IS_ALONE then j.kind else :QUEUE_KIND end as kind, s.served, j.n
                     from rows from (json_to_recordset(p_forms) as (lane text, tenant text, agent text, kind text)) with ordinality
                            as j(lane, tenant, agent, kind, n)
                    cross join lateral (select is_served(j.tenant, j.agent) as served offset 0) s) j
            group by lane, tenant, agent, kind, served) x
-   cross join lateral ${newLabel("x")} b
+   cross join lateral :NEW_LABEL b
     left join agent a on a.tenant = x.tenant and a.agent = x.agent
    where not exists (select 1 from line n
                       where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent and n.kind = x.kind)
    order by x.first;
-  -- Several lines of one agent in one lane share what the agent may run there.
+  -- Several queues of one agent in one lane share the limit of the agent there.
   update line n set shared = true
    where not n.shared and exists (
      select 1 from json_to_recordset(p_forms) as j(lane text, tenant text, agent text)
@@ -32,7 +27,7 @@ begin
   with made as (
     insert into tenant_line (lane, tenant, max_inflight, lane_max, disabled, crowded, last_served)
     select x.lane, x.tenant, t.max_inflight, case when l.second_tenant then l.per_tenant end, coalesce(t.disabled, false), l.crowded,
-           (select last_value from event_seq) - ${NEWCOMER_LEAD}
+           (select last_value from event_seq) - :NEWCOMER_LEAD
       from (select lane, tenant, min(n) as first
               from rows from (json_to_recordset(p_forms) as (lane text, tenant text)) with ordinality as j(lane, tenant, n)
              group by lane, tenant) x
@@ -42,14 +37,14 @@ begin
      order by x.first
     returning lane),
   counted as (
-    update lane l set tenants = l.tenants + m.tenants, crowded = l.crowded or l.tenants + m.tenants > ${TENANTS_MAX}
+    update lane l set tenants = l.tenants + m.tenants, crowded = l.crowded or l.tenants + m.tenants > :TENANTS_MAX
       from (select lane, count(*)::integer as tenants from made group by lane) m
      where l.name = m.lane
-    returning l.name, l.tenants > ${TENANTS_MAX} and l.tenants - m.tenants <= ${TENANTS_MAX} as crowded)
-  select array_agg(name) into v_crowded from counted where crowded;
-  if v_crowded is not null then
-    update tenant_line set crowded = true where lane = any (v_crowded);
-    perform refresh_tenants(array(select tenant from tenant_line where lane = any (v_crowded)));
+    returning l.name, l.tenants > :TENANTS_MAX and l.tenants - m.tenants <= :TENANTS_MAX as crowded)
+  select array_agg(name) into v_many_tenants from counted where crowded;
+  if v_many_tenants is not null then
+    update tenant_line set crowded = true where lane = any (v_many_tenants);
+    perform refresh_tenants(array(select tenant from tenant_line where lane = any (v_many_tenants)));
   end if;
   insert into tally (tenant, state, tasks)
   select x.tenant, s.state, 0
@@ -58,4 +53,3 @@ begin
                 as s(state)
    where not exists (select 1 from tally y where y.tenant = x.tenant and y.state = s.state);
 end $$;
-`;

@@ -1,0 +1,118 @@
+import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../model/priority.ts";
+import { isAloneKind } from "../../alone-queue.ts";
+import type { Abilities } from "../../storage.ts";
+import { canExecute } from "../connection/abilities.ts";
+import {
+  byRank,
+  isOfAgentQueue,
+  isReady,
+  type OracleAgentQueue,
+  type OracleLane,
+  type OracleState,
+  type OracleTask,
+  type OracleTenantQueue,
+} from "../state.ts";
+import { nextSharer, sharersOf } from "../tenants/share-out.ts";
+import { agentRoom, tenantRoom } from "./room.ts";
+
+interface Candidate {
+  readonly agentQueue: OracleAgentQueue;
+  /** The first of its queued tasks. */
+  readonly head: OracleTask;
+  readonly inflight: number;
+}
+
+export interface Chosen extends Candidate {
+  readonly tenantQueue: OracleTenantQueue;
+}
+
+/**
+ * The next task to start in this lane, with its tenant, which uses up one pre-emption credit if it has any. Undefined if no task
+ * may start. `leftFor`: how many slots of the lane a tenant may still take.
+ */
+export function chooseTask(
+  state: OracleState,
+  lane: OracleLane,
+  abilities: Abilities | null,
+  leftFor: (tenant: string) => number,
+): Chosen | undefined {
+  const isExecutable = (agentQueue: OracleAgentQueue) =>
+    !isAloneKind(agentQueue.kind) && canExecute(state, abilities, agentQueue);
+  const tenantQueue = nextSharer(sharersOf(state, lane, isExecutable, leftFor))?.tenantQueue;
+  if (tenantQueue === undefined) return undefined;
+  const candidates = state.agentQueues
+    .filter(
+      (agentQueue) =>
+        agentQueue.lane === lane.name && agentQueue.tenant === tenantQueue.tenant && isExecutable(agentQueue),
+    )
+    .map((agentQueue) => startable(state, lane, agentQueue))
+    .filter((candidate) => candidate !== undefined);
+  const chosen = chooseOfTenant(lane, tenantQueue, candidates);
+  if (chosen === undefined) throw new Error("Whose turn it is has something to start.");
+  tenantQueue.preemptionCredit = Math.max(tenantQueue.preemptionCredit - 1, 0);
+  return { ...chosen, tenantQueue };
+}
+
+/** The next task to start on a node that runs nothing else, of those that run alone. */
+export function chooseAlone(
+  state: OracleState,
+  lanes: readonly OracleLane[],
+  abilities: Abilities | null,
+): Chosen | undefined {
+  const candidates = lanes.flatMap((lane) =>
+    state.agentQueues
+      .filter(({ lane: name, kind }) => name === lane.name && isAloneKind(kind))
+      .filter(
+        (agentQueue) => canExecute(state, abilities, agentQueue) && tenantRoom(state, agentQueue.tenant) > 0,
+      )
+      .flatMap((agentQueue) => startable(state, lane, agentQueue) ?? []),
+  );
+  const order = (agentQueue: OracleAgentQueue) => state.agentQueues.indexOf(agentQueue);
+  const chosen = first(
+    candidates,
+    (a, b) => a.agentQueue.lastServed - b.agentQueue.lastServed || order(a.agentQueue) - order(b.agentQueue),
+  );
+  const tenantQueue = state.tenantQueues.find(
+    ({ lane, tenant }) => lane === chosen?.agentQueue.lane && tenant === chosen.agentQueue.tenant,
+  );
+  if (chosen === undefined || tenantQueue === undefined) return undefined;
+  tenantQueue.preemptionCredit = Math.max(tenantQueue.preemptionCredit - 1, 0);
+  return { ...chosen, tenantQueue };
+}
+
+function chooseOfTenant(
+  lane: OracleLane,
+  tenantQueue: OracleTenantQueue,
+  candidates: readonly Candidate[],
+): Candidate | undefined {
+  if (lane.strategy === "priority-fifo") return first(candidates, byHead);
+  const criticals = candidates.filter(({ head }) => isCritical(head.rank));
+  const mayGoAhead = criticals.length > 0 && tenantQueue.consecutiveCritical < CONSECUTIVE_CRITICAL_MAX;
+  tenantQueue.consecutiveCritical = mayGoAhead ? tenantQueue.consecutiveCritical + 1 : 0;
+  return mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
+}
+
+/** An agent queue may start its first task unless its limit in this lane, or its agent's over all lanes, is reached. */
+function startable(
+  state: OracleState,
+  lane: OracleLane,
+  agentQueue: OracleAgentQueue,
+): Candidate | undefined {
+  const ofAgentQueue = state.tasks.filter((task) => isOfAgentQueue(task, agentQueue));
+  const head = first(ofAgentQueue.filter(isReady), byRank);
+  if (head === undefined || agentRoom(state, lane, agentQueue) === 0) return undefined;
+  return { agentQueue, head, inflight: ofAgentQueue.filter((task) => task.held).length };
+}
+
+function byHead(a: Candidate, b: Candidate): number {
+  return byRank(a.head, b.head);
+}
+
+function byFairness(a: Candidate, b: Candidate): number {
+  return a.inflight - b.inflight || a.agentQueue.lastServed - b.agentQueue.lastServed;
+}
+
+/** The smallest; of equals the first, which among agent queues is the oldest. */
+function first<T>(items: readonly T[], compare: (a: T, b: T) => number): T | undefined {
+  return [...items].sort(compare)[0];
+}

@@ -1,0 +1,36 @@
+import type { TaskRecord } from "../../../model/task-record.ts";
+import type { TaskState } from "../../../model/task-state.ts";
+import type { QueueDepth } from "../../storage.ts";
+import { findTask, isWaiting, type OracleState, type OracleTask, toRecord } from "../state.ts";
+
+export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
+  const task = findTask(state, params);
+  return task === undefined ? null : toRecord(task);
+}
+
+export function countTasks(
+  state: OracleState,
+  { tenant }: { tenant: string },
+): Partial<Record<TaskState, number>> {
+  const counts: Partial<Record<TaskState, number>> = {};
+  for (const task of state.tasks) {
+    if (task.tenant === tenant) counts[task.state] = (counts[task.state] ?? 0) + 1;
+  }
+  return counts;
+}
+
+export function queueDepth(state: OracleState, { tenant }: { tenant: string }): QueueDepth {
+  const ofTenant = state.tasks.filter((task) => task.tenant === tenant);
+  const counted = ofTenant.filter((task) => isWaiting(task) && task.origin === "task");
+  return {
+    queued: counted.length,
+    inflight: ofTenant.filter((task) => task.held).length,
+    agents: countByAgent(counted),
+    ready: countByAgent(ofTenant.filter((task) => task.state === "queued")),
+  };
+}
+
+function countByAgent(tasks: readonly OracleTask[]): Record<string, number> {
+  const byAgent = Map.groupBy(tasks, ({ agent }) => agent);
+  return Object.fromEntries([...byAgent].map(([agent, own]) => [agent, own.length]));
+}

@@ -1,0 +1,132 @@
+-- Counts the next events of the log. A row of the log is counted whole, so the last one may go beyond the limit. If a power
+-- failure undoes this, the next node counts again.
+create function roll_up(p_now bigint, p_limit integer) returns table (events integer, more boolean) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
+  v_from bigint;
+  v_last bigint;
+  v_events integer;
+  v_tenants text[];
+  v_kinds text[];
+  v_steps integer[];
+  v_ats bigint[];
+begin
+  set local synchronous_commit = off;
+  if not exists (select 1 from high_water where name = 'rollup') then
+    insert into high_water (name, value) values ('rollup', 0) on conflict do nothing;
+  end if;
+  select value into v_from from high_water where name = 'rollup' for update skip locked;
+  if not found then return query select 0, true; return; end if;
+  with next as (
+    select last_seq, count, sum(count) over (order by last_seq) as upto
+      from event where last_seq > v_from order by last_seq limit p_limit)
+  select max(last_seq), coalesce(sum(count), 0)::integer into v_last, v_events from next where upto - count < p_limit;
+  if v_last is null then return query select 0, false; return; end if;
+
+  with happened as materialized (
+    select e.type, e.at, e.tenant, u.task_seq, e.last_seq - e.count + u.ordinal as seq,
+           e.type = 'task.started' and (e.data::json ->> 'attempt')::integer = 1 as is_first_start,
+           e.type in ('task.completed', 'task.failed', 'task.cancelled') as is_end
+      from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, ordinal)
+     where e.last_seq > v_from and e.last_seq <= v_last
+       and e.type in ('task.created', 'task.started', 'task.completed', 'task.failed', 'task.cancelled')),
+  known as materialized (
+    select h.type, h.at, h.tenant, h.task_seq, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(t.agent, ':OTHER_KEYS') as agent,
+           -- After a retry has changed run_at, it is unknown when the task could first start.
+           case when h.is_first_start and coalesce(t.run_at, 0) <= h.at
+                then greatest(h.at - greatest(t.created_at, coalesce(t.run_at, 0)), 0) end as wait_ms,
+           -- The task may have been retried since: then the attempt is an earlier one.
+           case when not h.is_end then null
+                when t.completed_at = h.at and t.last_started_at is not null then greatest(h.at - t.last_started_at, 0)
+                else (select greatest(h.at - a.started_at, 0) from attempt a
+                       where a.task_seq = t.seq and a.ended_at = h.at order by a.number desc limit 1) end as run_ms,
+           case when h.is_end then nullif(t.input_tokens + t.output_tokens, 0) end as tokens_so_far,
+           case when h.is_end and t.input_tokens is not null
+                then row_number() over (partition by h.task_seq, h.is_end order by h.seq) end as nth_end
+      from happened h left join task t on t.seq = h.task_seq left join line n on n.id = t.line
+     where t.seq is not null or exists (select 1 from tenant o where o.id = h.tenant)),
+  counted as materialized (
+    select k.*, :WAIT_BUCKET as wait_bucket, :RUN_BUCKET as run_bucket,
+           case when k.nth_end = 1 then k.tokens_so_far - coalesce(
+             (select d.tokens from counted_tokens d where d.task_seq = k.task_seq), 0) end as tokens
+      from known k),
+  -- A task that is done has no later end.
+  remembered as (
+    insert into counted_tokens (task_seq, tokens)
+    select distinct on (c.task_seq) c.task_seq, c.tokens_so_far from counted c
+     where c.tokens_so_far is not null and c.type <> 'task.completed' order by c.task_seq
+    on conflict (task_seq) do update set tokens = excluded.tokens),
+  minutes as (
+    select c.tenant, c.at - c.at % 60000 as minute, c.lane, c.agent, :ONE_EVENT
+      from counted c group by c.tenant, minute, c.lane, c.agent),
+  written as (
+    insert into rollup as r (:COLUMNS)
+    select m.tenant, k.kind, s.step, m.minute - m.minute % (s.step * 1000) as at, k.key, :SUMS
+      from minutes m cross join lateral (values ('lane', m.lane), ('agent', m.agent)) k(kind, key)
+      cross join (values :STEPS) s(step, kept_ms)
+     where abs(v_now - (m.minute - m.minute % (s.step * 1000))) <= s.kept_ms
+     group by m.tenant, k.kind, s.step, 4, k.key
+    on conflict (tenant, kind, step, at, key) do update set :ADD_UP
+    returning r.tenant, r.kind, r.step, r.at)
+  select array_agg(tenant), array_agg(kind), array_agg(step), array_agg(at)
+    into v_tenants, v_kinds, v_steps, v_ats
+    from (select distinct tenant, kind, step, at from written) w;
+  perform fold_quiet(v_tenants, v_kinds, v_steps, v_ats);
+  update high_water set value = v_last where name = 'rollup';
+  return query select v_events, exists (select 1 from event where last_seq > v_last);
+end $$;
+
+-- Where more than :ROLLUP_KEYS_MAX lanes, or agents, have a row of their own, the quietest join the others.
+create function fold_quiet(p_tenants text[], p_kinds text[], p_steps integer[], p_ats bigint[]) returns void
+language plpgsql as $$
+#variable_conflict use_column
+begin
+  with ranked as materialized (
+    select r.ctid as row, row_number() over (
+             partition by r.tenant, r.kind, r.step, r.at
+             order by r.submitted + r.started + r.done + r.failed + r.cancelled desc, r.key) as rank
+      from unnest(p_tenants, p_kinds, p_steps, p_ats) u(tenant, kind, step, at)
+      join rollup r on r.tenant = u.tenant and r.kind = u.kind and r.step = u.step and r.at = u.at
+     where r.key <> ':OTHER_KEYS'),
+  gone as (
+    delete from rollup r where r.ctid = any (array(select q.row from ranked q where q.rank > :ROLLUP_KEYS_MAX))
+    returning r.*)
+  insert into rollup as r (:COLUMNS)
+  select tenant, kind, step, at, ':OTHER_KEYS', :SUMS from gone group by tenant, kind, step, at
+  on conflict (tenant, kind, step, at, key) do update set :ADD_UP;
+end $$;
+
+-- Whether all events before the cutoff, or after the latest time, are counted. Counts one slice of the rest. Does not wait
+-- for another node that counts.
+create function count_before_prune(p_now bigint, p_cutoff bigint, p_latest bigint) returns boolean language plpgsql as $$
+begin
+  if are_counted(p_cutoff, p_latest) then return true; end if;
+  perform roll_up(p_now, :ROLLUP_SLICE_OF_PRUNE);
+  return are_counted(p_cutoff, p_latest);
+end $$;
+
+create function are_counted(p_cutoff bigint, p_latest bigint) returns boolean language sql as $$
+  select coalesce((select e.at between p_cutoff and p_latest from event e
+                    where e.last_seq > :COUNTED_UP_TO
+                    order by e.last_seq limit 1), true);
+$$;
+
+create function prune_rollups(p_now bigint, p_limit integer) returns boolean language plpgsql as $$
+declare
+  v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
+  v_deleted integer;
+begin
+  set local synchronous_commit = off;
+  -- Rows from a distant future were written while the clock was wrong.
+  with gone as materialized (
+    select r.ctid from (values :STEPS) s(step, kept_ms)
+     cross join lateral (
+       (select o.ctid from rollup o where o.step = s.step and o.at < v_now - s.kept_ms limit p_limit)
+       union all
+       (select f.ctid from rollup f where f.step = s.step and f.at > v_now + s.kept_ms limit p_limit)) r
+     limit p_limit)
+  delete from rollup r where r.ctid = any (array(select ctid from gone));
+  get diagnostics v_deleted = row_count;
+  return v_deleted = p_limit;
+end $$;

@@ -1,0 +1,312 @@
+-- What tasks of a call have in common, and what follows for those that are accepted. ready: they can start once stored, if
+-- their session admits them. waiting: all waiting tasks of the agent. *_counted: without those that admission does not
+-- count; *_max: the limit of these.
+create type task_form as (
+  tenant text, agent text, line bigint, priority integer, rank bigint, state text, parked text, ready boolean, run_at bigint,
+  deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, preemptions_left integer, batch text,
+  session bigint, session_max integer, origin text, schedule bigint, concurrency_key text, callback_url text,
+  dependencies integer, unmet integer, waiting integer, agent_counted bigint, agent_max bigint, tenant_max bigint,
+  tenant_disabled boolean, unserved boolean);
+
+-- A new task of a session. n: index within the call, from 0. "full": the queue that was full, if one was.
+create type session_task as (
+  n bigint, seq bigint, state text, batch text, session bigint, session_max integer, origin text, "full" text);
+
+-- The result of the insert of one task.
+create type inserted_task as (
+  seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint, "full" text,
+  queued bigint, repeats text, unserved boolean);
+
+-- The results of a call: all tasks of a form have the same, unless "each" has a result for every task.
+create type inserted_forms as (first_seq bigint, forms task_form[], "each" inserted_task[]);
+
+-- Inserts tasks that share forms. p_form_of: the number of the form of each task, from 1. p_agent_positions: the position
+-- of each task among those of its agent in this call, from 1.
+create function insert_forms(
+  p_now bigint, p_forms json, p_form_of integer[], p_agent_positions integer[], p_ids text[], p_specs text[], p_max_queue bigint,
+  p_max_total bigint, p_max_agent bigint)
+returns inserted_forms language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_count integer := cardinality(p_ids);
+  v_first bigint;
+  v_last bigint;
+  v_queued bigint;
+  v_forms task_form[];
+  v_known boolean;
+  v_alike boolean;
+  v_fit boolean;
+  v_sessioned boolean;
+  v_dependent boolean;
+  v_keyed boolean;
+  v_held text[];
+  v_full_queues text[];
+  v_full_queued bigint[];
+  v_agent_positions integer[] := p_agent_positions;
+  v_session_tasks session_task[];
+  v_turns bigint[];
+  v_admitted boolean[];
+  v_deltas queue_delta[];
+  v_batches batch_delta[];
+  v_seqs bigint[];
+  v_tenants text[];
+  v_states text[];
+  v_tasks integer[];
+  v_types text[];
+  v_data text[];
+  v_each inserted_task[];
+begin
+  loop
+    select array_agg(row(tenant, agent, line, priority,
+                         :RANK,
+                         state, case when state = 'queued' and session is null then nullif(held_by, 'asking') end,
+                         state = 'queued' and session is null and held_by is distinct from 'batch', run_at,
+                         coalesce(deadline, case when unmet = 0 then greatest(p_now, run_at) + deadline_after_ms end),
+                         case when deadline is null then deadline_after_ms end, max_retries_if_lost, preemptions_left, batch,
+                         session_id, session_max, origin, schedule, concurrency_key, callback_url, dependencies, unmet, waiting,
+                         agent_counted, agent_max, tenant_max, tenant_disabled, unserved)::task_form),
+           bool_and(line is not null and (session is null or session_id is not null)),
+           min(tenant) = max(tenant) and min(state) = max(state),
+           bool_and(origin is not null
+                    or (agent_counted + v_count <= agent_max
+                        and (tenant_counted + v_count > least(coalesce(tenant_max, p_max_queue), p_max_total / 2)) is not true)),
+           bool_or(session is not null), bool_or(dependencies > 0), bool_or(concurrency_key is not null), max(queued)
+      into v_forms, v_known, v_alike, v_fit, v_sessioned, v_dependent, v_keyed, v_queued
+      from (select *, case when unmet > 0 then 'waiting_dependency'
+                           when run_at > p_now then 'delayed' else 'queued' end as state
+              from (
+      select k.*, o.*, coalesce(k.max_queued, p_max_agent) as agent_max,
+             case when k.preemptible then :PREEMPTIONS_MAX else 0 end as preemptions_left,
+             coalesce(json_array_length(k.depends_on), 0) as dependencies,
+             case when json_array_length(k.depends_on) > 0 then (
+               select count(*) from json_array_elements_text(k.depends_on) d(id)
+                where :PARENT_STATE is distinct from 'done') else 0 end as unmet,
+             (select l.aging_ms from lane l where l.name = k.lane) as aging_ms,
+             :PARKED_BY as held_by,
+             case when k.session is not null
+                  then (select s.id from session s where s.tenant = k.tenant and s.key = k.session) end as session_id,
+             b.tenant_max, coalesce(b.tenant_disabled, false) as tenant_disabled, q.queued,
+             -- If all tenants together have fewer than one may have, so has this tenant.
+             case when b.tenant_max is not null or b.tenant_disabled or q.queued + v_count > least(p_max_queue, p_max_total / 2) then (
+               select sum(t.waiting - t.exempt) from tenant_line t where t.tenant = k.tenant) end as tenant_counted
+        from rows from (json_to_recordset(p_forms) as (
+        tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
+        max_retries_if_lost integer, max_queued bigint, preemptible boolean, batch text, session text, session_max integer,
+        origin text, schedule bigint, concurrency_key text, callback_url text, depends_on json)) with ordinality as k(
+          tenant, agent, lane, kind, priority, run_at, deadline, deadline_after_ms, max_retries_if_lost, max_queued, preemptible,
+          batch, session, session_max, origin, schedule, concurrency_key, callback_url, depends_on, n)
+       cross join lateral (
+         select max(l.id) filter (where l.lane = k.lane and l.kind = :QUEUE_KIND) as line,
+                coalesce(bool_or(l.standing = 2 and l.lane = k.lane and l.kind = :QUEUE_KIND), false) as unserved,
+                sum(l.waiting)::integer as waiting,
+                sum(l.waiting - l.exempt) as agent_counted
+           from line l where l.tenant = k.tenant and l.agent = k.agent) o
+        left join lateral (
+          select t.max_queued as tenant_max, t.disabled as tenant_disabled from tenant t where t.id = k.tenant offset 0) b on true
+       cross join (select coalesce(sum(l.waiting - l.exempt), 0)::bigint as queued from lane l) q order by k.n) k) k;
+    exit when v_known is not false;
+    perform create_agent_queues(p_forms);
+    perform create_sessions(p_forms);
+  end loop;
+  v_first := nextval('task_seq');
+  v_last := setval('task_seq', v_first + v_count - 1);
+  -- If all tasks fit, whatever their tenants and agents, no task has to be checked.
+  if not v_fit or v_queued + v_count > p_max_total then
+    select full_queues, queued, agent_positions into v_full_queues, v_full_queued, v_agent_positions
+      from admit_tasks(v_forms, p_form_of, p_agent_positions, v_queued, p_max_queue, p_max_total);
+  end if;
+  if v_sessioned then
+    v_session_tasks := array(
+      select row(n - 1, v_first + n - 1, :STATE, (f).batch, (f).session, (f).session_max, (f).origin,
+                 v_full_queues[n])::session_task
+        from :EACH u order by n);
+    if v_count > 1 and ends_stale_message(v_session_tasks) then
+      for v_n in 1 .. v_count loop
+        v_each := v_each || insert_selected(p_now, p_forms, p_form_of, p_ids, p_specs, array[v_n], p_max_queue, p_max_total, p_max_agent);
+      end loop;
+      return row(v_first, null, v_each)::inserted_forms;
+    end if;
+    select positions, admitted into v_turns, v_admitted from assign_positions(v_session_tasks);
+  end if;
+  if v_keyed then v_held := take_keys(v_forms, p_form_of, v_full_queues, v_admitted, v_first, not v_sessioned); end if;
+  insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
+                    deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
+                    origin, schedule, concurrency_key, callback_url, dependencies, unmet, spec, error, full_queue)
+  select v_first + n - 1, id, (f).tenant, (f).agent, (f).line, (f).priority, (f).rank,
+         :STATE, case when :REFUSED then null else coalesce(v_held[n], (f).parked) end, :POSITION, p_now, (f).run_at,
+         :DEADLINE, (f).deadline_after_ms, (f).max_retries_if_lost, (f).preemptions_left,
+         case when :REFUSED then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).concurrency_key,
+         (f).callback_url,
+         (f).dependencies, case when :REFUSED then 0 else (f).unmet end, spec, :ERROR, v_full_queues[n]
+    from :EACH_WHOLE u;
+  with readied as (
+    insert into ready (line, rank, task_seq)
+    select (f).line, (f).rank, v_first + n - 1 from :EACH u where :READY),
+  -- Tasks of a form are counted together, except critical ones: each of those may need a slot that another task holds.
+  alike as (
+    select form, :REFUSED as refused, :READY as ready, :ASKS and v_held[n] is distinct from 'key' as active, count(*)::integer as tasks, min(n) as first
+      from :EACH u group by form, refused, ready, active, case when (f).rank <= :PRIORITY_CRITICAL then n end)
+  select array_agg(row((f).line, tasks, case when (f).origin is null then 0 else tasks end,
+                       case when (f).state = 'queued' and not ready then tasks else 0 end,
+                       case when ready then tasks else 0 end, 0, null,
+                       case when ready then (f).rank end, case when ready then v_first + first - 1 end)::queue_delta)
+           filter (where not refused),
+         array_agg(row((f).batch, case when active then tasks else 0 end, tasks)::batch_delta)
+           filter (where (f).batch is not null and not refused),
+         array_agg((f).tenant), array_agg(case when refused then 'rejected' else (f).state end), array_agg(tasks)
+    into v_deltas, v_batches, v_tenants, v_states, v_tasks
+    from (select *, v_forms[form] as f from alike offset 0) a;
+  if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  if v_batches is not null then perform move_batches(v_batches); end if;
+  if 'asking' = any (v_held) then
+    perform defer_work('keys', array(
+      select (v_first + n - 1)::text from unnest(v_held) with ordinality u(held, n) where held = 'asking'));
+  end if;
+  perform count_tasks(v_tenants, v_states, v_tasks);
+  v_seqs := array(select generate_series(v_first, v_last));
+  if v_alike and v_full_queues is null then
+    v_types := array_fill('task.created'::text, array[v_count]);
+    v_tenants := array_fill(v_forms[1].tenant, array[v_count]);
+    v_data := array_fill('{"state":"' || v_forms[1].state || '"}', array[v_count]);
+  else
+    select array_agg(case when :REFUSED then 'task.rejected' else 'task.created' end order by n),
+           array_agg((f).tenant order by n),
+           array_agg(case when :REFUSED then '{"error":"' || :ERROR || '"}'
+                          else '{"state":"' || (f).state || '"}' end order by n)
+      into v_types, v_tenants, v_data from :EACH u;
+  end if;
+  perform append_events(take_event_numbers(v_count), p_now, v_types, v_tenants, v_seqs, v_data);
+  if v_sessioned then perform add_turns(p_now, v_session_tasks, v_turns, v_admitted); end if;
+  if v_dependent then perform add_dependencies(p_forms, p_form_of, v_first); end if;
+  if v_dependent or v_full_queues is not null then
+    v_each := array(
+      select row(v_first + n - 1, id, :STATE, :POSITION, p_now, (f).run_at, :DEADLINE, v_full_queues[n], v_full_queued[n],
+                 null, (f).unserved and v_full_queues[n] is null)::inserted_task
+        from :EACH u order by n);
+  end if;
+  return row(v_first, v_forms, v_each)::inserted_forms;
+end $$;
+
+-- Inserts the tasks of a call with these indexes, without regard to the others.
+create function insert_selected(
+  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text[], p_some integer[], p_max_queue bigint,
+  p_max_total bigint, p_max_agent bigint)
+returns inserted_task[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_forms json;
+  v_form_of integer[];
+  v_agent_positions integer[];
+  v_ids text[];
+  v_specs text[];
+begin
+  with form as (
+    select form, n from rows from (json_array_elements(p_forms)) with ordinality f(form, n)
+     where n = any (array(select p_form_of[s] from unnest(p_some) s))),
+  numbered as (
+    select n, row_number() over (order by n) as number, form ->> 'tenant' as tenant, form ->> 'agent' as agent from form),
+  chosen as (
+    select u.ordinal, f.number, row_number() over (partition by f.tenant, f.agent order by u.ordinal) as agent_position,
+           p_ids[u.n] as id, p_specs[u.n] as spec
+      from unnest(p_some) with ordinality u(n, ordinal) join numbered f on f.n = p_form_of[u.n])
+  select (select json_agg(form order by n) from form), array_agg(number order by ordinal), array_agg(agent_position order by ordinal),
+         array_agg(id order by ordinal), array_agg(spec order by ordinal)
+    into v_forms, v_form_of, v_agent_positions, v_ids, v_specs from chosen;
+  return array(
+    select a from insert_results(
+      p_now, insert_forms(p_now, v_forms, v_form_of, v_agent_positions, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
+      v_form_of, v_agent_positions, v_ids) a);
+end $$;
+
+-- Inserts tasks that are each given as JSON with all of their values, in order.
+create function insert_json_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
+returns setof inserted_task language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_form_of integer[];
+  v_agent_positions integer[];
+  v_ids text[];
+  v_specs text[];
+begin
+  select array_agg(n), array_agg(agent_position), array_agg(id), array_agg(spec) into v_form_of, v_agent_positions, v_ids, v_specs
+    from (select n, row_number() over (partition by tenant, agent order by n) as agent_position, id, spec
+            from rows from (json_to_recordset(p_tasks) as (tenant text, agent text, id text, spec text)) with ordinality
+                   as j(tenant, agent, id, spec, n)
+           order by n) j;
+  return query select * from insert_results(
+    p_now, insert_forms(p_now, p_tasks, v_form_of, v_agent_positions, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
+    v_form_of, v_agent_positions, v_ids);
+end $$;
+
+create function insert_results(p_now bigint, p_taken inserted_forms, p_form_of integer[], p_agent_positions integer[], p_ids text[])
+returns setof inserted_task language plpgsql as $$
+begin
+  if p_taken."each" is not null then
+    return query select * from unnest(p_taken."each");
+  else
+    return query
+      select p_taken.first_seq + u.n - 1, u.id, (u.f).state,
+             case when (u.f).state = 'queued' then (u.f).waiting + u.agent_position else 0 end,
+             p_now, (u.f).run_at, (u.f).deadline, null::text, null::bigint, null::text, (u.f).unserved
+        from (select u.*, (p_taken.forms)[u.form] as f
+                from unnest(p_form_of, p_agent_positions, p_ids) with ordinality u(form, agent_position, id, n) offset 0) u;
+  end if;
+end $$;
+
+-- Admits or rejects each task as if it came alone: by its position among its agent's tasks, then among the tasks of its
+-- tenant that fit there, then among all tasks that fit there. Messages and runs are neither counted nor rejected.
+-- full_queues: the queue that was full, null: none. queued: waiting tasks of the agent, or of the tenant if another queue
+-- was full. agent_positions: without the rejected tasks. p_queued: waiting tasks of all enabled tenants.
+create function admit_tasks(
+  p_forms task_form[], p_form_of integer[], p_agent_positions integer[], p_queued bigint, p_max_queue bigint, p_max_total bigint,
+  out full_queues text[], out queued bigint[], out agent_positions integer[])
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  -- Once a second enabled tenant exists, no tenant may fill more than half of the total.
+  v_half bigint := case when exists (select 1 from tenant where not disabled offset 1) then p_max_total / 2 end;
+begin
+  -- Of a tenant that has more than its half, which retries can cause, only the half counts. No admitted task brings its
+  -- tenant beyond its half, so the sum is valid for the whole call.
+  if v_half is not null and p_queued + cardinality(p_form_of) > p_max_total then
+    p_queued := p_queued - coalesce((
+      select sum(o.counted - v_half)
+        from (select sum(t.waiting - t.exempt) as counted from tenant_line t where not t.disabled group by t.tenant) o
+       where o.counted > v_half), 0);
+  end if;
+  with own as (
+    select u.tenant, coalesce(sum(t.waiting - t.exempt), 0) as tenant_counted
+      from (select distinct f.tenant from unnest(p_forms) f) u left join tenant_line t on t.tenant = u.tenant group by u.tenant),
+  positioned as (
+    select n, agent_position, (f).tenant, (f).agent, (f).origin is null as counts, (f).agent_counted, (f).agent_max, o.tenant_counted,
+           (f).tenant_max, coalesce((f).tenant_max, p_max_queue) as bound, (f).tenant_disabled,
+           count(*) filter (where (f).origin is null) over (partition by (f).tenant, (f).agent order by n) as counted_position
+      from (select u.*, p_forms[u.form] as f
+              from unnest(p_form_of, p_agent_positions) with ordinality u(form, agent_position, n) offset 0) u
+      join own o on o.tenant = (f).tenant),
+  judged as (
+    select *, count(*) filter (where agent_ok) over (partition by tenant order by n) as tenant_upto
+      from (select *, counts and agent_counted + counted_position <= agent_max as agent_ok from positioned) p),
+  bounded as (
+    select *, count(*) filter (where tenant_ok and not tenant_disabled) over (order by n) as admitted_upto
+      from (select *, agent_ok and tenant_counted + tenant_upto <= least(bound, v_half) as tenant_ok from judged) j),
+  decided as (
+    select *, case when not counts then null
+                   when not tenant_disabled and p_queued + admitted_upto - tenant_ok::integer >= p_max_total then 'server'
+                   when tenant_counted + tenant_upto - agent_ok::integer >= least(bound, v_half) then
+                     case when tenant_counted < bound and bound > v_half then 'server' else 'global' end
+                   when not agent_ok then 'agent' end as "full"
+      from bounded),
+  moved as (
+    select *, agent_position - count("full") over (partition by tenant, agent order by n) as accepted_position,
+           count(*) filter (where counts and "full" is null) over (partition by tenant order by n) as tenant_accepted
+      from decided)
+  select array_agg("full" order by n),
+         -- A tenant must not learn how many tasks of other tenants wait.
+         array_agg(case when "full" = 'agent' then greatest(agent_counted, agent_max)
+                        when "full" is not null then tenant_counted + tenant_accepted end order by n),
+         array_agg(accepted_position order by n)
+    into full_queues, queued, agent_positions from moved;
+  -- The check before was conservative: all tasks may fit.
+  if array_remove(full_queues, null) = '{}' then full_queues := null; end if;
+end $$;

@@ -1,0 +1,138 @@
+-- Adds a release row for each of these tasks that has ended and has dependants. p_error: why they were cancelled
+-- themselves, if a dependency of theirs was the reason.
+create function add_releases(p_seqs bigint[], p_error text) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into release (parent_seq, error)
+  select t.seq, case when t.resting_state <> 'done'
+                     then coalesce(p_error, 'dependency ' || t.id || ' ' || t.resting_state) end
+    from unnest(p_seqs) with ordinality u(seq, ordinal) join task t on t.seq = u.seq
+   where t.has_dependants and t.completed_at is not null order by u.ordinal;
+end $$;
+
+-- Passes ends and retries on to up to p_limit dependants. Returns how many; a release row without dependants counts as one,
+-- because it takes time, too.
+create function release_dependants(p_now bigint, p_limit integer) returns integer language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_release release;
+  v_children bigint[];
+  v_waiting bigint[];
+  v_released integer := 0;
+begin
+  loop
+    select * into v_release from release order by seq limit 1;
+    if not found then return v_released; end if;
+    exit when v_released >= p_limit;
+    v_children := array(
+      select child_seq from dependency where parent_seq = v_release.parent_seq and child_seq > v_release.after_seq
+       order by child_seq limit p_limit - v_released);
+    v_waiting := array(
+      select seq from task where seq = any (v_children) and resting_state = 'waiting_dependency' order by seq);
+    if v_release.error like 'retried %' then
+      perform bring_back(p_now, v_release.parent_seq, v_children, v_release.error);
+    elsif cardinality(v_waiting) > 0 and v_release.error is null then
+      perform meet_dependency(p_now, v_waiting);
+    elsif cardinality(v_waiting) > 0 then
+      perform end_waiting(p_now, v_waiting, 'cancelled', v_release.error, true);
+    end if;
+    if cardinality(v_children) = p_limit - v_released then
+      update release set after_seq = v_children[cardinality(v_children)] where seq = v_release.seq;
+    else
+      delete from release where seq = v_release.seq;
+    end if;
+    v_released := v_released + greatest(cardinality(v_children), 1);
+  end loop;
+  -- Rare enough for a notification inside the transaction: any node may continue with the rest.
+  perform pg_notify('rota', '{"from":"","signals":[{"kind":"release"}]}');
+  return v_released;
+end $$;
+
+-- A dependency of each of these tasks is done; tasks for which it was the last can start, or wait until they are due. Unmet
+-- dependencies are counted rather than one subtracted: a task that was inserted after the end, or was retried, has never
+-- counted that dependency.
+create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_unmet integer[] := array(
+    select case when t.dependencies = 1 then 0 else count_unmet(t.seq, t.dependencies) end
+      from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq order by u.n);
+  -- Tasks that can start now and get a turn in their session.
+  v_turns bigint[] := array(
+    select t.seq from unnest(p_seqs, v_unmet) u(seq, unmet) join task t on t.seq = u.seq
+     where u.unmet = 0 and t.session is not null and (t.run_at > p_now) is not true order by t.seq);
+  v_deltas queue_delta[];
+  v_batches batch_delta[];
+  v_tenants text[];
+  v_states text[];
+  v_asking text[];
+begin
+  if cardinality(v_turns) > 0 then
+    update task t set deadline = greatest(p_now, t.run_at) + t.deadline_after_ms
+     where t.seq = any (v_turns) and t.deadline_after_ms is not null;
+    perform take_turns(p_now, v_turns);
+  end if;
+  with met as (
+    update task t
+       set unmet = u.unmet,
+           resting_state = case when u.unmet > 0 then t.resting_state
+                                when t.run_at > p_now then 'delayed' else 'queued' end,
+           parked = case when u.unmet = 0 and (t.run_at > p_now) is not true then :PARKED_BY end,
+           deadline = case when u.unmet > 0 or t.deadline_after_ms is null then t.deadline
+                           else greatest(p_now, t.run_at) + t.deadline_after_ms end
+      from unnest(p_seqs, v_unmet) u(seq, unmet)
+     where t.seq = u.seq and t.seq <> all (v_turns)
+    returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet, t.batch, t.parked,
+              t.resting_state = 'queued' and t.parked is null as ready),
+  readied as (
+    insert into ready (line, rank, task_seq) select line, rank, seq from met where ready)
+  select array_agg(case when ready then row(line, 0, 0, 0, 1, 0, null, rank, seq)::queue_delta
+                        else row(line, 0, 0, 1, 0, 0, null, null, null)::queue_delta end)
+           filter (where resting_state = 'queued'),
+         array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta)
+           filter (where batch is not null and resting_state = 'queued'),
+         array_agg(tenant) filter (where unmet = 0), array_agg(resting_state) filter (where unmet = 0),
+         array_agg(seq::text) filter (where parked = 'asking')
+    into v_deltas, v_batches, v_tenants, v_states, v_asking from met;
+  if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  if v_batches is not null then perform move_batches(v_batches); end if;
+  if v_asking is not null then perform defer_work('keys', v_asking); end if;
+  if v_tenants is not null then
+    perform count_moves(v_tenants, array_fill('waiting_dependency'::text, array[cardinality(v_tenants)]), v_states);
+  end if;
+end $$;
+
+create function release(p_now bigint, p_limit integer) returns table (told boolean, more boolean) language plpgsql as $$
+declare
+  v_now bigint := take_write_lock(p_now);
+  v_released boolean := settle_moves(v_now, p_limit);
+begin
+  :PREEMPT
+  return query select v_released, exists (select 1 from release);
+end $$;
+
+-- Stores the dependencies of new tasks, numbered from p_first on. Dependencies that had ended without being done cancel
+-- them.
+create function add_dependencies(p_forms json, p_form_of integer[], p_first bigint) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_wanted json[] := array(select j.depends_on from json_to_recordset(p_forms) as j(depends_on json));
+  v_parents bigint[];
+begin
+  with asked as (
+    select t.seq, t.tenant, d.id, u.n, d.ordinal
+      from unnest(p_form_of) with ordinality u(form, n)
+     cross join lateral json_array_elements_text(v_wanted[u.form]) with ordinality d(id, ordinal)
+      join task t on t.seq = p_first + u.n - 1 and t.resting_state <> 'rejected'),
+  known as materialized (
+    select a.seq as child_seq, p.seq as parent_seq, p.id, p.resting_state, a.n, a.ordinal
+      from (select *, :PARENT_SEQ as parent_seq from asked) a
+      join task p on p.seq = a.parent_seq and p.seq < a.seq),
+  added as (insert into dependency (parent_seq, child_seq) select parent_seq, child_seq from known),
+  doomed as (
+    insert into release (parent_seq, error, after_seq)
+    select parent_seq, 'dependency ' || id || ' ' || resting_state, child_seq - 1
+      from known where resting_state in ('failed', 'cancelled', 'rejected') order by n, ordinal)
+  select array_agg(distinct parent_seq) into v_parents from known;
+  update task set has_dependants = true where seq = any (v_parents) and not has_dependants;
+end $$;
