@@ -1,5 +1,6 @@
 import { type CounterFault, TASK_OVERHEAD_BYTES } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 
 /** The size of a row of `task`; `row`: its alias in the statement. */
 function bytesOf(row: string): string {
@@ -21,12 +22,12 @@ const TRIGGERS = {
 };
 
 /** Starts or stops counting the size of a tenant's tasks. `countStored` counts the tasks that exist already. */
-export function keepStoredBytes(db: SqliteDatabase, tenant: string, isKept: boolean): void {
-  if (isKept) db.prepare("insert or ignore into stored_bytes (tenant) values (?)").run(tenant);
-  else db.prepare("delete from stored_bytes where tenant = ?").run(tenant);
-  const isNeeded = isAnyKept(db);
+export function keepStoredBytes(tx: Transaction, tenant: string, isKept: boolean): void {
+  if (isKept) tx.prepare("insert or ignore into stored_bytes (tenant) values (?)").run(tenant);
+  else tx.prepare("delete from stored_bytes where tenant = ?").run(tenant);
+  const isNeeded = isAnyKept(tx.db);
   for (const [name, trigger] of Object.entries(TRIGGERS)) {
-    db.prepare(
+    tx.prepare(
       isNeeded ? `create trigger if not exists ${name} ${trigger}` : `drop trigger if exists ${name}`,
     ).run();
   }
@@ -37,25 +38,25 @@ function isAnyKept(db: SqliteDatabase): boolean {
 }
 
 /** Counts up to `limit` tasks that existed before counting started. */
-export function countStored(db: SqliteDatabase, limit: number): { readonly more: boolean } {
-  const next = db
+export function countStored(tx: Transaction, limit: number): { readonly more: boolean } {
+  const next = tx
     .prepare<{ tenant: string; is_recount: 0 | 1; counted_to: number }>(
       "select tenant, is_recount, counted_to from stored_bytes where counted_to is not null limit 1",
     )
     .get();
   if (next === undefined) return { more: false };
   const { tenant, is_recount, counted_to } = next;
-  const slice = db
+  const slice = tx
     .prepare<{ tasks: number; last: number | null; bytes: number }>(
       `select count(*) as tasks, max(seq) as last, coalesce(sum(bytes), 0) as bytes
          from (select seq, iif(tenant = ?, ${bytesOf("t")}, 0) as bytes from task t where seq > ? order by seq limit +?)`,
     )
     .get(tenant, counted_to, limit);
   const countedTo = slice?.tasks === limit ? slice.last : null;
-  db.prepare(
+  tx.prepare(
     "update stored_bytes set bytes = bytes + ?, counted_to = ? where tenant = ? and is_recount = ?",
   ).run(slice?.bytes ?? 0, countedTo, tenant, is_recount);
-  return { more: countedTo !== null || isCounting(db) };
+  return { more: countedTo !== null || isCounting(tx.db) };
 }
 
 /** Whether `countStored` still has tasks to count. */
@@ -69,12 +70,12 @@ export async function recountStored(
   params: { readonly limit: number; readonly onSlice: (tasks: number) => Promise<void> },
 ): Promise<CounterFault[]> {
   if (!isAnyKept(db)) return [];
-  db.write(() => {
-    db.prepare("delete from stored_bytes where is_recount = 1").run();
-    db.prepare("insert into stored_bytes (tenant, is_recount) select tenant, 1 from stored_bytes").run();
+  db.transact((tx) => {
+    tx.prepare("delete from stored_bytes where is_recount = 1").run();
+    tx.prepare("insert into stored_bytes (tenant, is_recount) select tenant, 1 from stored_bytes").run();
   });
   try {
-    while (db.write(() => countStored(db, params.limit)).more) await params.onSlice(params.limit);
+    while (db.transact((tx) => countStored(tx, params.limit)).more) await params.onSlice(params.limit);
     return db
       .prepare<CounterFault>(
         `select 'stored bytes of ' || k.tenant as counter, k.bytes as stored, r.bytes as counted
@@ -83,6 +84,6 @@ export async function recountStored(
       )
       .all();
   } finally {
-    db.write(() => db.prepare("delete from stored_bytes where is_recount = 1").run());
+    db.transact((tx) => tx.prepare("delete from stored_bytes where is_recount = 1").run());
   }
 }

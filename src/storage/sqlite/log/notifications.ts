@@ -1,6 +1,7 @@
 import type { NotificationKind } from "../../../model/schedule.ts";
 import type { LogMark, NotificationStorage, NotifiedRun, StoredNotification } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import type { RunRow } from "../schedules/runs.ts";
 
 export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
@@ -70,16 +71,15 @@ function toNotification({ schedule: scheduleId, run, ...row }: NotificationRow):
 
 /** Adds a notification about a schedule, inside a transaction. */
 export function notifyOfSchedule(
-  db: SqliteDatabase,
+  tx: Transaction,
   kind: NotificationKind,
-  { tenant, id, agent }: { readonly tenant: string; readonly id: number; readonly agent: string },
-  { reason, now }: { reason: string | null; now: number },
+  { tenant, id, agent, reason }: { tenant: string; id: number; agent: string; reason: string | null },
 ): void {
-  add(db, { at: now, tenant, kind, schedule: id, agent, run: null, reason });
+  add(tx, { at: tx.now, tenant, kind, schedule: id, agent, run: null, reason });
 }
 
 /** Adds a notification about a run as it is now, inside a transaction. */
-export function notifyOfRun(db: SqliteDatabase, kind: NotificationKind, row: RunRow, now: number): void {
+export function notifyOfRun(tx: Transaction, kind: NotificationKind, row: RunRow): void {
   const run: NotifiedRun = {
     id: row.id,
     status: row.status,
@@ -92,13 +92,13 @@ export function notifyOfRun(db: SqliteDatabase, kind: NotificationKind, row: Run
     error: row.error,
   };
   const { tenant, schedule, agent } = row;
-  add(db, { at: now, tenant, kind, schedule, agent, run: JSON.stringify(run), reason: null });
+  add(tx, { at: tx.now, tenant, kind, schedule, agent, run: JSON.stringify(run), reason: null });
 }
 
-function add(db: SqliteDatabase, row: Omit<NotificationRow, "seq">): void {
-  db.prepare(
+function add(tx: Transaction, row: Omit<NotificationRow, "seq">): void {
+  tx.prepare(
     `insert into notification (at, tenant, kind, schedule, agent, run, reason)
      values (@at, @tenant, @kind, @schedule, @agent, @run, @reason)`,
   ).run(row);
-  db.signal({ kind: "notifications" });
+  tx.signal("notifications");
 }

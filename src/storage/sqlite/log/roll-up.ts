@@ -15,23 +15,21 @@ import {
 } from "../../../model/rollup.ts";
 import { ROLLUP_SLICE_OF_PRUNE } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import type { Age } from "../tasks/prune.ts";
 
 /**
  * Counts the next events of the log, inside a transaction. Rows of the log are counted whole, so the last one may exceed
  * `limit`.
  */
-export function rollUp(
-  db: SqliteDatabase,
-  { limit, now }: { limit: number; now: number },
-): { events: number; more: boolean } {
-  const { rows, events, more } = nextRows(db, limit);
+export function rollUp(tx: Transaction, limit: number): { events: number; more: boolean } {
+  const { rows, events, more } = nextRows(tx.db, limit);
   const last = rows.at(-1);
   if (last === undefined) return { events: 0, more: false };
-  const slice = new Slice(db);
+  const slice = new Slice(tx.db);
   for (const row of rows) slice.count(row);
-  writeBlocks(db, slice.blocks(now));
-  db.prepare(
+  writeBlocks(tx, slice.blocks(tx.now));
+  tx.prepare(
     `insert into high_water (name, value) values ('rollup', ?)
      on conflict (name) do update set value = excluded.value`,
   ).run(last.last_seq);
@@ -39,15 +37,15 @@ export function rollUp(
 }
 
 /** Counts the next slice of events of this age that are not counted yet. Returns whether all of them are counted now. */
-export function countBeforePrune(db: SqliteDatabase, age: Age, now: number): boolean {
-  if (isCounted(db, age)) return true;
-  rollUp(db, { limit: ROLLUP_SLICE_OF_PRUNE, now });
-  return isCounted(db, age);
+export function countBeforePrune(tx: Transaction, age: Age): boolean {
+  if (isCounted(tx.db, age)) return true;
+  rollUp(tx, ROLLUP_SLICE_OF_PRUNE);
+  return isCounted(tx.db, age);
 }
 
 /** Counts all events that are not counted yet. Tasks that are deleted next take the lane and agent of their events along. */
-export function countAll(db: SqliteDatabase, now: number): void {
-  while (rollUp(db, { limit: ROLLUP_SLICE_OF_PRUNE, now }).more);
+export function countAll(tx: Transaction): void {
+  while (rollUp(tx, ROLLUP_SLICE_OF_PRUNE).more);
 }
 
 function isCounted(db: SqliteDatabase, { cutoff, latest }: Age): boolean {
@@ -359,19 +357,19 @@ interface StoredRow extends Readonly<Record<RollupCount, number>> {
   readonly run_max: number;
 }
 
-function writeBlocks(db: SqliteDatabase, blocks: readonly Block[]): void {
-  const stored = db.prepare<StoredRow>(
+function writeBlocks(tx: Transaction, blocks: readonly Block[]): void {
+  const stored = tx.prepare<StoredRow>(
     "select * from rollup where tenant = ? and kind = ? and step = ? and at = ?",
   );
   for (const block of blocks) {
-    writeBlock(db, block, stored.all(block.tenant, block.kind, block.step, block.at));
+    writeBlock(tx, block, stored.all(block.tenant, block.kind, block.step, block.at));
   }
 }
 
 /**
  * Adds to the rows of a block. If there are more than `ROLLUP_KEYS_MAX` keys, the least busy ones are merged into `OTHER_KEYS`.
  */
-function writeBlock(db: SqliteDatabase, block: Block, stored: readonly StoredRow[]): void {
+function writeBlock(tx: Transaction, block: Block, stored: readonly StoredRow[]): void {
   const { sums } = block;
   for (const row of stored) sums.get(row.key)?.add(toSums(row));
   const before = new Map(stored.map((row) => [row.key, row]));
@@ -379,7 +377,7 @@ function writeBlock(db: SqliteDatabase, block: Block, stored: readonly StoredRow
     const row = before.get(key);
     const quiet = sums.get(key) ?? (row && toSums(row)) ?? new Sums();
     sums.delete(key);
-    if (row !== undefined) deleteRow(db, block, key);
+    if (row !== undefined) deleteRow(tx, block, key);
     let others = sums.get(OTHER_KEYS);
     if (others === undefined) {
       const othersRow = before.get(OTHER_KEYS);
@@ -388,7 +386,7 @@ function writeBlock(db: SqliteDatabase, block: Block, stored: readonly StoredRow
     }
     others.add(quiet);
   }
-  for (const [key, written] of sums) writeRow(db, block, key, written);
+  for (const [key, written] of sums) writeRow(tx, block, [key, written]);
 }
 
 function quietKeys(sums: ReadonlyMap<string, Sums>, before: ReadonlyMap<string, StoredRow>): string[] {
@@ -416,8 +414,8 @@ function toSums(row: StoredRow): Sums {
   return sums;
 }
 
-function deleteRow(db: SqliteDatabase, { tenant, kind, step, at }: Block, key: string): void {
-  db.prepare("delete from rollup where tenant = ? and kind = ? and step = ? and at = ? and key = ?").run(
+function deleteRow(tx: Transaction, { tenant, kind, step, at }: Block, key: string): void {
+  tx.prepare("delete from rollup where tenant = ? and kind = ? and step = ? and at = ? and key = ?").run(
     tenant,
     kind,
     step,
@@ -426,8 +424,8 @@ function deleteRow(db: SqliteDatabase, { tenant, kind, step, at }: Block, key: s
   );
 }
 
-function writeRow(db: SqliteDatabase, block: Block, key: string, { counts, wait, run }: Sums): void {
-  db.prepare(
+function writeRow(tx: Transaction, block: Block, [key, { counts, wait, run }]: [string, Sums]): void {
+  tx.prepare(
     `insert or replace into rollup (tenant, kind, step, at, key, submitted, started, done, failed, cancelled, tokens,
                                     wait, wait_max, run, run_max)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

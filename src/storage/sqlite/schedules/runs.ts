@@ -1,6 +1,7 @@
 import type { RunStatus } from "../../../model/schedule.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 
 /** A row of `run`. */
 export interface RunRow {
@@ -115,24 +116,24 @@ function recentRuns(db: SqliteDatabase, values: Readonly<Record<string, unknown>
 
 /** Deletes a slice of expired runs and notifications, inside a transaction. */
 export function pruneRuns(
-  db: SqliteDatabase,
+  tx: Transaction,
   { retentionMs, limit }: { retentionMs: number; limit: number },
-  now: number,
 ): { more: boolean } {
+  const { now } = tx;
   const cutoff = now - retentionMs;
-  const runs = db
+  const runs = tx
     .prepare(
       `delete from run where id in
          (select id from run where completed_at < ? order by completed_at, id limit +?)`,
     )
     .run(cutoff, limit);
-  const told = db
+  const told = tx
     .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
     .all(limit);
   // A notification of the distant future was written while the clock was wrong: it must not keep all later ones.
   const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
   const past = firstKept === -1 ? told : told.slice(0, firstKept);
-  db.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
+  tx.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
   return { more: runs.changes === limit || past.length === limit };
 }
 

@@ -1,7 +1,6 @@
 import type { TerminalState } from "../../../model/task-state.ts";
 import { dependencyError } from "../../dependency-error.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Ledger } from "../counters/ledger.ts";
+import type { Transaction } from "../connection/transaction.ts";
 
 export interface NewRelease {
   readonly parentSeq: number;
@@ -13,17 +12,17 @@ export interface NewRelease {
 }
 
 /** Adds a release row: the end of a task has to be passed on to its dependants. */
-export function addRelease(db: SqliteDatabase, ledger: Ledger, release: NewRelease): void {
+export function addRelease(tx: Transaction, release: NewRelease): void {
   const { parentSeq, state, afterSeq = 0 } = release;
-  const error = state === "done" ? null : (release.error ?? dependencyError(idOf(db, parentSeq), state));
-  db.prepare("insert into release (parent_seq, error, after_seq) values (?, ?, ?)").run(
+  const error = state === "done" ? null : (release.error ?? dependencyError(idOf(tx, parentSeq), state));
+  tx.prepare("insert into release (parent_seq, error, after_seq) values (?, ?, ?)").run(
     parentSeq,
     error,
     afterSeq,
   );
-  ledger.hasReleases = true;
+  tx.ledger.hasReleases = true;
 }
 
-function idOf(db: SqliteDatabase, seq: number): string {
-  return db.prepare<{ id: string }>("select id from task where seq = ?").get(seq)?.id ?? "";
+function idOf(tx: Transaction, seq: number): string {
+  return tx.prepare<{ id: string }>("select id from task where seq = ?").get(seq)?.id ?? "";
 }

@@ -1,7 +1,7 @@
 import type { TaskState, TerminalState } from "../../../model/task-state.ts";
 import type { DependencyResultsParams, NewTask, StoredDependency } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import type { Ledger } from "../counters/ledger.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import { addRelease } from "./add-release.ts";
 
 export async function dependencyResults(
@@ -44,31 +44,26 @@ interface Parent {
 
 export const NO_PARENTS: Parents = { known: [], unmet: 0 };
 
-export function findParents(db: SqliteDatabase, { tenant, dependsOn }: NewTask): Parents {
-  const find = db.prepare<Parent>("select seq, resting_state from task where tenant = ? and id = ?");
+export function findParents(tx: Transaction, { tenant, dependsOn }: NewTask): Parents {
+  const find = tx.prepare<Parent>("select seq, resting_state from task where tenant = ? and id = ?");
   const known = dependsOn.flatMap((id) => find.get(tenant, id) ?? []);
   const done = known.filter(({ resting_state }) => resting_state === "done").length;
   return { known, unmet: dependsOn.length - done };
 }
 
 /** Stores the dependencies of a new task. For one that has already ended without being done, it adds a release row. */
-export function addDependencies(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  childSeq: number,
-  { known }: Parents,
-): void {
-  const add = db.prepare("insert into dependency (parent_seq, child_seq) values (?, ?)");
-  const markTask = db.prepare("update task set has_dependants = 1 where seq = ? and has_dependants = 0");
-  const markLease = db.prepare("update lease set has_dependants = 1 where task_seq = ?");
+export function addDependencies(tx: Transaction, childSeq: number, { known }: Parents): void {
+  const add = tx.prepare("insert into dependency (parent_seq, child_seq) values (?, ?)");
+  const markTask = tx.prepare("update task set has_dependants = 1 where seq = ? and has_dependants = 0");
+  const markLease = tx.prepare("update lease set has_dependants = 1 where task_seq = ?");
   for (const { seq: parentSeq, resting_state: state } of known) {
     add.run(parentSeq, childSeq);
     if (markTask.run(parentSeq).changes > 0) {
       markLease.run(parentSeq);
-      db.leases.forget(parentSeq);
+      tx.db.leases.forget(parentSeq);
     }
     if (state === "failed" || state === "cancelled" || state === "rejected") {
-      addRelease(db, ledger, { parentSeq, state: state satisfies TerminalState, afterSeq: childSeq - 1 });
+      addRelease(tx, { parentSeq, state: state satisfies TerminalState, afterSeq: childSeq - 1 });
     }
   }
 }

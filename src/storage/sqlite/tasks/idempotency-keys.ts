@@ -1,12 +1,13 @@
 import type { TaskState } from "../../../model/task-state.ts";
 import { IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 
 /** The result for a task whose key was used within `IDEMPOTENCY_MS`: the earlier task. Null: the key is new. */
-export function findByKey(db: SqliteDatabase, task: NewTask, now: number): InsertedTask | null {
+export function findByKey(tx: Transaction, task: NewTask): InsertedTask | null {
   if (task.idempotency === null) return null;
   const { key, hash } = task.idempotency;
-  const first = db
+  const first = tx
     .prepare<{
       hash: string;
       seq: number;
@@ -22,7 +23,7 @@ export function findByKey(db: SqliteDatabase, task: NewTask, now: number): Inser
          from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
         where k.tenant = ? and k.key = ? and k.created_at > ?`,
     )
-    .get(task.tenant, key, now - IDEMPOTENCY_MS);
+    .get(task.tenant, key, tx.now - IDEMPOTENCY_MS);
   if (first === undefined) return null;
   return {
     seq: first.seq,
@@ -53,12 +54,12 @@ export async function keptKeys(
 }
 
 /** Stores the key of an accepted task. */
-export function keepKey(db: SqliteDatabase, task: NewTask, taskSeq: number, now: number): void {
+export function keepKey(tx: Transaction, task: NewTask, taskSeq: number): void {
   if (task.idempotency === null) return;
   const { key, hash } = task.idempotency;
-  db.prepare(
+  tx.prepare(
     `insert into idempotency_key (tenant, key, hash, task_seq, created_at) values (?, ?, ?, ?, ?)
      on conflict (tenant, key) do update
        set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at`,
-  ).run(task.tenant, key, hash, taskSeq, now);
+  ).run(task.tenant, key, hash, taskSeq, tx.now);
 }

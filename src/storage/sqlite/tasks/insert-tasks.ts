@@ -5,15 +5,14 @@ import { fullQueueOf, rejectionError } from "../../admission.ts";
 import { batchConflict } from "../../batch-conflict.ts";
 import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { type LaneRow, Ledger } from "../counters/ledger.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import type { LaneRow, Ledger } from "../counters/ledger.ts";
 import { lineKindOf, UNSERVED } from "../counters/standing.ts";
 import { letInAtOnce } from "../sessions/settle-sessions.ts";
 import { addBatch, forgetEmptyBatch } from "./batches.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { findByKey, keepKey } from "./idempotency-keys.ts";
-import { preemptTasks } from "./preempt-tasks.ts";
-import { settleMoves } from "./settle-moves.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
 /**
@@ -46,23 +45,19 @@ function writeTasks(
   { tasks, batches = [], limits }: InsertTasksParams,
   known: (id: string) => InsertedTask | null,
 ): InsertedTask[] {
-  return db.write((now) => {
-    const ledger = new Ledger(db);
-    for (const batch of batches) addBatch(db, batch, now);
-    const admission: Admission = { ...limits, waiting: waitingIn(ledger.allLanes()), queued: new Map() };
+  return db.transact((tx) => {
+    for (const batch of batches) addBatch(tx, batch);
+    const admission: Admission = { ...limits, waiting: waitingIn(tx.ledger.allLanes()), queued: new Map() };
     const inserted = tasks.map(
-      (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
+      (task) => findByKey(tx, task) ?? known(task.id) ?? insertTask(tx, task, admission),
     );
     refuseConflicts(tasks, inserted, batches);
-    for (const { id } of batches) forgetEmptyBatch(db, id);
-    settleMoves(db, ledger, now);
-    preemptTasks(db, ledger, now);
-    const answers = inserted.map((answer) => asItIsNow(db, answer));
-    ledger.save();
-    db.signal({ kind: "events" });
-    if (answers.some(({ state }) => state === "queued")) db.signal({ kind: "work" });
-    if (answers.some(({ runAt, deadline }) => runAt !== null || deadline !== null))
-      db.signal({ kind: "due" });
+    for (const { id } of batches) forgetEmptyBatch(tx, id);
+    tx.save();
+    const answers = inserted.map((answer) => asItIsNow(tx, answer));
+    tx.signal("events");
+    if (answers.some(({ state }) => state === "queued")) tx.signal("work");
+    if (answers.some(({ runAt, deadline }) => runAt !== null || deadline !== null)) tx.signal("due");
     return answers;
   });
 }
@@ -108,27 +103,22 @@ export const NO_ADMISSION: Admission = {
   queued: new Map(),
 };
 
-export function insertTask(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  task: NewTask,
-  admission: Admission,
-  now: number,
-): InsertedTask {
+export function insertTask(tx: Transaction, task: NewTask, admission: Admission): InsertedTask {
+  const { ledger, now } = tx;
   const { kind } = task.spec.work;
-  const line = ledger.lineOf(task.lane, task.tenant, task.agent, lineKindOf(db, { ...task, kind }));
+  const line = ledger.lineOf(task.lane, task.tenant, task.agent, lineKindOf(tx.db, { ...task, kind }));
   const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
-  const rejection = task.origin === "task" ? refuse(db, ledger, admission, task, agentWaiting) : null;
+  const rejection = task.origin === "task" ? refuse(tx, task, { admission, agentWaiting }) : null;
   const session =
     task.session === null
       ? null
       : ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent, task.agent);
   if (session !== null) session.last_place += 1;
-  const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(db, task);
+  const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(tx, task);
   const unmet = rejection === null ? parents.unmet : 0;
   const delayed = unmet === 0 && task.runAt !== null && task.runAt > now;
   const answer: InsertedTask = {
-    seq: db.nextTaskSeq(),
+    seq: tx.db.nextTaskSeq(),
     id: task.id,
     state:
       rejection !== null ? "rejected" : unmet > 0 ? "waiting_dependency" : delayed ? "delayed" : "queued",
@@ -146,7 +136,7 @@ export function insertTask(
     { priority: task.priority, createdAt: now, runAt: task.runAt },
     ledger.lane(task.lane).aging_ms,
   );
-  db.prepare(
+  tx.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
                        preemptions_left, session, origin, place, in_session, schedule, concurrency_key, spec, error,
@@ -202,39 +192,33 @@ export function insertTask(
     data: error === null ? { state: answer.state } : { error },
   });
   if (answer.state === "queued")
-    enterQueue(
-      db,
-      ledger,
-      {
-        seq: answer.seq,
-        line: line.id,
-        rank,
-        batch: task.batch,
-        session: session?.id ?? null,
-        place: session?.last_place ?? null,
-        in_session: inSession,
-        concurrency_key: task.concurrencyKey,
-      },
-      now,
-    );
-  if (rejection === null) keepKey(db, task, answer.seq, now);
-  if (task.dependsOn.length > 0 && rejection === null) addDependencies(db, ledger, answer.seq, parents);
+    enterQueue(tx, {
+      seq: answer.seq,
+      line: line.id,
+      rank,
+      batch: task.batch,
+      session: session?.id ?? null,
+      place: session?.last_place ?? null,
+      in_session: inSession,
+      concurrency_key: task.concurrencyKey,
+    });
+  if (rejection === null) keepKey(tx, task, answer.seq);
+  if (task.dependsOn.length > 0 && rejection === null) addDependencies(tx, answer.seq, parents);
   return answer;
 }
 
 function refuse(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  admission: Admission,
+  tx: Transaction,
   { lane, tenant, agent, maxQueued }: NewTask,
-  agentWaiting: number,
+  { admission, agentWaiting }: { admission: Admission; agentWaiting: number },
 ): InsertedTask["rejection"] {
+  const { ledger } = tx;
   const { max_queued: maxOfTenant, disabled } = ledger.tenants.of({ lane, tenant });
   // Reports only the tenant's own tasks: it must not learn how many tasks of other tenants wait.
   const queued = queuedOf(ledger, admission, tenant);
-  if (disabled === 0 && isFullForAll(db, admission)) return { full: "server", queued };
+  if (disabled === 0 && isFullForAll(tx, admission)) return { full: "server", queued };
   if (queued >= (maxOfTenant ?? admission.maxQueueSize)) return { full: "global", queued };
-  if (queued >= halfOf(admission) && hasSecondTenant(db)) return { full: "server", queued };
+  if (queued >= halfOf(admission) && hasSecondTenant(tx)) return { full: "server", queued };
   const queuedOfAgent = agentWaiting - ledger.exemptOfAgent(tenant, agent);
   if (queuedOfAgent >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued: queuedOfAgent };
   return null;
@@ -263,15 +247,15 @@ function halfOf({ maxQueueSizeTotal }: Admission): number {
  * If a tenant has more than its half, which retries can cause, only the half counts. Few calls need this sum, so it is computed
  * only when it decides. No admitted task brings its tenant beyond its half, so the sum stays valid for the rest of the call.
  */
-function isFullForAll(db: SqliteDatabase, admission: Admission): boolean {
+function isFullForAll(tx: Transaction, admission: Admission): boolean {
   if (admission.waiting < admission.maxQueueSizeTotal) return false;
-  admission.beyondHalf ??= hasSecondTenant(db) ? beyondHalf(db, halfOf(admission)) : 0;
+  admission.beyondHalf ??= hasSecondTenant(tx) ? beyondHalf(tx, halfOf(admission)) : 0;
   return admission.waiting - admission.beyondHalf >= admission.maxQueueSizeTotal;
 }
 
 /** The sum of waiting tasks that enabled tenants have beyond their half, before this transaction. */
-function beyondHalf(db: SqliteDatabase, half: number): number {
-  const row = db
+function beyondHalf(tx: Transaction, half: number): number {
+  const row = tx
     .prepare<{ beyond: number }>(
       `select coalesce(sum(queued - @half), 0) as beyond
          from (select sum(waiting - exempt) as queued from tenant_line where disabled = 0 group by tenant)
@@ -281,8 +265,8 @@ function beyondHalf(db: SqliteDatabase, half: number): number {
   return row?.beyond ?? 0;
 }
 
-function hasSecondTenant(db: SqliteDatabase): boolean {
-  return db.prepare("select 1 from tenant where disabled = 0 limit 1 offset 1").get() !== undefined;
+function hasSecondTenant(tx: Transaction): boolean {
+  return tx.prepare("select 1 from tenant where disabled = 0 limit 1 offset 1").get() !== undefined;
 }
 
 /** The default deadline counts from when the task could first start. */
@@ -296,9 +280,9 @@ function isDoubledId(error: unknown): boolean {
 }
 
 /** The state of a task at the end of the transaction that inserted it: a dependency that had failed may have cancelled it. */
-function asItIsNow(db: SqliteDatabase, answer: InsertedTask): InsertedTask {
+function asItIsNow(tx: Transaction, answer: InsertedTask): InsertedTask {
   if (answer.state !== "waiting_dependency") return answer;
-  const row = db
+  const row = tx
     .prepare<{ state: InsertedTask["state"] }>("select resting_state as state from task where seq = ?")
     .get(answer.seq);
   return row === undefined ? answer : { ...answer, state: row.state };

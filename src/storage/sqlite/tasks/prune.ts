@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from "../connection/database.ts";
-import { Ledger } from "../counters/ledger.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import { refreshReceiver } from "../log/receivers.ts";
 import { countBeforePrune } from "../log/roll-up.ts";
 import { forgetEmptySession } from "../sessions/sessions.ts";
@@ -13,15 +13,15 @@ export async function prune(
   db: SqliteDatabase,
   params: { retentionMs: number; rejectedMax: number; limit: number },
 ): Promise<{ tasks: number; more: boolean }> {
-  return db.write((now) => {
+  return db.transact((tx) => {
     // Each has a ledger of its own: the rejected tasks are counted after the expired ones were deleted.
     const { retentionMs } = params;
-    const age = { cutoff: now - retentionMs, latest: now + retentionMs };
-    const isCounted = countBeforePrune(db, age, now);
-    const byAge = isCounted ? pruneEvents(db, age, params.limit) : { events: 0, tasks: 0 };
-    const rejected = pruneRejected(db, params.rejectedMax, params.limit);
+    const age = { cutoff: tx.now - retentionMs, latest: tx.now + retentionMs };
+    const isCounted = countBeforePrune(tx, age);
+    const byAge = isCounted ? pruneEvents(tx, age, params.limit) : { events: 0, tasks: 0 };
+    const rejected = pruneRejected(tx, params.rejectedMax, params.limit);
     if (byAge.tasks > 0)
-      db.prepare(
+      tx.prepare(
         "delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000)",
       ).run();
     return {
@@ -41,26 +41,24 @@ export interface Age {
   readonly latest: number;
 }
 
-function pruneEvents(db: SqliteDatabase, age: Age, limit: number): { events: number; tasks: number } {
-  const past = rowsBefore(db, age, limit);
+function pruneEvents(tx: Transaction, age: Age, limit: number): { events: number; tasks: number } {
+  const past = rowsBefore(tx, age, limit);
   const last = past.at(-1);
   if (last === undefined) return { events: 0, tasks: 0 };
-  keepNumber(db, "event", last.last_seq);
-  db.prepare("delete from event where last_seq <= ?").run(last.last_seq);
-  const ledger = new Ledger(db);
-  const seqs = withSiblings(db, new Set(past.flatMap(({ task_seqs }) => JSON.parse(task_seqs) as number[])));
+  keepNumber(tx, "event", last.last_seq);
+  tx.prepare("delete from event where last_seq <= ?").run(last.last_seq);
+  const seqs = withSiblings(tx, new Set(past.flatMap(({ task_seqs }) => JSON.parse(task_seqs) as number[])));
   let tasks = 0;
-  for (const seq of seqs) tasks += deleteEnded(db, ledger, seq, age);
-  ledger.save();
-  forgetEmptyAgents(db, ledger);
+  for (const seq of seqs) tasks += deleteEnded(tx, seq, age);
+  forgetEmptyAgents(tx);
   return { events: past.reduce((sum, { count }) => sum + count, 0), tasks };
 }
 
 /** Adds the other tasks of their batches: the tasks of a batch are deleted together. */
-function withSiblings(db: SqliteDatabase, seqs: Set<number>): Set<number> {
-  const batchOf = db.prepare<{ batch: string }>("select batch from task where seq = ? and batch is not null");
+function withSiblings(tx: Transaction, seqs: Set<number>): Set<number> {
+  const batchOf = tx.prepare<{ batch: string }>("select batch from task where seq = ? and batch is not null");
   const batches = new Set([...seqs].flatMap((seq) => batchOf.get(seq)?.batch ?? []));
-  const tasksOf = db.prepare<{ seq: number }>("select seq from task where batch = ? order by seq");
+  const tasksOf = tx.prepare<{ seq: number }>("select seq from task where batch = ? order by seq");
   for (const batch of batches) for (const { seq } of tasksOf.all(batch)) seqs.add(seq);
   return seqs;
 }
@@ -73,8 +71,8 @@ interface LogRow {
 }
 
 /** The oldest rows of the log, up to `limit` events. Rows are deleted whole, so the last one may exceed `limit`. */
-function rowsBefore(db: SqliteDatabase, { cutoff, latest }: Age, limit: number): LogRow[] {
-  const oldest = db
+function rowsBefore(tx: Transaction, { cutoff, latest }: Age, limit: number): LogRow[] {
+  const oldest = tx
     .prepare<LogRow>("select last_seq, count, at, task_seqs from event order by last_seq limit +?")
     .all(limit);
   let events = 0;
@@ -92,12 +90,12 @@ const ANY_AGE: Age = { cutoff: Number.MAX_SAFE_INTEGER, latest: 0 };
  * Deletes a task if it ended before the cutoff, and its dependencies if only this task kept them. Returns how many tasks it
  * deleted. A task with dependants that have not ended stays: they need its result.
  */
-function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age): number {
+function deleteEnded(tx: Transaction, seq: number, age: Age): number {
   let deleted = 0;
   // A list instead of recursion: the length of a chain has no limit.
   const seqs = [seq];
   for (let next = seqs.pop(); next !== undefined; next = seqs.pop()) {
-    const parents = deleteOne(db, ledger, next, age);
+    const parents = deleteOne(tx, next, age);
     if (parents === null) continue;
     deleted += 1;
     seqs.push(...parents);
@@ -115,13 +113,8 @@ interface DeletedTask {
 }
 
 /** Returns the dependencies of the deleted task; null: the task stays. */
-function deleteOne(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  seq: number,
-  { cutoff, latest }: Age,
-): number[] | null {
-  const task = db
+function deleteOne(tx: Transaction, seq: number, { cutoff, latest }: Age): number[] | null {
+  const task = tx
     .prepare<DeletedTask>(
       `delete from task
         where seq = @seq and (completed_at < @cutoff or completed_at > @latest)
@@ -130,76 +123,72 @@ function deleteOne(
        returning line, resting_state, dependencies, has_dependants, batch, session`,
     )
     .get({ seq, cutoff, latest });
-  return task === undefined ? null : forgetTask(db, ledger, seq, task);
+  return task === undefined ? null : forgetTask(tx, seq, task);
 }
 
 /**
  * Deletes those of these tasks that ended at `endedBy` or before. A task stays if an open task depends on it, its batch is open
  * or ended later, or its callback is still pending. Returns how many were deleted.
  */
-export function deleteThese(db: SqliteDatabase, seqs: readonly number[], endedBy: number): number {
-  const ledger = new Ledger(db);
-  const pending = db.prepare("select 1 from delivery where task_seq = ? and status = 'pending'");
+export function deleteThese(tx: Transaction, seqs: readonly number[], endedBy: number): number {
+  const pending = tx.prepare("select 1 from delivery where task_seq = ? and status = 'pending'");
   const age = { cutoff: endedBy + 1, latest: Number.MAX_SAFE_INTEGER };
-  const gone = seqs.filter(
-    (seq) => pending.get(seq) === undefined && deleteOne(db, ledger, seq, age) !== null,
-  );
-  ledger.save();
-  forgetEmptyAgents(db, ledger);
+  const gone = seqs.filter((seq) => pending.get(seq) === undefined && deleteOne(tx, seq, age) !== null);
+  forgetEmptyAgents(tx);
   return gone.length;
 }
 
 /** Deletes an ended task unconditionally, because its tenant is being deleted. */
-export function deleteTask(db: SqliteDatabase, ledger: Ledger, seq: number): void {
-  const task = db
+export function deleteTask(tx: Transaction, seq: number): void {
+  const task = tx
     .prepare<DeletedTask>(
       "delete from task where seq = ? returning line, resting_state, dependencies, has_dependants, batch, session",
     )
     .get(seq);
-  if (task !== undefined) forgetTask(db, ledger, seq, task);
+  if (task !== undefined) forgetTask(tx, seq, task);
 }
 
 /** Deletes the webhook deliveries of a task, and updates the turns of their hosts. */
-function forgetDeliveries(db: SqliteDatabase, taskSeq: number): void {
-  const deliveries = db
+function forgetDeliveries(tx: Transaction, taskSeq: number): void {
+  const deliveries = tx
     .prepare<{ tenant: string; host: string; due_at: number | null }>(
       "select tenant, host, due_at from delivery where task_seq = ?",
     )
     .all(taskSeq);
   if (deliveries.length === 0) return;
-  db.prepare("delete from delivery where task_seq = ?").run(taskSeq);
-  const now = db.now();
+  tx.prepare("delete from delivery where task_seq = ?").run(taskSeq);
   for (const { tenant, host, due_at } of deliveries) {
-    if (due_at !== null) refreshReceiver(db, { tenant, host }, now);
+    if (due_at !== null) refreshReceiver(tx, { tenant, host });
   }
 }
 
 /** Deletes all other rows of a deleted task. Returns its dependencies. */
-function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: DeletedTask): number[] {
-  if (task.has_dependants === 1) forgetParent(db, seq, task.resting_state);
-  db.prepare("delete from attempt where task_seq = ?").run(seq);
-  forgetDeliveries(db, seq);
-  db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
-  db.prepare("delete from task_log where task_seq = ?").run(seq);
-  db.prepare("delete from counted_tokens where task_seq = ?").run(seq);
-  db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
-  db.prepare("delete from task_of_tenant where tenant = ? and task_seq = ?").run(
+function forgetTask(tx: Transaction, seq: number, task: DeletedTask): number[] {
+  const { ledger } = tx;
+  if (task.has_dependants === 1) forgetParent(tx, seq, task.resting_state);
+  tx.prepare("delete from attempt where task_seq = ?").run(seq);
+  forgetDeliveries(tx, seq);
+  tx.prepare("delete from idempotency_key where task_seq = ?").run(seq);
+  tx.prepare("delete from task_log where task_seq = ?").run(seq);
+  tx.prepare("delete from counted_tokens where task_seq = ?").run(seq);
+  tx.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
+  tx.prepare("delete from task_of_tenant where tenant = ? and task_seq = ?").run(
     ledger.line(task.line).tenant,
     seq,
   );
-  if (task.batch !== null) forgetEmptyBatch(db, task.batch);
-  if (task.session !== null) forgetEmptySession(db, task.session);
-  keepNumber(db, "task", seq);
+  if (task.batch !== null) forgetEmptyBatch(tx, task.batch);
+  if (task.session !== null) forgetEmptySession(tx, task.session);
+  keepNumber(tx, "task", seq);
   const line = ledger.line(task.line);
   line.tasks -= 1;
   ledger.count(line.tenant, task.resting_state, -1);
   if (task.dependencies === 0) return [];
-  const parents = db
+  const parents = tx
     .prepare<{ parent_seq: number }>(
       "select parent_seq from dependency where child_seq = ? order by parent_seq desc",
     )
     .all(seq);
-  db.prepare("delete from dependency where child_seq = ?").run(seq);
+  tx.prepare("delete from dependency where child_seq = ?").run(seq);
   return parents.map(({ parent_seq }) => parent_seq);
 }
 
@@ -217,23 +206,28 @@ function isWaitedFor(seq: string): string {
 }
 
 /** Dependants of a deleted task that was done have one dependency less, in case they are retried: it was met. */
-function forgetParent(db: SqliteDatabase, seq: number, state: string): void {
+function forgetParent(tx: Transaction, seq: number, state: string): void {
   if (state === "done") {
-    db.prepare(
+    tx.prepare(
       `update task set dependencies = dependencies - 1, unmet = min(unmet, dependencies - 1)
         where seq in (select child_seq from dependency where parent_seq = ?)`,
     ).run(seq);
   }
-  db.prepare("delete from dependency where parent_seq = ?").run(seq);
+  tx.prepare("delete from dependency where parent_seq = ?").run(seq);
 }
 
-/** Deletes the queues of agents without tasks, and the rows of tenants without queues: short-lived names must not pile up. */
-export function forgetEmptyAgents(db: SqliteDatabase, ledger: Ledger): void {
-  const forget = db.prepare(
+/**
+ * Saves the ledger and then deletes the queues of agents without tasks, and the rows of tenants without queues: short-lived
+ * names must not pile up.
+ */
+export function forgetEmptyAgents(tx: Transaction): void {
+  const { ledger } = tx;
+  tx.save();
+  const forget = tx.prepare(
     `delete from line where tenant = @tenant and agent = @agent
         and not exists (select 1 from line where tenant = @tenant and agent = @agent and tasks > 0)`,
   );
-  const forgetTenant = db.prepare(
+  const forgetTenant = tx.prepare(
     "delete from tenant_line where tenant = @tenant and not exists (select 1 from line where tenant = @tenant)",
   );
   const touched = new Set<string>();
@@ -244,19 +238,18 @@ export function forgetEmptyAgents(db: SqliteDatabase, ledger: Ledger): void {
   }
   for (const tenant of touched) forgetTenant.run({ tenant });
   // Some rows that the ledger wrote are deleted.
-  db.lines.clear();
+  tx.db.lines.clear();
 }
 
-function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
-  const crowded = db
+function pruneRejected(tx: Transaction, max: number, limit: number): number {
+  const crowded = tx
     .prepare<{ tenant: string; tasks: number }>(
       "select tenant, tasks from tally where state = 'rejected' and tasks > ?",
     )
     .all(max);
-  const ledger = new Ledger(db);
   let deleted = 0;
   for (const { tenant, tasks } of crowded) {
-    const seqs = db
+    const seqs = tx
       .prepare<{ seq: number }>(
         `select seq from task where tenant = ? and resting_state = 'rejected'
             and (has_dependants = 0 or not ${isWaitedFor("task.seq")})
@@ -265,16 +258,15 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
           order by seq limit +?`,
       )
       .all(tenant, Math.min(tasks - max, limit - deleted));
-    for (const { seq } of seqs) if (deleteOne(db, ledger, seq, ANY_AGE) !== null) deleted += 1;
+    for (const { seq } of seqs) if (deleteOne(tx, seq, ANY_AGE) !== null) deleted += 1;
   }
-  ledger.save();
-  forgetEmptyAgents(db, ledger);
+  forgetEmptyAgents(tx);
   return deleted;
 }
 
 /** Stores the highest number, so that none is used twice even if its row is deleted. */
-function keepNumber(db: SqliteDatabase, name: "event" | "task", value: number): void {
-  db.prepare(
+function keepNumber(tx: Transaction, name: "event" | "task", value: number): void {
+  tx.prepare(
     `insert into high_water (name, value) values (?, ?)
      on conflict (name) do update set value = max(value, excluded.value)`,
   ).run(name, value);

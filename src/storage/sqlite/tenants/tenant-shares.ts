@@ -1,6 +1,7 @@
 import type { TenantSlots } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { nodesOfLane, type ServingNode } from "../connection/nodes-of-lane.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import type { LaneRow } from "../counters/ledger.ts";
 
 /** How many slots of one lane each tenant may still take; see `Claim.perTenant`. */
@@ -94,18 +95,18 @@ function heldByTenants(db: SqliteDatabase, lane: string): Map<string, Map<string
  * Starts or stops limiting tenants to their shares of lanes, depending on whether there is a second enabled tenant. Returns
  * whether that changed, and so what tenants can start.
  */
-export function followSecondTenant(db: SqliteDatabase): boolean {
-  const enabled = db
+export function followSecondTenant(tx: Transaction): boolean {
+  const enabled = tx
     .prepare<{ tenants: number }>(
       "select count(*) as tenants from (select 1 from tenant where disabled = 0 limit 2)",
     )
     .get();
   const second = (enabled?.tenants ?? 0) > 1 ? 1 : 0;
-  const changed = db
+  const changed = tx
     .prepare("update lane set second_tenant = ? where second_tenant <> ?")
     .run(second, second);
   if (changed.changes === 0) return false;
-  db.prepare(`update tenant_line set lane_max = ${LANE_MAX}`).run();
+  tx.prepare(`update tenant_line set lane_max = ${LANE_MAX}`).run();
   return true;
 }
 
