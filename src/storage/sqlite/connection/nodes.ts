@@ -1,7 +1,7 @@
 import type { Held, NodeDetails, NodeLane, NodeRecord, NodeStorage, Slots } from "../../storage.ts";
-import { preemptAfterChange } from "../tenants/lanes.ts";
-import { abilitiesChanged, rememberAgents, writeAbilities } from "./abilities.ts";
+import { preemptAfterChange } from "../tenants/steps/refresh-limits.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { abilitiesChanged, rememberAgents, writeAbilities } from "./steps/change-abilities.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** Node memberships of this process. Only one is alive; it declares the earlier ones dead. */

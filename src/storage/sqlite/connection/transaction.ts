@@ -1,8 +1,8 @@
 import type Sqlite from "better-sqlite3";
 import type { StorageSignal } from "../../storage.ts";
 import { Ledger } from "../counters/ledger.ts";
-import { preemptTasks } from "../tasks/preempt-tasks.ts";
-import { settleMoves } from "../tasks/settle-moves.ts";
+import { preemptTasks } from "../tasks/steps/preempt-tasks.ts";
+import { settleMoves } from "../tasks/steps/settle-moves.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 type FencedSignal = Extract<StorageSignal, { kind: "fenced" }>;

@@ -1,7 +1,7 @@
 import type { CounterFault } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { refreshLines } from "../tenants/lanes.ts";
+import { refreshLines } from "../tenants/steps/refresh-limits.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
 

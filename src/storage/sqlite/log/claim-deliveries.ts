@@ -4,15 +4,22 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "../tasks/task-row.ts";
 import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
-import { type Receiver, refreshReceiver, TURNS_PER_MS } from "./receivers.ts";
+import { type Receiver, refreshReceiver, TURNS_PER_MS } from "./steps/receivers.ts";
 
 const KINDS = [{ proven: true }, { proven: false }] as const;
 
+export async function claimDeliveries(
+  db: SqliteDatabase,
+  params: ClaimDeliveriesParams,
+): Promise<ClaimedDeliveries> {
+  const claimed = db.transact((tx) => claimInTurn(tx, params));
+  // `finishAndClaim`, which does not wait for the disk, may have written the ends that they report just now.
+  if (claimed.claimed.length > 0) await db.durable();
+  return claimed;
+}
+
 /** Claims deliveries one by one: the next turn depends on which tenant and host were served last. */
-export function claimDeliveries(
-  tx: Transaction,
-  { shares, held, holdMs }: ClaimDeliveriesParams,
-): ClaimedDeliveries {
+function claimInTurn(tx: Transaction, { shares, held, holdMs }: ClaimDeliveriesParams): ClaimedDeliveries {
   const { now } = tx;
   const count = new DeliveryCount(shares, held);
   const claim = new Claim(tx.db, count, now);

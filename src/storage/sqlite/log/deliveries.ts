@@ -4,17 +4,12 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { claimDeliveries } from "./claim-deliveries.ts";
 import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
-import { type Receiver, refreshReceiver } from "./receivers.ts";
+import { type Receiver, refreshReceiver } from "./steps/receivers.ts";
 
 /** Webhook deliveries; `addDelivery` inserts them. */
 export function sqliteDeliveries(db: SqliteDatabase): DeliveryStorage {
   return {
-    async claim(params) {
-      const claimed = db.transact((tx) => claimDeliveries(tx, params));
-      // `finishAndClaim`, which does not wait for the disk, may have written the ends that they report just now.
-      if (claimed.claimed.length > 0) await db.durable();
-      return claimed;
-    },
+    claim: (params) => claimDeliveries(db, params),
     async settle({ tries }) {
       await db.transactDurably((tx) => {
         for (const each of tries) settleTry(tx, each);

@@ -1,8 +1,6 @@
 import type { NotificationKind } from "../../../model/schedule.ts";
-import type { LogMark, NotificationStorage, NotifiedRun, StoredNotification } from "../../storage.ts";
+import type { LogMark, NotificationStorage, StoredNotification } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { RunRow } from "../schedules/runs.ts";
 
 export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
   return {
@@ -54,7 +52,7 @@ function findMark(db: SqliteDatabase, seq: number): LogMark | null {
   return db.prepare<LogMark>("select kind as type, at from notification where seq = ?").get(seq) ?? null;
 }
 
-interface NotificationRow {
+export interface NotificationRow {
   readonly seq: number;
   readonly at: number;
   readonly tenant: string;
@@ -67,38 +65,4 @@ interface NotificationRow {
 
 function toNotification({ schedule: scheduleId, run, ...row }: NotificationRow): StoredNotification {
   return { ...row, scheduleId, run: run === null ? null : JSON.parse(run) };
-}
-
-/** Adds a notification about a schedule, inside a transaction. */
-export function notifyOfSchedule(
-  tx: Transaction,
-  kind: NotificationKind,
-  { tenant, id, agent, reason }: { tenant: string; id: number; agent: string; reason: string | null },
-): void {
-  add(tx, { at: tx.now, tenant, kind, schedule: id, agent, run: null, reason });
-}
-
-/** Adds a notification about a run as it is now, inside a transaction. */
-export function notifyOfRun(tx: Transaction, kind: NotificationKind, row: RunRow): void {
-  const run: NotifiedRun = {
-    id: row.id,
-    status: row.status,
-    dueAt: row.due_at,
-    moments: row.moments,
-    reason: row.reason,
-    startedAt: row.started_at,
-    completedAt: row.completed_at,
-    resultSummary: row.result_summary,
-    error: row.error,
-  };
-  const { tenant, schedule, agent } = row;
-  add(tx, { at: tx.now, tenant, kind, schedule, agent, run: JSON.stringify(run), reason: null });
-}
-
-function add(tx: Transaction, row: Omit<NotificationRow, "seq">): void {
-  tx.prepare(
-    `insert into notification (at, tenant, kind, schedule, agent, run, reason)
-     values (@at, @tenant, @kind, @schedule, @agent, @run, @reason)`,
-  ).run(row);
-  tx.signal("notifications");
 }

@@ -2,7 +2,7 @@ import { ROLLUP_RETENTION_MS, ROLLUP_STEPS, type RollupCount } from "../../../mo
 import type { ReadRollupsParams, RollupRow, RollupStorage } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { nextEventAt, rollUp } from "./roll-up.ts";
+import { nextEventAt, rollUp } from "./steps/roll-up.ts";
 
 export function sqliteRollups(db: SqliteDatabase): RollupStorage {
   return {

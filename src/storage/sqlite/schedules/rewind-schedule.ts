@@ -1,9 +1,9 @@
 import type { DueRow, RewindParams, ScheduleName } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { notifyOfRun } from "../log/notifications.ts";
-import { addRun } from "./fire-schedules.ts";
+import { notifyOfRun } from "../log/steps/notify.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
+import { addRun } from "./steps/write-run.ts";
 
 export function dueRows(
   db: SqliteDatabase,
@@ -19,8 +19,12 @@ export function dueRows(
     .map((row) => ({ ...row, started: row.started === 1 }));
 }
 
-/** Reverts rows of due times that are in the future, inside a transaction. */
-export function rewindSchedule(tx: Transaction, params: RewindParams): boolean {
+/** Reverts rows of due times that are in the future. */
+export function rewindSchedule(db: SqliteDatabase, params: RewindParams): Promise<boolean> {
+  return db.transactDurably((tx) => rewind(tx, params));
+}
+
+function rewind(tx: Transaction, params: RewindParams): boolean {
   const { now } = tx;
   const { tenant, id, revision, rows, missed, nextFireAt, reopens } = params;
   const schedule = tx

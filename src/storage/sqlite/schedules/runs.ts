@@ -1,7 +1,6 @@
 import type { RunStatus } from "../../../model/schedule.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import type { Transaction } from "../connection/transaction.ts";
 
 /** A row of `run`. */
 export interface RunRow {
@@ -114,27 +113,28 @@ function recentRuns(db: SqliteDatabase, values: Readonly<Record<string, unknown>
   return found.length > RECENT_MAX ? null : found.map(({ id }) => id);
 }
 
-/** Deletes a slice of expired runs and notifications, inside a transaction. */
+/** Deletes a slice of expired runs and notifications. */
 export function pruneRuns(
-  tx: Transaction,
+  db: SqliteDatabase,
   { retentionMs, limit }: { retentionMs: number; limit: number },
-): { more: boolean } {
-  const { now } = tx;
-  const cutoff = now - retentionMs;
-  const runs = tx
-    .prepare(
-      `delete from run where id in
-         (select id from run where completed_at < ? order by completed_at, id limit +?)`,
-    )
-    .run(cutoff, limit);
-  const told = tx
-    .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
-    .all(limit);
-  // A notification of the distant future was written while the clock was wrong: it must not keep all later ones.
-  const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
-  const past = firstKept === -1 ? told : told.slice(0, firstKept);
-  tx.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
-  return { more: runs.changes === limit || past.length === limit };
+): Promise<{ more: boolean }> {
+  return db.transactDurably((tx) => {
+    const cutoff = tx.now - retentionMs;
+    const runs = tx
+      .prepare(
+        `delete from run where id in
+           (select id from run where completed_at < ? order by completed_at, id limit +?)`,
+      )
+      .run(cutoff, limit);
+    const told = tx
+      .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
+      .all(limit);
+    // A notification of the distant future was written while the clock was wrong: it must not keep all later ones.
+    const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= tx.now + retentionMs);
+    const past = firstKept === -1 ? told : told.slice(0, firstKept);
+    tx.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
+    return { more: runs.changes === limit || past.length === limit };
+  });
 }
 
 function toRunRecord(row: ReadRun): RunRecord {

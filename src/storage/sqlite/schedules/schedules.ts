@@ -13,13 +13,15 @@ import type {
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { notifyOfSchedule } from "../log/notifications.ts";
-import { tellOfCancelled } from "../tasks/cancel-tasks.ts";
+import { notifyOfSchedule } from "../log/steps/notify.ts";
+import { tellOfCancelled } from "../tasks/steps/cancel-all.ts";
 import { dueSchedules, nextDueAt } from "./due-schedules.ts";
-import { cancelOpenRuns, fireSchedules } from "./fire-schedules.ts";
+import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
 import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
+import { removeSchedule } from "./steps/remove-schedule.ts";
+import { cancelOpenRuns } from "./steps/write-run.ts";
 
 export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
   return {
@@ -42,12 +44,12 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
     status: ({ tenant }) => db.read(() => countSchedules(db, tenant)),
     due: (params) => db.read(() => dueSchedules(db, params)),
     nextDueAt: ({ tenant } = {}) => db.read(() => nextDueAt(db, tenant)),
-    fire: ({ fires }) => db.transactDurably((tx) => fireSchedules(tx, fires)),
+    fire: (params) => fireSchedules(db, params),
     dueRows: (params) => db.read(() => dueRows(db, params)),
-    rewind: (params) => db.transactDurably((tx) => rewindSchedule(tx, params)),
+    rewind: (params) => rewindSchedule(db, params),
     getRun: (params) => db.read(() => getRun(db, params)),
     listRuns: (params) => db.read(() => listRuns(db, params)),
-    prune: (params) => db.transactDurably((tx) => pruneRuns(tx, params)),
+    prune: (params) => pruneRuns(db, params),
   };
 }
 
@@ -207,12 +209,6 @@ function restUntilDeleted(tx: Transaction, id: number): void {
     `update schedule set status = 'paused', next_fire_at = null, paused_reason = ?, revision = revision + 1
       where id = ? and status = 'active'`,
   ).run(SCHEDULE_DELETED, id);
-}
-
-/** Deletes a schedule with all its runs. */
-export function removeSchedule(tx: Transaction, id: number): void {
-  tx.prepare("delete from run where schedule = ?").run(id);
-  tx.prepare("delete from schedule where id = ?").run(id);
 }
 
 function countSchedules(db: SqliteDatabase, tenant: string) {

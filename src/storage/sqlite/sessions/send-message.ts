@@ -1,23 +1,30 @@
 import { DEBOUNCE_WINDOWS_MAX, SESSION_ENDS, type SessionMode } from "../../../model/session.ts";
 import { joinMessages } from "../../join-messages.ts";
 import type { EndedTask, InsertedTask, NewTask, SendParams, SentMessage } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
-import { endNow, tellOfCancelled } from "../tasks/cancel-tasks.ts";
-import { WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
-import { endDebounce } from "../tasks/enter-queue.ts";
-import { alreadyInserted, insertTask, NO_ADMISSION } from "../tasks/insert-tasks.ts";
-import { cancelSession, checkMaxSessions, OPEN_IN_SESSION } from "./sessions.ts";
+import { NO_ADMISSION } from "../tasks/steps/admit-task.ts";
+import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
+import { endDebounce } from "../tasks/steps/enter-queue.ts";
+import { alreadyInserted, insertTask } from "../tasks/steps/insert-task.ts";
+import { checkMaxSessions } from "./steps/check-max-sessions.ts";
+import { cancelSession, OPEN_IN_SESSION } from "./steps/open-tasks.ts";
 
-/** Inserts a message, inside a transaction. */
-export function sendMessage(tx: Transaction, params: SendParams): SentMessage {
+/** Inserts a message. */
+export function sendMessage(db: SqliteDatabase, params: SendParams): Promise<SentMessage> {
+  return db.transactDurably((tx) => send(tx, params));
+}
+
+function send(tx: Transaction, params: SendParams): SentMessage {
   const { task, defaults } = params;
   if (task.session === null) throw new Error("A message goes to a session.");
   const known = alreadyInserted(tx.db, task.id);
   if (known !== null) return { refused: null, task: known, merged: false, cancelled: [] };
 
   const { tenant, session: given } = task;
-  if (params.maxConcurrent !== null) checkMaxSessions(tx.db, { tenant, key: given.key }, params.maxSessions);
+  if (params.maxConcurrent !== null) checkMaxSessions(tx, { tenant, key: given.key }, params.maxSessions);
   const session = tx.ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent);
   const mode = params.mode ?? session.mode ?? defaults.mode;
   const windowMs = mode === "interrupt" ? 0 : (session.debounce_ms ?? defaults.debounceMs);

@@ -2,10 +2,10 @@ import type { BulkAction } from "../../../model/bulk.ts";
 import type { BulkName, BulkRecord, BulkStep, BulkStorage, EndedTask, SteppedBulk } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { countAll } from "../log/roll-up.ts";
-import { cancelAll } from "./cancel-tasks.ts";
-import { deleteThese } from "./prune.ts";
-import { retryNow } from "./retry-task.ts";
+import { countAll } from "../log/steps/roll-up.ts";
+import { cancelAll } from "./steps/cancel-all.ts";
+import { deleteThese } from "./steps/delete-task.ts";
+import { retryNow } from "./steps/retry-now.ts";
 
 export function sqliteBulks(db: SqliteDatabase): BulkStorage {
   return {

@@ -10,10 +10,10 @@ import type { Transaction } from "../connection/transaction.ts";
 import type { Line } from "../counters/ledger.ts";
 import { IS_ALONE, isExecutable } from "../counters/standing.ts";
 import { slotsLeft } from "../tenants/tenant-shares.ts";
-import { ALONE_LOOKED_AT, claimAloneTask, claimTasks } from "./claim-tasks.ts";
-import { isAnyKeyContested, passKeysOn } from "./concurrency-keys.ts";
-import { expireOverdue } from "./expire-tasks.ts";
-import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
+import { ALONE_LOOKED_AT, claimAloneTask, claimTasks } from "./steps/claim-tasks.ts";
+import { isAnyKeyContested, passKeysOn } from "./steps/concurrency-keys.ts";
+import { expireOverdue } from "./steps/expire-overdue.ts";
+import { finishHeldTasks, writeProgress } from "./steps/finish-held-tasks.ts";
 
 /** How many overdue tasks one claim fails; `expire` fails the rest. */
 const EXPIRED_PER_CLAIM_MAX = 1000;

@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from "../connection/database.ts";
-import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
+import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./steps/enter-queue.ts";
 
 /** Queues delayed tasks whose `runAt` or retry time has come. */
 export async function promoteDue(

@@ -2,12 +2,12 @@ import type { TaskKind } from "../../../model/task.ts";
 import type { HeldState } from "../../../model/task-state.ts";
 import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../alone-line.ts";
 import type { RescuedTasks, TaskPlace } from "../../storage.ts";
-import { moveHeldTask } from "../connection/abilities.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { placeOf } from "../counters/ledger.ts";
-import { endTask, returnTask } from "./end-attempt.ts";
 import type { Lease } from "./lease.ts";
+import { endTask, returnTask } from "./steps/end-attempt.ts";
+import { moveHeldTask } from "./steps/move-task.ts";
 
 const WORKER_LOST = "worker lost";
 

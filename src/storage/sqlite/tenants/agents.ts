@@ -4,10 +4,11 @@ import {
   type AgentStorage,
   type CatalogueChanges,
 } from "../../storage.ts";
-import { agentChanged, forgetAgents } from "../connection/abilities.ts";
+import { forgetAgents } from "../connection/abilities.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import { agentChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { preemptAfterChange, refreshLines } from "./lanes.ts";
+import { preemptAfterChange, refreshLines } from "./steps/refresh-limits.ts";
 
 /** Limits of agents, and the catalogue. A row without a definition only holds a limit. */
 export function sqliteAgents(db: SqliteDatabase): AgentStorage {

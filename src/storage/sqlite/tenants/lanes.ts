@@ -3,12 +3,17 @@ import { WAITING_STATES } from "../../../model/task-state.ts";
 import type { EndedTask, LaneRecord, LaneSetting, LaneStorage } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { type LaneRow, Ledger, LINE_COLUMNS, type Line } from "../counters/ledger.ts";
-import { endNow, tellOfCancelled } from "../tasks/cancel-tasks.ts";
-import { WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
+import type { LaneRow } from "../counters/ledger.ts";
 import { RANK } from "../tasks/rank.ts";
 import { fillReadySet } from "../tasks/ready-set.ts";
-import { followSecondTenant, LANE_MAX } from "./tenant-shares.ts";
+import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
+import {
+  followSecondTenant,
+  preemptAfterChange,
+  refreshLines,
+  refreshTenants,
+} from "./steps/refresh-limits.ts";
 
 export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   return {
@@ -134,51 +139,4 @@ function putInOrder(tx: Transaction, lane: string, agingMs: number): void {
       where lane = ?`,
   ).run(lane);
   tx.db.lines.clear();
-}
-
-/**
- * Updates what agent queues can start after a limit changed. It writes only queues for which that differs, since there may be
- * many.
- */
-export function refreshLines(tx: Transaction, condition: string, values: readonly string[]): void {
-  const ledger = new Ledger(tx.db);
-  const setFlags = tx.prepare("update line set room = ?, startable = ?, ahead = ? where id = ?");
-  const rows = tx
-    .prepare<Line & Flags>(`select ${LINE_COLUMNS}, startable from line where ${condition}`)
-    .all(...values);
-  for (const { startable, ...row } of rows) {
-    const line = ledger.adopt(row);
-    const { ahead } = row;
-    const room = ledger.room(line);
-    const flags: Flags = { startable: room > 0 ? 1 : 0, ahead: ledger.isAhead(line) ? 1 : 0 };
-    if (room === row.room && flags.startable === startable && flags.ahead === ahead) continue;
-    setFlags.run(room, flags.startable, flags.ahead, line.id);
-    ledger.tenants.follow(line, row, { room, ahead: flags.ahead });
-  }
-  ledger.tenants.save();
-  tx.db.lines.clear();
-}
-
-/** Updates what tenants may hold of a lane, and so what they can start there. */
-function refreshTenants(tx: Transaction, lane: string): void {
-  const changed = tx
-    .prepare(`update tenant_line set lane_max = ${LANE_MAX} where lane = ? and lane_max is not ${LANE_MAX}`)
-    .run(lane);
-  if (changed.changes === 0) return;
-  const ledger = new Ledger(tx.db);
-  ledger.tenants.adoptAll(lane);
-  ledger.tenants.save({ limitsChanged: true });
-}
-
-/** Pre-empts tasks in these lanes after limits or slots changed: waiting critical tasks may have gained room or lost a slot. */
-export function preemptAfterChange(tx: Transaction, lanes: readonly string[]): void {
-  for (const { name } of tx.prepare<LaneRow>("select * from lane").all()) {
-    if (lanes.includes(name)) tx.ledger.lanesToRecheck.add(name);
-  }
-  tx.save();
-}
-
-interface Flags {
-  readonly startable: 0 | 1;
-  readonly ahead: 0 | 1;
 }

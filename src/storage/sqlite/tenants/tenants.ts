@@ -12,12 +12,11 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { Ledger } from "../counters/ledger.ts";
 import { countStored, isCounting, keepStoredBytes } from "../counters/stored-bytes.ts";
-import { refreshTurns } from "../log/receivers.ts";
-import { endNow, tellOfCancelled } from "../tasks/cancel-tasks.ts";
-import { WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
-import { deleteTask, forgetEmptyAgents } from "../tasks/prune.ts";
-import { preemptAfterChange } from "./lanes.ts";
-import { followSecondTenant } from "./tenant-shares.ts";
+import { refreshTurns } from "../log/steps/receivers.ts";
+import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { deleteTask, forgetEmptyAgents } from "../tasks/steps/delete-task.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
+import { followSecondTenant, preemptAfterChange } from "./steps/refresh-limits.ts";
 import { listWebhookSecrets, rotateWebhookSecret } from "./webhook-secrets.ts";
 
 export function sqliteTenants(db: SqliteDatabase): TenantStorage {
@@ -79,10 +78,7 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
     },
     countStored: async ({ limit }) =>
       isCounting(db) ? db.transactDurably((tx) => countStored(tx, limit)) : { more: false },
-    rotateWebhookSecret: (params) =>
-      db.transactDurably((tx) =>
-        find(db, params.id) === undefined ? { found: false } : rotateWebhookSecret(tx, params),
-      ),
+    rotateWebhookSecret: (params) => rotateWebhookSecret(db, params),
     webhookSecrets: () => db.read(() => listWebhookSecrets(db)),
   };
 }

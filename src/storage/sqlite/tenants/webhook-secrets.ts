@@ -3,11 +3,15 @@ import type { RotatedWebhookSecret, RotateWebhookSecretParams, WebhookSecretReco
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 
-/** Call this inside a transaction. The caller has checked that the tenant exists. */
 export function rotateWebhookSecret(
-  tx: Transaction,
-  { id, secret, overlapMs }: RotateWebhookSecretParams,
-): RotatedWebhookSecret {
+  db: SqliteDatabase,
+  params: RotateWebhookSecretParams,
+): Promise<RotatedWebhookSecret> {
+  return db.transactDurably((tx) => rotate(tx, params));
+}
+
+function rotate(tx: Transaction, { id, secret, overlapMs }: RotateWebhookSecretParams): RotatedWebhookSecret {
+  if (tx.prepare("select 1 from tenant where id = ?").get(id) === undefined) return { found: false };
   const before = signingBefore(tx, id);
   const previous =
     before === null ? null : { tenant: id, secret: before.secret, expiresAt: tx.now + overlapMs };

@@ -1,6 +1,6 @@
-import { SESSION_ENDS } from "../../../model/session.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { SessionRow } from "../counters/session-ledger.ts";
+import { SESSION_ENDS } from "../../../../model/session.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { SessionRow } from "../../counters/session-ledger.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 
 /** A task that was just queued, and that no attempt holds. */

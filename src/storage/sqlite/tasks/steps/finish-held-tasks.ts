@@ -1,10 +1,10 @@
-import type { Settlement } from "../../../model/outcome.ts";
-import type { TaskState } from "../../../model/task-state.ts";
-import { jsonText } from "../../../model/text/json-text.ts";
-import type { AttemptUsage, FinishAndClaimParams, FinishedAndClaimed } from "../../storage.ts";
-import type { Transaction } from "../connection/transaction.ts";
+import type { Settlement } from "../../../../model/outcome.ts";
+import type { TaskState } from "../../../../model/task-state.ts";
+import { jsonText } from "../../../../model/text/json-text.ts";
+import type { AttemptUsage, FinishAndClaimParams, FinishedAndClaimed } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { endTask, returnTask } from "./end-attempt.ts";
-import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 
 /** Ends the attempts that this node still holds, inside a transaction. An attempt that lost its lease changes nothing. */
 export function finishHeldTasks(

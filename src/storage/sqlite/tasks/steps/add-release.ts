@@ -1,6 +1,6 @@
-import type { TerminalState } from "../../../model/task-state.ts";
-import { dependencyError } from "../../dependency-error.ts";
-import type { Transaction } from "../connection/transaction.ts";
+import type { TerminalState } from "../../../../model/task-state.ts";
+import { dependencyError } from "../../../dependency-error.ts";
+import type { Transaction } from "../../connection/transaction.ts";
 
 export interface NewRelease {
   readonly parentSeq: number;

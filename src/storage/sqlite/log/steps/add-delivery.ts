@@ -1,6 +1,6 @@
-import { callbackHost } from "../../../model/callback-host.ts";
-import type { BatchEnd } from "../../storage.ts";
-import type { Transaction } from "../connection/transaction.ts";
+import { callbackHost } from "../../../../model/callback-host.ts";
+import type { BatchEnd } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
 import { refreshReceiver } from "./receivers.ts";
 
 /** Adds a webhook delivery, due at once, for a task with a `callbackUrl` that has just ended. */

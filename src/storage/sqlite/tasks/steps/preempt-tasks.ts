@@ -1,14 +1,14 @@
-import { FRONT_RANK, isCritical } from "../../../model/priority.ts";
-import { preemptionError } from "../../preemption-error.ts";
-import type { ServingNode } from "../connection/nodes-of-lane.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { LaneRow, Ledger, Line, ReadyEntry } from "../counters/ledger.ts";
-import type { TenantLine } from "../counters/tenant-ledger.ts";
-import { shareOut } from "../tenants/share-out.ts";
-import { NodeShares } from "../tenants/tenant-shares.ts";
+import { FRONT_RANK, isCritical } from "../../../../model/priority.ts";
+import { preemptionError } from "../../../preemption-error.ts";
+import type { ServingNode } from "../../connection/nodes-of-lane.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { LaneRow, Ledger, Line, ReadyEntry } from "../../counters/ledger.ts";
+import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import { shareOut } from "../../tenants/steps/share-out.ts";
+import { NodeShares } from "../../tenants/tenant-shares.ts";
+import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { candidateLines } from "./claim-tasks.ts";
 import { closeAttempt, freeSlot } from "./end-attempt.ts";
-import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /**

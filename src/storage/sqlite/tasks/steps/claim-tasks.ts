@@ -1,14 +1,14 @@
-import { AHEAD_STREAK_MAX, isCritical } from "../../../model/priority.ts";
-import { jsonWeight } from "../../../model/text/json-weight.ts";
-import type { ClaimedTask, TaskOrigin } from "../../storage.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { Ledger, Line, ReadyEntry } from "../counters/ledger.ts";
-import { hasKindLines, IS_ALONE, isExecutable } from "../counters/standing.ts";
-import type { TenantLine } from "../counters/tenant-ledger.ts";
-import { shareOut } from "../tenants/share-out.ts";
-import type { SlotsLeft } from "../tenants/tenant-shares.ts";
-import { LEASE_COLUMNS, type Lease } from "./lease.ts";
-import { earlierAttempts, readUsage } from "./task-row.ts";
+import { AHEAD_STREAK_MAX, isCritical } from "../../../../model/priority.ts";
+import { jsonWeight } from "../../../../model/text/json-weight.ts";
+import type { ClaimedTask, TaskOrigin } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Line, ReadyEntry } from "../../counters/ledger.ts";
+import { hasKindLines, IS_ALONE, isExecutable } from "../../counters/standing.ts";
+import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import { shareOut } from "../../tenants/steps/share-out.ts";
+import type { SlotsLeft } from "../../tenants/tenant-shares.ts";
+import { LEASE_COLUMNS, type Lease } from "../lease.ts";
+import { earlierAttempts, readUsage } from "../task-row.ts";
 
 /**
  * Claims up to `limit` tasks of a lane, inside a transaction, in the same order as `limit` claims of one task would. What it
@@ -81,7 +81,7 @@ export function claimAloneTask(
   const tenant = ledger.tenants.of(line);
   tenant.owed = Math.max(tenant.owed - 1, 0);
   tenant.last_served = token;
-  countStart(ledger, line, token);
+  countStart(tx, line, token);
   return ledger
     .takeReady(line, 1)
     .map(({ task_seq: taskSeq }) => startAttempt(tx, { line, taskSeq, token }, params.node));
@@ -141,7 +141,7 @@ function chooseAhead(tx: Transaction, tenant: TenantLine, tokens: readonly numbe
       (a, b) => compare(a.head_rank, b.head_rank) || compare(a.head_seq, b.head_seq),
     );
     if (line === undefined) break;
-    countStart(ledger, line, token);
+    countStart(tx, line, token);
     for (const { task_seq: taskSeq } of ledger.takeReady(line, 1)) picks.push({ line, taskSeq, token });
   }
   return picks;
@@ -159,7 +159,7 @@ function chooseFairly(tx: Transaction, tenant: TenantLine, tokens: readonly numb
       if (ledger.room(other) > 0 && (line === undefined || compareFairness(other, line) < 0)) line = other;
     }
     if (line === undefined) throw new Error(`tenant ${tenant.tenant} has fewer to start than it counts`);
-    countStart(ledger, line, token);
+    countStart(tx, line, token);
     starts.push({ line, token });
     starting.set(line, (starting.get(line) ?? 0) + 1);
   }
@@ -193,7 +193,7 @@ export function candidateLines(
   return [...new Set([...touched, ...tx.ledger.linesOf(ids)])];
 }
 
-function countStart(ledger: Ledger, line: Line, token: number): void {
+function countStart({ ledger }: Transaction, line: Line, token: number): void {
   const lane = ledger.lane(line.lane);
   line.ready -= 1;
   line.waiting -= 1;

@@ -1,4 +1,4 @@
-import type { EventType } from "../../../model/event.ts";
+import type { EventType } from "../../../../model/event.ts";
 import {
   BUCKETS,
   bucketOf,
@@ -12,11 +12,11 @@ import {
   type RollupKind,
   type RollupStep,
   stepStart,
-} from "../../../model/rollup.ts";
-import { ROLLUP_SLICE_OF_PRUNE } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { Age } from "../tasks/prune.ts";
+} from "../../../../model/rollup.ts";
+import { ROLLUP_SLICE_OF_PRUNE } from "../../../storage.ts";
+import type { SqliteDatabase } from "../../connection/database.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Age } from "../../tasks/steps/delete-task.ts";
 
 /**
  * Counts the next events of the log, inside a transaction. Rows of the log are counted whole, so the last one may exceed

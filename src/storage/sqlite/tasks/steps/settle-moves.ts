@@ -1,8 +1,8 @@
-import type { Transaction } from "../connection/transaction.ts";
-import { settleSessions } from "../sessions/settle-sessions.ts";
-import { completeBatches } from "./batches.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import { settleSessions } from "../../sessions/steps/settle-sessions.ts";
 import { settlePlaces } from "./concurrency-keys.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { processReleases, RELEASED_MAX } from "./process-releases.ts";
+import { completeBatches } from "./settle-batches.ts";
 
 /**
  * Does the deferred work of a transaction: passes ends on to dependants, `limit` of them at most, and fills freed slots of
@@ -11,7 +11,7 @@ import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 export function settleMoves(tx: Transaction, limit = RELEASED_MAX): number {
   let told = 0;
   do {
-    told += releaseDependants(tx, limit - told);
+    told += processReleases(tx, limit - told);
     // Tasks that a session ends as stale may have dependants.
     settleSessions(tx);
   } while (tx.ledger.hasReleases && told < limit);

@@ -1,15 +1,15 @@
-import type { AttemptOutcome, TaskKind } from "../../../model/task.ts";
-import type { TaskState, TerminalState } from "../../../model/task-state.ts";
-import { isAloneKind } from "../../alone-line.ts";
-import { type ComeBack, comeBackText } from "../../dependency-error.ts";
-import type { BlockingDependency, TaskOrigin } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { Ledger, Line } from "../counters/ledger.ts";
-import { lineKindOf, UNSERVED } from "../counters/standing.ts";
-import { reopenRun } from "../schedules/end-run.ts";
+import type { AttemptOutcome, TaskKind } from "../../../../model/task.ts";
+import type { TaskState, TerminalState } from "../../../../model/task-state.ts";
+import { isAloneKind } from "../../../alone-line.ts";
+import { type ComeBack, comeBackText } from "../../../dependency-error.ts";
+import type { BlockingDependency, TaskOrigin } from "../../../storage.ts";
+import type { SqliteDatabase } from "../../connection/database.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Line } from "../../counters/ledger.ts";
+import { lineKindOf, UNSERVED } from "../../counters/standing.ts";
+import { reopenRun } from "../../schedules/steps/end-run.ts";
+import { RANK } from "../rank.ts";
 import { enterQueue } from "./enter-queue.ts";
-import { RANK } from "./rank.ts";
 
 /** An ended task that a retry may queue again. */
 export interface EndedTask {
@@ -103,7 +103,7 @@ export function requeueTask(tx: Transaction, task: EndedTask): RequeuedTask {
     ).run(task.seq);
   }
   tx.prepare("delete from unserved where task_seq = ?").run(task.seq);
-  const place = acceptInSession(ledger, task.session);
+  const place = acceptInSession(tx, task.session);
   const { rank } = tx
     .prepare<{ rank: number }>(
       `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
@@ -159,7 +159,7 @@ function findLineAnew(tx: Transaction, task: EndedTask): Line {
 }
 
 /** Gives the task a new position in its session, so that an earlier stop of the session does not end it. */
-function acceptInSession(ledger: Ledger, id: number | null): number | null {
+function acceptInSession({ ledger }: Transaction, id: number | null): number | null {
   if (id === null) return null;
   const session = ledger.sessions.get(id);
   session.last_place += 1;

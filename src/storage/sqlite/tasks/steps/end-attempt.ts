@@ -1,13 +1,13 @@
-import { FRONT_RANK } from "../../../model/priority.ts";
-import type { AttemptOutcome } from "../../../model/task.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { Line } from "../counters/ledger.ts";
-import { addDelivery } from "../log/add-delivery.ts";
-import { endRun } from "../schedules/end-run.ts";
+import { FRONT_RANK } from "../../../../model/priority.ts";
+import type { AttemptOutcome } from "../../../../model/task.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Line } from "../../counters/ledger.ts";
+import { addDelivery } from "../../log/steps/add-delivery.ts";
+import { endRun } from "../../schedules/steps/end-run.ts";
+import type { Lease } from "../lease.ts";
+import { RANK } from "../rank.ts";
 import { addRelease } from "./add-release.ts";
-import type { Lease } from "./lease.ts";
 import { leaveBatch } from "./leave-batch.ts";
-import { RANK } from "./rank.ts";
 
 /** Ends the task together with the attempt. */
 export function endTask(
@@ -24,7 +24,7 @@ export function endTask(
 ): void {
   const { ledger } = tx;
   const line = freeSlot(tx, lease);
-  leaveBatch(ledger, lease.batch, { ended: true });
+  leaveBatch(tx, lease.batch, { ended: true });
   if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
   tx.prepare(
     `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
@@ -95,7 +95,7 @@ export function returnTask(
     // It keeps its slots of its session and its batch.
     ledger.askForKey({ ...lease, seq: lease.task_seq, rank: task.rank });
   } else {
-    leaveBatch(ledger, lease.batch, { ended: false });
+    leaveBatch(tx, lease.batch, { ended: false });
     ledger.count(line.tenant, "queued", -1);
     ledger.count(line.tenant, "delayed", 1);
   }

@@ -1,11 +1,11 @@
-import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../model/session.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { ReadyEntry } from "../counters/ledger.ts";
-import type { SessionRow } from "../counters/session-ledger.ts";
-import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
-import { enterBatch } from "../tasks/enter-queue.ts";
-import { leaveBatch } from "../tasks/leave-batch.ts";
-import { leaveReady } from "../tasks/leave-ready.ts";
+import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../../model/session.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { ReadyEntry } from "../../counters/ledger.ts";
+import type { SessionRow } from "../../counters/session-ledger.ts";
+import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "../../tasks/steps/end-waiting-task.ts";
+import { enterBatch } from "../../tasks/steps/enter-queue.ts";
+import { leaveBatch } from "../../tasks/steps/leave-batch.ts";
+import { leaveReady } from "../../tasks/steps/leave-ready.ts";
 
 /**
  * Fills the free slots of the sessions that this transaction has read. If a session has too many active tasks, it parks those
@@ -57,8 +57,8 @@ function stepBack(tx: Transaction, session: SessionRow, count: number): void {
     .all(session.id, count);
   for (const task of last) {
     if (task.parked === null) {
-      leaveReady(tx.ledger, { ...task, seq: task.task_seq });
-      leaveBatch(tx.ledger, task.batch, { ended: false });
+      leaveReady(tx, { ...task, seq: task.task_seq });
+      leaveBatch(tx, task.batch, { ended: false });
     }
     tx.prepare("update task set parked = 'session', in_session = 0 where seq = ?").run(task.task_seq);
     session.active -= 1;

@@ -1,7 +1,7 @@
-import type { Transaction } from "../connection/transaction.ts";
-import type { LaneRow } from "../counters/ledger.ts";
-import type { TenantLine } from "../counters/tenant-ledger.ts";
-import type { SlotsLeft } from "./tenant-shares.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { LaneRow } from "../../counters/ledger.ts";
+import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import type { SlotsLeft } from "../tenant-shares.ts";
 
 interface Sharer {
   readonly line: TenantLine;

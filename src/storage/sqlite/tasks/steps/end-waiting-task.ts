@@ -1,8 +1,8 @@
-import type { WaitingState } from "../../../model/task-state.ts";
-import type { TaskOrigin } from "../../storage.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import { addDelivery } from "../log/add-delivery.ts";
-import { endRun } from "../schedules/end-run.ts";
+import type { WaitingState } from "../../../../model/task-state.ts";
+import type { TaskOrigin } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import { addDelivery } from "../../log/steps/add-delivery.ts";
+import { endRun } from "../../schedules/steps/end-run.ts";
 import { addRelease } from "./add-release.ts";
 import { leaveBatch } from "./leave-batch.ts";
 import { leaveReady } from "./leave-ready.ts";
@@ -37,8 +37,8 @@ export function endWaitingTask(
   ledger.countWaiting(line, task, -1);
   if (task.session !== null && task.in_session === 1) ledger.sessions.get(task.session).active -= 1;
   const isReady = task.resting_state === "queued" && task.parked === null;
-  if (isReady) leaveReady(ledger, task);
-  leaveBatch(ledger, task.batch, { ended: true, wasActive: isReady });
+  if (isReady) leaveReady(tx, task);
+  leaveBatch(tx, task.batch, { ended: true, wasActive: isReady });
   tx.prepare(
     "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ? where seq = ?",
   ).run(end.state, tx.now, end.error, task.seq);

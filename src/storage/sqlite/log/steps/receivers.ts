@@ -1,5 +1,5 @@
-import { IDLE_HOSTS_MAX } from "../../../model/delivery-shares.ts";
-import type { Transaction } from "../connection/transaction.ts";
+import { IDLE_HOSTS_MAX } from "../../../../model/delivery-shares.ts";
+import type { Transaction } from "../../connection/transaction.ts";
 
 /** Turns are counted in microseconds, so that hosts that are served within one millisecond have an order, too. */
 export const TURNS_PER_MS = 1_000;

@@ -1,9 +1,9 @@
-import { FAILED_IN_A_ROW } from "../../../model/schedule.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import { notifyOfRun, notifyOfSchedule } from "../log/notifications.ts";
-import type { RunRow } from "./runs.ts";
-import type { ScheduleRow } from "./schedule-row.ts";
-import { removeSchedule } from "./schedules.ts";
+import { FAILED_IN_A_ROW } from "../../../../model/schedule.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import { notifyOfRun, notifyOfSchedule } from "../../log/steps/notify.ts";
+import type { RunRow } from "../runs.ts";
+import type { ScheduleRow } from "../schedule-row.ts";
+import { removeSchedule } from "./remove-schedule.ts";
 
 /** Ends the run of a task, inside the transaction that ends the task. */
 export function endRun(

@@ -1,11 +1,11 @@
-import { KEYS_LOOKED_AT } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Transaction } from "../connection/transaction.ts";
-import type { MovedKey, WantedTask } from "../counters/concurrency-key-ledger.ts";
-import type { LaneRow, Ledger, Line } from "../counters/ledger.ts";
-import { NodeShares, type SlotsLeft } from "../tenants/tenant-shares.ts";
-import { fillBatches } from "./batches.ts";
+import { KEYS_LOOKED_AT } from "../../../storage.ts";
+import type { SqliteDatabase } from "../../connection/database.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { MovedKey, WantedTask } from "../../counters/concurrency-key-ledger.ts";
+import type { LaneRow, Line } from "../../counters/ledger.ts";
+import { NodeShares, type SlotsLeft } from "../../tenants/tenant-shares.ts";
 import { leaveBatch } from "./leave-batch.ts";
+import { fillBatches } from "./settle-batches.ts";
 
 /** Assigns the batch slots and the keys that this transaction has freed. */
 export function settlePlaces(tx: Transaction): void {
@@ -132,7 +132,7 @@ function parkAll(tx: Transaction, moved: MovedKey, holder: WantedTask): void {
 /** Parks a task until it gets its key; it gives up its batch slot. */
 function park(tx: Transaction, task: WantedTask): void {
   tx.prepare("update task set parked = 'key' where seq = ?").run(task.seq);
-  leaveBatch(tx.ledger, task.batch, { ended: false });
+  leaveBatch(tx, task.batch, { ended: false });
 }
 
 /** Takes the key from a ready task, which waits for it again. */
@@ -141,7 +141,7 @@ function stepAside(tx: Transaction, holder: WantedTask): void {
   park(tx, holder);
 }
 
-function contest(tx: Transaction, { tenant, key }: KeyName): void {
+export function contest(tx: Transaction, { tenant, key }: KeyName): void {
   tx.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(tenant, key);
   tx.db.mayContest = true;
 }
@@ -189,7 +189,7 @@ export function passKeysOn(tx: Transaction, claimed: ClaimedLane, keysMax: numbe
     if (line.lane === lane.name) return false;
     const known = shares.get(line.lane) ?? new NodeShares(tx.db, ledger.lane(line.lane));
     shares.set(line.lane, known);
-    return isLaneFull(ledger, line, known);
+    return isLaneFull(tx, line, known);
   };
   const passed = keys.map((key) => passOn(tx, key, { ...claimed, isFull }));
   if (!passed.includes(true)) return false;
@@ -229,7 +229,7 @@ function passOn(
  * Whether the lane of an agent queue is full for its tenant: the lane has reached its total, no node has a free slot, or the
  * tenant has reached its share.
  */
-function isLaneFull(ledger: Ledger, line: Line, shares: NodeShares): boolean {
+function isLaneFull({ ledger }: Transaction, line: Line, shares: NodeShares): boolean {
   const lane = ledger.lane(line.lane);
   if (lane.total !== null && lane.inflight >= lane.total) return true;
   if (ledger.tenants.shareRoom(ledger.tenants.of(line)) <= 0) return true;
