@@ -22,7 +22,7 @@ export async function claimDeliveries(
 function claimInTurn(tx: Transaction, { shares, held, holdMs }: ClaimDeliveriesParams): ClaimedDeliveries {
   const { now } = tx;
   const count = new DeliveryCount(shares, held);
-  const claim = new Claim(tx.db, count, now);
+  const claim = new Claim(tx, count);
   const claimed: ClaimedDelivery[] = [];
   for (let next = claim.next(); next !== null; next = claim.next()) {
     const served = now * TURNS_PER_MS + Math.min(claimed.length + 1, TURNS_PER_MS - 1);
@@ -47,17 +47,17 @@ interface Chosen extends Receiver {
 }
 
 class Claim {
-  readonly #db: SqliteDatabase;
+  readonly #tx: Transaction;
   readonly #count: DeliveryCount;
   /** Turns up to this one are due. */
   readonly #last: number;
   /** By kind of host: tenants below their share, all of whose due hosts have reached theirs. */
   readonly #passedOver = { true: new Set<string>(), false: new Set<string>() };
 
-  constructor(db: SqliteDatabase, count: DeliveryCount, now: number) {
-    this.#db = db;
+  constructor(tx: Transaction, count: DeliveryCount) {
+    this.#tx = tx;
     this.#count = count;
-    this.#last = now * TURNS_PER_MS + TURNS_PER_MS - 1;
+    this.#last = tx.now * TURNS_PER_MS + TURNS_PER_MS - 1;
   }
 
   /** The host whose turn is next; null: none may be served now. */
@@ -95,7 +95,7 @@ class Claim {
 
   /** The first tenant that is due (or with `due: false` not due yet) and may get a delivery. */
   #firstTenant({ proven, due }: { proven: boolean; due: boolean }): Turn | null {
-    const turns = this.#db
+    const turns = this.#tx
       .prepare<Turn>(
         `select tenant, turn from delivery_turn where proven = ? and turn ${due ? "<=" : ">"} ? order by turn, tenant`,
       )
@@ -106,7 +106,7 @@ class Claim {
   }
 
   #firstHost({ tenant, proven, due }: { tenant: string; proven: boolean; due: boolean }) {
-    const hosts = this.#db
+    const hosts = this.#tx
       .prepare<{ host: string; turn: number }>(
         `select host, turn from receiver where tenant = ? and proven = ? and turn ${due ? "<=" : ">"} ?
           order by turn, host`,

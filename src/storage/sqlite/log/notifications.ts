@@ -1,6 +1,6 @@
-import type { NotificationKind } from "../../../model/schedule.ts";
 import type { LogMark, NotificationStorage, StoredNotification } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { NotificationRow } from "./steps/notify.ts";
 
 export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
   return {
@@ -50,17 +50,6 @@ function newestNotification(db: SqliteDatabase): number {
 
 function findMark(db: SqliteDatabase, seq: number): LogMark | null {
   return db.prepare<LogMark>("select kind as type, at from notification where seq = ?").get(seq) ?? null;
-}
-
-export interface NotificationRow {
-  readonly seq: number;
-  readonly at: number;
-  readonly tenant: string;
-  readonly kind: NotificationKind;
-  readonly schedule: number;
-  readonly agent: string;
-  readonly run: string | null;
-  readonly reason: string | null;
 }
 
 function toNotification({ schedule: scheduleId, run, ...row }: NotificationRow): StoredNotification {

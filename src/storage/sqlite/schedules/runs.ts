@@ -1,29 +1,7 @@
-import type { RunStatus } from "../../../model/schedule.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-
-/** A row of `run`. */
-export interface RunRow {
-  readonly id: number;
-  readonly tenant: string;
-  readonly schedule: number;
-  readonly agent: string;
-  readonly task_id: string | null;
-  readonly due_at: number;
-  readonly first_due_at: number;
-  readonly moments: number;
-  readonly forced: 0 | 1;
-  readonly status: RunStatus;
-  readonly reason: string | null;
-  readonly started_at: number | null;
-  readonly completed_at: number | null;
-  readonly request_id: string | null;
-  readonly result_summary: string | null;
-  readonly error: string | null;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly attempt: number;
-}
+import type { ReadRun } from "./run-row.ts";
+import { toRunRecord } from "./run-row.ts";
 
 /** The number of attempts of a running run, from its task. */
 const ATTEMPT = `
@@ -31,8 +9,6 @@ const ATTEMPT = `
        then (select coalesce(l.attempt, t.executions) from task t left join lease l on l.task_seq = t.seq
               where t.id = r.task_id)
        end as tried`;
-
-type ReadRun = RunRow & { readonly tried: number | null };
 
 export function getRun(db: SqliteDatabase, { tenant, id }: { tenant: string; id: number }): RunRecord | null {
   const row = db
@@ -135,28 +111,4 @@ export function pruneRuns(
     tx.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
     return { more: runs.changes === limit || past.length === limit };
   });
-}
-
-function toRunRecord(row: ReadRun): RunRecord {
-  return {
-    id: row.id,
-    tenant: row.tenant,
-    scheduleId: row.schedule,
-    agent: row.agent,
-    taskId: row.task_id,
-    dueAt: row.due_at,
-    firstDueAt: row.first_due_at,
-    moments: row.moments,
-    forced: row.forced === 1,
-    status: row.status,
-    reason: row.reason,
-    startedAt: row.started_at,
-    completedAt: row.completed_at,
-    requestId: row.request_id,
-    resultSummary: row.result_summary,
-    error: row.error,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
-    attempt: row.tried ?? row.attempt,
-  };
 }

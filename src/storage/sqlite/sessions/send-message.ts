@@ -20,7 +20,7 @@ export function sendMessage(db: SqliteDatabase, params: SendParams): Promise<Sen
 function send(tx: Transaction, params: SendParams): SentMessage {
   const { task, defaults } = params;
   if (task.session === null) throw new Error("A message goes to a session.");
-  const known = alreadyInserted(tx.db, task.id);
+  const known = alreadyInserted(tx, task.id);
   if (known !== null) return { refused: null, task: known, merged: false, cancelled: [] };
 
   const { tenant, session: given } = task;
@@ -72,7 +72,7 @@ function addToDebounced(
     Math.min(now + windowMs, latest),
     session.debounce_seq,
   );
-  return alreadyInserted(tx.db, before.id);
+  return alreadyInserted(tx, before.id);
 }
 
 /** Cancels tasks to make room for the message, or returns that it is refused. */

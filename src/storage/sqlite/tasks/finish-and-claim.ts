@@ -38,7 +38,7 @@ export async function finishAndClaim(
     tx.save();
     // A started task may now block the holder of a key. Another task could take the key in a lane that this call has already
     // claimed from.
-    if (claimed.length > 0 && isAnyKeyContested(db)) tx.signal("work");
+    if (claimed.length > 0 && isAnyKeyContested(tx)) tx.signal("work");
     if (finished.length + claimed.length + expired.length + params.progress.length > 0) tx.signal("events");
     if (finished.some(({ state }) => state === "delayed")) tx.signal("due");
     return { finished, claimed, expired };

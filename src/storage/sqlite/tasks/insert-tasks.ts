@@ -24,20 +24,20 @@ function insertOnce(db: SqliteDatabase, params: InsertTasksParams): InsertedTask
   } catch (error) {
     // Looking up every id first would cost each insert a search for what almost never happens.
     if (!isDoubledId(error)) throw error;
-    return writeTasks(db, params, (id) => alreadyInserted(db, id));
+    return writeTasks(db, params, alreadyInserted);
   }
 }
 
 function writeTasks(
   db: SqliteDatabase,
   { tasks, batches = [], limits }: InsertTasksParams,
-  known: (id: string) => InsertedTask | null,
+  known: (tx: Transaction, id: string) => InsertedTask | null,
 ): InsertedTask[] {
   return db.transact((tx) => {
     for (const batch of batches) addBatch(tx, batch);
     const admission: Admission = { ...limits, waiting: waitingIn(tx.ledger.allLanes()), queued: new Map() };
     const inserted = tasks.map(
-      (task) => findByKey(tx, task) ?? known(task.id) ?? insertTask(tx, task, admission),
+      (task) => findByKey(tx, task) ?? known(tx, task.id) ?? insertTask(tx, task, admission),
     );
     refuseConflicts(tasks, inserted, batches);
     for (const { id } of batches) forgetEmptyBatch(tx, id);

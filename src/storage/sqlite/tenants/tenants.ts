@@ -11,7 +11,7 @@ import type {
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { Ledger } from "../counters/ledger.ts";
-import { countStored, isCounting, keepStoredBytes } from "../counters/stored-bytes.ts";
+import { countStored, isCounting, keepStoredBytes } from "../counters/steps/count-stored.ts";
 import { refreshTurns } from "../log/steps/receivers.ts";
 import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
 import { deleteTask, forgetEmptyAgents } from "../tasks/steps/delete-task.ts";

@@ -1,8 +1,19 @@
 import type { NotificationKind } from "../../../../model/schedule.ts";
 import type { NotifiedRun } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import type { RunRow } from "../../schedules/runs.ts";
-import type { NotificationRow } from "../notifications.ts";
+import type { RunRow } from "../../schedules/run-row.ts";
+
+/** A row of `notification`. */
+export interface NotificationRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly tenant: string;
+  readonly kind: NotificationKind;
+  readonly schedule: number;
+  readonly agent: string;
+  readonly run: string | null;
+  readonly reason: string | null;
+}
 
 /** Adds a notification about a schedule, inside a transaction. */
 export function notifyOfSchedule(

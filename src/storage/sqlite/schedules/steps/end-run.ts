@@ -1,7 +1,7 @@
 import { FAILED_IN_A_ROW } from "../../../../model/schedule.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { notifyOfRun, notifyOfSchedule } from "../../log/steps/notify.ts";
-import type { RunRow } from "../runs.ts";
+import type { RunRow } from "../run-row.ts";
 import type { ScheduleRow } from "../schedule-row.ts";
 import { removeSchedule } from "./remove-schedule.ts";
 

@@ -6,7 +6,7 @@ import { NO_ADMISSION } from "../../tasks/steps/admit-task.ts";
 import { endNow } from "../../tasks/steps/cancel-all.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "../../tasks/steps/end-waiting-task.ts";
 import { insertTask } from "../../tasks/steps/insert-task.ts";
-import type { RunRow } from "../runs.ts";
+import type { RunRow } from "../run-row.ts";
 import type { ScheduleRow } from "../schedule-row.ts";
 import { takeUp } from "./end-run.ts";
 

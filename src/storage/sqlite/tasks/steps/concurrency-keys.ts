@@ -1,5 +1,4 @@
 import { KEYS_LOOKED_AT } from "../../../storage.ts";
-import type { SqliteDatabase } from "../../connection/database.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { MovedKey, WantedTask } from "../../counters/concurrency-key-ledger.ts";
 import type { LaneRow, Line } from "../../counters/ledger.ts";
@@ -147,19 +146,19 @@ export function contest(tx: Transaction, { tenant, key }: KeyName): void {
 }
 
 /** Whether tasks of several agent queues want the same key. */
-export function isAnyKeyContested(db: SqliteDatabase): boolean {
-  return contestedKeys(db, 1).length > 0;
+export function isAnyKeyContested(tx: Transaction): boolean {
+  return contestedKeys(tx, 1).length > 0;
 }
 
-function contestedKeys(db: SqliteDatabase, limit: number): KeyName[] {
-  if (!db.mayContest) return [];
-  const keys = db
+function contestedKeys(tx: Transaction, limit: number): KeyName[] {
+  if (!tx.db.mayContest) return [];
+  const keys = tx
     .prepare<KeyName>(
       `select tenant, key from key_hold indexed by key_contested
         where contested = 1 and looked_at >= 0 order by looked_at, tenant, key limit +?`,
     )
     .all(limit);
-  db.mayContest = keys.length > 0;
+  tx.db.mayContest = keys.length > 0;
   return keys;
 }
 
@@ -177,7 +176,7 @@ export function passKeysOn(tx: Transaction, claimed: ClaimedLane, keysMax: numbe
   const { ledger } = tx;
   const { lane } = claimed;
   if (lane.total !== null && lane.inflight >= lane.total) return false;
-  const keys = contestedKeys(tx.db, keysMax);
+  const keys = contestedKeys(tx, keysMax);
   if (keys.length === 0) return false;
   if (keys.length === keysMax) {
     const look = tx.prepare("update key_hold set looked_at = ? where tenant = ? and key = ?");

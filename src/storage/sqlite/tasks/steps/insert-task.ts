@@ -2,7 +2,6 @@ import { PREEMPTIONS_MAX, rankOf } from "../../../../model/priority.ts";
 import { jsonText } from "../../../../model/text/json-text.ts";
 import { fullQueueOf, rejectionError } from "../../../admission.ts";
 import type { InsertedTask, NewTask } from "../../../storage.ts";
-import type { SqliteDatabase } from "../../connection/database.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { lineKindOf, UNSERVED } from "../../counters/standing.ts";
 import { letInAtOnce } from "../../sessions/steps/settle-sessions.ts";
@@ -130,8 +129,8 @@ function defaultDeadline(task: NewTask, now: number): number | null {
 }
 
 /** The result for a task that an earlier insert, whose response got lost, has already stored. */
-export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
-  const row = db
+export function alreadyInserted(tx: Transaction, id: string): InsertedTask | null {
+  const row = tx
     .prepare<{
       seq: number;
       resting_state: string;

@@ -94,7 +94,7 @@ function bringBack(
   for (const dependant of dependants) {
     const { seq, error, parent } = dependant;
     if (dependant.resting_state !== "cancelled" || !isNamedBy(error, parent, comeBack)) continue;
-    if (isOverdue(dependant, tx.now) || findBlocking(tx.db, dependant) !== undefined) continue;
+    if (isOverdue(dependant, tx.now) || findBlocking(tx, dependant) !== undefined) continue;
     requeueTask(tx, dependant);
     if (dependant.has_dependants === 1) {
       addComeBack(tx, seq, { retried: comeBack.retried, named: namedDependency(error) });
@@ -118,7 +118,7 @@ interface Dependant extends WaitingTask {
 function meetDependency(tx: Transaction, dependant: Dependant): void {
   const { ledger, now } = tx;
   const { seq, run_at: runAt, deadline_after_ms: afterMs } = dependant;
-  const unmet = dependant.dependencies === 1 ? 0 : countUnmet(tx.db, dependant);
+  const unmet = dependant.dependencies === 1 ? 0 : countUnmet(tx, dependant);
   if (unmet > 0) {
     tx.prepare("update task set unmet = ? where seq = ?").run(unmet, seq);
     return;

@@ -3,7 +3,6 @@ import type { TaskState, TerminalState } from "../../../../model/task-state.ts";
 import { isAloneKind } from "../../../alone-line.ts";
 import { type ComeBack, comeBackText } from "../../../dependency-error.ts";
 import type { BlockingDependency, TaskOrigin } from "../../../storage.ts";
-import type { SqliteDatabase } from "../../connection/database.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { Line } from "../../counters/ledger.ts";
 import { lineKindOf, UNSERVED } from "../../counters/standing.ts";
@@ -44,9 +43,9 @@ export function isOverdue(task: EndedTask, now: number): boolean {
 }
 
 /** A dependency that will never be done; null: that dependency is deleted; undefined: there is none. */
-export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDependency | null | undefined {
+export function findBlocking(tx: Transaction, task: EndedTask): BlockingDependency | null | undefined {
   if (task.dependencies === 0) return undefined;
-  const parents = db
+  const parents = tx
     .prepare<{ id: string; resting_state: TaskState }>(
       `select p.id, p.resting_state from dependency d join task p on p.seq = d.parent_seq
         where d.child_seq = ? order by d.parent_seq`,
@@ -61,9 +60,9 @@ export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDepen
 }
 
 /** How many dependencies of a task are not done or do not exist. */
-export function countUnmet(db: SqliteDatabase, task: { seq: number; dependencies: number }): number {
+export function countUnmet(tx: Transaction, task: { seq: number; dependencies: number }): number {
   if (task.dependencies === 0) return 0;
-  const row = db
+  const row = tx
     .prepare<{ done: number }>(
       `select count(*) as done from dependency d join task p on p.seq = d.parent_seq
         where d.child_seq = ? and p.resting_state = 'done'`,
@@ -85,7 +84,7 @@ export function requeueTask(tx: Transaction, task: EndedTask): RequeuedTask {
   const { ledger, now } = tx;
   const line = findLineAnew(tx, task);
   ledger.countWaiting(line, task, 1);
-  const unmet = countUnmet(tx.db, task);
+  const unmet = countUnmet(tx, task);
   const waits = unmet > 0;
   // The `runAt` of the request applies; the back-off of an earlier retry does not.
   const startsAt = !waits && task.executions === 0 ? Math.max(now, task.run_at ?? now) : now;

@@ -23,7 +23,7 @@ export function retryNow(tx: Transaction, params: RetryTaskParams): RetriedTask 
   const state = task.held ?? task.resting_state;
   if (state !== "failed" && state !== "cancelled") return { found: true, was: state };
   if (isOverdue(task, tx.now)) return { found: true, was: "overdue" };
-  const by = findBlocking(tx.db, task);
+  const by = findBlocking(tx, task);
   if (by !== undefined) return { found: true, was: "blocked", by };
   return retry(tx, task, params.dependants === true);
 }
