@@ -1,7 +1,6 @@
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import type { ReadRun } from "./run-row.ts";
-import { toRunRecord } from "./run-row.ts";
+import { type ReadRun, toRunRecord } from "./run-row.ts";
 
 /** The number of attempts of a running run, from its task. */
 const ATTEMPT = `

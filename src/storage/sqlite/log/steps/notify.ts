@@ -15,7 +15,7 @@ export interface NotificationRow {
   readonly reason: string | null;
 }
 
-/** Adds a notification about a schedule, inside a transaction. */
+/** Adds a notification about a schedule. */
 export function notifyOfSchedule(
   tx: Transaction,
   kind: NotificationKind,
@@ -24,7 +24,7 @@ export function notifyOfSchedule(
   add(tx, { at: tx.now, tenant, kind, schedule: id, agent, run: null, reason });
 }
 
-/** Adds a notification about a run as it is now, inside a transaction. */
+/** Adds a notification about a run as it is now. */
 export function notifyOfRun(tx: Transaction, kind: NotificationKind, row: RunRow): void {
   const run: NotifiedRun = {
     id: row.id,

@@ -19,7 +19,7 @@ import type { Transaction } from "../../connection/transaction.ts";
 import type { Age } from "../../tasks/steps/delete-task.ts";
 
 /**
- * Counts the next events of the log, inside a transaction. Rows of the log are counted whole, so the last one may exceed
+ * Counts the next events of the log. Rows of the log are counted whole, so the last one may exceed
  * `limit`.
  */
 export function rollUp(tx: Transaction, limit: number): { events: number; more: boolean } {

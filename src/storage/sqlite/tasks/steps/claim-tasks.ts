@@ -11,7 +11,7 @@ import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { earlierAttempts, readUsage } from "../task-row.ts";
 
 /**
- * Claims up to `limit` tasks of a lane, inside a transaction, in the same order as `limit` claims of one task would. What it
+ * Claims up to `limit` tasks of a lane, in the same order as `limit` claims of one task would. What it
  * reads grows with `limit`, not with the number of waiting tasks.
  */
 export function claimTasks(tx: Transaction, params: ClaimParams): ClaimedTask[] {

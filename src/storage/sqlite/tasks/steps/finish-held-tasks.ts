@@ -6,7 +6,7 @@ import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { endTask, returnTask } from "./end-attempt.ts";
 
-/** Ends the attempts that this node still holds, inside a transaction. An attempt that lost its lease changes nothing. */
+/** Ends the attempts that this node still holds. An attempt that lost its lease changes nothing. */
 export function finishHeldTasks(
   tx: Transaction,
   params: Pick<FinishAndClaimParams, "node" | "finishes">,

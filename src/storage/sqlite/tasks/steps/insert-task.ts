@@ -6,8 +6,7 @@ import type { Transaction } from "../../connection/transaction.ts";
 import { lineKindOf, UNSERVED } from "../../counters/standing.ts";
 import { letInAtOnce } from "../../sessions/steps/settle-sessions.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./add-dependencies.ts";
-import type { Admission } from "./admit-task.ts";
-import { countAdmitted, refuse } from "./admit-task.ts";
+import { type Admission, countAdmitted, refuse } from "./admit-task.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { keepKey } from "./keep-key.ts";
 

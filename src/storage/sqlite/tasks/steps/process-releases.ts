@@ -15,7 +15,7 @@ import {
 /** To how many dependants one transaction passes ends and retries on; `release` does the rest. */
 export const RELEASED_MAX = 100;
 
-/** Passes ends and retries on to up to `limit` dependants, inside a transaction. */
+/** Passes ends and retries on to up to `limit` dependants. */
 export function processReleases(tx: Transaction, limit: number): number {
   if (!tx.ledger.hasReleases) return 0;
   let told = 0;
