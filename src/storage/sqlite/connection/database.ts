@@ -13,6 +13,7 @@ import { migrate } from "./migrate.ts";
 import { createPrivate, looseFiles } from "./private-files.ts";
 import { lockForThisProcess } from "./process-lock.ts";
 import { realPath } from "./real-path.ts";
+import { Transaction } from "./transaction.ts";
 import { type FlushFile, LostPagesError, WalSync } from "./wal-sync.ts";
 
 /** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): fewer but longer pauses. */
@@ -67,7 +68,6 @@ export class SqliteDatabase {
   readonly #sync: WalSync | null;
   #lastEventSeq: number;
   #lastTaskSeq: number;
-  #signals: StorageSignal[] = [];
   #closing: Promise<void> | null = null;
   /** A write failed because the storage was unavailable, and no `check` has succeeded since. */
   #broken = false;
@@ -141,7 +141,7 @@ export class SqliteDatabase {
 
   /** A new value each time: SQLite writes nothing if nothing changes. */
   #writeLittle(): void {
-    this.write(() =>
+    this.transact(() =>
       this.prepare(
         `insert into high_water (name, value) values ('write_check', 1)
          on conflict (name) do update set value = value + 1`,
@@ -150,14 +150,14 @@ export class SqliteDatabase {
   }
 
   #writeMuch(): void {
-    this.write(() => {
+    this.transact(() => {
       this.#db.exec("drop table if exists write_check; create table write_check (bytes blob) strict");
       this.#db.prepare("insert into write_check values (zeroblob(?))").run(CHECK_BYTES);
     });
-    this.write(() => this.#db.exec("drop table write_check"));
+    this.transact(() => this.#db.exec("drop table write_check"));
   }
 
-  /** Meanwhile nothing is committed: `write` throws. */
+  /** Meanwhile nothing is committed: `transact` throws. */
   async #writeAnew(sync: WalSync): Promise<void> {
     try {
       await sync.writeAnew(() => this.#db.pragma("wal_checkpoint(truncate)"));
@@ -197,17 +197,22 @@ export class SqliteDatabase {
     return statement as Sqlite.Statement<unknown[], Row>;
   }
 
-  /** Runs `work` as one transaction, all or nothing. After the commit it passes the signals of `work` to the listeners. */
-  write<Result>(work: (now: number) => Result): Result {
+  /**
+   * Runs `work` as one transaction, all or nothing. At its end it saves the ledger; after the commit it passes the signals to the
+   * listeners.
+   */
+  transact<Result>(work: (tx: Transaction) => Result): Result {
     this.#assertOpen();
     this.#assertDurable();
+    let tx: Transaction;
     let result: Result;
     try {
       this.#begin.run();
-      result = work(this.clock.now());
+      tx = new Transaction(this, this.clock.now());
+      result = work(tx);
+      tx.save();
       this.#commit.run();
     } catch (error) {
-      this.#signals = [];
       this.lines.clear();
       this.leases.clear();
       this.abilities.clear();
@@ -220,19 +225,26 @@ export class SqliteDatabase {
     }
     this.lines.committed();
     this.#sync?.committed();
-    this.#tell();
+    for (const listener of this.#listeners) for (const signal of tx.signals) listener(signal);
+    return result;
+  }
+
+  /** The same, and resolves once the transaction survives a power cut. */
+  async transactDurably<Result>(work: (tx: Transaction) => Result): Promise<Result> {
+    const result = this.transact(work);
+    await this.durable();
     return result;
   }
 
   /**
-   * The same, but SQLite overwrites what it deletes. That costs writes. Content that an earlier change left in a free part of a
-   * page stays there until `vacuum`: see docs/tenants.md.
+   * The same as `transact`, but SQLite overwrites what it deletes. That costs writes. Content that an earlier change left in a
+   * free part of a page stays there until `vacuum`: see docs/tenants.md.
    */
-  erase<Result>(work: (now: number) => Result): Result {
+  erase<Result>(work: (tx: Transaction) => Result): Result {
     this.#assertOpen();
     this.#db.pragma("secure_delete = on");
     try {
-      return this.write(work);
+      return this.transact(work);
     } finally {
       this.#db.pragma("secure_delete = off");
     }
@@ -285,11 +297,6 @@ export class SqliteDatabase {
     return this.#lastTaskSeq;
   }
 
-  /** Passes a signal to the listeners when the current transaction is committed. */
-  signal(signal: StorageSignal): void {
-    this.#signals.push(signal);
-  }
-
   subscribe(listener: (signal: StorageSignal) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -305,13 +312,6 @@ export class SqliteDatabase {
     await this.#sync?.close();
     this.#db.close();
     this.#lock?.release();
-  }
-
-  #tell(): void {
-    if (this.#signals.length === 0) return;
-    const signals = this.#signals;
-    this.#signals = [];
-    for (const listener of this.#listeners) for (const signal of signals) listener(signal);
   }
 
   /** A restored database must not reuse event numbers that readers have seen: see `EVENT_NUMBERS_PER_MS`. */

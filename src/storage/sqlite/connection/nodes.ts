@@ -1,42 +1,43 @@
 import type { Held, NodeDetails, NodeLane, NodeRecord, NodeStorage, Slots } from "../../storage.ts";
-import { preemptAfterChange } from "../tenants/lanes.ts";
-import { abilitiesChanged, rememberAgents, writeAbilities } from "./abilities.ts";
+import { preemptAfterChange } from "../tenants/steps/refresh-limits.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { abilitiesChanged, rememberAgents, writeAbilities } from "./steps/change-abilities.ts";
+import type { Transaction } from "./transaction.ts";
 
 /** Node memberships of this process. Only one is alive; it declares the earlier ones dead. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
     async register({ node, version = null, slots = {}, perTenant = {}, abilities = null }) {
-      db.write((now) => {
-        db.prepare(
+      db.transact((tx) => {
+        tx.prepare(
           "insert into node (id, beat_at, version, started_at) values (@node, @now, @version, @now)",
-        ).run({ node, now, version });
-        writeSlots(db, node, slots, perTenant);
-        abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
+        ).run({ node, now: tx.now, version });
+        writeSlots(tx, node, { slots, perTenant });
+        abilitiesChanged(tx, writeAbilities(tx, node, abilities));
       });
     },
     async setAbilities({ node, abilities }) {
-      db.write((now) => {
-        if (db.prepare("select 1 from node where id = ? and dead = 0").get(node) === undefined) return;
-        abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
+      db.transact((tx) => {
+        if (tx.prepare("select 1 from node where id = ? and dead = 0").get(node) === undefined) return;
+        abilitiesChanged(tx, writeAbilities(tx, node, abilities));
       });
     },
     async setSlots({ node, slots, perTenant = {}, draining = false }) {
-      db.write((now) => {
-        const known = db.prepare("update node set draining = ? where id = ?").run(draining ? 1 : 0, node);
+      db.transact((tx) => {
+        const known = tx.prepare("update node set draining = ? where id = ?").run(draining ? 1 : 0, node);
         if (known.changes === 0) return;
         const before = lanesOf(db, node);
-        writeSlots(db, node, slots, perTenant);
-        preemptAfterChange(db, before, now);
+        writeSlots(tx, node, { slots, perTenant });
+        preemptAfterChange(tx, before);
       });
     },
     async heartbeat({ node }) {
-      return db.write((now) => {
-        const renewed = db
+      return db.transact((tx) => {
+        const renewed = tx
           .prepare("update node set beat = beat + 1, beat_at = ? where id = ? and dead = 0")
-          .run(now, node);
+          .run(tx.now, node);
         if (renewed.changes === 0) return { alive: false, held: [] };
-        const held = db
+        const held = tx
           .prepare<Held>("select task_seq as seq, token from lease where node = ? order by task_seq")
           .all(node);
         return { alive: true, held };
@@ -61,27 +62,27 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
       });
     },
     async markDead({ node, beat }) {
-      return db.write((now) => {
-        const marked = db
+      return db.transact((tx) => {
+        const marked = tx
           .prepare("update node set dead = 1 where id = ? and beat = ? and dead = 0")
           .run(node, beat);
         if (marked.changes === 0) return false;
-        rememberAgents(db, node, now);
-        abilitiesChanged(db, now, { lessServed: false });
-        preemptAfterChange(db, lanesOf(db, node), now);
+        rememberAgents(tx, node);
+        abilitiesChanged(tx, { lessServed: false });
+        preemptAfterChange(tx, lanesOf(db, node));
         return true;
       });
     },
     async remove({ node }) {
-      db.write(() => {
-        const removed = db
+      db.transact((tx) => {
+        const removed = tx
           .prepare(
             "delete from node where id = @node and dead = 1 and not exists (select 1 from lease where node = @node)",
           )
           .run({ node });
         if (removed.changes === 0) return;
-        writeSlots(db, node, {}, {});
-        db.prepare("delete from node_agent where node = ?").run(node);
+        writeSlots(tx, node, { slots: {}, perTenant: {} });
+        tx.prepare("delete from node_agent where node = ?").run(node);
       });
     },
   };
@@ -120,8 +121,12 @@ function lanesOf(db: SqliteDatabase, node: string): string[] {
   return slots.map(({ lane }) => lane);
 }
 
-function writeSlots(db: SqliteDatabase, node: string, slots: Slots, perTenant: Slots): void {
-  db.prepare("delete from node_slot where node = ?").run(node);
-  const add = db.prepare("insert into node_slot (node, lane, slots, per_tenant) values (?, ?, ?, ?)");
+function writeSlots(
+  tx: Transaction,
+  node: string,
+  { slots, perTenant }: { slots: Slots; perTenant: Slots },
+): void {
+  tx.prepare("delete from node_slot where node = ?").run(node);
+  const add = tx.prepare("insert into node_slot (node, lane, slots, per_tenant) values (?, ?, ?, ?)");
   for (const [lane, count] of Object.entries(slots)) add.run(node, lane, count, perTenant[lane] ?? null);
 }

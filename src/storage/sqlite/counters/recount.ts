@@ -1,6 +1,7 @@
 import type { CounterFault } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { refreshLines } from "../tenants/lanes.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { refreshLines } from "../tenants/steps/refresh-limits.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
 
@@ -9,24 +10,24 @@ const RECOUNTED_TASKS_MAX = 10_000;
 
 /** Recounts one agent queue, and corrects it, its lane and its tenant if they are off. */
 export async function recountOne(db: SqliteDatabase, params: { random: number }): Promise<CounterFault[]> {
-  return db.write(() => {
+  return db.transact((tx) => {
     // This reads and writes rows without the ledger.
     db.lines.clear();
-    const notQueued = db
+    const notQueued = tx
       .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${NOT_QUEUED}`)
       .get();
     if ((notQueued?.tasks ?? 0) > RECOUNTED_TASKS_MAX) return [];
-    const newest = db.prepare<{ id: number | null }>("select max(id) as id from line").get()?.id ?? 0;
-    const line = db
+    const newest = tx.prepare<{ id: number | null }>("select max(id) as id from line").get()?.id ?? 0;
+    const line = tx
       .prepare<Line>(
         `select ${LINE_COLUMNS} from line where id >= ? and waiting + inflight <= ? order by id limit 1`,
       )
       .get(Math.ceil(params.random * newest), RECOUNTED_TASKS_MAX);
     if (line === undefined) return [];
-    const counted = db.prepare<LineCount>(`${COUNT_LINES} where id = ?`).get(line.id) as LineCount;
+    const counted = tx.prepare<LineCount>(`${COUNT_LINES} where id = ?`).get(line.id) as LineCount;
     const faults = lineFaults(line, counted);
-    if (faults.length > 0) mend(db, line, counted);
-    return [...faults, ...recountTenant(db, line, { anyway: faults.length > 0 })];
+    if (faults.length > 0) mend(tx, line, counted);
+    return [...faults, ...recountTenant(tx, line, { anyway: faults.length > 0 })];
   });
 }
 
@@ -68,8 +69,8 @@ function lineFaults(line: Line, counted: LineCount): CounterFault[] {
   );
 }
 
-function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
-  db.prepare(
+function mend(tx: Transaction, line: Line, counted: LineCount): void {
+  tx.prepare(
     `update lane set waiting = waiting + @waiting, inflight = inflight + @inflight,
                      exempt = exempt + iif(exists (select 1 from tenant where id = @tenant and disabled = 1), @waiting, 0)
       where name = @lane`,
@@ -79,12 +80,12 @@ function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
     tenant: line.tenant,
     lane: line.lane,
   });
-  db.prepare(
+  tx.prepare(
     `update line set waiting = @waiting, ready = @ready, inflight = @inflight, head_rank = @head_rank,
                      head_seq = @head_seq, room = 0, startable = 0
       where id = @id`,
   ).run({ ...counted, id: line.id });
-  refreshLines(db, "tenant = ? and agent = ?", [line.tenant, line.agent]);
+  refreshLines(tx, "tenant = ? and agent = ?", [line.tenant, line.agent]);
 }
 
 interface TenantCount {
@@ -138,22 +139,22 @@ function countTenant(
  * block other work, unless the agent queue was corrected.
  */
 function recountTenant(
-  db: SqliteDatabase,
+  tx: Transaction,
   { tenant, lane }: Line,
   { anyway }: { anyway: boolean },
 ): CounterFault[] {
-  const agents = db
+  const agents = tx
     .prepare<{ lines: number }>(
       "select count(*) as lines from (select 1 from line where tenant = ? limit +?)",
     )
     .get(tenant, RECOUNTED_TASKS_MAX);
   if ((agents?.lines ?? 0) >= RECOUNTED_TASKS_MAX && !anyway) return [];
-  const faults = tenantFaults(db, "tenant = ? and lane = ?", [tenant, lane]);
+  const faults = tenantFaults(tx.db, "tenant = ? and lane = ?", [tenant, lane]);
   if (faults.length === 0) return [];
-  const ledger = new Ledger(db);
-  Object.assign(ledger.tenants.of({ lane, tenant }), countTenant(db, { lane, tenant }));
+  const ledger = new Ledger(tx.db);
+  Object.assign(ledger.tenants.of({ lane, tenant }), countTenant(tx.db, { lane, tenant }));
   ledger.tenants.save({ limitsChanged: true });
-  db.lines.clear();
+  tx.db.lines.clear();
   return faults;
 }
 

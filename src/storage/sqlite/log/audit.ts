@@ -1,5 +1,6 @@
 import type { AuditChainPoint, AuditEntry, AuditStorage } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 
 const COLUMNS = `
   seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest, subject_salt as subjectSalt, address, status, count,
@@ -14,8 +15,8 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
   return {
     async append({ entries }) {
       if (entries.length === 0) return;
-      db.write(() => {
-        const add = db.prepare(
+      await db.transactDurably((tx) => {
+        const add = tx.prepare(
           `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
                                     chain, number, previous_hash, hash)
            values (@at, @tenant, @keyId, @route, ${unlessErased("@subject")}, @subjectDigest, ${unlessErased("@subjectSalt")}, @address, @status, @count,
@@ -23,7 +24,6 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
         );
         for (const entry of entries) add.run(entry);
       });
-      await db.durable();
     },
     async list({ tenant, since = 0, keyId, limit, cursor }) {
       const rows = await db.read(() =>
@@ -40,10 +40,10 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
       return { entries, nextCursor: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
     },
     async prune({ retentionMs, limit }) {
-      const deleted = db.write((now) => {
-        const age = { cutoff: now - retentionMs, latest: now + retentionMs };
-        const gone = prune(db, age, limit);
-        forgetAnchors(db);
+      const deleted = db.transact((tx) => {
+        const age = { cutoff: tx.now - retentionMs, latest: tx.now + retentionMs };
+        const gone = prune(tx, age, limit);
+        forgetAnchors(tx);
         return gone;
       });
       return { more: deleted === limit };
@@ -83,8 +83,8 @@ interface Age {
   readonly latest: number;
 }
 
-function prune(db: SqliteDatabase, age: Age, limit: number): number {
-  const old = db
+function prune(tx: Transaction, age: Age, limit: number): number {
+  const old = tx
     .prepare<{ seq: number; chain: string | null }>(
       `select seq, chain from (select seq, chain from audit_entry where at < @cutoff order by at, seq limit +@limit)
        union all
@@ -93,18 +93,22 @@ function prune(db: SqliteDatabase, age: Age, limit: number): number {
     )
     .all({ ...age, limit });
   const unchained = old.filter(({ chain }) => chain === null);
-  const remove = db.prepare("delete from audit_entry where seq = ?");
+  const remove = tx.prepare("delete from audit_entry where seq = ?");
   for (const { seq } of unchained) remove.run(seq);
   let deleted = unchained.length;
   for (const chain of new Set(old.flatMap((entry) => entry.chain ?? []))) {
-    deleted += pruneChain(db, chain, age, limit - deleted);
+    deleted += pruneChain(tx, chain, { ...age, limit: limit - deleted });
   }
   return deleted;
 }
 
 /** Deletes the oldest entries of a chain, up to the first that stays, so that the rest has no gap. */
-function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, limit: number): number {
-  const oldest = db
+function pruneChain(
+  tx: Transaction,
+  chain: string,
+  { cutoff, latest, limit }: Age & { limit: number },
+): number {
+  const oldest = tx
     .prepare<AuditChainPoint & { at: number }>(
       "select number, hash, at from audit_entry where chain = ? order by number limit +?",
     )
@@ -113,8 +117,8 @@ function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, 
   const gone = kept === -1 ? oldest : oldest.slice(0, kept);
   const last = gone.at(-1);
   if (last === undefined) return 0;
-  db.prepare("delete from audit_entry where chain = ? and number <= ?").run(chain, last.number);
-  db.prepare("insert or replace into audit_anchor (chain, number, hash) values (?, ?, ?)").run(
+  tx.prepare("delete from audit_entry where chain = ? and number <= ?").run(chain, last.number);
+  tx.prepare("insert or replace into audit_anchor (chain, number, hash) values (?, ?, ?)").run(
     chain,
     last.number,
     last.hash,
@@ -123,8 +127,8 @@ function pruneChain(db: SqliteDatabase, chain: string, { cutoff, latest }: Age, 
 }
 
 /** Deletes anchors of chains that have no entries and whose node no longer exists. */
-function forgetAnchors(db: SqliteDatabase): void {
-  db.prepare(
+function forgetAnchors(tx: Transaction): void {
+  tx.prepare(
     `delete from audit_anchor
       where not exists (select 1 from audit_entry e where e.chain = audit_anchor.chain)
         and not exists (select 1 from node n where n.id = audit_anchor.chain)`,

@@ -1,30 +1,38 @@
 import { DeliveryCount } from "../../../model/delivery-shares.ts";
 import type { ClaimDeliveriesParams, ClaimedDeliveries, ClaimedDelivery } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "../tasks/task-row.ts";
 import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
-import { type Receiver, refreshReceiver, TURNS_PER_MS } from "./receivers.ts";
+import { type Receiver, refreshReceiver, TURNS_PER_MS } from "./steps/receivers.ts";
 
 const KINDS = [{ proven: true }, { proven: false }] as const;
 
-/** Claims deliveries one by one: the next turn depends on which tenant and host were served last. */
-export function claimDeliveries(
+export async function claimDeliveries(
   db: SqliteDatabase,
-  { shares, held, holdMs }: ClaimDeliveriesParams,
-  now: number,
-): ClaimedDeliveries {
+  params: ClaimDeliveriesParams,
+): Promise<ClaimedDeliveries> {
+  const claimed = db.transact((tx) => claimInTurn(tx, params));
+  // `finishAndClaim`, which does not wait for the disk, may have written the ends that they report just now.
+  if (claimed.claimed.length > 0) await db.durable();
+  return claimed;
+}
+
+/** Claims deliveries one by one: the next turn depends on which tenant and host were served last. */
+function claimInTurn(tx: Transaction, { shares, held, holdMs }: ClaimDeliveriesParams): ClaimedDeliveries {
+  const { now } = tx;
   const count = new DeliveryCount(shares, held);
-  const claim = new Claim(db, count, now);
+  const claim = new Claim(tx, count);
   const claimed: ClaimedDelivery[] = [];
   for (let next = claim.next(); next !== null; next = claim.next()) {
     const served = now * TURNS_PER_MS + Math.min(claimed.length + 1, TURNS_PER_MS - 1);
-    const delivery = hold(db, next, { now, until: now + holdMs, served });
+    const delivery = hold(tx, next, { until: now + holdMs, served });
     if (delivery !== null) {
       claimed.push(delivery);
       count.add(next);
     }
     // Also if there was no delivery, because another program deleted it: this corrects the turn.
-    refreshReceiver(db, next, now);
+    refreshReceiver(tx, next);
   }
   return { claimed, nextAt: claim.nextAt() };
 }
@@ -39,17 +47,17 @@ interface Chosen extends Receiver {
 }
 
 class Claim {
-  readonly #db: SqliteDatabase;
+  readonly #tx: Transaction;
   readonly #count: DeliveryCount;
   /** Turns up to this one are due. */
   readonly #last: number;
   /** By kind of host: tenants below their share, all of whose due hosts have reached theirs. */
   readonly #passedOver = { true: new Set<string>(), false: new Set<string>() };
 
-  constructor(db: SqliteDatabase, count: DeliveryCount, now: number) {
-    this.#db = db;
+  constructor(tx: Transaction, count: DeliveryCount) {
+    this.#tx = tx;
     this.#count = count;
-    this.#last = now * TURNS_PER_MS + TURNS_PER_MS - 1;
+    this.#last = tx.now * TURNS_PER_MS + TURNS_PER_MS - 1;
   }
 
   /** The host whose turn is next; null: none may be served now. */
@@ -87,7 +95,7 @@ class Claim {
 
   /** The first tenant that is due (or with `due: false` not due yet) and may get a delivery. */
   #firstTenant({ proven, due }: { proven: boolean; due: boolean }): Turn | null {
-    const turns = this.#db
+    const turns = this.#tx
       .prepare<Turn>(
         `select tenant, turn from delivery_turn where proven = ? and turn ${due ? "<=" : ">"} ? order by turn, tenant`,
       )
@@ -98,7 +106,7 @@ class Claim {
   }
 
   #firstHost({ tenant, proven, due }: { tenant: string; proven: boolean; due: boolean }) {
-    const hosts = this.#db
+    const hosts = this.#tx
       .prepare<{ host: string; turn: number }>(
         `select host, turn from receiver where tenant = ? and proven = ? and turn ${due ? "<=" : ">"} ?
           order by turn, host`,
@@ -117,31 +125,32 @@ function firstOf<Row>(rows: Iterable<Row>, fits: (row: Row) => boolean): Row | n
 
 /** Claims the delivery of a host that has been due longest. Null: none is due. */
 function hold(
-  db: SqliteDatabase,
+  tx: Transaction,
   { tenant, host, proven }: Chosen,
-  { now, until, served }: { now: number; until: number; served: number },
+  { until, served }: { until: number; served: number },
 ): ClaimedDelivery | null {
-  const row = db
+  const { now } = tx;
+  const row = tx
     .prepare<DeliveryRow>(
       `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES}
         where d.tenant = ? and d.host = ? and d.due_at <= ? order by d.due_at, d.seq limit 1`,
     )
     .get(tenant, host, now);
   if (row === undefined) return null;
-  db.prepare("update delivery set tries = tries + 1, due_at = ?, last_try_at = ? where seq = ?").run(
+  tx.prepare("update delivery set tries = tries + 1, due_at = ?, last_try_at = ? where seq = ?").run(
     until,
     now,
     row.seq,
   );
-  db.prepare("update receiver set served = ? where tenant = ? and host = ?").run(served, tenant, host);
-  db.prepare("update delivery_turn set served = ? where tenant = ? and proven = ?").run(
+  tx.prepare("update receiver set served = ? where tenant = ? and host = ?").run(served, tenant, host);
+  tx.prepare("update delivery_turn set served = ? where tenant = ? and proven = ?").run(
     served,
     tenant,
     proven ? 1 : 0,
   );
   const held = { ...row, tries: row.tries + 1, due_at: until, last_try_at: now };
-  const task = db
+  const task = tx
     .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${taskTables()} where t.seq = ?`)
     .get(row.task_seq) as TaskRow;
-  return { delivery: toDeliveryRecord(held), task: toTaskRecord(db, task) };
+  return { delivery: toDeliveryRecord(held), task: toTaskRecord(tx.db, task) };
 }

@@ -1,73 +1,65 @@
 import { FAILURES_MAX } from "../../../model/delivery-shares.ts";
 import type { DeliveryRecord, DeliveryStorage, ListDeliveriesParams, SettledTry } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import { claimDeliveries } from "./claim-deliveries.ts";
 import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow, toDeliveryRecord } from "./delivery-row.ts";
-import { type Receiver, refreshReceiver } from "./receivers.ts";
+import { type Receiver, refreshReceiver } from "./steps/receivers.ts";
 
 /** Webhook deliveries; `addDelivery` inserts them. */
 export function sqliteDeliveries(db: SqliteDatabase): DeliveryStorage {
   return {
-    async claim(params) {
-      const claimed = db.write((now) => claimDeliveries(db, params, now));
-      // `finishAndClaim`, which does not wait for the disk, may have written the ends that they report just now.
-      if (claimed.claimed.length > 0) await db.durable();
-      return claimed;
-    },
+    claim: (params) => claimDeliveries(db, params),
     async settle({ tries }) {
-      db.write((now) => {
-        for (const each of tries) settleTry(db, each, now);
+      await db.transactDurably((tx) => {
+        for (const each of tries) settleTry(tx, each);
       });
-      await db.durable();
     },
     async putBack({ claims }) {
-      db.write((now) => {
-        const putBack = db.prepare<Receiver>(
+      await db.transactDurably((tx) => {
+        const putBack = tx.prepare<Receiver>(
           `update delivery set tries = tries - 1, due_at = @dueAt, last_try_at = iif(tries = 1, null, last_try_at)
             where seq = @seq and tries = @tries and due_at = @heldUntil returning tenant, host`,
         );
         for (const each of claims) {
           const receiver = putBack.get(each);
-          if (receiver !== undefined) refreshReceiver(db, receiver, now);
+          if (receiver !== undefined) refreshReceiver(tx, receiver);
         }
       });
-      await db.durable();
     },
     list: (params) => db.read(() => listDeliveries(db, params)),
     get: (params) => db.read(() => findDelivery(db, params)),
     async resend(params) {
-      const resent = db.write((now) => {
+      return db.transactDurably((tx) => {
         const found = findDelivery(db, params);
         if (found === null) return { found: false } as const;
         if (found.status === "pending") return { found: true, was: "pending" } as const;
-        db.prepare(
+        tx.prepare(
           `update delivery set status = 'pending', tries = 0, due_at = ?, last_try_at = null, response_status = null,
                                error = null
             where seq = ?`,
-        ).run(now, params.seq);
-        refreshReceiver(db, found, now);
+        ).run(tx.now, params.seq);
+        refreshReceiver(tx, found);
         const delivery = findDelivery(db, params) as DeliveryRecord;
         return { found: true, was: null, delivery } as const;
       });
-      await db.durable();
-      return resent;
     },
   };
 }
 
-function settleTry(db: SqliteDatabase, each: SettledTry, now: number): void {
-  const receiver = db
+function settleTry(tx: Transaction, each: SettledTry): void {
+  const receiver = tx
     .prepare<Receiver>(
       `update delivery set status = @status, due_at = @dueAt, response_status = @responseStatus, error = @error
         where seq = @seq and tries = @tries and status = 'pending' returning tenant, host`,
     )
     .get(each);
   if (receiver === undefined) return;
-  db.prepare(
+  tx.prepare(
     `update receiver set failures = iif(@delivered, 0, min(failures + 1, ${FAILURES_MAX}))
       where tenant = @tenant and host = @host`,
   ).run({ ...receiver, delivered: each.status === "delivered" ? 1 : 0 });
-  refreshReceiver(db, receiver, now);
+  refreshReceiver(tx, receiver);
 }
 
 function listDeliveries(

@@ -1,7 +1,6 @@
-import type { NotificationKind } from "../../../model/schedule.ts";
-import type { LogMark, NotificationStorage, NotifiedRun, StoredNotification } from "../../storage.ts";
+import type { LogMark, NotificationStorage, StoredNotification } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import type { RunRow } from "../schedules/runs.ts";
+import type { NotificationRow } from "./steps/notify.ts";
 
 export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
   return {
@@ -55,52 +54,6 @@ function findMark(db: SqliteDatabase, seq: number): LogMark | null {
   return db.prepare<LogMark>("select kind as type, at from notification where seq = ?").get(seq) ?? null;
 }
 
-interface NotificationRow {
-  readonly seq: number;
-  readonly at: number;
-  readonly tenant: string;
-  readonly kind: NotificationKind;
-  readonly schedule: number;
-  readonly agent: string;
-  readonly run: string | null;
-  readonly reason: string | null;
-}
-
 function toNotification({ schedule: scheduleId, run, ...row }: NotificationRow): StoredNotification {
   return { ...row, scheduleId, run: run === null ? null : JSON.parse(run) };
-}
-
-/** Adds a notification about a schedule, inside a transaction. */
-export function notifyOfSchedule(
-  db: SqliteDatabase,
-  kind: NotificationKind,
-  { tenant, id, agent }: { readonly tenant: string; readonly id: number; readonly agent: string },
-  { reason, now }: { reason: string | null; now: number },
-): void {
-  add(db, { at: now, tenant, kind, schedule: id, agent, run: null, reason });
-}
-
-/** Adds a notification about a run as it is now, inside a transaction. */
-export function notifyOfRun(db: SqliteDatabase, kind: NotificationKind, row: RunRow, now: number): void {
-  const run: NotifiedRun = {
-    id: row.id,
-    status: row.status,
-    dueAt: row.due_at,
-    moments: row.moments,
-    reason: row.reason,
-    startedAt: row.started_at,
-    completedAt: row.completed_at,
-    resultSummary: row.result_summary,
-    error: row.error,
-  };
-  const { tenant, schedule, agent } = row;
-  add(db, { at: now, tenant, kind, schedule, agent, run: JSON.stringify(run), reason: null });
-}
-
-function add(db: SqliteDatabase, row: Omit<NotificationRow, "seq">): void {
-  db.prepare(
-    `insert into notification (at, tenant, kind, schedule, agent, run, reason)
-     values (@at, @tenant, @kind, @schedule, @agent, @run, @reason)`,
-  ).run(row);
-  db.signal({ kind: "notifications" });
 }

@@ -1,18 +1,19 @@
 import { ROLLUP_RETENTION_MS, ROLLUP_STEPS, type RollupCount } from "../../../model/rollup.ts";
 import type { ReadRollupsParams, RollupRow, RollupStorage } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { nextEventAt, rollUp } from "./roll-up.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { nextEventAt, rollUp } from "./steps/roll-up.ts";
 
 export function sqliteRollups(db: SqliteDatabase): RollupStorage {
   return {
     // A slice lost in a power cut is counted again, so this transaction does not wait for the disk.
-    advance: async ({ limit }) => db.write((now) => rollUp(db, { limit, now })),
+    advance: async ({ limit }) => db.transact((tx) => rollUp(tx, limit)),
     read: (params) => readRollups(db, params),
     async lateMs() {
       const at = nextEventAt(db);
       return at === null ? 0 : Math.max(db.now() - at, 0);
     },
-    prune: async ({ limit }) => db.write((now) => pruneRollups(db, { limit, now })),
+    prune: async ({ limit }) => db.transact((tx) => pruneRollups(tx, limit)),
   };
 }
 
@@ -53,9 +54,10 @@ function toRow(row: StoredRow): RollupRow {
 }
 
 /** Also deletes rows of the distant future, which were written while the clock was wrong. */
-function pruneRollups(db: SqliteDatabase, { limit, now }: { limit: number; now: number }): { more: boolean } {
+function pruneRollups(tx: Transaction, limit: number): { more: boolean } {
+  const { now } = tx;
   const remove = (condition: string) =>
-    db.prepare(
+    tx.prepare(
       `delete from rollup where (tenant, kind, step, at, key) in
          (select tenant, kind, step, at, key from rollup where step = ? and ${condition} limit +?)`,
     );

@@ -1,8 +1,9 @@
 import type { DueRow, RewindParams, ScheduleName } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { notifyOfRun } from "../log/notifications.ts";
-import { addRun } from "./fire-schedules.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { notifyOfRun } from "../log/steps/notify.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
+import { addRun } from "./steps/write-run.ts";
 
 export function dueRows(
   db: SqliteDatabase,
@@ -18,21 +19,26 @@ export function dueRows(
     .map((row) => ({ ...row, started: row.started === 1 }));
 }
 
-/** Reverts rows of due times that are in the future, inside a transaction. */
-export function rewindSchedule(db: SqliteDatabase, params: RewindParams, now: number): boolean {
+/** Reverts rows of due times that are in the future. */
+export function rewindSchedule(db: SqliteDatabase, params: RewindParams): Promise<boolean> {
+  return db.transactDurably((tx) => rewind(tx, params));
+}
+
+function rewind(tx: Transaction, params: RewindParams): boolean {
+  const { now } = tx;
   const { tenant, id, revision, rows, missed, nextFireAt, reopens } = params;
-  const schedule = db
+  const schedule = tx
     .prepare<ScheduleRow>("select * from schedule where tenant = ? and id = ? and revision = ?")
     .get(tenant, id, revision);
   if (schedule === undefined) return false;
-  const isAhead = db.prepare("select 1 from run where id = ? and schedule = ? and forced = 0 and due_at > ?");
+  const isAhead = tx.prepare("select 1 from run where id = ? and schedule = ? and forced = 0 and due_at > ?");
   if (rows.some(({ runId }) => isAhead.get(runId, id, now) === undefined)) return false;
   // Deletes first: a row that stays may get the due time of a deleted one.
   for (const { runId, moments } of rows)
-    if (moments === 0) db.prepare("delete from run where id = ?").run(runId);
+    if (moments === 0) tx.prepare("delete from run where id = ?").run(runId);
   for (const { runId, firstDueAt, dueAt, moments } of rows) {
     if (moments === 0) continue;
-    db.prepare("update run set first_due_at = ?, due_at = ?, moments = ? where id = ?").run(
+    tx.prepare("update run set first_due_at = ?, due_at = ?, moments = ? where id = ?").run(
       firstDueAt,
       dueAt,
       moments,
@@ -40,21 +46,21 @@ export function rewindSchedule(db: SqliteDatabase, params: RewindParams, now: nu
     );
   }
   for (const times of missed) {
-    const run = addRun(db, schedule, { ...times, forced: false, status: "missed" }, now);
-    notifyOfRun(db, "run.missed", run, now);
+    const run = addRun(tx, schedule, { ...times, forced: false, status: "missed" });
+    notifyOfRun(tx, "run.missed", run);
   }
   if (reopens) {
-    db.prepare(
+    tx.prepare(
       `update schedule set status = 'active', updated_at = ?, last_error = iif(last_status = 'missed', null, last_error),
                            last_status = iif(last_status = 'missed', null, last_status)
         where id = ?`,
     ).run(now, id);
   }
-  db.prepare(
+  tx.prepare(
     `update schedule set next_fire_at = iif(status = 'active', @nextFireAt, null), revision = revision + 1,
                          last_due_at = (select max(due_at) from run where schedule = @id and forced = 0)
       where id = @id`,
   ).run({ id, nextFireAt });
-  db.signal({ kind: "schedules" });
+  tx.signal("schedules");
   return true;
 }

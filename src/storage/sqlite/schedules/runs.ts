@@ -1,29 +1,7 @@
 import { RUN_STATUSES, type RunStatus } from "../../../model/schedule.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-
-/** A row of `run`. */
-export interface RunRow {
-  readonly id: number;
-  readonly tenant: string;
-  readonly schedule: number;
-  readonly agent: string;
-  readonly task_id: string | null;
-  readonly due_at: number;
-  readonly first_due_at: number;
-  readonly moments: number;
-  readonly forced: 0 | 1;
-  readonly status: RunStatus;
-  readonly reason: string | null;
-  readonly started_at: number | null;
-  readonly completed_at: number | null;
-  readonly request_id: string | null;
-  readonly result_summary: string | null;
-  readonly error: string | null;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly attempt: number;
-}
+import { type ReadRun, toRunRecord } from "./run-row.ts";
 
 /** The number of attempts of a running run, from its task. */
 const ATTEMPT = `
@@ -31,8 +9,6 @@ const ATTEMPT = `
        then (select coalesce(l.attempt, t.executions) from task t left join lease l on l.task_seq = t.seq
               where t.id = r.task_id)
        end as tried`;
-
-type ReadRun = RunRow & { readonly tried: number | null };
 
 export function getRun(db: SqliteDatabase, { tenant, id }: { tenant: string; id: number }): RunRecord | null {
   const row = db
@@ -130,49 +106,26 @@ function recentRuns(db: SqliteDatabase, values: Readonly<Record<string, unknown>
   return found.length > RECENT_MAX ? null : found.map(({ id }) => id);
 }
 
-/** Deletes a slice of expired runs and notifications, inside a transaction. */
+/** Deletes a slice of expired runs and notifications. */
 export function pruneRuns(
   db: SqliteDatabase,
   { retentionMs, limit }: { retentionMs: number; limit: number },
-  now: number,
-): { more: boolean } {
-  const cutoff = now - retentionMs;
-  const runs = db
-    .prepare(
-      `delete from run where id in
-         (select id from run where completed_at < ? order by completed_at, id limit +?)`,
-    )
-    .run(cutoff, limit);
-  const told = db
-    .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
-    .all(limit);
-  // A notification of the distant future was written while the clock was wrong: it must not keep all later ones.
-  const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
-  const past = firstKept === -1 ? told : told.slice(0, firstKept);
-  db.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
-  return { more: runs.changes === limit || past.length === limit };
-}
-
-function toRunRecord(row: ReadRun): RunRecord {
-  return {
-    id: row.id,
-    tenant: row.tenant,
-    scheduleId: row.schedule,
-    agent: row.agent,
-    taskId: row.task_id,
-    dueAt: row.due_at,
-    firstDueAt: row.first_due_at,
-    moments: row.moments,
-    forced: row.forced === 1,
-    status: row.status,
-    reason: row.reason,
-    startedAt: row.started_at,
-    completedAt: row.completed_at,
-    requestId: row.request_id,
-    resultSummary: row.result_summary,
-    error: row.error,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
-    attempt: row.tried ?? row.attempt,
-  };
+): Promise<{ more: boolean }> {
+  return db.transactDurably((tx) => {
+    const cutoff = tx.now - retentionMs;
+    const runs = tx
+      .prepare(
+        `delete from run where id in
+           (select id from run where completed_at < ? order by completed_at, id limit +?)`,
+      )
+      .run(cutoff, limit);
+    const told = tx
+      .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
+      .all(limit);
+    // A notification of the distant future was written while the clock was wrong: it must not keep all later ones.
+    const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= tx.now + retentionMs);
+    const past = firstKept === -1 ? told : told.slice(0, firstKept);
+    tx.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
+    return { more: runs.changes === limit || past.length === limit };
+  });
 }

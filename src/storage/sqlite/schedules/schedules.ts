@@ -12,20 +12,20 @@ import type {
 } from "../../storage.ts";
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { Ledger } from "../counters/ledger.ts";
-import { notifyOfSchedule } from "../log/notifications.ts";
-import { tellOfCancelled } from "../tasks/cancel-tasks.ts";
-import { preemptTasks } from "../tasks/preempt-tasks.ts";
-import { settleMoves } from "../tasks/settle-moves.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { notifyOfSchedule } from "../log/steps/notify.ts";
+import { tellOfCancelled } from "../tasks/steps/cancel-all.ts";
 import { dueSchedules, nextDueAt } from "./due-schedules.ts";
-import { cancelOpenRuns, fireSchedules } from "./fire-schedules.ts";
+import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
 import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
+import { removeSchedule } from "./steps/remove-schedule.ts";
+import { cancelOpenRuns } from "./steps/write-run.ts";
 
 export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
   return {
-    create: (params) => durably(db, (now) => createSchedule(db, params, now)),
+    create: (params) => db.transactDurably((tx) => createSchedule(tx, params)),
     get: (params) => db.read(() => findSchedule(db, params)),
     list: (params) => db.read(() => listSchedules(db, params)),
     count: (params) => db.read(() => countSelected(db, params)),
@@ -39,24 +39,18 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
           .all(params)
           .map(toScheduleRecord),
       ),
-    update: (params) => durably(db, (now) => updateSchedule(db, params, now)),
-    delete: (params) => durably(db, (now) => deleteSchedule(db, params, now)),
+    update: (params) => db.transactDurably((tx) => updateSchedule(tx, params)),
+    delete: (params) => db.transactDurably((tx) => deleteSchedule(tx, params)),
     status: ({ tenant }) => db.read(() => countSchedules(db, tenant)),
     due: (params) => db.read(() => dueSchedules(db, params)),
     nextDueAt: ({ tenant } = {}) => db.read(() => nextDueAt(db, tenant)),
-    fire: ({ fires }) => durably(db, (now) => fireSchedules(db, fires, now)),
+    fire: (params) => fireSchedules(db, params),
     dueRows: (params) => db.read(() => dueRows(db, params)),
-    rewind: (params) => durably(db, (now) => rewindSchedule(db, params, now)),
+    rewind: (params) => rewindSchedule(db, params),
     getRun: (params) => db.read(() => getRun(db, params)),
     listRuns: (params) => db.read(() => listRuns(db, params)),
-    prune: (params) => durably(db, (now) => pruneRuns(db, params, now)),
+    prune: (params) => pruneRuns(db, params),
   };
-}
-
-async function durably<Result>(db: SqliteDatabase, work: (now: number) => Result): Promise<Result> {
-  const result = db.write(work);
-  await db.durable();
-  return result;
 }
 
 function findSchedule(db: SqliteDatabase, { tenant, id }: ScheduleName): ScheduleRecord | null {
@@ -64,13 +58,14 @@ function findSchedule(db: SqliteDatabase, { tenant, id }: ScheduleName): Schedul
   return row === undefined ? null : toScheduleRecord(row);
 }
 
-function createSchedule(db: SqliteDatabase, params: NewSchedule, now: number): ScheduleRecord {
+function createSchedule(tx: Transaction, params: NewSchedule): ScheduleRecord {
+  const { now } = tx;
   const { tenant, definition, status, nextFireAt, source } = params;
-  const made = db
+  const made = tx
     .prepare<ScheduleRow>("select * from schedule where tenant = ? and source = ?")
     .get(tenant, source);
   if (made !== undefined) return toScheduleRecord(made);
-  checkRoom(db, params);
+  checkRoom(tx.db, params);
   const columns = {
     ...toColumns(definition),
     tenant,
@@ -81,12 +76,12 @@ function createSchedule(db: SqliteDatabase, params: NewSchedule, now: number): S
     updated_at: now,
   };
   const names = Object.keys(columns);
-  const row = db
+  const row = tx
     .prepare<ScheduleRow>(
       `insert into schedule (${names.join(", ")}) values (${names.map((name) => `@${name}`).join(", ")}) returning *`,
     )
     .get(columns) as ScheduleRow;
-  db.signal({ kind: "schedules" });
+  tx.signal("schedules");
   return toScheduleRecord(row);
 }
 
@@ -134,17 +129,14 @@ function selection({ status, agent }: ScheduleSelection): string {
   return `schedule indexed by ${index} where ${conditions.join(" and ")}`;
 }
 
-function updateSchedule(
-  db: SqliteDatabase,
-  params: UpdateScheduleParams,
-  now: number,
-): ScheduleRecord | null {
+function updateSchedule(tx: Transaction, params: UpdateScheduleParams): ScheduleRecord | null {
+  const { now } = tx;
   const { tenant, id, revision, changes, pauseReason, unlessDue = false } = params;
-  const schedule = findSchedule(db, { tenant, id });
+  const schedule = findSchedule(tx.db, { tenant, id });
   if (schedule?.revision !== revision) return null;
   if (unlessDue && schedule.nextFireAt !== null && schedule.nextFireAt <= now) return null;
   const changed = { ...schedule, ...changes };
-  if (isOver(schedule) && !isOver(changed)) checkRoom(db, params);
+  if (isOver(schedule) && !isOver(changed)) checkRoom(tx.db, params);
   const columns = {
     ...toColumns(changed),
     status: changed.status,
@@ -155,7 +147,7 @@ function updateSchedule(
     updated_at: now,
     revision: revision + 1,
   };
-  const row = db
+  const row = tx
     .prepare<ScheduleRow>(
       `update schedule set ${Object.keys(columns)
         .map((name) => `${name} = @${name}`)
@@ -163,8 +155,8 @@ function updateSchedule(
     )
     .get({ ...columns, id }) as ScheduleRow;
   if (row.status === "paused" && schedule.status !== "paused")
-    notifyOfSchedule(db, "schedule.paused", row, { reason: pauseReason ?? null, now });
-  db.signal({ kind: "schedules" });
+    notifyOfSchedule(tx, "schedule.paused", { ...row, reason: pauseReason ?? null });
+  tx.signal("schedules");
   return toScheduleRecord(row);
 }
 
@@ -182,35 +174,26 @@ function pausedReason(
   return status === "paused" ? (reason ?? null) : null;
 }
 
-function deleteSchedule(
-  db: SqliteDatabase,
-  params: DeleteScheduleParams,
-  now: number,
-): DeletedSchedule | null {
-  const schedule = findSchedule(db, params);
+function deleteSchedule(tx: Transaction, params: DeleteScheduleParams): DeletedSchedule | null {
+  const schedule = findSchedule(tx.db, params);
   if (schedule === null) return null;
-  const ledger = new Ledger(db);
-  const cancelled = cancelOpenRuns(db, ledger, schedule.id, {
+  const cancelled = cancelOpenRuns(tx, schedule.id, {
     error: SCHEDULE_DELETED,
-    now,
     sparesRunning: params.sparesRunning,
   });
-  const more = params.limit !== undefined && deleteOldRuns(db, schedule.id, params.limit) === params.limit;
-  if (more) restUntilDeleted(db, schedule.id);
+  const more = params.limit !== undefined && deleteOldRuns(tx, schedule.id, params.limit) === params.limit;
+  if (more) restUntilDeleted(tx, schedule.id);
   else {
-    removeSchedule(db, schedule.id);
-    notifyOfSchedule(db, "schedule.canceled", schedule, { reason: null, now });
+    removeSchedule(tx, schedule.id);
+    notifyOfSchedule(tx, "schedule.canceled", { ...schedule, reason: null });
   }
-  settleMoves(db, ledger, now);
-  preemptTasks(db, ledger, now);
-  ledger.save();
-  tellOfCancelled(db, cancelled);
+  tellOfCancelled(tx, cancelled);
   return { cancelled, more };
 }
 
 /** Deletes a slice of the runs of a schedule that are over. Returns how many. */
-function deleteOldRuns(db: SqliteDatabase, schedule: number, limit: number): number {
-  return db
+function deleteOldRuns(tx: Transaction, schedule: number, limit: number): number {
+  return tx
     .prepare(
       `delete from run where id in (
          select id from run indexed by run_by_schedule where schedule = ? and status <> 'running' order by id limit +?)`,
@@ -221,17 +204,11 @@ function deleteOldRuns(db: SqliteDatabase, schedule: number, limit: number): num
 /**
  * Pauses a schedule while the rest of its runs is deleted, so that it never fires again, even if no call finishes the deletion.
  */
-function restUntilDeleted(db: SqliteDatabase, id: number): void {
-  db.prepare(
+function restUntilDeleted(tx: Transaction, id: number): void {
+  tx.prepare(
     `update schedule set status = 'paused', next_fire_at = null, paused_reason = ?, revision = revision + 1
       where id = ? and status = 'active'`,
   ).run(SCHEDULE_DELETED, id);
-}
-
-/** Deletes a schedule with all its runs. */
-export function removeSchedule(db: SqliteDatabase, id: number): void {
-  db.prepare("delete from run where schedule = ?").run(id);
-  db.prepare("delete from schedule where id = ?").run(id);
 }
 
 function countSchedules(db: SqliteDatabase, tenant: string) {

@@ -1,9 +1,6 @@
-import type { TaskState } from "../../../model/task-state.ts";
-import type { BatchEnd, BatchRecord, BatchTaskRecord, NewBatch } from "../../storage.ts";
+import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { BatchRow } from "../counters/batch-ledger.ts";
-import type { Ledger } from "../counters/ledger.ts";
-import { addBatchDelivery } from "../log/add-delivery.ts";
 
 export async function getBatch(
   db: SqliteDatabase,
@@ -38,95 +35,4 @@ export async function batchTasks(
         dependsOn: dependsOn === null ? [] : JSON.parse(dependsOn),
       })),
   );
-}
-
-/** Inserts a batch before its tasks. One that exists already stays as it is. */
-export function addBatch(
-  db: SqliteDatabase,
-  { id, tenant, parallelism, callbackUrl }: NewBatch,
-  now: number,
-): void {
-  db.prepare(
-    `insert into batch (id, tenant, parallelism, callback_url, created_at) values (?, ?, ?, ?, ?)
-     on conflict (id) do nothing`,
-  ).run(id, tenant, parallelism, callbackUrl, now);
-}
-
-/** Deletes a batch without tasks: its last task was deleted, or all its tasks were repeats of earlier ones. */
-export function forgetEmptyBatch(db: SqliteDatabase, id: string): void {
-  db.prepare("delete from batch where id = @id and not exists (select 1 from task where batch = @id)").run({
-    id,
-  });
-}
-
-/** Fills the free slots of batches with parked tasks. */
-export function fillBatches(db: SqliteDatabase, ledger: Ledger): void {
-  for (const batch of ledger.batches.touched()) letIn(db, ledger, batch);
-}
-
-/** Completes batches whose last task has ended: adds the event and the webhook delivery. */
-export function completeBatches(db: SqliteDatabase, ledger: Ledger, now: number): void {
-  const completed: { batch: BatchRow; last: LastTask }[] = [];
-  for (const batch of ledger.batches.touched()) {
-    if (batch.open > 0 || batch.completed_at !== null) continue;
-    const last = lastTask(db, batch);
-    if (last !== undefined) completed.push({ batch, last });
-  }
-  completed.sort((a, b) => a.last.seq - b.last.seq);
-  for (const { batch, last } of completed) complete(db, ledger, batch, last, now);
-}
-
-function letIn(db: SqliteDatabase, ledger: Ledger, batch: BatchRow): void {
-  if (batch.parallelism === null || batch.active >= batch.parallelism) return;
-  const parked = db
-    .prepare<{ seq: number; line: number; rank: number; batch: string; concurrency_key: string | null }>(
-      `select seq, line, rank, batch, concurrency_key from task
-        where batch = ? and parked = 'batch' order by rank, seq limit +?`,
-    )
-    .all(batch.id, batch.parallelism - batch.active);
-  for (const task of parked) {
-    db.prepare("update task set parked = null where seq = ?").run(task.seq);
-    batch.active += 1;
-    ledger.askForKey(task);
-  }
-  if (parked.length > 0) db.signal({ kind: "work" });
-}
-
-/** The last accepted task of a batch: the event and the webhook delivery belong to it. */
-interface LastTask {
-  readonly seq: number;
-  readonly state: TaskState;
-}
-
-function lastTask(db: SqliteDatabase, { id }: BatchRow): LastTask | undefined {
-  return db
-    .prepare<LastTask>(
-      "select seq, resting_state as state from task where batch = ? order by seq desc limit 1",
-    )
-    .get(id);
-}
-
-function complete(db: SqliteDatabase, ledger: Ledger, batch: BatchRow, last: LastTask, now: number): void {
-  const { id, tenant, parallelism, created_at: createdAt, callback_url: url } = batch;
-  batch.completed_at = now;
-  const counts = countStates(db, id);
-  const event = ledger.events.add({
-    type: "batch.completed",
-    at: now,
-    tenant,
-    taskSeq: last.seq,
-    data: { state: last.state, counts },
-  });
-  db.signal({ kind: "events" });
-  const end: BatchEnd = { id, parallelism, createdAt, completedAt: now, counts };
-  if (url !== null) addBatchDelivery(db, { event, tenant, taskSeq: last.seq, url, end });
-}
-
-function countStates(db: SqliteDatabase, id: string): Partial<Record<TaskState, number>> {
-  const rows = db
-    .prepare<{ state: TaskState; tasks: number }>(
-      "select resting_state as state, count(*) as tasks from task where batch = ? group by resting_state",
-    )
-    .all(id);
-  return Object.fromEntries(rows.map(({ state, tasks }) => [state, tasks]));
 }

@@ -1,27 +1,28 @@
 import type { BulkAction } from "../../../model/bulk.ts";
 import type { BulkName, BulkRecord, BulkStep, BulkStorage, EndedTask, SteppedBulk } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { countAll } from "../log/roll-up.ts";
-import { cancelAll } from "./cancel-tasks.ts";
-import { deleteThese } from "./prune.ts";
-import { retryNow } from "./retry-task.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { countAll } from "../log/steps/roll-up.ts";
+import { cancelAll } from "./steps/cancel-all.ts";
+import { deleteThese } from "./steps/delete-task.ts";
+import { retryNow } from "./steps/retry-now.ts";
 
 export function sqliteBulks(db: SqliteDatabase): BulkStorage {
   return {
     async add({ runningMax, keptMax, ...bulk }) {
-      const added = db.write(() => {
+      return db.transactDurably((tx) => {
         const { tenant } = bulk;
-        const running = db
+        const running = tx
           .prepare<{ running: number }>(
             "select count(*) as running from bulk where tenant = ? and state = 'running'",
           )
           .get(tenant);
         if ((running?.running ?? 0) >= runningMax) return false;
-        db.prepare(
+        tx.prepare(
           `delete from bulk where id in (select id from bulk where tenant = ? and state <> 'running'
                                           order by requested_at desc, id desc limit -1 offset +?)`,
         ).run(tenant, keptMax);
-        db.prepare(
+        tx.prepare(
           `insert into bulk (id, tenant, action, filter, selection, ids, max_tasks, matched, last_seq, cursor,
                              requested_by, requested_at)
            values (@id, @tenant, @action, @filter, @selection, @ids, @limit, @matched, @lastSeq, @cursor, @by, @requestedAt)`,
@@ -31,30 +32,22 @@ export function sqliteBulks(db: SqliteDatabase): BulkStorage {
           selection: toText(bulk.selection),
           ids: toText(bulk.ids),
         });
-        db.signal({ kind: "bulks" });
+        tx.signal("bulks");
         return true;
       });
-      await db.durable();
-      return added;
     },
     get: (name) => db.read(() => readBulk(db, name)),
     async abort(name) {
-      const bulk = db.write(() => {
-        db.prepare(
+      return db.transactDurably((tx) => {
+        tx.prepare(
           `update bulk set state = 'aborted', ids = null, lease_until = null
             where tenant = @tenant and id = @id and state = 'running'`,
         ).run({ tenant: name.tenant, id: name.id });
         return readBulk(db, name);
       });
-      await db.durable();
-      return bulk;
     },
-    claim: async (params) => db.write((now) => claim(db, { ...params, now })),
-    async step(params) {
-      const stepped = db.write((now) => step(db, params, now));
-      await db.durable();
-      return stepped;
-    },
+    claim: async (params) => db.transact((tx) => claim(tx, params)),
+    step: (params) => db.transactDurably((tx) => step(tx, params)),
   };
 }
 
@@ -85,11 +78,12 @@ function fromText<Value>(text: string | null): Value | null {
 }
 
 function claim(
-  db: SqliteDatabase,
-  { leaseMs, now }: { leaseMs: number; now: number },
+  tx: Transaction,
+  { leaseMs }: { leaseMs: number },
 ): { bulk: BulkRecord | null; retryMs: number | null } {
+  const { now } = tx;
   // A lease that ends later than any new one could was given before the clock was set back.
-  const row = db
+  const row = tx
     .prepare<BulkRow>(
       `update bulk set lease_until = @now + @leaseMs,
                        served = (select max(served) + 1 from bulk where state = 'running')
@@ -102,23 +96,23 @@ function claim(
     )
     .get({ now, leaseMs });
   if (row !== undefined) return { bulk: toRecord(row), retryMs: 0 };
-  const { free } = db
+  const { free } = tx
     .prepare<{ free: number | null }>("select min(lease_until) as free from bulk where state = 'running'")
     .get() as { free: number | null };
   return { bulk: null, retryMs: free === null ? null : free - now };
 }
 
-function step(db: SqliteDatabase, params: BulkStep, now: number): SteppedBulk | null {
-  const bulk = readBulk(db, params);
+function step(tx: Transaction, params: BulkStep): SteppedBulk | null {
+  const bulk = readBulk(tx.db, params);
   if (bulk === null || bulk.state !== "running" || bulk.cursor !== params.cursor) return null;
   const { tenant, id, next, ids } = params;
-  const { done, failed, cancelled } = ACTIONS[bulk.action](db, bulk, ids, now);
-  db.prepare(
+  const { done, failed, cancelled } = ACTIONS[bulk.action](tx, bulk, ids);
+  tx.prepare(
     `update bulk set cursor = coalesce(@next, cursor), lease_until = null, done = done + @done, failed = failed + @failed,
                      skipped = skipped + @skipped, state = iif(@next is null, 'done', state), ids = iif(@next is null, null, ids)
       where tenant = @tenant and id = @id`,
   ).run({ tenant, id, next, done, failed, skipped: ids.length - done - failed });
-  return { bulk: readBulk(db, params) as BulkRecord, cancelled };
+  return { bulk: readBulk(tx.db, params) as BulkRecord, cancelled };
 }
 
 interface Acted {
@@ -128,10 +122,10 @@ interface Acted {
 }
 
 const ACTIONS: Readonly<
-  Record<BulkAction, (db: SqliteDatabase, bulk: BulkRecord, ids: readonly string[], now: number) => Acted>
+  Record<BulkAction, (tx: Transaction, bulk: BulkRecord, ids: readonly string[]) => Acted>
 > = {
-  cancel(db, { tenant }, ids, now) {
-    const answers = cancelAll(db, { tenant, ids, error: null }, now);
+  cancel(tx, { tenant }, ids) {
+    const answers = cancelAll(tx, { tenant, ids, error: null });
     const cancelled = answers.filter((answer) => answer.found && answer.was === null);
     return {
       done: cancelled.length,
@@ -139,24 +133,23 @@ const ACTIONS: Readonly<
       cancelled: cancelled as readonly EndedTask[],
     };
   },
-  retry(db, { tenant, requestedAt }, ids, now) {
-    const found = findTasks(db, tenant, ids);
+  retry(tx, { tenant, requestedAt }, ids) {
+    const found = findTasks(tx, tenant, ids);
     const retried = found.filter(({ id, completedAt }) => {
       if (completedAt === null || completedAt > requestedAt) return false;
-      // The previous retry has written agent queues that are not committed, so the cache does not have them.
-      db.lines.clear();
-      const answer = retryNow(db, { tenant, id }, now);
+      const answer = retryNow(tx, { tenant, id });
+      // Each retry finds the queues as the previous one left them.
+      tx.save();
       return answer.found && answer.was === null;
     });
-    db.lines.clear();
-    if (retried.length > 0) for (const kind of ["events", "work", "due"] as const) db.signal({ kind });
+    if (retried.length > 0) tx.signal("events", "work", "due");
     return { done: retried.length, failed: ids.length - found.length, cancelled: [] };
   },
-  delete(db, { tenant, requestedAt }, ids, now) {
-    countAll(db, now);
-    const found = findTasks(db, tenant, ids);
+  delete(tx, { tenant, requestedAt }, ids) {
+    countAll(tx);
+    const found = findTasks(tx, tenant, ids);
     const done = deleteThese(
-      db,
+      tx,
       found.map(({ seq }) => seq),
       requestedAt,
     );
@@ -165,11 +158,11 @@ const ACTIONS: Readonly<
 };
 
 function findTasks(
-  db: SqliteDatabase,
+  tx: Transaction,
   tenant: string,
   ids: readonly string[],
 ): { id: string; seq: number; completedAt: number | null }[] {
-  const find = db.prepare<{ id: string; seq: number; completedAt: number | null }>(
+  const find = tx.prepare<{ id: string; seq: number; completedAt: number | null }>(
     "select id, seq, completed_at as completedAt from task where tenant = ? and id = ?",
   );
   return ids.flatMap((id) => find.get(tenant, id) ?? []);

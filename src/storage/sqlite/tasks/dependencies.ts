@@ -1,8 +1,5 @@
-import type { TaskState, TerminalState } from "../../../model/task-state.ts";
-import type { DependencyResultsParams, NewTask, StoredDependency } from "../../storage.ts";
+import type { DependencyResultsParams, StoredDependency } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import type { Ledger } from "../counters/ledger.ts";
-import { addRelease } from "./add-release.ts";
 
 export async function dependencyResults(
   db: SqliteDatabase,
@@ -27,48 +24,4 @@ export async function dependencyResults(
       return { taskId: id, resultBytes: size.bytes, result };
     });
   });
-}
-
-/** What a new task depends on. */
-export interface Parents {
-  /** The dependencies that exist. */
-  readonly known: readonly Parent[];
-  /** How many are not done or do not exist. */
-  readonly unmet: number;
-}
-
-interface Parent {
-  readonly seq: number;
-  readonly resting_state: TaskState;
-}
-
-export const NO_PARENTS: Parents = { known: [], unmet: 0 };
-
-export function findParents(db: SqliteDatabase, { tenant, dependsOn }: NewTask): Parents {
-  const find = db.prepare<Parent>("select seq, resting_state from task where tenant = ? and id = ?");
-  const known = dependsOn.flatMap((id) => find.get(tenant, id) ?? []);
-  const done = known.filter(({ resting_state }) => resting_state === "done").length;
-  return { known, unmet: dependsOn.length - done };
-}
-
-/** Stores the dependencies of a new task. For one that has already ended without being done, it adds a release row. */
-export function addDependencies(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  childSeq: number,
-  { known }: Parents,
-): void {
-  const add = db.prepare("insert into dependency (parent_seq, child_seq) values (?, ?)");
-  const markTask = db.prepare("update task set has_dependants = 1 where seq = ? and has_dependants = 0");
-  const markLease = db.prepare("update lease set has_dependants = 1 where task_seq = ?");
-  for (const { seq: parentSeq, resting_state: state } of known) {
-    add.run(parentSeq, childSeq);
-    if (markTask.run(parentSeq).changes > 0) {
-      markLease.run(parentSeq);
-      db.leases.forget(parentSeq);
-    }
-    if (state === "failed" || state === "cancelled" || state === "rejected") {
-      addRelease(db, ledger, { parentSeq, state: state satisfies TerminalState, afterSeq: childSeq - 1 });
-    }
-  }
 }

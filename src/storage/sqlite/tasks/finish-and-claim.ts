@@ -7,42 +7,38 @@ import {
   KEYS_LOOKED_AT,
 } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { Ledger, type Line } from "../counters/ledger.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import type { Line } from "../counters/ledger.ts";
 import { IS_ALONE, isExecutable } from "../counters/standing.ts";
 import { slotsLeft } from "../tenants/tenant-shares.ts";
-import { ALONE_LOOKED_AT, claimAloneTask, claimTasks } from "./claim-tasks.ts";
-import { isAnyKeyContested, passKeysOn } from "./concurrency-keys.ts";
-import { expireOverdue } from "./expire-tasks.ts";
-import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
-import { preemptTasks } from "./preempt-tasks.ts";
-import { settleMoves } from "./settle-moves.ts";
+import { ALONE_LOOKED_AT, claimAloneTask, claimTasks } from "./steps/claim-tasks.ts";
+import { isAnyKeyContested, passKeysOn } from "./steps/concurrency-keys.ts";
+import { expireOverdue } from "./steps/expire-overdue.ts";
+import { finishHeldTasks, writeProgress } from "./steps/finish-held-tasks.ts";
 
 /** One transaction for what a busy node does all the time: end attempts and start others. */
 export async function finishAndClaim(
   db: SqliteDatabase,
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
-  return db.write((now) => {
+  return db.transact((tx) => {
     if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
-    const ledger = new Ledger(db);
-    writeProgress(db, ledger, params, now);
-    const finished = finishHeldTasks(db, ledger, params, now);
-    const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : [];
-    settleMoves(db, ledger, now);
+    writeProgress(tx, params);
+    const finished = finishHeldTasks(tx, params);
+    const expired = params.claims.length > 0 ? expireOverdue(tx, EXPIRED_PER_CLAIM_MAX) : [];
+    tx.settle();
     const claimed: ClaimedTask[] = [];
     for (const claim of params.claims) {
       const limit = Math.min(claim.limit, (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length);
       const asked = { node: params.node, claim: { ...claim, limit }, hasEnded: finished.length > 0 };
-      claimed.push(...claimFromLane(db, ledger, asked, now));
+      claimed.push(...claimFromLane(tx, asked));
     }
-    preemptTasks(db, ledger, now);
+    tx.save();
     // A started task may now block the holder of a key. Another task could take the key in a lane that this call has already
     // claimed from.
-    if (claimed.length > 0 && isAnyKeyContested(db)) db.signal({ kind: "work" });
-    ledger.save();
-    if (finished.length + claimed.length + expired.length + params.progress.length > 0)
-      db.signal({ kind: "events" });
-    if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
+    if (claimed.length > 0 && isAnyKeyContested(tx)) tx.signal("work");
+    if (finished.length + claimed.length + expired.length + params.progress.length > 0) tx.signal("events");
+    if (finished.some(({ state }) => state === "delayed")) tx.signal("due");
     return { finished, claimed, expired };
   });
 }
@@ -52,15 +48,12 @@ export async function claimAlone(
   db: SqliteDatabase,
   params: { node: string; lanes: readonly string[] },
 ): Promise<FinishedAndClaimed> {
-  return db.write((now) => {
+  return db.transact((tx) => {
     if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
-    const ledger = new Ledger(db);
-    const expired = expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now);
-    settleMoves(db, ledger, now);
-    const claimed = claimAloneTask(db, ledger, params, now);
-    preemptTasks(db, ledger, now);
-    ledger.save();
-    if (claimed.length + expired.length > 0) db.signal({ kind: "events" });
+    const expired = expireOverdue(tx, EXPIRED_PER_CLAIM_MAX);
+    tx.settle();
+    const claimed = claimAloneTask(tx, params);
+    if (claimed.length + expired.length > 0) tx.signal("events");
     return { finished: [], claimed, expired };
   });
 }
@@ -89,18 +82,16 @@ export async function isAloneWaiting(
  * ended.
  */
 function claimFromLane(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   { node, claim, hasEnded }: { node: string; claim: Claim; hasEnded: boolean },
-  now: number,
 ): ClaimedTask[] {
-  const lane = ledger.lane(claim.lane);
+  const lane = tx.ledger.lane(claim.lane);
   const left = slotsLeft(lane, claim.perTenant);
-  if (hasEnded && claim.limit > 0) passKeysOn(db, ledger, { lane, left }, KEYS_LOOKED_AT.afterEnd, now);
+  if (hasEnded && claim.limit > 0) passKeysOn(tx, { lane, left }, KEYS_LOOKED_AT.afterEnd);
   const params = { node, lane: claim.lane, limit: claim.limit, left };
-  const claimed = claimTasks(db, ledger, params, now);
-  while (claimed.length < claim.limit && passKeysOn(db, ledger, { lane, left }, KEYS_LOOKED_AT.keys, now)) {
-    const more = claimTasks(db, ledger, { ...params, limit: claim.limit - claimed.length }, now);
+  const claimed = claimTasks(tx, params);
+  while (claimed.length < claim.limit && passKeysOn(tx, { lane, left }, KEYS_LOOKED_AT.keys)) {
+    const more = claimTasks(tx, { ...params, limit: claim.limit - claimed.length });
     if (more.length === 0) break;
     claimed.push(...more);
   }

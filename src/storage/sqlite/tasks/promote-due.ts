@@ -1,43 +1,32 @@
 import type { SqliteDatabase } from "../connection/database.ts";
-import { Ledger } from "../counters/ledger.ts";
-import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
-import { preemptTasks } from "./preempt-tasks.ts";
-import { settleMoves } from "./settle-moves.ts";
+import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./steps/enter-queue.ts";
 
 /** Queues delayed tasks whose `runAt` or retry time has come. */
 export async function promoteDue(
   db: SqliteDatabase,
   params: { limit: number },
 ): Promise<{ promoted: number }> {
-  const promoted = db.write((now) => {
-    const due = db
+  return db.transact((tx) => {
+    const due = tx
       .prepare<QueuedTask>(
         `select ${QUEUED_COLUMNS} from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit +?`,
       )
-      .all(now, params.limit);
-    const ledger = new Ledger(db);
-    const queue = db.prepare(
+      .all(tx.now, params.limit);
+    const queue = tx.prepare(
       "update task set resting_state = 'queued' where seq = ? and resting_state = 'delayed'",
     );
     for (const task of due) {
       // A debounced message may have been queued already by a later task of its session in this loop.
       if (queue.run(task.seq).changes === 0) continue;
-      enterQueue(db, ledger, task, now);
-      const line = ledger.line(task.line);
-      ledger.count(line.tenant, "delayed", -1);
-      ledger.count(line.tenant, "queued", 1);
+      enterQueue(tx, task);
+      const { tenant } = tx.ledger.line(task.line);
+      tx.ledger.count(tenant, "delayed", -1);
+      tx.ledger.count(tenant, "queued", 1);
     }
-    settleMoves(db, ledger, now);
-    preemptTasks(db, ledger, now);
-    ledger.save();
-    if (due.length > 0) {
-      db.signal({ kind: "work" });
-      // A stale task of a session has ended.
-      db.signal({ kind: "events" });
-    }
-    return due.length;
+    // Events, because a stale task of a session may have ended.
+    if (due.length > 0) tx.signal("work", "events");
+    return { promoted: due.length };
   });
-  return { promoted };
 }
 
 /** The earliest time at which a delayed task may start or a waiting one is overdue. */

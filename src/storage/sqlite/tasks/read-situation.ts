@@ -6,7 +6,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { LaneRow } from "../counters/ledger.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
 import { IS_ALONE, isExecutable, isServed, type LineKind } from "../counters/standing.ts";
-import { maxOf } from "../sessions/settle-sessions.ts";
+import { maxOf } from "../sessions/steps/settle-sessions.ts";
 import { NodeShares } from "../tenants/tenant-shares.ts";
 import { getTask } from "./read-tasks.ts";
 

@@ -1,5 +1,5 @@
 import type Sqlite from "better-sqlite3";
-import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 
 /**
  * Creates the table of ready tasks, in order: those that are queued, not parked, and not held by an attempt. It is in memory:
@@ -37,8 +37,8 @@ export function createReadySet(db: Sqlite.Database): void {
 }
 
 /** Inserts the ready tasks of one lane, after the caller has deleted its entries. */
-export function fillReadySet(db: SqliteDatabase, lane: string): void {
-  db.prepare(`${FILL} and t.line in (select id from line where lane = ?)`).run(lane);
+export function fillReadySet(tx: Transaction, lane: string): void {
+  tx.prepare(`${FILL} and t.line in (select id from line where lane = ?)`).run(lane);
 }
 
 const FILL = `

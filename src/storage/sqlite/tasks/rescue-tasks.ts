@@ -2,13 +2,12 @@ import type { TaskKind } from "../../../model/task.ts";
 import type { HeldState } from "../../../model/task-state.ts";
 import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../alone-queue.ts";
 import type { RescuedTasks, TaskLabels } from "../../storage.ts";
-import { moveHeldTask } from "../connection/abilities.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { Ledger, placeOf } from "../counters/ledger.ts";
-import { endTask, returnTask } from "./end-attempt.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { placeOf } from "../counters/ledger.ts";
 import type { Lease } from "./lease.ts";
-import { preemptTasks } from "./preempt-tasks.ts";
-import { settleMoves } from "./settle-moves.ts";
+import { endTask, returnTask } from "./steps/end-attempt.ts";
+import { moveHeldTask } from "./steps/move-task.ts";
 
 const WORKER_LOST = "worker lost";
 
@@ -17,8 +16,8 @@ export async function rescueTasks(
   db: SqliteDatabase,
   params: { node: string; limit: number; maxLost?: number },
 ): Promise<RescuedTasks> {
-  const rescued = db.write((now) => {
-    const leases = db
+  return db.transactDurably((tx) => {
+    const leases = tx
       .prepare<LostAttempt>(
         `select l.*, t.retry_count < t.max_retries_if_lost as rescuable, t.losses, t.spec ->> '$.work.kind' as kind
            from lease l join task t on t.seq = l.task_seq
@@ -26,36 +25,27 @@ export async function rescueTasks(
           order by l.task_seq limit +?`,
       )
       .all(params.node, params.node, params.limit);
-    const ledger = new Ledger(db);
-    const removeLease = db.prepare("delete from lease where task_seq = ?");
+    const { ledger, now } = tx;
+    const removeLease = tx.prepare("delete from lease where task_seq = ?");
     const requeued: TaskLabels[] = [];
     const failed: TaskLabels[] = [];
     for (const lease of leases) {
       removeLease.run(lease.task_seq);
-      const losses = countLoss(db, lease, params.maxLost);
+      const losses = countLoss(tx, lease, params.maxLost);
       const isLost = params.maxLost !== undefined && losses >= params.maxLost;
-      const end = { outcome: "lost", error: isLost ? lostError(losses) : WORKER_LOST, now } as const;
+      const end = { outcome: "lost", error: isLost ? lostError(losses) : WORKER_LOST } as const;
       if (lease.rescuable === 1 && !isLost) {
-        const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(db, ledger, lease);
-        returnTask(db, ledger, returned, { ...end, to: "queued", counted: true, runAt: now });
+        const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(tx, lease);
+        returnTask(tx, returned, { ...end, to: "queued", counted: true, runAt: now });
         requeued.push(placeOf(ledger.line(lease.line)));
       } else {
-        endTask(db, ledger, lease, { ...end, state: "failed", result: null });
+        endTask(tx, lease, { ...end, state: "failed", result: null });
         failed.push(placeOf(ledger.line(lease.line)));
       }
     }
-    settleMoves(db, ledger, now);
-    preemptTasks(db, ledger, now);
-    ledger.save();
-    if (leases.length > 0) {
-      db.signal({ kind: "events" });
-      db.signal({ kind: "work" });
-      db.signal({ kind: "due" });
-    }
+    if (leases.length > 0) tx.signal("events", "work", "due");
     return { requeued, failed };
   });
-  await db.durable();
-  return rescued;
 }
 
 interface LostAttempt extends Lease {
@@ -66,17 +56,17 @@ interface LostAttempt extends Lease {
 }
 
 /** Counts a loss and returns how often the task was lost. An attempt that was not `running` does not count. */
-function countLoss(db: SqliteDatabase, lost: LostAttempt, maxLost: number | undefined): number {
+function countLoss(tx: Transaction, lost: LostAttempt, maxLost: number | undefined): number {
   if (maxLost === undefined || lost.state !== "running") return lost.losses;
-  db.prepare("update task set losses = losses + 1 where seq = ?").run(lost.task_seq);
+  tx.prepare("update task set losses = losses + 1 where seq = ?").run(lost.task_seq);
   return lost.losses + 1;
 }
 
 /** Moves a task to the queue for tasks that run alone. Returns its lease with the new agent queue. */
-function moveToAlone(db: SqliteDatabase, ledger: Ledger, lost: LostAttempt): Lease {
-  const { lane, tenant, agent, kind } = ledger.line(lost.line);
+function moveToAlone(tx: Transaction, lost: LostAttempt): Lease {
+  const { lane, tenant, agent, kind } = tx.ledger.line(lost.line);
   if (isAloneKind(kind)) return lost;
-  const line = ledger.lineOf(lane, tenant, agent, aloneKindOf(agent, lost.kind));
-  moveHeldTask(db, ledger, lost, line);
+  const line = tx.ledger.lineOf(lane, tenant, agent, aloneKindOf(agent, lost.kind));
+  moveHeldTask(tx, lost, line);
   return { ...lost, line: line.id };
 }

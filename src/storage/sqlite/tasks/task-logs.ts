@@ -6,10 +6,10 @@ export function sqliteTaskLogs(db: SqliteDatabase): TaskLogStorage {
   return {
     async append({ pieces }) {
       if (pieces.length === 0) return;
-      db.write(() => {
-        const add = db.prepare(ADD);
-        const trim = db.prepare(TRIM);
-        const forget = db.prepare(FORGET);
+      await db.transactDurably((tx) => {
+        const add = tx.prepare(ADD);
+        const trim = tx.prepare(TRIM);
+        const forget = tx.prepare(FORGET);
         for (const { taskSeq, attempt, lastN, bytes, lines } of pieces) {
           const kept = JSON.stringify(lines.map(({ at, level, text }) => [at, level, text]));
           add.run({ taskSeq, attempt, lastN, count: lines.length, bytes, lines: kept });
@@ -17,7 +17,6 @@ export function sqliteTaskLogs(db: SqliteDatabase): TaskLogStorage {
           forget.run({ taskSeq });
         }
       });
-      await db.durable();
     },
     async read({ tenant, agent, taskId, attempt: asked, after, limit }) {
       return db.read(() => {

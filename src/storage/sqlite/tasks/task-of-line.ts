@@ -11,20 +11,20 @@ export const ENTER_EVERY = 1_000;
  */
 export function enterTasksOfLines(db: SqliteDatabase, newest: number): void {
   if (newest - db.enteredUpTo < db.enterEvery) return;
-  db.write(() => {
-    db.prepare(
+  db.transact((tx) => {
+    tx.prepare(
       `insert into task_of_line (line, task_seq)
        select line, seq from task where seq > ? and seq <= ? order by line, seq`,
     ).run(db.enteredUpTo, newest);
-    db.prepare(
+    tx.prepare(
       `insert into task_of_tenant (tenant, task_seq)
        select tenant, seq from task where seq > ? and seq <= ? order by tenant, seq`,
     ).run(db.enteredUpTo, newest);
-    db.prepare(
+    tx.prepare(
       `insert into task_span (last_seq, first_seq, first_at, last_at)
        select max(seq), min(seq), min(created_at), max(created_at) from task where seq > ? and seq <= ? having count(*) > 0`,
     ).run(db.enteredUpTo, newest);
-    db.prepare(
+    tx.prepare(
       `insert into high_water (name, value) values ('task_of_line', ?)
        on conflict (name) do update set value = excluded.value`,
     ).run(newest);

@@ -4,17 +4,17 @@ import {
   type AgentStorage,
   type CatalogueChanges,
 } from "../../storage.ts";
-import { agentChanged, forgetAgents } from "../connection/abilities.ts";
+import { forgetAgents } from "../connection/abilities.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { Ledger } from "../counters/ledger.ts";
-import { preemptAfterChange, refreshLines } from "./lanes.ts";
+import { agentChanged } from "../connection/steps/change-abilities.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { preemptAfterChange, refreshLines } from "./steps/refresh-limits.ts";
 
 /** Limits of agents, and the catalogue. A row without a definition only holds a limit. */
 export function sqliteAgents(db: SqliteDatabase): AgentStorage {
   return {
     async configure(params) {
-      db.write((now) => saveBound(db, params, now));
-      await db.durable();
+      await db.transactDurably((tx) => saveBound(tx, params));
     },
     bounded: () =>
       db.read(() =>
@@ -25,14 +25,14 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
           )
           .all(),
       ),
-    create: (record) => change(db, (now) => !isListed(db, record) && save(db, record, now)),
-    update: (record) => change(db, (now) => isListed(db, record) && save(db, record, now)),
+    create: (record) => change(db, (tx) => !isListed(db, record) && save(tx, record)),
+    update: (record) => change(db, (tx) => isListed(db, record) && save(tx, record)),
     delete: (agent) =>
-      change(db, (now) => {
+      change(db, (tx) => {
         if (!isListed(db, agent)) return false;
-        saveBound(db, { ...agent, maxInflight: null }, now);
-        db.prepare("delete from agent where tenant = ? and agent = ?").run(agent.tenant, agent.agent);
-        agentChanged(db, agent, now);
+        saveBound(tx, { ...agent, maxInflight: null });
+        tx.prepare("delete from agent where tenant = ? and agent = ?").run(agent.tenant, agent.agent);
+        agentChanged(tx, agent);
         return true;
       }),
     async list() {
@@ -119,14 +119,12 @@ function readChanges(
   };
 }
 
-async function change(db: SqliteDatabase, work: (now: number) => boolean): Promise<boolean> {
-  const changed = db.write((now) => {
-    const done = work(now);
-    if (done) db.signal({ kind: "agents" });
+async function change(db: SqliteDatabase, work: (tx: Transaction) => boolean): Promise<boolean> {
+  return db.transactDurably((tx) => {
+    const done = work(tx);
+    if (done) tx.signal("agents");
     return done;
   });
-  await db.durable();
-  return changed;
 }
 
 function isListed(db: SqliteDatabase, { tenant, agent }: { tenant: string; agent: string }): boolean {
@@ -136,34 +134,32 @@ function isListed(db: SqliteDatabase, { tenant, agent }: { tenant: string; agent
   return row !== undefined;
 }
 
-function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord, now: number): true {
-  saveBound(db, bound, now);
-  db.prepare("update agent set definition = ? where tenant = ? and agent = ?").run(
+function save(tx: Transaction, { definition, ...bound }: AgentRecord): true {
+  saveBound(tx, bound);
+  tx.prepare("update agent set definition = ? where tenant = ? and agent = ?").run(
     JSON.stringify(definition),
     bound.tenant,
     bound.agent,
   );
-  agentChanged(db, bound, now);
+  agentChanged(tx, bound);
   return true;
 }
 
 function saveBound(
-  db: SqliteDatabase,
+  tx: Transaction,
   { tenant, agent, maxInflight }: { tenant: string; agent: string; maxInflight: number | null },
-  now: number,
 ): void {
-  db.prepare(
+  tx.prepare(
     `insert into agent (tenant, agent, max_inflight) values (?, ?, ?)
      on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight`,
   ).run(tenant, agent, maxInflight);
-  db.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(maxInflight, tenant, agent);
-  db.lines.clear();
-  refreshLines(db, "tenant = ? and agent = ?", [tenant, agent]);
-  const lines = new Ledger(db).linesOfAgent(tenant, agent);
-  preemptAfterChange(
-    db,
-    lines.map(({ lane }) => lane),
-    now,
-  );
-  db.signal({ kind: "work" });
+  tx.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(maxInflight, tenant, agent);
+  tx.db.lines.clear();
+  refreshLines(tx, "tenant = ? and agent = ?", [tenant, agent]);
+  const lanes = tx
+    .prepare<string>("select lane from line where tenant = ? and agent = ?")
+    .pluck()
+    .all(tenant, agent);
+  preemptAfterChange(tx, lanes);
+  tx.signal("work");
 }

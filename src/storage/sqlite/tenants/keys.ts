@@ -7,19 +7,17 @@ const COLUMNS = `
 export function sqliteKeys(db: SqliteDatabase): KeyStorage {
   return {
     async create(key) {
-      const created = db.write((now) => {
-        const row = db
+      return db.transactDurably((tx) => {
+        const row = tx
           .prepare<KeyRecord>(
             `insert into api_key (id, tenant, name, role, agent, hash, created_at, expires_at)
              select @id, id, @name, @role, @agent, @hash, @now, @expiresAt from tenant where id = @tenant and deleting = 0
              returning ${COLUMNS}`,
           )
-          .get({ ...key, now });
-        if (row !== undefined) db.signal({ kind: "keys" });
+          .get({ ...key, now: tx.now });
+        if (row !== undefined) tx.signal("keys");
         return row ?? null;
       });
-      await db.durable();
-      return created;
     },
     // This does not wait for the disk: a caller got its key only after the key was durable.
     async findByHash({ hash }) {
@@ -35,18 +33,16 @@ export function sqliteKeys(db: SqliteDatabase): KeyStorage {
       return db.prepare("select 1 from api_key limit 1").get() !== undefined;
     },
     async delete({ tenant, id }) {
-      const deleted = db.write(() => {
+      return db.transactDurably((tx) => {
         const gone =
-          db.prepare("delete from api_key where tenant = ? and id = ?").run(tenant, id).changes === 1;
-        if (gone) db.signal({ kind: "keys" });
+          tx.prepare("delete from api_key where tenant = ? and id = ?").run(tenant, id).changes === 1;
+        if (gone) tx.signal("keys");
         return gone;
       });
-      await db.durable();
-      return deleted;
     },
     async touch({ uses }) {
-      db.write(() => {
-        const touch = db.prepare(
+      db.transact((tx) => {
+        const touch = tx.prepare(
           "update api_key set last_used_at = ? where id = ? and coalesce(last_used_at, 0) < ?",
         );
         for (const { id, at } of uses) touch.run(at, id, at);

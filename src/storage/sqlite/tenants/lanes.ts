@@ -2,63 +2,60 @@ import { FRONT_RANK } from "../../../model/priority.ts";
 import { WAITING_STATES } from "../../../model/task-state.ts";
 import type { EndedTask, LaneRecord, LaneSetting, LaneStorage } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { type LaneRow, Ledger, LINE_COLUMNS, type Line } from "../counters/ledger.ts";
-import { endNow, tellOfCancelled } from "../tasks/cancel-tasks.ts";
-import { WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
-import { preemptTasks } from "../tasks/preempt-tasks.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import type { LaneRow } from "../counters/ledger.ts";
 import { RANK } from "../tasks/rank.ts";
 import { fillReadySet } from "../tasks/ready-set.ts";
-import { settleMoves } from "../tasks/settle-moves.ts";
-import { followSecondTenant, LANE_MAX } from "./tenant-shares.ts";
+import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
+import {
+  followSecondTenant,
+  preemptAfterChange,
+  refreshLines,
+  refreshTenants,
+} from "./steps/refresh-limits.ts";
 
 export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   return {
     async configure({ lanes }) {
-      db.write((now) => {
-        const save = db.prepare(
+      await db.transactDurably((tx) => {
+        const save = tx.prepare(
           `insert into lane (name, total, per_agent, per_tenant, strategy, aging_ms) values (?, ?, ?, ?, ?, ?)
            on conflict (name) do update
              set total = excluded.total, per_agent = excluded.per_agent, per_tenant = excluded.per_tenant,
                  strategy = excluded.strategy, aging_ms = excluded.aging_ms`,
         );
         for (const { name, total, perAgent, perTenant, strategy, agingMs } of lanes) {
-          const before = db.prepare<LaneRow>("select * from lane where name = ?").get(name);
+          const before = tx.prepare<LaneRow>("select * from lane where name = ?").get(name);
           save.run(name, total, perAgent, perTenant, strategy, agingMs);
-          if (before !== undefined && before.aging_ms !== agingMs) putInOrder(db, name, agingMs);
+          if (before !== undefined && before.aging_ms !== agingMs) putInOrder(tx, name, agingMs);
         }
-        followSecondTenant(db);
-        for (const { name } of lanes) refreshTenants(db, name);
-        db.lines.clear();
-        for (const { name } of lanes) refreshLines(db, "lane = ?", [name]);
+        followSecondTenant(tx);
+        for (const { name } of lanes) refreshTenants(tx, name);
+        tx.db.lines.clear();
+        for (const { name } of lanes) refreshLines(tx, "lane = ?", [name]);
         preemptAfterChange(
-          db,
+          tx,
           lanes.map(({ name }) => name),
-          now,
         );
-        db.signal({ kind: "work" });
+        tx.signal("work");
       });
-      await db.durable();
     },
     async put({ name, concurrency, total }) {
-      db.write(() => {
-        db.prepare(
+      await db.transactDurably((tx) => {
+        tx.prepare(
           `insert into lane_setting (name, concurrency, total) values (?, ?, ?)
            on conflict (name) do update set concurrency = excluded.concurrency, total = excluded.total`,
         ).run(name, concurrency, total);
-        db.signal({ kind: "lanes" });
+        tx.signal("lanes");
       });
-      await db.durable();
     },
     async settings() {
       return db.read(() =>
         db.prepare<LaneSetting>("select name, concurrency, total from lane_setting order by name").all(),
       );
     },
-    async clear(params) {
-      const cleared = db.write((now) => clearLane(db, params, now));
-      await db.durable();
-      return cleared;
-    },
+    clear: (params) => db.transactDurably((tx) => clearLane(tx, params)),
     async list() {
       const rows = db.prepare<LaneRow>("select * from lane order by name").all();
       return rows.map(
@@ -106,14 +103,12 @@ function oldestReady(db: SqliteDatabase, lane: string): number | null {
 }
 
 function clearLane(
-  db: SqliteDatabase,
+  tx: Transaction,
   params: { tenant: string; name: string; error: string; limit: number; cutoff?: number },
-  now: number,
 ): { cancelled: EndedTask[]; more: boolean; cutoff: number } {
-  const { tenant, name, error, limit, cutoff = db.lastTaskSeq } = params;
-  const ledger = new Ledger(db);
+  const { tenant, name, error, limit, cutoff = tx.db.lastTaskSeq } = params;
   const waiting = WAITING_STATES.flatMap((state) =>
-    db
+    tx
       .prepare<WaitingTask & { id: string }>(
         `select t.id, ${WAITING_COLUMNS} from task t
           where t.resting_state = '${state}' and t.tenant = ? and t.seq <= ?
@@ -123,77 +118,25 @@ function clearLane(
       )
       .all(tenant, cutoff, name, limit + 1),
   ).sort((a, b) => a.seq - b.seq);
-  const cancelled = waiting.slice(0, limit).map((task) => endNow(db, ledger, task, { error, now }));
-  settleMoves(db, ledger, now);
-  preemptTasks(db, ledger, now);
-  ledger.save();
-  tellOfCancelled(db, cancelled);
+  const cancelled = waiting.slice(0, limit).map((task) => endNow(tx, task, error));
+  tellOfCancelled(tx, cancelled);
   return { cancelled, more: waiting.length > limit, cutoff };
 }
 
 /** Orders the waiting tasks by the new ageing. Pre-empted tasks stay in front. The cost grows with the waiting tasks. */
-function putInOrder(db: SqliteDatabase, lane: string, agingMs: number): void {
+function putInOrder(tx: Transaction, lane: string, agingMs: number): void {
   for (const state of WAITING_STATES) {
-    db.prepare(
+    tx.prepare(
       `update task set rank = ${RANK}
         where resting_state = '${state}' and rank <> ${FRONT_RANK} and line in (select id from line where lane = @lane)`,
     ).run({ lane, agingMs });
   }
-  db.prepare("delete from ready where line in (select id from line where lane = ?)").run(lane);
-  fillReadySet(db, lane);
-  db.prepare(
+  tx.prepare("delete from ready where line in (select id from line where lane = ?)").run(lane);
+  fillReadySet(tx, lane);
+  tx.prepare(
     `update line set head_rank = (select rank from ready where line = id order by rank, task_seq limit 1),
                      head_seq = (select task_seq from ready where line = id order by rank, task_seq limit 1)
       where lane = ?`,
   ).run(lane);
-  db.lines.clear();
-}
-
-/**
- * Updates what agent queues can start after a limit changed. It writes only queues for which that differs, since there may be
- * many.
- */
-export function refreshLines(db: SqliteDatabase, condition: string, values: readonly string[]): void {
-  const ledger = new Ledger(db);
-  const setFlags = db.prepare("update line set room = ?, startable = ?, ahead = ? where id = ?");
-  const rows = db
-    .prepare<Line & Flags>(`select ${LINE_COLUMNS}, startable from line where ${condition}`)
-    .all(...values);
-  for (const { startable, ...row } of rows) {
-    const line = ledger.adopt(row);
-    const { ahead } = row;
-    const room = ledger.room(line);
-    const flags: Flags = { startable: room > 0 ? 1 : 0, ahead: ledger.isAhead(line) ? 1 : 0 };
-    if (room === row.room && flags.startable === startable && flags.ahead === ahead) continue;
-    setFlags.run(room, flags.startable, flags.ahead, line.id);
-    ledger.tenants.follow(line, row, { room, ahead: flags.ahead });
-  }
-  ledger.tenants.save();
-  db.lines.clear();
-}
-
-/** Updates what tenants may hold of a lane, and so what they can start there. */
-function refreshTenants(db: SqliteDatabase, lane: string): void {
-  const changed = db
-    .prepare(`update tenant_line set lane_max = ${LANE_MAX} where lane = ? and lane_max is not ${LANE_MAX}`)
-    .run(lane);
-  if (changed.changes === 0) return;
-  const ledger = new Ledger(db);
-  ledger.tenants.adoptAll(lane);
-  ledger.tenants.save({ limitsChanged: true });
-}
-
-/** Pre-empts tasks in these lanes after limits or slots changed: waiting critical tasks may have gained room or lost a slot. */
-export function preemptAfterChange(db: SqliteDatabase, lanes: readonly string[], now: number): void {
-  const ledger = new Ledger(db);
-  for (const { name } of db.prepare<LaneRow>("select * from lane").all()) {
-    if (lanes.includes(name)) ledger.lanesToRecheck.add(name);
-  }
-  preemptTasks(db, ledger, now);
-  ledger.save();
-}
-
-interface Flags {
-  readonly startable: 0 | 1;
-  readonly ahead: 0 | 1;
+  tx.db.lines.clear();
 }

@@ -89,26 +89,3 @@ function heldByTenants(db: SqliteDatabase, lane: string): Map<string, Map<string
   }
   return held;
 }
-
-/**
- * Starts or stops limiting tenants to their shares of lanes, depending on whether there is a second enabled tenant. Returns
- * whether that changed, and so what tenants can start.
- */
-export function followSecondTenant(db: SqliteDatabase): boolean {
-  const enabled = db
-    .prepare<{ tenants: number }>(
-      "select count(*) as tenants from (select 1 from tenant where disabled = 0 limit 2)",
-    )
-    .get();
-  const second = (enabled?.tenants ?? 0) > 1 ? 1 : 0;
-  const changed = db
-    .prepare("update lane set second_tenant = ? where second_tenant <> ?")
-    .run(second, second);
-  if (changed.changes === 0) return false;
-  db.prepare(`update tenant_line set lane_max = ${LANE_MAX}`).run();
-  return true;
-}
-
-/** The correct `lane_max` of a row of `tenant_line`. */
-export const LANE_MAX =
-  "(select l.per_tenant from lane l where l.name = tenant_line.lane and l.second_tenant = 1)";

@@ -9,33 +9,31 @@ import type {
   UpdatedTenant,
 } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 import { Ledger } from "../counters/ledger.ts";
-import { countStored, isCounting, keepStoredBytes } from "../counters/stored-bytes.ts";
-import { refreshTurns } from "../log/receivers.ts";
-import { endNow, tellOfCancelled } from "../tasks/cancel-tasks.ts";
-import { WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
-import { preemptTasks } from "../tasks/preempt-tasks.ts";
-import { deleteTask, forgetEmptyAgents } from "../tasks/prune.ts";
-import { settleMoves } from "../tasks/settle-moves.ts";
-import { preemptAfterChange } from "./lanes.ts";
-import { followSecondTenant } from "./tenant-shares.ts";
+import { countStored, isCounting, keepStoredBytes } from "../counters/steps/count-stored.ts";
+import { refreshTurns } from "../log/steps/receivers.ts";
+import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { deleteTask, forgetEmptyAgents } from "../tasks/steps/delete-task.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
+import { followSecondTenant, preemptAfterChange } from "./steps/refresh-limits.ts";
 import { listWebhookSecrets, rotateWebhookSecret } from "./webhook-secrets.ts";
 
 export function sqliteTenants(db: SqliteDatabase): TenantStorage {
   return {
     create: (params) =>
-      written(db, (now): CreatedTenant => {
+      db.transactDurably((tx): CreatedTenant => {
         const { id, name, limits } = params;
         if (find(db, id) !== undefined) return { taken: "id" };
         if (isNameTaken(db, id, name)) return { taken: "name" };
-        db.prepare(
+        tx.prepare(
           `insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_sessions, max_streams,
                                max_agents, max_stored_bytes, created_at, updated_at)
            values (@id, @name, @maxQueued, @maxInflight, @maxSchedules, @maxSessions, @maxStreams,
                    @maxAgents, @maxStoredBytes, @now, @now)`,
-        ).run({ id, name, ...limits, now });
-        keepStoredBytes(db, id, limits.maxStoredBytes !== null);
-        return { taken: null, tenant: changed(db, id, now) };
+        ).run({ id, name, ...limits, now: tx.now });
+        keepStoredBytes(tx, id, limits.maxStoredBytes !== null);
+        return { taken: null, tenant: changed(tx, id) };
       }),
     get: ({ id }) =>
       db.read(() => {
@@ -44,32 +42,34 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
       }),
     list: () => db.read(() => db.prepare<TenantRow>(`${SELECT_TENANTS} order by t.id`).all().map(toRecord)),
     update: ({ id, name, limits }) =>
-      written(db, (now): UpdatedTenant => {
+      db.transactDurably((tx): UpdatedTenant => {
         const row = find(db, id);
         if (row === undefined || row.deleting === 1) return { found: false };
         if (name !== undefined && isNameTaken(db, id, name)) return { found: true, taken: "name" };
         const before = toRecord(row);
-        db.prepare(
+        tx.prepare(
           `update tenant set name = @name, max_queued = @maxQueued, max_inflight = @maxInflight,
                              max_schedules = @maxSchedules, max_sessions = @maxSessions, max_streams = @maxStreams, max_agents = @maxAgents,
                              max_stored_bytes = @maxStoredBytes, updated_at = @now
             where id = @id`,
-        ).run({ ...before.limits, ...limits, id, name: name ?? before.name, now });
-        if (limits?.maxStoredBytes !== undefined) keepStoredBytes(db, id, limits.maxStoredBytes !== null);
-        return { found: true, taken: null, tenant: changed(db, id, now) };
+        ).run({ ...before.limits, ...limits, id, name: name ?? before.name, now: tx.now });
+        if (limits?.maxStoredBytes !== undefined) keepStoredBytes(tx, id, limits.maxStoredBytes !== null);
+        return { found: true, taken: null, tenant: changed(tx, id) };
       }),
     setDisabled: ({ id, disabled }) =>
-      written(db, (now) => ((find(db, id)?.deleting ?? 1) === 1 ? null : setDisabled(db, id, disabled, now))),
+      db.transactDurably((tx) =>
+        (find(db, id)?.deleting ?? 1) === 1 ? null : setDisabled(tx, id, disabled),
+      ),
     async delete({ id, limit }) {
-      const deleted = db.erase((now): DeletedTenant => {
+      const deleted = db.erase((tx): DeletedTenant => {
         if (find(db, id) === undefined) return { found: false };
         if (id === DEFAULT_TENANT) return { found: true, was: "default" };
-        setDisabled(db, id, true, now);
-        db.prepare("update tenant set deleting = 1 where id = ?").run(id);
-        db.prepare("delete from api_key where tenant = ?").run(id);
-        db.signal({ kind: "keys" });
-        const more = deleteSlice(db, id, limit, now);
-        if (!more) forget(db, id);
+        setDisabled(tx, id, true);
+        tx.prepare("update tenant set deleting = 1 where id = ?").run(id);
+        tx.prepare("delete from api_key where tenant = ?").run(id);
+        tx.signal("keys");
+        const more = deleteSlice(tx, id, limit);
+        if (!more) forget(tx, id);
         return { found: true, was: null, more };
       });
       if (deleted.found && deleted.was === null && !deleted.more) db.emptyLog();
@@ -77,30 +77,21 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
       return deleted;
     },
     countStored: async ({ limit }) =>
-      isCounting(db) ? written(db, () => countStored(db, limit)) : { more: false },
-    rotateWebhookSecret: (params) =>
-      written(db, (now) =>
-        find(db, params.id) === undefined ? { found: false } : rotateWebhookSecret(db, params, now),
-      ),
+      isCounting(db) ? db.transactDurably((tx) => countStored(tx, limit)) : { more: false },
+    rotateWebhookSecret: (params) => rotateWebhookSecret(db, params),
     webhookSecrets: () => db.read(() => listWebhookSecrets(db)),
   };
 }
 
-async function written<Answer>(db: SqliteDatabase, work: (now: number) => Answer): Promise<Answer> {
-  const answer = db.write(work);
-  await db.durable();
-  return answer;
-}
-
-function setDisabled(db: SqliteDatabase, id: string, disabled: boolean, now: number): TenantRecord {
-  if (find(db, id)?.disabled !== (disabled ? 1 : 0)) exempt(db, id, disabled);
-  db.prepare("update tenant set disabled = ?, updated_at = ? where id = ?").run(disabled ? 1 : 0, now, id);
-  return changed(db, id, now);
+function setDisabled(tx: Transaction, id: string, disabled: boolean): TenantRecord {
+  if (find(tx.db, id)?.disabled !== (disabled ? 1 : 0)) exempt(tx, id, disabled);
+  tx.prepare("update tenant set disabled = ?, updated_at = ? where id = ?").run(disabled ? 1 : 0, tx.now, id);
+  return changed(tx, id);
 }
 
 /** Admission does not count the waiting tasks of a disabled tenant. */
-function exempt(db: SqliteDatabase, tenant: string, disabled: boolean): void {
-  db.prepare(
+function exempt(tx: Transaction, tenant: string, disabled: boolean): void {
+  tx.prepare(
     `update lane set exempt = exempt + ? * t.counted
        from (select lane, waiting - exempt as counted from tenant_line where tenant = ?) t where t.lane = lane.name`,
   ).run(disabled ? 1 : -1, tenant);
@@ -109,31 +100,29 @@ function exempt(db: SqliteDatabase, tenant: string, disabled: boolean): void {
 /**
  * Applies new limits of a tenant: copies them to `tenant_line`, where claims read them, and checks again which tasks can start.
  */
-function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
-  const row = find(db, id);
+function changed(tx: Transaction, id: string): TenantRecord {
+  const row = find(tx.db, id);
   if (row === undefined) throw new Error(`tenant ${id} is gone`);
   // Not startable for now: the ledger sets this below, unless the tenant is disabled.
-  db.prepare(
+  tx.prepare(
     "update tenant_line set max_queued = ?, max_inflight = ?, disabled = ?, startable = 0 where tenant = ?",
   ).run(row.max_queued, row.max_inflight, row.disabled, id);
-  const sharesChanged = followSecondTenant(db);
-  db.lines.clear();
-  const ledger = new Ledger(db);
+  const sharesChanged = followSecondTenant(tx);
+  tx.db.lines.clear();
+  const ledger = new Ledger(tx.db);
   const lines = sharesChanged ? ledger.tenants.adoptAll() : ledger.tenants.ofTenant(id);
   ledger.tenants.save({ limitsChanged: true });
-  db.lines.clear();
+  tx.db.lines.clear();
   const lanes = sharesChanged ? [...ledger.allLanes().keys()] : lines.map(({ lane }) => lane);
-  preemptAfterChange(db, lanes, now);
-  refreshTurns(db, id, now);
-  db.signal({ kind: "tenants" });
-  db.signal({ kind: "work" });
-  db.signal({ kind: "deliveries" });
+  preemptAfterChange(tx, lanes);
+  refreshTurns(tx, id);
+  tx.signal("tenants", "work", "deliveries");
   return toRecord(row);
 }
 
 /** Deletes up to `limit` rows of a tenant. Returns whether there may be more. */
-function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: number): boolean {
-  if (deleteTasks(db, tenant, limit, now) === limit) return true;
+function deleteSlice(tx: Transaction, tenant: string, limit: number): boolean {
+  if (deleteTasks(tx, tenant, limit) === limit) return true;
   const owned = [
     // Readers take a number without an entry as a sign of a restored database, so the number, the type and the time stay.
     `update event set tenant = '', task_seqs = '[]', data = null
@@ -150,57 +139,53 @@ function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: num
     `delete from agent where (tenant, agent) in (select tenant, agent from agent where tenant = ? limit +?)`,
     `delete from receiver where (tenant, host) in (select tenant, host from receiver where tenant = ? limit +?)`,
   ];
-  return owned.some((sql) => db.prepare(sql).run(tenant, limit).changes === limit);
+  return owned.some((sql) => tx.prepare(sql).run(tenant, limit).changes === limit);
 }
 
 /** Cancels open tasks first, so that all counters stay correct. */
-function deleteTasks(db: SqliteDatabase, tenant: string, limit: number, now: number): number {
-  const ledger = new Ledger(db);
-  const find = db.prepare<Omit<WaitingTask, "resting_state"> & { id: string; resting_state: TaskState }>(
+function deleteTasks(tx: Transaction, tenant: string, limit: number): number {
+  const find = tx.prepare<Omit<WaitingTask, "resting_state"> & { id: string; resting_state: TaskState }>(
     `select t.id, ${WAITING_COLUMNS} from task t where t.seq = ?`,
   );
-  const seqs = tasksOf(db, tenant, limit);
+  const seqs = tasksOf(tx, tenant, limit);
   const cancelled: EndedTask[] = [];
   for (const seq of seqs) {
     const task = find.get(seq);
     if (task === undefined || isTerminal(task.resting_state)) continue;
     const open = { ...task, resting_state: task.resting_state as WaitingState };
-    cancelled.push(endNow(db, ledger, open, { error: "tenant deleted", now }));
+    cancelled.push(endNow(tx, open, "tenant deleted"));
   }
-  settleMoves(db, ledger, now);
-  preemptTasks(db, ledger, now);
-  for (const seq of seqs) deleteTask(db, ledger, seq);
-  ledger.save();
-  forgetEmptyAgents(db, ledger);
-  tellOfCancelled(db, cancelled);
+  tx.preempt();
+  for (const seq of seqs) deleteTask(tx, seq);
+  forgetEmptyAgents(tx);
+  tellOfCancelled(tx, cancelled);
   return seqs.length;
 }
 
 /** Some tasks of a tenant: first those in `task_of_line`, then the newest, which are not in it yet. */
-function tasksOf(db: SqliteDatabase, tenant: string, limit: number): number[] {
-  const rows = db
+function tasksOf(tx: Transaction, tenant: string, limit: number): number[] {
+  const rows = tx
     .prepare<{ seq: number }>(
       `select x.task_seq as seq from line n join task_of_line x on x.line = n.id where n.tenant = ? limit +?`,
     )
     .all(tenant, limit);
-  const newest = db
+  const newest = tx
     .prepare<{ seq: number }>("select seq from task where seq > ? and tenant = ? order by seq limit +?")
-    .all(db.enteredUpTo, tenant, limit - rows.length);
+    .all(tx.db.enteredUpTo, tenant, limit - rows.length);
   return [...rows, ...newest].map(({ seq }) => seq);
 }
 
 /** Deletes a tenant that owns nothing any more. */
-function forget(db: SqliteDatabase, id: string): void {
+function forget(tx: Transaction, id: string): void {
   for (const table of ["line", "tenant_line", "tally", "delivery_turn", "agent_change", "webhook_secret"]) {
-    db.prepare(`delete from ${table} where tenant = ?`).run(id);
+    tx.prepare(`delete from ${table} where tenant = ?`).run(id);
   }
   // One entry without a name, instead of the names of its agents: nodes drop all agents of the tenant.
-  db.prepare("insert into agent_change (tenant, agent) values (?, '')").run(id);
-  db.prepare("delete from tenant where id = ?").run(id);
-  keepStoredBytes(db, id, false);
-  db.lines.clear();
-  db.signal({ kind: "tenants" });
-  db.signal({ kind: "agents" });
+  tx.prepare("insert into agent_change (tenant, agent) values (?, '')").run(id);
+  tx.prepare("delete from tenant where id = ?").run(id);
+  keepStoredBytes(tx, id, false);
+  tx.db.lines.clear();
+  tx.signal("tenants", "agents");
 }
 
 interface TenantRow {

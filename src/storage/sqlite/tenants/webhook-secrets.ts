@@ -1,34 +1,35 @@
 import { DEFAULT_TENANT } from "../../../model/task.ts";
 import type { RotatedWebhookSecret, RotateWebhookSecretParams, WebhookSecretRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
+import type { Transaction } from "../connection/transaction.ts";
 
-/** Call this inside a transaction. The caller has checked that the tenant exists. */
 export function rotateWebhookSecret(
   db: SqliteDatabase,
-  { id, secret, overlapMs }: RotateWebhookSecretParams,
-  now: number,
-): RotatedWebhookSecret {
-  const before = signingBefore(db, id, now);
-  const previous = before === null ? null : { tenant: id, secret: before.secret, expiresAt: now + overlapMs };
-  db.prepare("delete from webhook_secret where tenant = ?").run(id);
-  const insert = db.prepare(
+  params: RotateWebhookSecretParams,
+): Promise<RotatedWebhookSecret> {
+  return db.transactDurably((tx) => rotate(tx, params));
+}
+
+function rotate(tx: Transaction, { id, secret, overlapMs }: RotateWebhookSecretParams): RotatedWebhookSecret {
+  if (tx.prepare("select 1 from tenant where id = ?").get(id) === undefined) return { found: false };
+  const before = signingBefore(tx, id);
+  const previous =
+    before === null ? null : { tenant: id, secret: before.secret, expiresAt: tx.now + overlapMs };
+  tx.prepare("delete from webhook_secret where tenant = ?").run(id);
+  const insert = tx.prepare(
     "insert into webhook_secret (tenant, is_previous, secret, expires_at) values (?, ?, ?, ?)",
   );
   insert.run(id, 0, secret, null);
   if (previous !== null) insert.run(id, 1, previous.secret, previous.expiresAt);
-  db.signal({ kind: "tenants" });
+  tx.signal("tenants");
   return { found: true, previous };
 }
 
 /** The newest secret that signs now; null: none does. */
-function signingBefore(
-  db: SqliteDatabase,
-  tenant: string,
-  now: number,
-): Pick<WebhookSecretRecord, "secret"> | null {
-  const newest = db.prepare<SecretRow>(`${SELECT_SECRETS} where tenant = ? order by is_previous`).get(tenant);
+function signingBefore(tx: Transaction, tenant: string): Pick<WebhookSecretRecord, "secret"> | null {
+  const newest = tx.prepare<SecretRow>(`${SELECT_SECRETS} where tenant = ? order by is_previous`).get(tenant);
   if (newest === undefined) return tenant === DEFAULT_TENANT ? { secret: null } : null;
-  return newest.expires_at === null || newest.expires_at > now ? newest : null;
+  return newest.expires_at === null || newest.expires_at > tx.now ? newest : null;
 }
 
 export function listWebhookSecrets(db: SqliteDatabase): WebhookSecretRecord[] {

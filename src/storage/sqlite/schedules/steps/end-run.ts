@@ -1,24 +1,23 @@
-import { FAILED_IN_A_ROW } from "../../../model/schedule.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import { notifyOfRun, notifyOfSchedule } from "../log/notifications.ts";
-import type { RunRow } from "./runs.ts";
-import type { ScheduleRow } from "./schedule-row.ts";
-import { removeSchedule } from "./schedules.ts";
+import { FAILED_IN_A_ROW } from "../../../../model/schedule.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import { notifyOfRun, notifyOfSchedule } from "../../log/steps/notify.ts";
+import type { RunRow } from "../run-row.ts";
+import type { ScheduleRow } from "../schedule-row.ts";
+import { removeSchedule } from "./remove-schedule.ts";
 
 /** Ends the run of a task, inside the transaction that ends the task. */
 export function endRun(
-  db: SqliteDatabase,
+  tx: Transaction,
   taskSeq: number,
   end: {
     state: "done" | "failed" | "cancelled";
     error: string | null;
     summary?: string | undefined;
-    now: number;
   },
 ): void {
   const isDone = end.state === "done";
   const error = isDone ? null : (end.error ?? end.state);
-  const run = db
+  const run = tx
     .prepare<RunRow>(
       `update run set status = @status, completed_at = @now, result_summary = @summary, error = @error, reason = @reason,
                       input_tokens = coalesce(t.input_tokens, 0), output_tokens = coalesce(t.output_tokens, 0),
@@ -28,7 +27,7 @@ export function endRun(
     )
     .get({
       status: isDone ? "succeeded" : "failed",
-      now: end.now,
+      now: tx.now,
       summary: isDone ? (end.summary ?? null) : null,
       error,
       reason: end.state === "cancelled" ? error : null,
@@ -36,13 +35,13 @@ export function endRun(
     });
   // Its schedule was deleted.
   if (run === undefined) return;
-  notifyOfRun(db, isDone ? "run.completed" : "run.failed", run, end.now);
-  settleSchedule(db, run, end.now);
+  notifyOfRun(tx, isDone ? "run.completed" : "run.failed", run);
+  settleSchedule(tx, run);
 }
 
 /** Updates a schedule after the end of one of its runs. */
-function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
-  const schedule = db
+function settleSchedule(tx: Transaction, run: RunRow): void {
+  const schedule = tx
     .prepare<ScheduleRow & { is_over: 0 | 1 }>(
       `update schedule set open_runs = open_runs - 1, revision = revision + 1, last_status = @status, last_error = @error,
                            consecutive_failures = iif(@status = 'succeeded', 0, consecutive_failures + @counts)
@@ -61,17 +60,17 @@ function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
   if (schedule === undefined) return;
   if (isFailing(schedule)) {
     const reason = `${FAILED_IN_A_ROW}${schedule.consecutive_failures}`;
-    pauseSchedule(db, schedule, { reason, held: false, now });
+    pauseSchedule(tx, schedule, { reason, held: false });
     return;
   }
   if (schedule.is_over === 0) return;
   if (run.status === "succeeded" && schedule.delete_after_run === 1) {
-    removeSchedule(db, run.schedule);
+    removeSchedule(tx, run.schedule);
     return;
   }
-  db.prepare(
+  tx.prepare(
     "update schedule set status = ?, held = 0, paused_reason = null, updated_at = ? where id = ?",
-  ).run(run.status === "succeeded" ? "completed" : "failed", now, run.schedule);
+  ).run(run.status === "succeeded" ? "completed" : "failed", tx.now, run.schedule);
 }
 
 /** Only for recurring schedules: one that is due once ends with its run. */
@@ -82,36 +81,36 @@ function isFailing({ kind, status, consecutive_failures, pause_after_failures }:
 
 /** Pauses a schedule and adds a notification. `held`: until its tenant is enabled. */
 export function pauseSchedule(
-  db: SqliteDatabase,
+  tx: Transaction,
   schedule: ScheduleRow,
-  { reason, held, now }: { reason: string; held: boolean; now: number },
+  { reason, held }: { reason: string; held: boolean },
 ): void {
-  db.prepare(
+  tx.prepare(
     `update schedule set status = 'paused', next_fire_at = null, held = ?, paused_reason = ?, updated_at = ? where id = ?`,
-  ).run(held ? 1 : 0, reason, now, schedule.id);
-  notifyOfSchedule(db, "schedule.paused", schedule, { reason, now });
+  ).run(held ? 1 : 0, reason, tx.now, schedule.id);
+  notifyOfSchedule(tx, "schedule.paused", { ...schedule, reason });
 }
 
 /** Sets the run of a retried task back to `running`. */
-export function reopenRun(db: SqliteDatabase, taskId: string, now: number): void {
-  const run = db
+export function reopenRun(tx: Transaction, taskId: string): void {
+  const run = tx
     .prepare<RunRow>(
       "update run set status = 'running', completed_at = null, reason = null, error = null where task_id = ? returning *",
     )
     .get(taskId);
   if (run === undefined) return;
-  takeUp(db, run.schedule, now);
-  db.prepare("update schedule set revision = revision + 1 where id = ?").run(run.schedule);
-  notifyOfRun(db, "run.started", run, now);
+  takeUp(tx, run.schedule);
+  tx.prepare("update schedule set revision = revision + 1 where id = ?").run(run.schedule);
+  notifyOfRun(tx, "run.started", run);
 }
 
 /** Counts a run that starts. A schedule that is due once becomes active again until the run ends. */
-export function takeUp(db: SqliteDatabase, schedule: number, now: number): void {
-  db.prepare(
+export function takeUp(tx: Transaction, schedule: number): void {
+  tx.prepare(
     `update schedule
         set open_runs = open_runs + 1,
             updated_at = iif(kind = 'once' and status in ('completed', 'failed'), @now, updated_at),
             status = iif(kind = 'once' and status in ('completed', 'failed'), 'active', status)
       where id = @schedule`,
-  ).run({ schedule, now });
+  ).run({ schedule, now: tx.now });
 }

@@ -1,8 +1,8 @@
-import type { WantedTask } from "../counters/concurrency-key-ledger.ts";
-import type { Ledger } from "../counters/ledger.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { WantedTask } from "../../counters/concurrency-key-ledger.ts";
 
 /** Removes a task from the ready set and frees its key. If the task only asked for its key, it withdraws the request. */
-export function leaveReady(ledger: Ledger, task: WantedTask): void {
+export function leaveReady({ ledger }: Transaction, task: WantedTask): void {
   const line = ledger.line(task.line);
   const { concurrency_key: key } = task;
   if (key !== null && ledger.keys.withdraw(line.tenant, key, task.seq)) return;

@@ -1,41 +1,41 @@
-import { KEYS_LOOKED_AT } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { MovedKey, WantedTask } from "../counters/concurrency-key-ledger.ts";
-import type { LaneRow, Ledger, Line } from "../counters/ledger.ts";
-import { NodeShares, type SlotsLeft } from "../tenants/tenant-shares.ts";
-import { fillBatches } from "./batches.ts";
+import { KEYS_LOOKED_AT } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { MovedKey, WantedTask } from "../../counters/concurrency-key-ledger.ts";
+import type { LaneRow, Line } from "../../counters/ledger.ts";
+import { NodeShares, type SlotsLeft } from "../../tenants/tenant-shares.ts";
 import { leaveBatch } from "./leave-batch.ts";
+import { fillBatches } from "./settle-batches.ts";
 
 /** Assigns the batch slots and the keys that this transaction has freed. */
-export function settlePlaces(db: SqliteDatabase, ledger: Ledger): void {
-  settleKeys(db, ledger);
-  fillBatches(db, ledger);
+export function settlePlaces(tx: Transaction): void {
+  settleKeys(tx);
+  fillBatches(tx);
   // A task that does not get its key frees its batch slot for another task, which may want a key as well.
-  while (!ledger.keys.isSettled) {
-    settleKeys(db, ledger);
-    fillBatches(db, ledger);
+  while (!tx.ledger.keys.isSettled) {
+    settleKeys(tx);
+    fillBatches(tx);
   }
 }
 
-function settleKeys(db: SqliteDatabase, ledger: Ledger): void {
-  if (ledger.keys.isSettled) return;
-  for (const moved of ledger.keys.take()) settleKey(db, ledger, moved);
+function settleKeys(tx: Transaction): void {
+  if (tx.ledger.keys.isSettled) return;
+  for (const moved of tx.ledger.keys.take()) settleKey(tx, moved);
 }
 
-function settleKey(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
+function settleKey(tx: Transaction, moved: MovedKey): void {
   moved.asking.sort(byRank);
-  const holder = moved.freed ? undefined : findHolder(db, moved);
+  const holder = moved.freed ? undefined : findHolder(tx, moved);
   const [first] = moved.asking;
   if (holder === undefined) {
-    giveAway(db, ledger, moved);
+    giveAway(tx, moved);
   } else if (holder.claimed === 0 && first !== undefined && first.rank < holder.rank) {
     moved.asking.shift();
-    stepAside(db, ledger, holder);
-    hold(db, ledger, moved, first);
-    parkAll(db, ledger, moved, first);
-    if (holder.line !== first.line) contest(db, moved);
+    stepAside(tx, holder);
+    hold(tx, moved, first);
+    parkAll(tx, moved, first);
+    if (holder.line !== first.line) contest(tx, moved);
   } else {
-    parkAll(db, ledger, moved, holder);
+    parkAll(tx, moved, holder);
   }
 }
 
@@ -43,8 +43,8 @@ interface Holder extends WantedTask {
   readonly claimed: 0 | 1;
 }
 
-function findHolder(db: SqliteDatabase, { tenant, key }: KeyName): Holder | undefined {
-  return db
+function findHolder(tx: Transaction, { tenant, key }: KeyName): Holder | undefined {
+  return tx
     .prepare<Holder>(
       `select t.seq, t.line, t.rank, t.batch, t.concurrency_key, l.task_seq is not null as claimed
          from key_hold h join task t on t.seq = h.task_seq left join lease l on l.task_seq = h.task_seq
@@ -59,24 +59,24 @@ interface KeyName {
 }
 
 /** Gives the key to the first task that wants it. A task that gave up its batch slot while it waited needs a slot again. */
-function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
+function giveAway(tx: Transaction, moved: MovedKey): void {
   const { tenant, key, freed, asking } = moved;
-  const next = freed ? firstWaiting(db, ledger, moved) : undefined;
+  const next = freed ? firstWaiting(tx, moved) : undefined;
   const [first] = asking;
   if (next !== undefined && (first === undefined || byRank(next, first) < 0)) {
-    returnTo(db, ledger, next);
-    hold(db, ledger, moved, next);
-    db.signal({ kind: "work" });
-    parkAll(db, ledger, moved, next);
+    returnTo(tx, next);
+    hold(tx, moved, next);
+    tx.signal("work");
+    parkAll(tx, moved, next);
   } else if (first !== undefined) {
     asking.shift();
-    hold(db, ledger, moved, first);
-    parkAll(db, ledger, moved, first);
+    hold(tx, moved, first);
+    parkAll(tx, moved, first);
     // All earlier waiting tasks are in the agent queue of the last holder, unless the key was contested already.
-    const [waits] = waitingFor(db, moved, 1);
-    if (waits !== undefined && waits.line !== first.line) contest(db, moved);
+    const [waits] = waitingFor(tx, moved, 1);
+    if (waits !== undefined && waits.line !== first.line) contest(tx, moved);
   } else if (freed) {
-    db.prepare("delete from key_hold where tenant = ? and key = ?").run(tenant, key);
+    tx.prepare("delete from key_hold where tenant = ? and key = ?").run(tenant, key);
   }
 }
 
@@ -84,22 +84,18 @@ function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
  * The first task that waits for a key and whose batch has a free slot. Tasks before it whose batch is full wait for their batch
  * from now on. Undefined: there is none, or the first asking task goes before it.
  */
-function firstWaiting(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  { tenant, key, asking }: MovedKey,
-): WantedTask | undefined {
+function firstWaiting(tx: Transaction, { tenant, key, asking }: MovedKey): WantedTask | undefined {
   const [asks] = asking;
   for (;;) {
-    const [next] = waitingFor(db, { tenant, key }, 1);
+    const [next] = waitingFor(tx, { tenant, key }, 1);
     if (next === undefined || (asks !== undefined && byRank(asks, next) < 0)) return undefined;
-    if (ledger.batches.hasPlace(next)) return next;
-    db.prepare("update task set parked = 'batch' where seq = ?").run(next.seq);
+    if (tx.ledger.batches.hasPlace(next)) return next;
+    tx.prepare("update task set parked = 'batch' where seq = ?").run(next.seq);
   }
 }
 
-function waitingFor(db: SqliteDatabase, { tenant, key }: KeyName, limit: number): WantedTask[] {
-  return db
+function waitingFor(tx: Transaction, { tenant, key }: KeyName, limit: number): WantedTask[] {
+  return tx
     .prepare<WantedTask>(
       `select seq, line, rank, batch, concurrency_key from task
         where tenant = ? and concurrency_key = ? and parked = 'key' order by rank, seq limit +?`,
@@ -108,61 +104,61 @@ function waitingFor(db: SqliteDatabase, { tenant, key }: KeyName, limit: number)
 }
 
 /** Unparks a task that waited for its key, and takes a batch slot for it. */
-function returnTo(db: SqliteDatabase, ledger: Ledger, task: WantedTask): void {
-  db.prepare("update task set parked = null where seq = ?").run(task.seq);
-  const batch = ledger.batches.of(task);
+function returnTo(tx: Transaction, task: WantedTask): void {
+  tx.prepare("update task set parked = null where seq = ?").run(task.seq);
+  const batch = tx.ledger.batches.of(task);
   if (batch !== undefined && batch.parallelism !== null) batch.active += 1;
 }
 
 /** Gives a task its key and makes it ready. */
-function hold(db: SqliteDatabase, ledger: Ledger, { tenant, key }: KeyName, task: WantedTask): void {
-  db.prepare(
+function hold(tx: Transaction, { tenant, key }: KeyName, task: WantedTask): void {
+  tx.prepare(
     `insert into key_hold (tenant, key, task_seq) values (@tenant, @key, @seq)
      on conflict (tenant, key) do update
        set task_seq = excluded.task_seq,
            contested = contested = 1 and exists (
              select 1 from task where tenant = @tenant and concurrency_key = @key and parked = 'key')`,
   ).run({ tenant, key, seq: task.seq });
-  ledger.addReady(ledger.line(task.line), { rank: task.rank, task_seq: task.seq });
+  tx.ledger.addReady(tx.ledger.line(task.line), { rank: task.rank, task_seq: task.seq });
 }
 
 /** Parks the other tasks that asked. */
-function parkAll(db: SqliteDatabase, ledger: Ledger, moved: MovedKey, holder: WantedTask): void {
-  for (const task of moved.asking) park(db, ledger, task);
-  if (moved.asking.some(({ line }) => line !== holder.line)) contest(db, moved);
+function parkAll(tx: Transaction, moved: MovedKey, holder: WantedTask): void {
+  for (const task of moved.asking) park(tx, task);
+  if (moved.asking.some(({ line }) => line !== holder.line)) contest(tx, moved);
 }
 
 /** Parks a task until it gets its key; it gives up its batch slot. */
-function park(db: SqliteDatabase, ledger: Ledger, task: WantedTask): void {
-  db.prepare("update task set parked = 'key' where seq = ?").run(task.seq);
-  leaveBatch(ledger, task.batch, { ended: false });
+function park(tx: Transaction, task: WantedTask): void {
+  tx.prepare("update task set parked = 'key' where seq = ?").run(task.seq);
+  leaveBatch(tx, task.batch, { ended: false });
 }
 
 /** Takes the key from a ready task, which waits for it again. */
-function stepAside(db: SqliteDatabase, ledger: Ledger, holder: WantedTask): void {
-  ledger.removeReady(ledger.line(holder.line), { rank: holder.rank, task_seq: holder.seq });
-  park(db, ledger, holder);
+function stepAside(tx: Transaction, holder: WantedTask): void {
+  tx.ledger.removeReady(tx.ledger.line(holder.line), { rank: holder.rank, task_seq: holder.seq });
+  park(tx, holder);
 }
 
-function contest(db: SqliteDatabase, { tenant, key }: KeyName): void {
-  db.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(tenant, key);
-  db.mayContest = true;
+export function contest(tx: Transaction, { tenant, key }: KeyName): void {
+  tx.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(tenant, key);
+  tx.db.mayContest = true;
 }
 
 /** Whether tasks of several agent queues want the same key. */
-export function isAnyKeyContested(db: SqliteDatabase): boolean {
-  return contestedKeys(db, 1).length > 0;
+export function isAnyKeyContested(tx: Transaction): boolean {
+  return contestedKeys(tx, 1).length > 0;
 }
 
-function contestedKeys(db: SqliteDatabase, limit: number): KeyName[] {
-  if (!db.mayContest) return [];
-  const keys = db
+function contestedKeys(tx: Transaction, limit: number): KeyName[] {
+  if (!tx.db.mayContest) return [];
+  const keys = tx
     .prepare<KeyName>(
       `select tenant, key from key_hold indexed by key_contested
         where contested = 1 and looked_at >= 0 order by looked_at, tenant, key limit +?`,
     )
     .all(limit);
-  db.mayContest = keys.length > 0;
+  tx.db.mayContest = keys.length > 0;
   return keys;
 }
 
@@ -176,50 +172,44 @@ interface ClaimedLane {
  * Takes keys from ready tasks that cannot start, and gives them to tasks that could start in this lane. Returns whether it gave
  * any.
  */
-export function passKeysOn(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  claimed: ClaimedLane,
-  keysMax: number,
-  now: number,
-): boolean {
+export function passKeysOn(tx: Transaction, claimed: ClaimedLane, keysMax: number): boolean {
+  const { ledger } = tx;
   const { lane } = claimed;
   if (lane.total !== null && lane.inflight >= lane.total) return false;
-  const keys = contestedKeys(db, keysMax);
+  const keys = contestedKeys(tx, keysMax);
   if (keys.length === 0) return false;
   if (keys.length === keysMax) {
-    const look = db.prepare("update key_hold set looked_at = ? where tenant = ? and key = ?");
-    for (const { tenant, key } of keys) look.run(now, tenant, key);
+    const look = tx.prepare("update key_hold set looked_at = ? where tenant = ? and key = ?");
+    for (const { tenant, key } of keys) look.run(tx.now, tenant, key);
   }
   ledger.countTenants();
   const shares = new Map<string, NodeShares>();
   const isFull = (line: Line): boolean => {
     if (line.lane === lane.name) return false;
-    const known = shares.get(line.lane) ?? new NodeShares(db, ledger.lane(line.lane));
+    const known = shares.get(line.lane) ?? new NodeShares(tx.db, ledger.lane(line.lane));
     shares.set(line.lane, known);
-    return isLaneFull(ledger, line, known);
+    return isLaneFull(tx, line, known);
   };
-  const passed = keys.map((key) => passOn(db, ledger, key, claimed, isFull));
+  const passed = keys.map((key) => passOn(tx, key, { ...claimed, isFull }));
   if (!passed.includes(true)) return false;
-  settlePlaces(db, ledger);
+  settlePlaces(tx);
   return true;
 }
 
 function passOn(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   name: KeyName,
-  { lane, left }: ClaimedLane,
-  isFull: (line: Line) => boolean,
+  { lane, left, isFull }: ClaimedLane & { isFull: (line: Line) => boolean },
 ): boolean {
-  const holder = findHolder(db, name);
+  const { ledger } = tx;
+  const holder = findHolder(tx, name);
   if (holder === undefined) throw new Error(`nobody has the key ${name.key}`);
   const held = ledger.line(holder.line);
   if (holder.claimed === 1 || ledger.tenants.isAtBound(held)) return false;
   if (ledger.room(held) > 0 && !isFull(held)) return false;
-  const waiting = waitingFor(db, name, KEYS_LOOKED_AT.waiting);
+  const waiting = waitingFor(tx, name, KEYS_LOOKED_AT.waiting);
   if (waiting.length === 0)
-    db.prepare("update key_hold set contested = 0 where tenant = ? and key = ?").run(name.tenant, name.key);
+    tx.prepare("update key_hold set contested = 0 where tenant = ? and key = ?").run(name.tenant, name.key);
   const next = waiting.find((task) => {
     const line = ledger.line(task.line);
     if (line.lane !== lane.name || !ledger.couldStart(line)) return false;
@@ -228,9 +218,9 @@ function passOn(
     return task.batch === holder.batch || ledger.batches.hasPlace(task);
   });
   if (next === undefined) return false;
-  stepAside(db, ledger, holder);
-  returnTo(db, ledger, next);
-  hold(db, ledger, name, next);
+  stepAside(tx, holder);
+  returnTo(tx, next);
+  hold(tx, name, next);
   return true;
 }
 
@@ -238,7 +228,7 @@ function passOn(
  * Whether the lane of an agent queue is full for its tenant: the lane has reached its total, no node has a free slot, or the
  * tenant has reached its share.
  */
-function isLaneFull(ledger: Ledger, line: Line, shares: NodeShares): boolean {
+function isLaneFull({ ledger }: Transaction, line: Line, shares: NodeShares): boolean {
   const lane = ledger.lane(line.lane);
   if (lane.total !== null && lane.inflight >= lane.total) return true;
   if (ledger.tenants.shareRoom(ledger.tenants.of(line)) <= 0) return true;

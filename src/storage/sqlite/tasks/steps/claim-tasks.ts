@@ -1,29 +1,24 @@
-import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../model/priority.ts";
-import { jsonWeight } from "../../../model/text/json-weight.ts";
-import type { ClaimedTask, TaskOrigin } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { LaneRow, Ledger, Line, ReadyEntry } from "../counters/ledger.ts";
-import { hasKindLines, IS_ALONE, isExecutable } from "../counters/standing.ts";
-import type { TenantLine } from "../counters/tenant-ledger.ts";
-import { shareOut } from "../tenants/share-out.ts";
-import type { SlotsLeft } from "../tenants/tenant-shares.ts";
-import { LEASE_COLUMNS, type Lease } from "./lease.ts";
-import { earlierAttempts, readUsage } from "./task-row.ts";
+import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../../model/priority.ts";
+import { jsonWeight } from "../../../../model/text/json-weight.ts";
+import type { ClaimedTask, TaskOrigin } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Line, ReadyEntry } from "../../counters/ledger.ts";
+import { hasKindLines, IS_ALONE, isExecutable } from "../../counters/standing.ts";
+import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import { shareOut } from "../../tenants/steps/share-out.ts";
+import type { SlotsLeft } from "../../tenants/tenant-shares.ts";
+import { LEASE_COLUMNS, type Lease } from "../lease.ts";
+import { earlierAttempts, readUsage } from "../task-row.ts";
 
 /**
- * Claims up to `limit` tasks of a lane, inside a transaction, in the same order as `limit` claims of one task would. What it
+ * Claims up to `limit` tasks of a lane, in the same order as `limit` claims of one task would. What it
  * reads grows with `limit`, not with the number of waiting tasks.
  */
-export function claimTasks(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  params: ClaimParams,
-  now: number,
-): ClaimedTask[] {
-  if (!hasSharedLimits(db, params.lane)) return claimAtOnce(db, ledger, params, now);
+export function claimTasks(tx: Transaction, params: ClaimParams): ClaimedTask[] {
+  if (!hasSharedLimits(tx, params.lane)) return claimAtOnce(tx, params);
   const claimed: ClaimedTask[] = [];
   while (claimed.length < params.limit) {
-    const next = claimAtOnce(db, ledger, { ...params, limit: 1 }, now);
+    const next = claimAtOnce(tx, { ...params, limit: 1 });
     if (next.length === 0) break;
     claimed.push(...next);
   }
@@ -39,29 +34,29 @@ interface ClaimParams {
 }
 
 /** Whether an agent may have several queues in this lane: what one of them starts leaves less room for the others. */
-function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
+function hasSharedLimits(tx: Transaction, lane: string): boolean {
   return (
-    hasKindLines(db) &&
-    db.prepare("select 1 from line where lane = ? and kind <> '' and standing = 0 limit 1").get(lane) !==
+    hasKindLines(tx.db) &&
+    tx.prepare("select 1 from line where lane = ? and kind <> '' and standing = 0 limit 1").get(lane) !==
       undefined
   );
 }
 
-function claimAtOnce(db: SqliteDatabase, ledger: Ledger, params: ClaimParams, now: number): ClaimedTask[] {
-  const lane = ledger.lane(params.lane);
+function claimAtOnce(tx: Transaction, params: ClaimParams): ClaimedTask[] {
+  const lane = tx.ledger.lane(params.lane);
   if (lane.waiting === 0) return [];
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
-  const turns = room > 0 ? shareOut(db, ledger, lane, room, params.left) : [];
+  const turns = room > 0 ? shareOut(tx, lane, { slots: room, left: params.left }) : [];
   const tokensOf = new Map<TenantLine, number[]>();
   for (const tenant of turns) {
     params.left?.take(tenant.tenant);
     const tokens = tokensOf.get(tenant) ?? [];
-    tokens.push(db.nextEventSeq());
+    tokens.push(tx.db.nextEventSeq());
     tokensOf.set(tenant, tokens);
   }
-  const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(db, ledger, lane, tenant, tokens));
+  const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(tx, tenant, tokens));
   if (tokensOf.size > 1) picks.sort((a, b) => a.token - b.token);
-  return picks.map((pick) => startAttempt(db, ledger, pick, params.node, now));
+  return picks.map((pick) => startAttempt(tx, pick, params.node));
 }
 
 /** How many agent queues with tasks that run alone one claim checks. */
@@ -69,37 +64,37 @@ export const ALONE_LOOKED_AT = 100;
 
 /** Claims one task that runs alone. Of the agent queues that can start such a task, the one served longest ago goes first. */
 export function claimAloneTask(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   params: { node: string; lanes: readonly string[] },
-  now: number,
 ): ClaimedTask[] {
-  const ids = db
+  const { ledger } = tx;
+  const ids = tx
     .prepare<number>(
       `select id from line where ${IS_ALONE} and ready > 0 and lane in (select value from json_each(?))
         order by last_served, id limit +?`,
     )
     .pluck()
     .all(JSON.stringify(params.lanes), ALONE_LOOKED_AT);
-  const line = ledger.linesOf(ids).find((candidate) => canRunAlone(db, ledger, candidate));
+  const line = ledger.linesOf(ids).find((candidate) => canRunAlone(tx, candidate));
   if (line === undefined) return [];
-  const token = db.nextEventSeq();
+  const token = tx.db.nextEventSeq();
   const tenant = ledger.tenants.of(line);
   tenant.owed = Math.max(tenant.owed - 1, 0);
   tenant.last_served = token;
-  countStart(ledger, line, token);
+  countStart(tx, line, token);
   return ledger
     .takeReady(line, 1)
-    .map(({ task_seq: taskSeq }) => startAttempt(db, ledger, { line, taskSeq, token }, params.node, now));
+    .map(({ task_seq: taskSeq }) => startAttempt(tx, { line, taskSeq, token }, params.node));
 }
 
-function canRunAlone(db: SqliteDatabase, ledger: Ledger, line: Line): boolean {
+function canRunAlone(tx: Transaction, line: Line): boolean {
+  const { ledger } = tx;
   const { total, inflight } = ledger.lane(line.lane);
   return (
     (total === null || inflight < total) &&
     ledger.mayRunAlone(line) &&
     !ledger.tenants.isAtBound(line) &&
-    isExecutable(db, line)
+    isExecutable(tx.db, line)
   );
 }
 
@@ -114,15 +109,9 @@ interface Pick {
  * Chooses what a tenant starts, one task for each token. Critical tasks go ahead of fairness, but after `CONSECUTIVE_CRITICAL_MAX`
  * consecutive ones one start is fair again.
  */
-function chooseTasks(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  lane: LaneRow,
-  tenant: TenantLine,
-  tokens: readonly number[],
-): Pick[] {
+function chooseTasks(tx: Transaction, tenant: TenantLine, tokens: readonly number[]): Pick[] {
   const picks: Pick[] = [];
-  const fair = lane.strategy === "fair-fifo";
+  const fair = tx.ledger.lane(tenant.lane).strategy === "fair-fifo";
   while (picks.length < tokens.length) {
     const left = tokens.slice(picks.length);
     const aheadMax = fair
@@ -130,12 +119,12 @@ function chooseTasks(
       : left.length;
     // `urgent_lines` may be too high by now, never too low.
     const ahead =
-      aheadMax > 0 && tenant.urgent_lines > 0 ? chooseAhead(db, ledger, tenant, left.slice(0, aheadMax)) : [];
+      aheadMax > 0 && tenant.urgent_lines > 0 ? chooseAhead(tx, tenant, left.slice(0, aheadMax)) : [];
     picks.push(...ahead);
     if (fair) tenant.ahead_streak += ahead.length;
     if (ahead.length > 0) continue;
     // If nothing goes ahead, all remaining starts are fair; after a full streak, one start is.
-    picks.push(...chooseFairly(db, ledger, tenant, aheadMax > 0 ? left : left.slice(0, 1)));
+    picks.push(...chooseFairly(tx, tenant, aheadMax > 0 ? left : left.slice(0, 1)));
     tenant.ahead_streak = 0;
   }
   tenant.owed = Math.max(tenant.owed - tokens.length, 0);
@@ -144,13 +133,9 @@ function chooseTasks(
 }
 
 /** For each token the smallest (rank, seq) among the heads that go ahead, as long as there are any. */
-function chooseAhead(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  tenant: TenantLine,
-  tokens: readonly number[],
-): Pick[] {
-  const candidates = candidateLines(db, ledger, tenant, tokens.length, "ahead = 1", "head_rank, head_seq");
+function chooseAhead(tx: Transaction, tenant: TenantLine, tokens: readonly number[]): Pick[] {
+  const { ledger } = tx;
+  const candidates = candidateLines(tx, tenant, { count: tokens.length, ahead: true });
   const picks: Pick[] = [];
   for (const token of tokens) {
     const line = first(
@@ -158,20 +143,16 @@ function chooseAhead(
       (a, b) => compare(a.head_rank, b.head_rank) || compare(a.head_seq, b.head_seq),
     );
     if (line === undefined) break;
-    countStart(ledger, line, token);
+    countStart(tx, line, token);
     for (const { task_seq: taskSeq } of ledger.takeReady(line, 1)) picks.push({ line, taskSeq, token });
   }
   return picks;
 }
 
 /** For each token the agent queue with the fewest tasks in flight; of several, the one served longest ago. */
-function chooseFairly(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  tenant: TenantLine,
-  tokens: readonly number[],
-): Pick[] {
-  const candidates = candidateLines(db, ledger, tenant, tokens.length, "1", "inflight, last_served, id");
+function chooseFairly(tx: Transaction, tenant: TenantLine, tokens: readonly number[]): Pick[] {
+  const { ledger } = tx;
+  const candidates = candidateLines(tx, tenant, { count: tokens.length, ahead: false });
   const starts: { line: Line; token: number }[] = [];
   const starting = new Map<Line, number>();
   for (const token of tokens) {
@@ -180,7 +161,7 @@ function chooseFairly(
       if (ledger.room(other) > 0 && (line === undefined || compareFairness(other, line) < 0)) line = other;
     }
     if (line === undefined) throw new Error(`tenant ${tenant.tenant} has fewer to start than it counts`);
-    countStart(ledger, line, token);
+    countStart(tx, line, token);
     starts.push({ line, token });
     starting.set(line, (starting.get(line) ?? 0) + 1);
   }
@@ -199,24 +180,22 @@ function chooseFairly(
  * has changed, since the index does not have these changes yet.
  */
 export function candidateLines(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   { lane, tenant }: { readonly lane: string; readonly tenant: string },
-  count: number,
-  condition: string,
-  order: string,
+  { count, ahead }: { count: number; ahead: boolean },
 ): Line[] {
-  const touched = ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
-  const ids = db
+  const touched = tx.ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
+  const ids = tx
     .prepare<number>(
-      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit +?`,
+      `select id from line where lane = ? and tenant = ? and startable = 1
+          ${ahead ? "and ahead = 1 order by head_rank, head_seq" : "order by inflight, last_served, id"} limit +?`,
     )
     .pluck()
     .all(lane, tenant, count + touched.length);
-  return [...new Set([...touched, ...ledger.linesOf(ids)])];
+  return [...new Set([...touched, ...tx.ledger.linesOf(ids)])];
 }
 
-function countStart(ledger: Ledger, line: Line, token: number): void {
+function countStart({ ledger }: Transaction, line: Line, token: number): void {
   const lane = ledger.lane(line.lane);
   line.ready -= 1;
   line.waiting -= 1;
@@ -253,21 +232,16 @@ const QUEUED_TASK = `
          batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key
     from task where seq = ? and resting_state = 'queued'`;
 
-function startAttempt(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  pick: Pick,
-  node: string,
-  now: number,
-): ClaimedTask {
+function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
+  const { ledger, now } = tx;
   const { line, taskSeq, token } = pick;
-  const row = db.prepare<QueuedTask>(QUEUED_TASK).get(taskSeq);
+  const row = tx.prepare<QueuedTask>(QUEUED_TASK).get(taskSeq);
   if (row === undefined) throw new Error(`task ${taskSeq} is ready but not queued`);
   const { priority, executions, batch, session, origin } = row;
   if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
-  writeLease(db, row, {
+  writeLease(tx, row, {
     task_seq: taskSeq,
     token,
     node,
@@ -282,7 +256,7 @@ function startAttempt(
     concurrency_key: row.concurrency_key,
   });
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
-  const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
+  const attempts = executions === 0 ? [] : earlierAttempts(tx.db, taskSeq);
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
   return {
     token,
@@ -310,7 +284,7 @@ function startAttempt(
       spec: JSON.parse(row.spec),
       result: undefined,
       error: null,
-      usage: executions === 0 ? null : readUsage(db, taskSeq),
+      usage: executions === 0 ? null : readUsage(tx.db, taskSeq),
       attempts,
     },
   };
@@ -320,8 +294,8 @@ const INSERT_LEASE = `
   insert into lease (${LEASE_COLUMNS}, state, priority, preemptible)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`;
 
-function writeLease(db: SqliteDatabase, { priority, preemptions_left }: QueuedTask, lease: Lease): void {
-  db.prepare(INSERT_LEASE).run(
+function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask, lease: Lease): void {
+  tx.prepare(INSERT_LEASE).run(
     lease.task_seq,
     lease.token,
     lease.node,
@@ -337,7 +311,7 @@ function writeLease(db: SqliteDatabase, { priority, preemptions_left }: QueuedTa
     priority,
     preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
   );
-  db.leases.keep(lease);
+  tx.db.leases.keep(lease);
 }
 
 function compareFairness(a: Line, b: Line): number {

@@ -1,14 +1,14 @@
-import { FRONT_RANK, isCritical, PRIORITY_CRITICAL } from "../../../model/priority.ts";
-import { preemptionError } from "../../preemption-error.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { ServingNode } from "../connection/nodes-of-lane.ts";
-import type { LaneRow, Ledger, Line, ReadyEntry } from "../counters/ledger.ts";
-import type { TenantLine } from "../counters/tenant-ledger.ts";
-import { shareOut } from "../tenants/share-out.ts";
-import { NodeShares } from "../tenants/tenant-shares.ts";
+import { FRONT_RANK, isCritical, PRIORITY_CRITICAL } from "../../../../model/priority.ts";
+import { preemptionError } from "../../../preemption-error.ts";
+import type { ServingNode } from "../../connection/nodes-of-lane.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { LaneRow, Ledger, Line, ReadyEntry } from "../../counters/ledger.ts";
+import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import { shareOut } from "../../tenants/steps/share-out.ts";
+import { NodeShares } from "../../tenants/tenant-shares.ts";
+import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { candidateLines } from "./claim-tasks.ts";
 import { closeAttempt, freeSlot } from "./end-attempt.ts";
-import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /**
@@ -16,20 +16,19 @@ import { settleMoves } from "./settle-moves.ts";
  * ready in this transaction, and those where a waiting one may have lost the slot it waited for. This is the last step before
  * the ledger is saved: critical tasks that were claimed in the same transaction need no slot any more.
  */
-export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): void {
+export function preemptTasks(tx: Transaction): void {
+  const { ledger } = tx;
   if (ledger.newCriticalTasks.length === 0 && ledger.lanesToRecheck.size === 0) return;
-  const isReady = db.prepare("select 1 from ready where line = ? and rank = ? and task_seq = ?");
+  const isReady = tx.prepare("select 1 from ready where line = ? and rank = ? and task_seq = ?");
   const newCriticalTasks = ledger.newCriticalTasks.filter(
     ({ line, entry }) => isReady.get(line.id, entry.rank, entry.task_seq) !== undefined,
   );
   const lanes = new Set([...ledger.lanesToRecheck, ...newCriticalTasks.map(({ line }) => line.lane)]);
   const tokens = [...lanes].sort().flatMap((lane) =>
     preemptIn(
-      db,
-      ledger,
+      tx,
       ledger.lane(lane),
       newCriticalTasks.filter(({ line }) => line.lane === lane),
-      now,
     ),
   );
   // The pre-empted tasks themselves must not cause further checks.
@@ -37,26 +36,19 @@ export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): v
   ledger.lanesToRecheck.clear();
   if (tokens.length === 0) return;
   // The session of a pre-empted task may run fewer by now and park it, and its key may go to another task.
-  settleMoves(db, ledger, now);
-  db.signal({ kind: "events" });
-  db.signal({ kind: "fenced", tokens, reason: "preempted" });
-  db.signal({ kind: "work" });
-  db.signal({ kind: "due" });
+  settleMoves(tx);
+  tx.fence(tokens, "preempted");
+  tx.signal("events", "work", "due");
 }
 
 /** A critical task that is ready. */
 type Critical = Ledger["newCriticalTasks"][number];
 
-function preemptIn(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  lane: LaneRow,
-  newCriticalTasks: readonly Critical[],
-  now: number,
-): number[] {
-  const yielding = yieldingTasks(db, lane);
+function preemptIn(tx: Transaction, lane: LaneRow, newCriticalTasks: readonly Critical[]): number[] {
+  const { ledger } = tx;
+  const yielding = yieldingTasks(tx, lane);
   if (yielding.length === 0) return [];
-  const shares = new NodeShares(db, lane);
+  const shares = new NodeShares(tx.db, lane);
   // A node that runs more tasks than it has slots would not fill a slot that becomes free.
   const nodes = shares.nodes.filter(({ free }) => free >= 0);
   const heldByAgent = new Set(
@@ -64,20 +56,21 @@ function preemptIn(
       (arrival) =>
         ledger.tenants.of(arrival.line).disabled === 0 &&
         arrival.line.standing === 0 &&
-        isHeldByAgent(db, ledger, arrival),
+        isHeldByAgent(tx, arrival),
     ),
   );
   // All needs are computed before the first task is pre-empted.
-  const needs = [...heldByAgent, ...findUnseated(db, ledger, lane, freeSlots(lane, nodes), shares, yielding)];
+  const free = freeSlots(lane, nodes);
+  const needs = [...heldByAgent, ...findUnseated(tx, lane, { free, shares, yielding })];
   const tokens: number[] = [];
   for (const need of needs.sort((a, b) => byRank(a.entry, b.entry))) {
     const { tenant: owner } = need.line;
     // A tenant that holds more than its share could not use the freed slot.
     if (ledger.tenants.shareRoom(ledger.tenants.of(need.line)) < 0) continue;
     const usable = nodes.filter((node) => shares.roomOn(node, owner) >= 0);
-    const victim = findVictim(db, need.line, usable, heldByAgent.has(need));
+    const victim = findVictim(tx, need.line, { nodes: usable, ofSameAgent: heldByAgent.has(need) });
     if (victim === undefined) continue;
-    giveWay(db, ledger, victim, need.entry, now);
+    giveWay(tx, victim, need.entry);
     tokens.push(victim.token);
     // The freed slot belongs to the tenant, for a critical task: one more of its starts may go ahead of fairness.
     const tenant = ledger.tenants.of(need.line);
@@ -87,10 +80,16 @@ function preemptIn(
   return tokens;
 }
 
+/** How many running tasks of a tenant could be pre-empted. */
+interface Yielding {
+  readonly tenant: string;
+  readonly tasks: number;
+}
+
 /** How many running tasks of each tenant in a lane could be pre-empted. */
-function yieldingTasks(db: SqliteDatabase, lane: LaneRow): { tenant: string; tasks: number }[] {
-  return db
-    .prepare<{ tenant: string; tasks: number }>(
+function yieldingTasks(tx: Transaction, lane: LaneRow): Yielding[] {
+  return tx
+    .prepare<Yielding>(
       `select n.tenant, count(*) as tasks from lease l indexed by lease_preemptible join line n on n.id = l.line
         where l.preemptible = 1 and n.lane = ? group by n.tenant`,
     )
@@ -108,45 +107,43 @@ function freeSlots(lane: LaneRow, nodes: readonly ServingNode[]): number {
  * at most as many as it has tasks that could be pre-empted.
  */
 function findUnseated(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   lane: LaneRow,
-  free: number,
-  shares: NodeShares,
-  yielding: readonly { tenant: string; tasks: number }[],
+  { free, shares, yielding }: { free: number; shares: NodeShares; yielding: readonly Yielding[] },
 ): Critical[] {
+  const { ledger } = tx;
   const left = shares.slotsLeft;
   // If there are at least as many free slots as waiting tasks, each tenant gets what its own limits allow.
-  const turns = free < lane.waiting ? shareOut(db, ledger, lane, free, left) : null;
+  const turns = free < lane.waiting ? shareOut(tx, lane, { slots: free, left }) : null;
   ledger.countTenants();
   return yielding.flatMap(({ tenant, tasks }) => {
     const own = ledger.tenants.of({ lane: lane.name, tenant });
     if (own.disabled === 1) return [];
     const room = Math.min(ledger.tenants.room(own), left?.of(tenant) ?? Number.POSITIVE_INFINITY);
     const share = turns?.filter((turn) => turn === own).length ?? room;
-    return usableCriticals(db, ledger, own, share + tasks).slice(share);
+    return usableCriticals(tx, own, share + tasks).slice(share);
   });
 }
 
 /** The first critical tasks of a tenant in a lane that lack only a slot. */
-function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine, count: number): Critical[] {
-  const first = db.prepare<ReadyEntry>(
+function usableCriticals(tx: Transaction, tenant: TenantLine, count: number): Critical[] {
+  const first = tx.prepare<ReadyEntry>(
     `select rank, task_seq from ready where line = ? and rank <= ${PRIORITY_CRITICAL} order by rank, task_seq limit +?`,
   );
-  return candidateLines(db, ledger, tenant, count, "ahead = 1", "head_rank, head_seq")
+  return candidateLines(tx, tenant, { count, ahead: true })
     .filter((line) => line.standing === 0 && isCritical(line.head_rank ?? 1))
     .flatMap((line) =>
-      first.all(line.id, Math.min(ledger.roomOfAgent(line), count)).map((entry) => ({ line, entry })),
+      first.all(line.id, Math.min(tx.ledger.roomOfAgent(line), count)).map((entry) => ({ line, entry })),
     )
     .sort((a, b) => byRank(a.entry, b.entry))
     .slice(0, count);
 }
 
 /** Whether the tasks before it use up what its agent may still run. */
-function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Critical): boolean {
-  const room = ledger.roomOfAgent(line);
+function isHeldByAgent(tx: Transaction, { line, entry }: Critical): boolean {
+  const room = tx.ledger.roomOfAgent(line);
   if (room === Number.POSITIVE_INFINITY) return false;
-  const before = db
+  const before = tx
     .prepare<{ tasks: number }>(
       `select count(*) as tasks
          from (select 1 from ready where line = ? and (rank, task_seq) < (?, ?) limit +?)`,
@@ -157,13 +154,12 @@ function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Crit
 
 /** The task to pre-empt: the least urgent; of several, the one that started last. */
 function findVictim(
-  db: SqliteDatabase,
+  tx: Transaction,
   line: Line,
-  nodes: readonly ServingNode[],
-  ofSameAgent: boolean,
+  { nodes, ofSameAgent }: { nodes: readonly ServingNode[]; ofSameAgent: boolean },
 ): Lease | undefined {
   const columns = LEASE_COLUMNS.split(", ").map((column) => `l.${column}`);
-  return db
+  return tx
     .prepare<Lease>(
       `select ${columns} from lease l indexed by lease_preemptible join line n on n.id = l.line
         where l.preemptible = 1 and n.lane = @lane and n.tenant = @tenant and (@anyAgent = 1 or n.agent = @agent)
@@ -180,14 +176,15 @@ function findVictim(
 }
 
 /** Pre-empts a task: queues it again, ahead of all tasks that are not critical. This does not count as a retry. */
-function giveWay(db: SqliteDatabase, ledger: Ledger, lease: Lease, to: ReadyEntry, now: number): void {
+function giveWay(tx: Transaction, lease: Lease, to: ReadyEntry): void {
+  const { ledger, now } = tx;
   const { task_seq: taskSeq, attempt } = lease;
-  const by = db.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);
+  const by = tx.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);
   const error = preemptionError(by?.id ?? "");
-  db.prepare("delete from lease where task_seq = ?").run(taskSeq);
-  const line = freeSlot(db, ledger, lease);
-  closeAttempt(db, lease, { outcome: "preempted", error, now });
-  db.prepare(
+  tx.prepare("delete from lease where task_seq = ?").run(taskSeq);
+  const line = freeSlot(tx, lease);
+  closeAttempt(tx, lease, { outcome: "preempted", error });
+  tx.prepare(
     `update task set rank = ?, preemptions_left = preemptions_left - 1, executions = ?,
                      started_at = coalesce(started_at, ?)
       where seq = ?`,

@@ -1,18 +1,17 @@
-import { FRONT_RANK } from "../../../model/priority.ts";
-import type { AttemptOutcome } from "../../../model/task.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Ledger, Line } from "../counters/ledger.ts";
-import { addDelivery } from "../log/add-delivery.ts";
-import { endRun } from "../schedules/end-run.ts";
+import { FRONT_RANK } from "../../../../model/priority.ts";
+import type { AttemptOutcome } from "../../../../model/task.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Line } from "../../counters/ledger.ts";
+import { addDelivery } from "../../log/steps/add-delivery.ts";
+import { endRun } from "../../schedules/steps/end-run.ts";
+import type { Lease } from "../lease.ts";
+import { RANK } from "../rank.ts";
 import { addRelease } from "./add-release.ts";
-import type { Lease } from "./lease.ts";
 import { leaveBatch } from "./leave-batch.ts";
-import { RANK } from "./rank.ts";
 
 /** Ends the task together with the attempt. */
 export function endTask(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   lease: Lease,
   end: {
     state: "done" | "failed" | "cancelled";
@@ -21,19 +20,19 @@ export function endTask(
     error: string | null;
     /** For a run that is done. */
     summary?: string | undefined;
-    now: number;
   },
 ): void {
-  const line = freeSlot(db, ledger, lease);
-  leaveBatch(ledger, lease.batch, { ended: true });
+  const { ledger } = tx;
+  const line = freeSlot(tx, lease);
+  leaveBatch(tx, lease.batch, { ended: true });
   if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
-  db.prepare(
+  tx.prepare(
     `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
                      last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?
       where seq = ?`,
   ).run(
     end.state,
-    end.now,
+    tx.now,
     lease.attempt,
     lease.started_at,
     lease.started_at,
@@ -47,20 +46,19 @@ export function endTask(
   ledger.count(line.tenant, end.state, 1);
   const event = ledger.events.add({
     type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
-    at: end.now,
+    at: tx.now,
     tenant: line.tenant,
     taskSeq: lease.task_seq,
     data: end.error === null ? null : { error: end.error },
   });
-  if (lease.calls_back === 1) addDelivery(db, event, lease.task_seq);
-  if (lease.has_dependants === 1) addRelease(db, ledger, { parentSeq: lease.task_seq, state: end.state });
-  if (lease.origin === "run") endRun(db, lease.task_seq, end);
+  if (lease.calls_back === 1) addDelivery(tx, event, lease.task_seq);
+  if (lease.has_dependants === 1) addRelease(tx, { parentSeq: lease.task_seq, state: end.state });
+  if (lease.origin === "run") endRun(tx, lease.task_seq, end);
 }
 
 /** Ends only the attempt: the task waits for another one. */
 export function returnTask(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   lease: Lease,
   back: {
     to: "queued" | "delayed";
@@ -68,13 +66,13 @@ export function returnTask(
     counted: boolean;
     error: string;
     runAt: number;
-    now: number;
   },
 ): void {
-  const line = freeSlot(db, ledger, lease);
-  closeAttempt(db, lease, back);
+  const { ledger } = tx;
+  const line = freeSlot(tx, lease);
+  closeAttempt(tx, lease, back);
   const isDelayed = back.to === "delayed";
-  const task = db
+  const task = tx
     .prepare<{ rank: number }>(
       `update task set resting_state = @to, run_at = iif(@isDelayed, @runAt, run_at),
                        rank = iif(@isDelayed and rank = ${FRONT_RANK}, ${RANK}, rank), retry_count = retry_count + @counted,
@@ -97,13 +95,13 @@ export function returnTask(
     // It keeps its slots of its session and its batch.
     ledger.askForKey({ ...lease, seq: lease.task_seq, rank: task.rank });
   } else {
-    leaveBatch(ledger, lease.batch, { ended: false });
+    leaveBatch(tx, lease.batch, { ended: false });
     ledger.count(line.tenant, "queued", -1);
     ledger.count(line.tenant, "delayed", 1);
   }
   ledger.events.add({
     type: "task.retrying",
-    at: back.now,
+    at: tx.now,
     tenant: line.tenant,
     taskSeq: lease.task_seq,
     data: { attempt: lease.attempt, error: back.error, retryAt: back.runAt, state: back.to },
@@ -112,18 +110,19 @@ export function returnTask(
 
 /** Stores an attempt that ended without ending its task. */
 export function closeAttempt(
-  db: SqliteDatabase,
+  tx: Transaction,
   lease: Lease,
-  { outcome, error, now }: { outcome: AttemptOutcome; error: string; now: number },
+  { outcome, error }: { outcome: AttemptOutcome; error: string },
 ): void {
-  db.prepare(
+  tx.prepare(
     "insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node) values (?, ?, ?, ?, ?, ?, ?)",
-  ).run(lease.task_seq, lease.attempt, lease.started_at, now, outcome, error, lease.node);
+  ).run(lease.task_seq, lease.attempt, lease.started_at, tx.now, outcome, error, lease.node);
 }
 
 /** Frees the slot and the concurrency key of an attempt. Returns its agent queue. */
-export function freeSlot(db: SqliteDatabase, ledger: Ledger, lease: Lease): Line {
-  db.leases.forget(lease.task_seq);
+export function freeSlot(tx: Transaction, lease: Lease): Line {
+  const { ledger } = tx;
+  tx.db.leases.forget(lease.task_seq);
   const line = ledger.line(lease.line);
   if (lease.concurrency_key !== null) ledger.keys.free(line.tenant, lease.concurrency_key);
   line.inflight -= 1;

@@ -1,24 +1,24 @@
-import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../model/session.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Ledger, ReadyEntry } from "../counters/ledger.ts";
-import type { SessionRow } from "../counters/session-ledger.ts";
-import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "../tasks/end-waiting-task.ts";
-import { enterBatch } from "../tasks/enter-queue.ts";
-import { leaveBatch } from "../tasks/leave-batch.ts";
-import { leaveReady } from "../tasks/leave-ready.ts";
+import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../../model/session.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { ReadyEntry } from "../../counters/ledger.ts";
+import type { SessionRow } from "../../counters/session-ledger.ts";
+import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "../../tasks/steps/end-waiting-task.ts";
+import { enterBatch } from "../../tasks/steps/enter-queue.ts";
+import { leaveBatch } from "../../tasks/steps/leave-batch.ts";
+import { leaveReady } from "../../tasks/steps/leave-ready.ts";
 
 /**
  * Fills the free slots of the sessions that this transaction has read. If a session has too many active tasks, it parks those
  * that have not started, the last first.
  */
-export function settleSessions(db: SqliteDatabase, ledger: Ledger, now: number): void {
-  for (const session of ledger.sessions.touched()) {
+export function settleSessions(tx: Transaction): void {
+  for (const session of tx.ledger.sessions.touched()) {
     const max = maxOf(session);
     // If nothing waits, there is nothing to park, end or admit.
     if (session.queued === 0) continue;
-    if (session.active > max) stepBack(db, ledger, session, session.active - max);
-    if (session.cutoff > 0) endStale(db, ledger, session, now);
-    if (session.active < max) letIn(db, ledger, session, max - session.active);
+    if (session.active > max) stepBack(tx, session, session.active - max);
+    if (session.cutoff > 0) endStale(tx, session);
+    if (session.active < max) letIn(tx, session, max - session.active);
   }
 }
 
@@ -49,24 +49,24 @@ interface SessionTask extends ReadyEntry {
   readonly concurrency_key: string | null;
 }
 
-function stepBack(db: SqliteDatabase, ledger: Ledger, session: SessionRow, count: number): void {
-  const last = db
+function stepBack(tx: Transaction, session: SessionRow, count: number): void {
+  const last = tx
     .prepare<SessionTask>(
       `select seq as task_seq, line, rank, batch, parked, concurrency_key from task where ${UNSTARTED} order by place desc limit +?`,
     )
     .all(session.id, count);
   for (const task of last) {
     if (task.parked === null) {
-      leaveReady(ledger, { ...task, seq: task.task_seq });
-      leaveBatch(ledger, task.batch, { ended: false });
+      leaveReady(tx, { ...task, seq: task.task_seq });
+      leaveBatch(tx, task.batch, { ended: false });
     }
-    db.prepare("update task set parked = 'session', in_session = 0 where seq = ?").run(task.task_seq);
+    tx.prepare("update task set parked = 'session', in_session = 0 where seq = ?").run(task.task_seq);
     session.active -= 1;
   }
 }
 
-function endStale(db: SqliteDatabase, ledger: Ledger, session: SessionRow, now: number): void {
-  const stale = db
+function endStale(tx: Transaction, session: SessionRow): void {
+  const stale = tx
     .prepare<WaitingTask>(
       `select ${WAITING_COLUMNS} from task t indexed by task_outside_session
         where t.session = ? and t.in_session = 0 and t.completed_at is null and t.parked = 'session' and t.place <= ?
@@ -74,34 +74,34 @@ function endStale(db: SqliteDatabase, ledger: Ledger, session: SessionRow, now: 
     )
     .all(session.id, session.cutoff);
   for (const task of stale) {
-    endWaitingTask(db, ledger, task, { state: "cancelled", error: SESSION_ENDS.stale, now });
+    endWaitingTask(tx, task, { state: "cancelled", error: SESSION_ENDS.stale });
   }
 }
 
-function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: number): void {
-  const parked = db
+function letIn(tx: Transaction, session: SessionRow, room: number): void {
+  const parked = tx
     .prepare<SessionTask>(
       `select seq as task_seq, line, rank, batch, parked, concurrency_key from task
         where session = ? and in_session = 0 and completed_at is null and parked = 'session' order by place limit +?`,
     )
     .all(session.id, room);
-  let last = parked.length === 0 || session.active === 0 ? undefined : lastUnstarted(db, session);
+  let last = parked.length === 0 || session.active === 0 ? undefined : lastUnstarted(tx, session);
   for (const task of parked) {
     const rank = rankAfter(last, task);
-    db.prepare("update task set parked = null, in_session = 1, rank = ? where seq = ?").run(
+    tx.prepare("update task set parked = null, in_session = 1, rank = ? where seq = ?").run(
       rank,
       task.task_seq,
     );
     session.active += 1;
     last = { rank, task_seq: task.task_seq };
-    enterBatch(db, ledger, { ...task, seq: task.task_seq, rank });
+    enterBatch(tx, { ...task, seq: task.task_seq, rank });
   }
-  if (parked.length > 0) db.signal({ kind: "work" });
+  if (parked.length > 0) tx.signal("work");
 }
 
 /** Of the admitted tasks that have not started, the one that starts last. */
-function lastUnstarted(db: SqliteDatabase, { id }: SessionRow): ReadyEntry | undefined {
-  return db
+function lastUnstarted(tx: Transaction, { id }: SessionRow): ReadyEntry | undefined {
+  return tx
     .prepare<ReadyEntry>(
       `select rank, seq as task_seq from task where ${UNSTARTED} order by rank desc, seq desc limit 1`,
     )

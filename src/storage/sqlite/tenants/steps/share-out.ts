@@ -1,7 +1,7 @@
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { LaneRow, Ledger } from "../counters/ledger.ts";
-import type { TenantLine } from "../counters/tenant-ledger.ts";
-import type { SlotsLeft } from "./tenant-shares.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { LaneRow } from "../../counters/ledger.ts";
+import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import type { SlotsLeft } from "../tenant-shares.ts";
 
 interface Sharer {
   readonly line: TenantLine;
@@ -18,12 +18,11 @@ interface Sharer {
  * nothing.
  */
 export function shareOut(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   lane: LaneRow,
-  slots: number,
-  left: SlotsLeft | null,
+  { slots, left }: { slots: number; left: SlotsLeft | null },
 ): TenantLine[] {
+  const { ledger } = tx;
   ledger.countTenants();
   const sharers = ledger.tenants
     .candidates(lane.name, slots, left?.full ?? 0)
@@ -44,7 +43,7 @@ export function shareOut(
     if (next === undefined) break;
     turns.push(next.line);
     next.inflight += 1;
-    next.lastServed = db.lastEventSeq + turns.length;
+    next.lastServed = tx.db.lastEventSeq + turns.length;
     next.owed = Math.max(next.owed - 1, 0);
     next.left -= 1;
   }

@@ -1,8 +1,8 @@
-import type { Ledger } from "../counters/ledger.ts";
+import type { Transaction } from "../../connection/transaction.ts";
 
 /** Updates the counters of a task's batch, if it has one: the task ended, or gives up its slot for a while. */
 export function leaveBatch(
-  ledger: Ledger,
+  { ledger }: Transaction,
   id: string | null,
   { ended, wasActive = true }: { ended: boolean; wasActive?: boolean },
 ): void {

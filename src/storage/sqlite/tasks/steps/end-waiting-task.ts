@@ -1,9 +1,8 @@
-import type { WaitingState } from "../../../model/task-state.ts";
-import type { TaskOrigin } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Ledger } from "../counters/ledger.ts";
-import { addDelivery } from "../log/add-delivery.ts";
-import { endRun } from "../schedules/end-run.ts";
+import type { WaitingState } from "../../../../model/task-state.ts";
+import type { TaskOrigin } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import { addDelivery } from "../../log/steps/add-delivery.ts";
+import { endRun } from "../../schedules/steps/end-run.ts";
 import { addRelease } from "./add-release.ts";
 import { leaveBatch } from "./leave-batch.ts";
 import { leaveReady } from "./leave-ready.ts";
@@ -29,33 +28,33 @@ export const WAITING_COLUMNS =
 
 /** Ends a task without an attempt. */
 export function endWaitingTask(
-  db: SqliteDatabase,
-  ledger: Ledger,
+  tx: Transaction,
   task: WaitingTask,
-  end: { state: "failed" | "cancelled"; error: string | null; now: number; dueTo?: "dependency" },
+  end: { state: "failed" | "cancelled"; error: string | null; dueTo?: "dependency" },
 ): void {
+  const { ledger } = tx;
   const line = ledger.line(task.line);
   ledger.countWaiting(line, task, -1);
   if (task.session !== null && task.in_session === 1) ledger.sessions.get(task.session).active -= 1;
   const isReady = task.resting_state === "queued" && task.parked === null;
-  if (isReady) leaveReady(ledger, task);
-  leaveBatch(ledger, task.batch, { ended: true, wasActive: isReady });
-  db.prepare(
+  if (isReady) leaveReady(tx, task);
+  leaveBatch(tx, task.batch, { ended: true, wasActive: isReady });
+  tx.prepare(
     "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ? where seq = ?",
-  ).run(end.state, end.now, end.error, task.seq);
+  ).run(end.state, tx.now, end.error, task.seq);
   ledger.count(line.tenant, task.resting_state, -1);
   ledger.count(line.tenant, end.state, 1);
   const event = ledger.events.add({
     type: end.state === "failed" ? "task.failed" : "task.cancelled",
-    at: end.now,
+    at: tx.now,
     tenant: line.tenant,
     taskSeq: task.seq,
     data: end.error === null ? null : { error: end.error },
   });
-  if (task.callback_url !== null) addDelivery(db, event, task.seq);
+  if (task.callback_url !== null) addDelivery(tx, event, task.seq);
   if (task.has_dependants === 1) {
     const error = end.dueTo === "dependency" && end.error !== null ? end.error : undefined;
-    addRelease(db, ledger, { parentSeq: task.seq, state: end.state, error });
+    addRelease(tx, { parentSeq: task.seq, state: end.state, error });
   }
-  if (task.origin === "run") endRun(db, task.seq, end);
+  if (task.origin === "run") endRun(tx, task.seq, end);
 }

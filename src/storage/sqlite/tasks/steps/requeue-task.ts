@@ -1,14 +1,14 @@
-import type { AttemptOutcome, TaskKind } from "../../../model/task.ts";
-import type { TaskState, TerminalState } from "../../../model/task-state.ts";
-import { isAloneKind } from "../../alone-queue.ts";
-import { type ComeBack, comeBackText } from "../../dependency-error.ts";
-import type { BlockingDependency, TaskOrigin } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Ledger, Line } from "../counters/ledger.ts";
-import { lineKindOf, UNSERVED } from "../counters/standing.ts";
-import { reopenRun } from "../schedules/end-run.ts";
+import type { AttemptOutcome, TaskKind } from "../../../../model/task.ts";
+import type { TaskState, TerminalState } from "../../../../model/task-state.ts";
+import { isAloneKind } from "../../../alone-queue.ts";
+import { type ComeBack, comeBackText } from "../../../dependency-error.ts";
+import type { BlockingDependency, TaskOrigin } from "../../../storage.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Line } from "../../counters/ledger.ts";
+import { lineKindOf, UNSERVED } from "../../counters/standing.ts";
+import { reopenRun } from "../../schedules/steps/end-run.ts";
+import { RANK } from "../rank.ts";
 import { enterQueue } from "./enter-queue.ts";
-import { RANK } from "./rank.ts";
 
 /** An ended task that a retry may queue again. */
 export interface EndedTask {
@@ -43,9 +43,9 @@ export function isOverdue(task: EndedTask, now: number): boolean {
 }
 
 /** A dependency that will never be done; null: that dependency is deleted; undefined: there is none. */
-export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDependency | null | undefined {
+export function findBlocking(tx: Transaction, task: EndedTask): BlockingDependency | null | undefined {
   if (task.dependencies === 0) return undefined;
-  const parents = db
+  const parents = tx
     .prepare<{ id: string; resting_state: TaskState }>(
       `select p.id, p.resting_state from dependency d join task p on p.seq = d.parent_seq
         where d.child_seq = ? order by d.parent_seq`,
@@ -60,9 +60,9 @@ export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDepen
 }
 
 /** How many dependencies of a task are not done or do not exist. */
-export function countUnmet(db: SqliteDatabase, task: { seq: number; dependencies: number }): number {
+export function countUnmet(tx: Transaction, task: { seq: number; dependencies: number }): number {
   if (task.dependencies === 0) return 0;
-  const row = db
+  const row = tx
     .prepare<{ done: number }>(
       `select count(*) as done from dependency d join task p on p.seq = d.parent_seq
         where d.child_seq = ? and p.resting_state = 'done'`,
@@ -80,10 +80,11 @@ export interface RequeuedTask {
 }
 
 /** Queues a failed or cancelled task again, or makes it wait, with all its retries and a new default deadline. */
-export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask, now: number): RequeuedTask {
-  const line = findLineAnew(db, ledger, task);
+export function requeueTask(tx: Transaction, task: EndedTask): RequeuedTask {
+  const { ledger, now } = tx;
+  const line = findLineAnew(tx, task);
   ledger.countWaiting(line, task, 1);
-  const unmet = countUnmet(db, task);
+  const unmet = countUnmet(tx, task);
   const waits = unmet > 0;
   // The `runAt` of the request applies; the back-off of an earlier retry does not.
   const startsAt = !waits && task.executions === 0 ? Math.max(now, task.run_at ?? now) : now;
@@ -95,14 +96,14 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
     task.deadline_after_ms === null ? task.deadline : waits ? null : startsAt + task.deadline_after_ms;
   if (task.last_started_at !== null) {
     // The attempt that had ended the task becomes an earlier one.
-    db.prepare(
+    tx.prepare(
       `insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
        select seq, executions, last_started_at, completed_at, last_outcome, error, last_node from task where seq = ?`,
     ).run(task.seq);
   }
-  db.prepare("delete from unserved where task_seq = ?").run(task.seq);
-  const place = acceptInSession(ledger, task.session);
-  const { rank } = db
+  tx.prepare("delete from unserved where task_seq = ?").run(task.seq);
+  const place = acceptInSession(tx, task.session);
+  const { rank } = tx
     .prepare<{ rank: number }>(
       `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
                        line = @line, rank = ${RANK}, place = @place, retry_count = 0, losses = 0, completed_at = null, last_started_at = null, last_outcome = null,
@@ -121,7 +122,7 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
     }) as { rank: number };
   const batch = ledger.batches.of(task);
   if (batch !== undefined) batch.open += 1;
-  if (state === "queued") enterQueue(db, ledger, { ...task, line: line.id, rank, place, in_session: 0 }, now);
+  if (state === "queued") enterQueue(tx, { ...task, line: line.id, rank, place, in_session: 0 });
   const error = task.error === null ? {} : { error: task.error };
   ledger.events.add({
     type: "task.retrying",
@@ -130,10 +131,9 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
     taskSeq: task.seq,
     data: { attempt: task.executions, ...error, retryAt: startsAt, state },
   });
-  if (task.origin === "run") reopenRun(db, task.id, now);
-  db.signal({ kind: "events" });
-  db.signal({ kind: "work" });
-  if (deadline !== null || state === "delayed") db.signal({ kind: "due" });
+  if (task.origin === "run") reopenRun(tx, task.id);
+  tx.signal("events", "work");
+  if (deadline !== null || state === "delayed") tx.signal("due");
   return { state, position, deadline, ...(line.standing === UNSERVED ? { unserved: true } : {}) };
 }
 
@@ -141,15 +141,15 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
  * Finds the agent queue for a retry. Since the task was inserted, nodes may have lost the ability to execute its kind, or its
  * agent may no longer be served. A task that ran alone returns to an ordinary queue.
  */
-function findLineAnew(db: SqliteDatabase, ledger: Ledger, task: EndedTask): Line {
-  const line = ledger.line(task.line);
+function findLineAnew(tx: Transaction, task: EndedTask): Line {
+  const line = tx.ledger.line(task.line);
   const isOpen = line.kind === "" || isAloneKind(line.kind);
-  const kind = isOpen ? lineKindOf(db, { ...line, kind: task.kind }) : line.kind;
+  const kind = isOpen ? lineKindOf(tx.db, { ...line, kind: task.kind }) : line.kind;
   if (kind === line.kind) return line;
-  const other = ledger.lineOf(line.lane, line.tenant, line.agent, kind);
+  const other = tx.ledger.lineOf(line.lane, line.tenant, line.agent, kind);
   line.tasks -= 1;
   other.tasks += 1;
-  db.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(
+  tx.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(
     other.id,
     line.id,
     task.seq,
@@ -158,7 +158,7 @@ function findLineAnew(db: SqliteDatabase, ledger: Ledger, task: EndedTask): Line
 }
 
 /** Gives the task a new position in its session, so that an earlier stop of the session does not end it. */
-function acceptInSession(ledger: Ledger, id: number | null): number | null {
+function acceptInSession({ ledger }: Transaction, id: number | null): number | null {
   if (id === null) return null;
   const session = ledger.sessions.get(id);
   session.last_place += 1;
@@ -166,7 +166,7 @@ function acceptInSession(ledger: Ledger, id: number | null): number | null {
 }
 
 /** Adds a release row that brings back the dependants that were cancelled because of a task. */
-export function addComeBack(db: SqliteDatabase, ledger: Ledger, parentSeq: number, comeBack: ComeBack): void {
-  db.prepare("insert into release (parent_seq, error) values (?, ?)").run(parentSeq, comeBackText(comeBack));
-  ledger.hasReleases = true;
+export function addComeBack(tx: Transaction, parentSeq: number, comeBack: ComeBack): void {
+  tx.prepare("insert into release (parent_seq, error) values (?, ?)").run(parentSeq, comeBackText(comeBack));
+  tx.ledger.hasReleases = true;
 }

@@ -1,4 +1,4 @@
-import type { EventType } from "../../../model/event.ts";
+import type { EventType } from "../../../../model/event.ts";
 import {
   BUCKETS,
   bucketOf,
@@ -12,26 +12,24 @@ import {
   type RollupKind,
   type RollupStep,
   stepStart,
-} from "../../../model/rollup.ts";
-import { ROLLUP_SLICE_OF_PRUNE } from "../../storage.ts";
-import type { SqliteDatabase } from "../connection/database.ts";
-import type { Age } from "../tasks/prune.ts";
+} from "../../../../model/rollup.ts";
+import { ROLLUP_SLICE_OF_PRUNE } from "../../../storage.ts";
+import type { SqliteDatabase } from "../../connection/database.ts";
+import type { Transaction } from "../../connection/transaction.ts";
+import type { Age } from "../../tasks/steps/delete-task.ts";
 
 /**
- * Counts the next events of the log, inside a transaction. Rows of the log are counted whole, so the last one may exceed
+ * Counts the next events of the log. Rows of the log are counted whole, so the last one may exceed
  * `limit`.
  */
-export function rollUp(
-  db: SqliteDatabase,
-  { limit, now }: { limit: number; now: number },
-): { events: number; more: boolean } {
-  const { rows, events, more } = nextRows(db, limit);
+export function rollUp(tx: Transaction, limit: number): { events: number; more: boolean } {
+  const { rows, events, more } = nextRows(tx, limit);
   const last = rows.at(-1);
   if (last === undefined) return { events: 0, more: false };
-  const slice = new Slice(db);
+  const slice = new Slice(tx);
   for (const row of rows) slice.count(row);
-  writeBlocks(db, slice.blocks(now));
-  db.prepare(
+  writeBlocks(tx, slice.blocks());
+  tx.prepare(
     `insert into high_water (name, value) values ('rollup', ?)
      on conflict (name) do update set value = excluded.value`,
   ).run(last.last_seq);
@@ -39,19 +37,19 @@ export function rollUp(
 }
 
 /** Counts the next slice of events of this age that are not counted yet. Returns whether all of them are counted now. */
-export function countBeforePrune(db: SqliteDatabase, age: Age, now: number): boolean {
-  if (isCounted(db, age)) return true;
-  rollUp(db, { limit: ROLLUP_SLICE_OF_PRUNE, now });
-  return isCounted(db, age);
+export function countBeforePrune(tx: Transaction, age: Age): boolean {
+  if (isCounted(tx, age)) return true;
+  rollUp(tx, ROLLUP_SLICE_OF_PRUNE);
+  return isCounted(tx, age);
 }
 
 /** Counts all events that are not counted yet. Tasks that are deleted next take the lane and agent of their events along. */
-export function countAll(db: SqliteDatabase, now: number): void {
-  while (rollUp(db, { limit: ROLLUP_SLICE_OF_PRUNE, now }).more);
+export function countAll(tx: Transaction): void {
+  while (rollUp(tx, ROLLUP_SLICE_OF_PRUNE).more);
 }
 
-function isCounted(db: SqliteDatabase, { cutoff, latest }: Age): boolean {
-  const at = nextEventAt(db);
+function isCounted(tx: Transaction, { cutoff, latest }: Age): boolean {
+  const at = nextEventAt(tx.db);
   return at === null || (at >= cutoff && at <= latest);
 }
 
@@ -79,13 +77,13 @@ interface LogRow {
   readonly data: string | null;
 }
 
-function nextRows(db: SqliteDatabase, limit: number): { rows: LogRow[]; events: number; more: boolean } {
+function nextRows(tx: Transaction, limit: number): { rows: LogRow[]; events: number; more: boolean } {
   const rows: LogRow[] = [];
   let events = 0;
-  const next = db.prepare<LogRow>(
+  const next = tx.prepare<LogRow>(
     "select last_seq, count, type, at, tenant, task_seqs, data from event where last_seq > ? order by last_seq",
   );
-  for (const row of next.iterate(countedUpTo(db))) {
+  for (const row of next.iterate(countedUpTo(tx.db))) {
     if (events >= limit) return { rows, events, more: true };
     rows.push(row);
     events += row.count;
@@ -184,11 +182,11 @@ interface Block {
 
 /** The events of one transaction, counted by minute and agent queue first, since there are few such pairs. */
 class Slice {
-  readonly #db: SqliteDatabase;
+  readonly #tx: Transaction;
   readonly #minutes = new Map<string, Minute>();
 
-  constructor(db: SqliteDatabase) {
-    this.#db = db;
+  constructor(tx: Transaction) {
+    this.#tx = tx;
   }
 
   count(row: LogRow): void {
@@ -203,7 +201,7 @@ class Slice {
   // SQLite groups the tasks, which takes half the time of grouping them here.
 
   #countOnly(row: LogRow, what: RollupCount): void {
-    const groups = this.#db
+    const groups = this.#tx
       .prepare<[line: number | null, tasks: number]>(
         "select t.line, count(*) from json_each(?) j left join task t on t.seq = j.value group by 1",
       )
@@ -214,7 +212,7 @@ class Slice {
   }
 
   #countStarts(row: LogRow): void {
-    const groups = this.#db
+    const groups = this.#tx
       .prepare<[line: number | null, readyAt: number | null, tasks: number]>(
         // After a retry has changed run_at, the time when the task could first start is unknown.
         `select t.line, iif(t.run_at > @at, null, max(t.created_at, coalesce(t.run_at, 0))), count(*)
@@ -231,7 +229,7 @@ class Slice {
   }
 
   #countEnds(row: LogRow, what: RollupCount): void {
-    const groups = this.#db
+    const groups = this.#tx
       .prepare<[line: number | null, startedAt: number | null, seq: number | null, tasks: number]>(
         `select t.line, iif(t.completed_at = @at, t.last_started_at, null) as started_at,
                 iif(t.input_tokens > 0 or t.output_tokens > 0 or t.last_started_at is null or t.completed_at <> @at,
@@ -254,7 +252,7 @@ class Slice {
 
   /** The start of the attempt that ended at this time; null: there is none. */
   #startOfAttempt(seq: number, endedAt: number): number | null {
-    const attempt = this.#db
+    const attempt = this.#tx
       .prepare<{ started_at: number }>(
         "select started_at from attempt where task_seq = ? and ended_at = ? order by number desc limit 1",
       )
@@ -264,7 +262,7 @@ class Slice {
 
   /** The tokens that were not counted at an earlier end. A task that is `done` has no later end. */
   #newTokens(seq: number, what: RollupCount): number {
-    const { tokens, counted } = this.#db
+    const { tokens, counted } = this.#tx
       .prepare<{ tokens: number | null; counted: number | null }>(
         `select t.input_tokens + t.output_tokens as tokens, c.tokens as counted
            from task t left join counted_tokens c on c.task_seq = t.seq where t.seq = ?`,
@@ -272,7 +270,7 @@ class Slice {
       .get(seq) as { tokens: number | null; counted: number | null };
     if (tokens === null || tokens === 0) return 0;
     if (what !== "done") {
-      this.#db
+      this.#tx
         .prepare("insert or replace into counted_tokens (task_seq, tokens) values (?, ?)")
         .run(seq, tokens);
     }
@@ -291,7 +289,7 @@ class Slice {
   }
 
   /** The counts by lane and by agent, for minutes, hours and days. */
-  blocks(now: number): Block[] {
+  blocks(): Block[] {
     const blocks = new Map<string, Block>();
     for (const minute of this.#minutes.values()) {
       const { tenant } = minute;
@@ -299,7 +297,7 @@ class Slice {
       for (const kind of ROLLUP_KINDS) {
         for (const step of ROLLUP_STEPS) {
           const at = stepStart(minute.at, step);
-          if (Math.abs(now - at) > ROLLUP_RETENTION_MS[step]) continue;
+          if (Math.abs(this.#tx.now - at) > ROLLUP_RETENTION_MS[step]) continue;
           const { sums } = findBlock(blocks, { tenant, kind, step, at });
           for (const [key, more] of byKind[kind]) addTo(sums, key, more);
         }
@@ -321,12 +319,12 @@ class Slice {
   /** Null: task and tenant are deleted. */
   #namesOf(tenant: string, line: number | null): Record<RollupKind, string> | null {
     if (line !== null) {
-      const names = this.#db
+      const names = this.#tx
         .prepare<Record<RollupKind, string>>("select lane, agent from line where id = ?")
         .get(line);
       if (names !== undefined) return names;
     }
-    const isThere = this.#db.prepare("select 1 from tenant where id = ?").get(tenant) !== undefined;
+    const isThere = this.#tx.prepare("select 1 from tenant where id = ?").get(tenant) !== undefined;
     return isThere ? { lane: OTHER_KEYS, agent: OTHER_KEYS } : null;
   }
 }
@@ -359,19 +357,19 @@ interface StoredRow extends Readonly<Record<RollupCount, number>> {
   readonly run_max: number;
 }
 
-function writeBlocks(db: SqliteDatabase, blocks: readonly Block[]): void {
-  const stored = db.prepare<StoredRow>(
+function writeBlocks(tx: Transaction, blocks: readonly Block[]): void {
+  const stored = tx.prepare<StoredRow>(
     "select * from rollup where tenant = ? and kind = ? and step = ? and at = ?",
   );
   for (const block of blocks) {
-    writeBlock(db, block, stored.all(block.tenant, block.kind, block.step, block.at));
+    writeBlock(tx, block, stored.all(block.tenant, block.kind, block.step, block.at));
   }
 }
 
 /**
  * Adds to the rows of a block. If there are more than `ROLLUP_KEYS_MAX` keys, the least busy ones are merged into `OTHER_KEYS`.
  */
-function writeBlock(db: SqliteDatabase, block: Block, stored: readonly StoredRow[]): void {
+function writeBlock(tx: Transaction, block: Block, stored: readonly StoredRow[]): void {
   const { sums } = block;
   for (const row of stored) sums.get(row.key)?.add(toSums(row));
   const before = new Map(stored.map((row) => [row.key, row]));
@@ -379,7 +377,7 @@ function writeBlock(db: SqliteDatabase, block: Block, stored: readonly StoredRow
     const row = before.get(key);
     const quiet = sums.get(key) ?? (row && toSums(row)) ?? new Sums();
     sums.delete(key);
-    if (row !== undefined) deleteRow(db, block, key);
+    if (row !== undefined) deleteRow(tx, block, key);
     let others = sums.get(OTHER_KEYS);
     if (others === undefined) {
       const othersRow = before.get(OTHER_KEYS);
@@ -388,7 +386,7 @@ function writeBlock(db: SqliteDatabase, block: Block, stored: readonly StoredRow
     }
     others.add(quiet);
   }
-  for (const [key, written] of sums) writeRow(db, block, key, written);
+  for (const [key, written] of sums) writeRow(tx, block, [key, written]);
 }
 
 function quietKeys(sums: ReadonlyMap<string, Sums>, before: ReadonlyMap<string, StoredRow>): string[] {
@@ -416,8 +414,8 @@ function toSums(row: StoredRow): Sums {
   return sums;
 }
 
-function deleteRow(db: SqliteDatabase, { tenant, kind, step, at }: Block, key: string): void {
-  db.prepare("delete from rollup where tenant = ? and kind = ? and step = ? and at = ? and key = ?").run(
+function deleteRow(tx: Transaction, { tenant, kind, step, at }: Block, key: string): void {
+  tx.prepare("delete from rollup where tenant = ? and kind = ? and step = ? and at = ? and key = ?").run(
     tenant,
     kind,
     step,
@@ -426,8 +424,8 @@ function deleteRow(db: SqliteDatabase, { tenant, kind, step, at }: Block, key: s
   );
 }
 
-function writeRow(db: SqliteDatabase, block: Block, key: string, { counts, wait, run }: Sums): void {
-  db.prepare(
+function writeRow(tx: Transaction, block: Block, [key, { counts, wait, run }]: [string, Sums]): void {
+  tx.prepare(
     `insert or replace into rollup (tenant, kind, step, at, key, submitted, started, done, failed, cancelled, tokens,
                                     wait, wait_max, run, run_max)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

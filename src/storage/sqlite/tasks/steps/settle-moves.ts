@@ -1,0 +1,22 @@
+import type { Transaction } from "../../connection/transaction.ts";
+import { settleSessions } from "../../sessions/steps/settle-sessions.ts";
+import { settlePlaces } from "./concurrency-keys.ts";
+import { processReleases, RELEASED_MAX } from "./process-releases.ts";
+import { completeBatches } from "./settle-batches.ts";
+
+/**
+ * Does the deferred work of a transaction: passes ends on to dependants, `limit` of them at most, and fills freed slots of
+ * sessions and batches and freed concurrency keys. Returns to how many dependants it passed an end.
+ */
+export function settleMoves(tx: Transaction, limit = RELEASED_MAX): number {
+  let told = 0;
+  do {
+    told += processReleases(tx, limit - told);
+    // Tasks that a session ends as stale may have dependants.
+    settleSessions(tx);
+  } while (tx.ledger.hasReleases && told < limit);
+  settlePlaces(tx);
+  completeBatches(tx);
+  if (tx.ledger.hasReleases) tx.signal("release");
+  return told;
+}
