@@ -33,12 +33,14 @@ export function withoutNulls(fields: Fields, values: readonly string[] = []): Fi
   return keepOwn(fields, Object.fromEntries(given));
 }
 
+export function checkText(value: unknown, field: string): string {
+  if (typeof value === "string") return value;
+  throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
+}
+
 export function optionalText(fields: Fields, field: string): string | undefined {
   const value = fields[field];
-  if (value === undefined) return undefined;
-  if (typeof value !== "string")
-    throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
-  return value;
+  return value === undefined ? undefined : checkText(value, field);
 }
 
 /** Refuses a name with NUL: no database has one, and PostgreSQL refuses the query. */
@@ -48,25 +50,30 @@ export function checkName(fields: Fields, field: string, what: string): string |
   return name;
 }
 
-export function requiredText(fields: Fields, field: string): string {
-  const text = optionalText(fields, field);
-  if (text === undefined || text.trim() === "") {
-    throw invalidField(field, `\`${field}\` must be a string that is not empty`);
-  }
-  return text;
+export function checkFilledText(value: unknown, field: string): string {
+  const text = value === undefined ? "" : checkText(value, field);
+  if (text.trim() !== "") return text;
+  throw invalidField(field, `\`${field}\` must be a string that is not empty`);
+}
+
+export function checkBoolean(value: unknown, field: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw invalidField(field, `\`${field}\` must be true or false, not ${quoted(value)}`);
 }
 
 export function optionalBoolean(fields: Fields, field: string): boolean | undefined {
   const value = fields[field];
-  if (value === undefined || typeof value === "boolean") return value;
-  throw invalidField(field, `\`${field}\` must be true or false, not ${quoted(value)}`);
+  return value === undefined ? undefined : checkBoolean(value, field);
+}
+
+export function checkObject(value: unknown, field: string): Fields {
+  if (isObject(value)) return value;
+  throw invalidField(field, `\`${field}\` must be an object, not ${kindOf(value)}`);
 }
 
 export function optionalObject(fields: Fields, field: string): Fields | undefined {
   const value = fields[field];
-  if (value === undefined) return undefined;
-  if (!isObject(value)) throw invalidField(field, `\`${field}\` must be an object, not ${kindOf(value)}`);
-  return value;
+  return value === undefined ? undefined : checkObject(value, field);
 }
 
 export interface NumberRange {
@@ -78,14 +85,7 @@ export interface NumberRange {
   readonly maxOption?: string;
 }
 
-export function optionalNumber(
-  fields: Fields,
-  field: string,
-  range: NumberRange,
-  prefix = "",
-): number | undefined {
-  const value = fields[field];
-  if (value === undefined) return undefined;
+export function checkNumber(value: unknown, field: string, range: NumberRange): number {
   const { min, max, integer = true, unit, maxOption } = range;
   const fits =
     typeof value === "number" && value >= min && value <= max && (!integer || Number.isInteger(value));
@@ -95,15 +95,23 @@ export function optionalNumber(
   const raise =
     isOver && maxOption !== undefined ? `: \`${maxOption}\` of the configuration sets the limit` : "";
   throw invalidField(
-    `${prefix}${field}`,
-    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}${raise}`,
+    field,
+    `\`${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}${raise}`,
   );
 }
 
-/** A time in milliseconds since 1970. */
-export function optionalMoment(fields: Fields, field: string): number | undefined {
+export function optionalNumber(
+  fields: Fields,
+  field: string,
+  range: NumberRange,
+  prefix = "",
+): number | undefined {
   const value = fields[field];
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : checkNumber(value, `${prefix}${field}`, range);
+}
+
+/** A time in milliseconds since 1970. */
+export function checkMoment(value: unknown, field: string): number {
   // As JSON a Date is the text of the same time, or null if it is invalid.
   const text = value instanceof Date ? value.toJSON() : value;
   const moment = typeof text === "string" ? parseRfc3339(text) : null;
@@ -113,6 +121,11 @@ export function optionalMoment(fields: Fields, field: string): number | undefine
     field,
     `\`${field}\` must be an RFC 3339 time with a zone, in the years 0000 to 9999 of UTC, like "${example}", not ${quoted(value)}`,
   );
+}
+
+export function optionalMoment(fields: Fields, field: string): number | undefined {
+  const value = fields[field];
+  return value === undefined ? undefined : checkMoment(value, field);
 }
 
 export function isObject(value: unknown): value is Fields {

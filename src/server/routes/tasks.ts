@@ -19,7 +19,7 @@ import { BATCH_MAX } from "../../model/input/batch-input.ts";
 import { optionalChoice } from "../../model/input/choice-input.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
-import { DEPENDS_ON_MAX } from "../../model/input/task-input.ts";
+import { DEPENDS_ON_MAX } from "../../model/input/task-schema.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
