@@ -70,6 +70,7 @@ export const AGENT_PAGE_MAX = 1_000;
 /** Which agents to list. */
 export const AGENT_PAGE = {
   noun: "page",
+  refusesNull: true,
   fields: {
     limit: pageLimit({ max: AGENT_PAGE_MAX, normally: AGENT_PAGE_MAX }),
     cursor: optional(text(), { description: "`nextCursor` of the page before." }),

@@ -11,6 +11,7 @@ const SECONDS_MAX = 253_402_300_799;
 /** Which audit entries to list. */
 export const AUDIT_FILTER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     since: optional(since(), { description: "Not before: seconds since 1970, or RFC 3339." }),
     keyId: optional(name("the id of a key"), { description: "With this key." }),

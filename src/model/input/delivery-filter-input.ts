@@ -8,6 +8,7 @@ import { type FilterSchema, optional } from "./schema.ts";
 /** Which deliveries to list. */
 export const DELIVERY_FILTER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     taskId: optional(name("the id of a task"), { description: "Of this task." }),
     status: optional(choice(DELIVERY_STATUSES), { description: "`pending`, `delivered` or `failed`." }),

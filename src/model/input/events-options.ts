@@ -34,6 +34,7 @@ export function checkEventsOptions<Options extends object>(options: Options): Op
 /** Which events to list. */
 export const EVENT_FILTER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     after: optional(number({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
       description: "Only events with a larger number, oldest first; 0: from the oldest stored one.",

@@ -52,6 +52,7 @@ export const KEY = {
 /** Whose keys are meant. */
 export const KEY_OWNER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     tenantId: optional(tenantId(), {
       description: "Whose keys are meant.",

@@ -27,6 +27,7 @@ export function pageCursor(name = "nextCursor"): Field<string, number, false> {
 /** The page of a list without a filter. */
 export const PAGE = {
   noun: "page",
+  refusesNull: true,
   fields: { limit: pageLimit(), cursor: pageCursor() },
 } as const satisfies FilterSchema;
 

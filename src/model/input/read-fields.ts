@@ -45,11 +45,12 @@ export function readChanges<Table extends FieldTable>(
 
 /** Reads the fields of an object, and adds its faults to `reading`. `prefix` is the path to the object with a dot. */
 export function readInto(
-  { fields, elsewhere, isChanges = false }: Pick<Schema, "fields" | "elsewhere" | "isChanges">,
+  schema: Pick<Schema, "fields" | "elsewhere" | "isChanges" | "refusesNull">,
   given: Fields,
   prefix: string,
   reading: Reading,
 ): Record<string, unknown> {
+  const { fields, elsewhere, isChanges = false, refusesNull = false } = schema;
   const read: Record<string, unknown> = {};
   let hasUnknown = false;
   for (const name of Object.keys(given)) {
@@ -60,7 +61,7 @@ export function readInto(
     if (field === undefined) {
       hasUnknown = true;
       reading.faults.push(unknownField(name, Object.keys(fields), prefix, elsewhere));
-    } else if (value !== null || field.shape.type === "json" || (isChanges && field.required)) {
+    } else if (value !== null || refusesNull || takesNull(field, isChanges)) {
       read[name] = readValue(field, value, prefix === "" ? name : prefix + name, reading);
     } else if (isChanges) {
       read[name] = null;
@@ -69,6 +70,11 @@ export function readInto(
   // A name that is misspelt is not missing as well.
   if (!isChanges && !hasUnknown) addMissing(fields, given, prefix, reading);
   return read;
+}
+
+/** Whether null is a value of the field, or a wrong one. */
+function takesNull({ shape, required }: Field, isChanges: boolean): boolean {
+  return shape.type === "json" || (isChanges && required);
 }
 
 /** Undefined: it is wrong. */

@@ -16,9 +16,16 @@ export const RETRY_RANGES = {
 
 /** The retry policy of a task. Fields that are left out have the default of its kind. */
 export const RETRY_POLICY_FIELDS = {
-  maxRetries: optional(number(RETRY_RANGES.maxRetries), { flag: "--retries <number>" }),
-  backoffMs: optional(number(RETRY_RANGES.backoffMs)),
-  backoffMultiplier: optional(number(RETRY_RANGES.backoffMultiplier)),
-  maxBackoffMs: optional(number(RETRY_RANGES.maxBackoffMs)),
-  jitter: optional(number(RETRY_RANGES.jitter)),
+  maxRetries: optional(number(RETRY_RANGES.maxRetries), {
+    description: "How often it is tried again after a failure.",
+    flag: "--retries <number>",
+  }),
+  backoffMs: optional(number(RETRY_RANGES.backoffMs), { description: "The wait before the first retry." }),
+  backoffMultiplier: optional(number(RETRY_RANGES.backoffMultiplier), {
+    description: "How many times as long each further wait is.",
+  }),
+  maxBackoffMs: optional(number(RETRY_RANGES.maxBackoffMs), { description: "The longest wait." }),
+  jitter: optional(number(RETRY_RANGES.jitter), {
+    description: "The share of each wait that is randomly added or subtracted.",
+  }),
 } as const satisfies Record<keyof RetryPolicy, Field>;

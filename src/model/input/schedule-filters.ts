@@ -12,6 +12,7 @@ export const UPCOMING_LIMIT_DEFAULT = 100;
 /** Which schedules to list. */
 export const SCHEDULE_FILTER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     status: optional(choice(SCHEDULE_STATUSES), {
       description: "`active`, `paused`, `completed` or `failed`.",
@@ -27,6 +28,7 @@ export const SCHEDULE_FILTER = {
 /** Which runs to list. */
 export const RUN_FILTER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     since: optional(number({ min: 0, max: SECONDS_MAX, unit: "seconds since 1970" }), {
       description: "Seconds since 1970: only those that started, ended or were written down not before.",

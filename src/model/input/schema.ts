@@ -86,6 +86,8 @@ export interface FilterSchema<Fields extends FieldTable = FieldTable> {
   /** What it is called in messages: `task`. */
   readonly noun: string;
   readonly fields: Fields;
+  /** Null is most likely a mistake, since a filter without the field selects more. Left out: null counts as left out. */
+  readonly refusesNull?: boolean;
 }
 
 /** The schema of an input, which is the body of a request. */

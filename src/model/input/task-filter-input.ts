@@ -54,6 +54,7 @@ export const SELECTING_FIELDS = {
 /** Which tasks to list. */
 export const TASK_FILTER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     ...SELECTING_FIELDS,
     order: optional(choice(TASK_ORDERS), {

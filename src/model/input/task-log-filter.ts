@@ -8,6 +8,7 @@ export const LOG_LINES_DEFAULT = 500;
 /** Which log lines of a task to read. */
 export const TASK_LOG_FILTER = {
   noun: "filter",
+  refusesNull: true,
   fields: {
     attempt: optional(number(NUMBERS), {
       description: "The number of the attempt.",
