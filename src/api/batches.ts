@@ -6,7 +6,7 @@ import { requestSchema } from "./input-schema.ts";
 import { warnings } from "./tasks.ts";
 import { time } from "./time.ts";
 
-export const batchInput = requestSchema(BATCH);
+const batchInput = requestSchema(BATCH);
 
 export const submittedBatch = z
   .strictObject({

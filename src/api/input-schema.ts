@@ -88,7 +88,7 @@ function mapFields(fields: FieldTable, toZod: (field: Field) => z.ZodType): Reco
 }
 
 /** The schema of a value. */
-export function zodOf(shape: Shape): z.ZodType {
+function zodOf(shape: Shape): z.ZodType {
   switch (shape.type) {
     case "text":
       return shape.description === undefined ? z.string() : z.string().describe(shape.description);

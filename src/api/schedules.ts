@@ -81,7 +81,7 @@ const overlap = z.enum(OVERLAPS);
 const catchUp = z.enum(CATCH_UPS);
 const retry = z.strictObject(presentFields(RETRY_FIELDS));
 
-export const newSchedule = requestSchema(SCHEDULE);
+const newSchedule = requestSchema(SCHEDULE);
 
 const scheduleChanges = requestSchema(SCHEDULE_CHANGES);
 

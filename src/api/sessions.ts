@@ -28,7 +28,7 @@ const SESSION_EXAMPLE = {
 const SENT_EXAMPLE = { taskId: "tsk_019a8f6e", state: "delayed", position: 0, merged: false };
 const STOPPED_EXAMPLE = { stopped: ["tsk_019a8f6e"], cancelled: ["tsk_019a8f70", "tsk_019a8f71"] };
 
-export const sessionMessage = requestSchema(MESSAGE_REQUEST);
+const sessionMessage = requestSchema(MESSAGE_REQUEST);
 
 export const sentMessage = z
   .strictObject({

@@ -3,7 +3,6 @@ import { REASON_CODES } from "../model/explanation.ts";
 import { TASK_FILTER } from "../model/input/task-filter-input.ts";
 import { TASK_LOG_FILTER } from "../model/input/task-log-filter.ts";
 import { KIND_FIELDS, TASK } from "../model/input/task-schema.ts";
-import { PRIORITY_NAMES, type PriorityName } from "../model/priority.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
 import { TASK_LOG_LEVELS } from "../model/task-log.ts";
 import { TASK_STATES } from "../model/task-state.ts";
@@ -12,10 +11,6 @@ import { optionalFields, querySchema, requestSchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
 const anyObject = z.record(z.string(), z.unknown());
-const priorityName = z.enum(Object.keys(PRIORITY_NAMES) as [PriorityName, ...PriorityName[]]);
-/** A priority, as a number or a name. */
-export const priority = z.union([z.int(), priorityName]);
-
 export const TASK_EXAMPLE = {
   taskId: "tsk_019a8f6e",
   agentId: "index",
@@ -58,7 +53,7 @@ const retryPolicy = z.strictObject({
 const { action, instruction, message, custom } = KIND_FIELDS;
 const work = optionalFields({ ...action, ...instruction, ...message, ...custom });
 
-export const taskInput = requestSchema(TASK);
+const taskInput = requestSchema(TASK);
 
 export const warnings = z
   .array(z.string())

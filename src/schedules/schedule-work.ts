@@ -1,6 +1,7 @@
 import { codeList, type Fields, invalidField } from "../model/input/field-checks.ts";
 import { WORK_FIELDS } from "../model/input/schedule-schema.ts";
 import type { ReadChangesOf } from "../model/input/schema.ts";
+import { TASK_BYTES_MAX } from "../model/input/task-input.ts";
 import { jsonValue } from "../model/json-value.ts";
 import type { ScheduleWork } from "../model/schedule.ts";
 
@@ -36,7 +37,15 @@ function workOf(read: Read, given: Fields, payloads: readonly "payload"[]): Sche
   ];
   const [, second] = found;
   if (second !== undefined) throw invalidField(second, `${ONE_OF}; there are ${codeList(found)}`);
-  if (message !== null) return { kind: "message", message };
-  if (instruction !== null) return { kind: "instruction", instruction };
+  if (message !== null) return { kind: "message", message: checkSize(message, "message") };
+  if (instruction !== null) {
+    return { kind: "instruction", instruction: checkSize(instruction, "instruction") };
+  }
   return payloads.length === 0 ? null : { kind: "custom", payload: jsonValue(given, "payload") };
+}
+
+/** The limit is that of a task, since each run submits the text as a task. */
+function checkSize(text: string, field: string): string {
+  if (Buffer.byteLength(JSON.stringify(text)) <= TASK_BYTES_MAX) return text;
+  throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
 }

@@ -38,14 +38,10 @@ export function checkText(value: unknown, field: string): string {
   throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
 }
 
-export function optionalText(fields: Fields, field: string): string | undefined {
-  const value = fields[field];
-  return value === undefined ? undefined : checkText(value, field);
-}
-
 /** Refuses a name with NUL: no database has one, and PostgreSQL refuses the query. */
 export function checkName(fields: Fields, field: string, what: string): string | undefined {
-  const name = optionalText(fields, field);
+  const value = fields[field];
+  const name = value === undefined ? undefined : checkText(value, field);
   if (name?.includes("\0")) throw invalidField(field, `\`${field}\` must be ${what}`);
   return name;
 }
@@ -121,11 +117,6 @@ export function checkMoment(value: unknown, field: string): number {
     field,
     `\`${field}\` must be an RFC 3339 time with a zone, in the years 0000 to 9999 of UTC, like "${example}", not ${quoted(value)}`,
   );
-}
-
-export function optionalMoment(fields: Fields, field: string): number | undefined {
-  const value = fields[field];
-  return value === undefined ? undefined : checkMoment(value, field);
 }
 
 export function isObject(value: unknown): value is Fields {

@@ -26,7 +26,6 @@ import {
 } from "./kinds.ts";
 import { RETRY_RANGES } from "./retry-policy-schema.ts";
 import { type FieldTable, type Kind, optional, required, type Schema } from "./schema.ts";
-import { TASK_BYTES_MAX } from "./task-input.ts";
 
 const NAME_LENGTH_MAX = 200;
 const CONVERSATION_ID_LENGTH_MAX = 256;
@@ -146,19 +145,14 @@ export function secondsOrTime(): Kind<number | string | Date, number> {
   };
 }
 
-/** The limit is that of a task, since each run submits the text as a task. */
+/** A text that every database can store. */
 function taskText(): Kind<string> {
   return {
     shape: { type: "text" },
     read: (value, field) => {
       const given = checkFilledText(value, field);
-      if (given.includes("\0") || !given.isWellFormed()) {
-        throw invalidField(field, `\`${field}\` must be text without NUL and without halves of characters`);
-      }
-      if (Buffer.byteLength(JSON.stringify(given)) > TASK_BYTES_MAX) {
-        throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
-      }
-      return given;
+      if (!given.includes("\0") && given.isWellFormed()) return given;
+      throw invalidField(field, `\`${field}\` must be text without NUL and without halves of characters`);
     },
   };
 }
