@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { REASON_CODES } from "../model/explanation.ts";
-import { TASK_FILTER } from "../model/input/task-filter-input.ts";
+import { TASK_FILTER, TASK_VIEW } from "../model/input/task-filter-input.ts";
 import { TASK_LOG_FILTER } from "../model/input/task-log-filter.ts";
 import { KIND_FIELDS, TASK } from "../model/input/task-schema.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
@@ -158,14 +158,7 @@ const oneTaskQuery = z.strictObject({
     ),
 });
 
-const taskQuery = querySchema(TASK_FILTER).extend({
-  view: z
-    .enum(["full", "row"])
-    .exactOptional()
-    .describe(
-      "`full` (default): whole tasks; `row`: what fits into a line of each, as `TaskRow` describes it.",
-    ),
-});
+const taskQuery = querySchema({ noun: "query", fields: { ...TASK_FILTER.fields, ...TASK_VIEW.fields } });
 
 const TASK_ROW_EXAMPLE = {
   taskId: "tsk_019a8f6e",

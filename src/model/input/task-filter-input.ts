@@ -67,6 +67,18 @@ export const TASK_FILTER = {
   },
 } as const satisfies FilterSchema;
 
+/** How much of each task a list returns: a parameter over HTTP. The library has one method for each. */
+export const TASK_VIEW = {
+  noun: "query",
+  refusesNull: true,
+  fields: {
+    view: optional(choice(["full", "row"]), {
+      description: "`full`: whole tasks; `row`: what fits into a line of each, as `TaskRow` describes it.",
+      default: "`full`",
+    }),
+  },
+} as const satisfies FilterSchema;
+
 /** Parses the filter of a list of tasks. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   const { limit = LIMIT_DEFAULT, order, cursor: text, ...selection } = readFields(TASK_FILTER, filter);
