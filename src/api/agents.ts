@@ -1,70 +1,23 @@
 import { z } from "zod";
-import { EXECUTOR_TYPES, type ExecutorType, USER_EXECUTOR_TYPES } from "../model/executor-config.ts";
+import { EXECUTOR_TYPES, type ExecutorType } from "../model/executor-config.ts";
+import { AGENT, AGENT_CHANGES, AGENT_FIELDS, AGENT_PAGE } from "../model/input/agent-schema.ts";
 import { errorAnswersWith } from "./error.ts";
+import { optionalFields, querySchema, requestSchema } from "./input-schema.ts";
 
-/** The executor of an agent, with the fields of its type. The library checks those. */
-function executorOf(types: readonly ExecutorType[]) {
-  return z.looseObject({ type: z.enum(types as [ExecutorType, ...ExecutorType[]]) });
-}
+/** The executor of an agent, with the fields of its type. */
+const executor = z.looseObject({ type: z.enum(EXECUTOR_TYPES as [ExecutorType, ...ExecutorType[]]) });
 
-const executor = executorOf(EXECUTOR_TYPES);
-const userExecutor = executorOf(USER_EXECUTOR_TYPES);
-const limit = z.int().min(1);
+const settings = optionalFields(AGENT_FIELDS);
 
-const settings = {
-  executor: executor
-    .exactOptional()
-    .describe("Does its work; left out: the executor of the task's kind does."),
-  lane: z.string().exactOptional().describe("Where its tasks run when they do not say."),
-  maxInflight: limit
-    .exactOptional()
-    .describe("How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own."),
-  maxQueued: limit
-    .exactOptional()
-    .describe("How many of its tasks may wait, in place of `scheduler.maxPerAgent`."),
-  contextWindow: limit
-    .exactOptional()
-    .describe(
-      "How many tokens its model takes in at most: what history must fit into, and a session's window unless an answer names another.",
-    ),
-  writs: z
-    .boolean()
-    .exactOptional()
-    .describe("Whether `/schedule` lines in its answers are carried out; left out: they are not."),
-};
+const agentInput = requestSchema(AGENT);
 
-const AGENT_EXAMPLE = {
-  id: "research",
-  executor: { type: "http", url: "https://agents.example.com/research" },
-  lane: "main",
-  maxInflight: 2,
-};
-
-const changes = {
-  executor: userExecutor.nullable().exactOptional(),
-  lane: z.string().nullable().exactOptional(),
-  maxInflight: limit.nullable().exactOptional(),
-  maxQueued: limit.nullable().exactOptional(),
-  contextWindow: limit.nullable().exactOptional(),
-  writs: z.boolean().nullable().exactOptional(),
-};
-
-const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
-  id: "NewAgent",
-  description: "Who does work, where, and how much of it at once. Null is the same as left out.",
-  examples: [AGENT_EXAMPLE, { id: "team/writer", maxQueued: 20 }],
-});
-
-const agentChanges = z.strictObject(changes).meta({
-  id: "AgentChanges",
-  description: "What is left out stays; null takes it away.",
-  examples: [{ maxInflight: 5, lane: null }, { writs: true }],
-});
+const agentChanges = requestSchema(AGENT_CHANGES);
 
 export const agent = z
   .strictObject({
     id: z.string(),
     ...settings,
+    executor: executor.exactOptional().describe(settings.executor.description ?? ""),
     source: z
       .enum(["config", "stored", "built-in"])
       .describe(
@@ -74,7 +27,7 @@ export const agent = z
   .meta({
     id: "Agent",
     description: "An agent that Rota knows.",
-    examples: [{ ...AGENT_EXAMPLE, source: "stored" }],
+    examples: [{ ...AGENT.examples[0], source: "stored" }],
   });
 
 export const agentList = z
@@ -118,10 +71,7 @@ export const listAgents = {
   tags,
   summary: "List agents",
   description: "By id: those of the configuration, those made here, and `index`, which is always there.",
-  querystring: z.strictObject({
-    limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 1000 unless given."),
-    cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
-  }),
+  querystring: querySchema(AGENT_PAGE),
   response: { 200: agentList, ...errorAnswers("storage_unavailable") },
 };
 

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { AUDIT_FILTER } from "../model/input/audit-filter-input.ts";
 import { errorAnswers } from "./error.ts";
+import { querySchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
 const AUDIT_EXAMPLE = {
@@ -46,16 +48,7 @@ export const auditPage = z
     examples: [{ entries: [AUDIT_EXAMPLE], count: 1, nextCursor: null }],
   });
 
-const auditQuery = z.strictObject({
-  since: z.string().exactOptional().describe("Not before: seconds since 1970, or RFC 3339."),
-  keyId: z.string().exactOptional().describe("With this key."),
-  tenantId: z
-    .string()
-    .exactOptional()
-    .describe("The tenant whose log to read, even a deleted one; left out: the caller's own."),
-  limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
-  cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
-});
+const auditQuery = querySchema(AUDIT_FILTER);
 
 export const listAudit = {
   operationId: "listAudit",

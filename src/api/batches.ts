@@ -1,66 +1,12 @@
 import { z } from "zod";
-import { BATCH_MAX, PARALLELISM } from "../model/input/batch-input.ts";
+import { BATCH } from "../model/input/batch-input.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
-import { orNull } from "./nullable.ts";
-import { taskInput, warnings } from "./tasks.ts";
+import { requestSchema } from "./input-schema.ts";
+import { warnings } from "./tasks.ts";
 import { time } from "./time.ts";
 
-const batchTask = taskInput.extend(
-  orNull({
-    key: z.string().exactOptional().describe("A name by which others of the batch can depend on it."),
-  }),
-);
-
-export const batchInput = z
-  .strictObject(
-    orNull({
-      agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
-      callbackUrl: z
-        .string()
-        .exactOptional()
-        .describe("Where the end of each task is told that does not say."),
-      webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
-      batchCallbackUrl: z
-        .string()
-        .exactOptional()
-        .describe("Where it is told, once, that all tasks have ended, and how."),
-      parallelism: z
-        .int()
-        .min(PARALLELISM.min)
-        .max(PARALLELISM.max)
-        .exactOptional()
-        .describe(
-          "How many of the tasks run at once, over all nodes; left out: no bound of the batch's own.",
-        ),
-      tasks: z
-        .array(batchTask)
-        .min(1)
-        .max(BATCH_MAX.others)
-        .describe(`At most ${BATCH_MAX.actions} with an action among them, else ${BATCH_MAX.others}.`),
-    }),
-  )
-  .meta({
-    id: "NewBatch",
-    description: "Tasks handed in together.",
-    examples: [
-      {
-        agentId: "crawler",
-        tasks: [
-          { action: "click", tabId: "8f9c7d4e", ref: "e14" },
-          { action: "scroll", tabId: "8f9c7d4e", params: { scrollY: 400 }, priority: "low" },
-        ],
-      },
-      {
-        parallelism: 2,
-        batchCallbackUrl: "https://example.com/hooks/batch",
-        tasks: [
-          { key: "read", instruction: "Read the page" },
-          { key: "sum", instruction: "Sum it up", dependsOn: ["read"] },
-        ],
-      },
-    ],
-  });
+const batchInput = requestSchema(BATCH);
 
 export const submittedBatch = z
   .strictObject({

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { BULK_ACTIONS, BULK_STATES } from "../model/bulk.ts";
+import { BULK_REQUEST } from "../model/input/bulk-input.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswersWith } from "./error.ts";
-import { orNull } from "./nullable.ts";
-import { priority } from "./tasks.ts";
+import { requestSchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
 const BULK_EXAMPLE = {
@@ -18,52 +18,7 @@ const BULK_EXAMPLE = {
   by: "key_019a8f6e",
 };
 
-const stateNames = z.union([z.string(), z.array(z.string()).readonly()]);
-
-const bulkFilter = z.strictObject(
-  orNull({
-    agentId: z.string().exactOptional(),
-    state: stateNames.exactOptional().describe("States. The action skips those it cannot act on."),
-    priority: priority.exactOptional(),
-    batchId: z.string().exactOptional(),
-    sessionKey: z.string().exactOptional(),
-    lane: z.string().exactOptional(),
-    scheduleId: z.int().exactOptional(),
-    q: z
-      .string()
-      .exactOptional()
-      .describe("The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch."),
-    from: z.string().exactOptional().describe("Tasks created at this time or later, RFC 3339."),
-    to: z.string().exactOptional().describe("Tasks created before this time, RFC 3339."),
-  }),
-);
-
-const bulkInput = z
-  .strictObject(
-    orNull({
-      action: z
-        .enum(BULK_ACTIONS)
-        .describe("What to do with each task. `delete` acts on tasks that have ended."),
-      ids: z
-        .array(z.string())
-        .readonly()
-        .exactOptional()
-        .describe("1 to 1000 task ids, instead of `filter`."),
-      filter: bulkFilter
-        .exactOptional()
-        .describe("Selects tasks by the same fields as the list of tasks. An empty filter is refused."),
-      dryRun: z
-        .boolean()
-        .exactOptional()
-        .describe("True: only count the tasks that match, and change nothing."),
-      limit: z.int().exactOptional().describe("The most tasks to act on: 1 to 100 000 (default)."),
-    }),
-  )
-  .meta({
-    id: "BulkRequest",
-    description: "One action on many tasks.",
-    examples: [{ action: "cancel", filter: { state: "queued", agentId: "research" }, dryRun: true }],
-  });
+const bulkInput = requestSchema(BULK_REQUEST);
 
 const bulkPreview = z
   .strictObject({

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { EVENT_TYPES } from "../model/event.ts";
+import { EVENT_FILTER } from "../model/input/events-options.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
+import { querySchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
 const EVENT_EXAMPLE = {
@@ -147,16 +149,7 @@ export const listEvents = {
   summary: "List stored events",
   description:
     "A page of the events of the tenant: newest first, or with `after` oldest first. A request reads a bounded part of the log, so a page may be short or empty before the end: continue until `next` is null. Events are kept as long as tasks.",
-  querystring: z.strictObject({
-    after: z
-      .string()
-      .exactOptional()
-      .describe("Only events with a larger number, oldest first; 0: from the oldest stored one."),
-    before: z.string().exactOptional().describe("Only events with a smaller number."),
-    type: z.string().exactOptional().describe("Only events of this type."),
-    taskId: z.string().exactOptional().describe("Only those of this task."),
-    limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
-  }),
+  querystring: querySchema(EVENT_FILTER),
   response: { 200: eventPage, ...errorAnswers("storage_unavailable") },
 };
 

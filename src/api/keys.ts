@@ -1,33 +1,13 @@
 import { z } from "zod";
-import { ROLES } from "../model/role.ts";
+import { KEY, KEY_OWNER } from "../model/input/key-input.ts";
 import { errorAnswersWith } from "./error.ts";
-import { orNull } from "./nullable.ts";
+import { presentFields, querySchema, requestSchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
-const role = z
-  .enum(ROLES)
-  .describe(
-    "`viewer` reads; `agent` submits and reads the work of its agent; `operator` reads and changes all work of the tenant; `tenant-admin` also manages the keys and the webhook secret of its tenant; `admin`, only in the tenant `default`, manages the installation.",
-  );
+const keyInput = requestSchema(KEY);
 
-const keyInput = z
-  .strictObject(
-    orNull({
-      role,
-      name: z.string().describe("Whom it is for, to find it again."),
-      agentId: z.string().exactOptional().describe("With the role `agent`, and only there: its agent."),
-      expiresAt: time.exactOptional().describe("From when on it is refused; left out: it does not expire."),
-      tenantId: z.string().exactOptional().describe("Whose it is; left out: the tenant of whoever asks."),
-    }),
-  )
-  .meta({
-    id: "NewKey",
-    description: "What a key allows, and to whom.",
-    examples: [
-      { role: "operator", name: "laptop" },
-      { role: "agent", name: "crawler", agentId: "crawler", expiresAt: "2030-01-31T09:00:00Z" },
-    ],
-  });
+/** A key says what it allows in the same words as the request for it. */
+const { role } = presentFields(KEY.fields);
 
 export const createdKey = z.strictObject({ id: z.string(), key: z.string() }).meta({
   id: "CreatedKey",
@@ -74,9 +54,7 @@ export const deletedKey = z.strictObject({ deleted: z.literal(true) }).meta({
 const tags = ["keys"];
 const errorAnswers = errorAnswersWith({ not_found: "key not found" });
 const params = z.strictObject({ id: z.string().describe("The id of a key.") });
-const ownerQuery = z.strictObject({
-  tenantId: z.string().exactOptional().describe("Whose keys are meant; left out: the tenant of who asks."),
-});
+const ownerQuery = querySchema(KEY_OWNER);
 
 export const createKey = {
   operationId: "createKey",

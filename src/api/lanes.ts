@@ -1,31 +1,9 @@
 import { z } from "zod";
-import { LANE_RANGES } from "../model/lane.ts";
+import { LANE } from "../model/input/lane-input.ts";
 import { errorAnswersWith } from "./error.ts";
+import { requestSchema } from "./input-schema.ts";
 
-const { concurrency, total } = LANE_RANGES;
-
-const laneInput = z
-  .strictObject({
-    concurrency: z
-      .int()
-      .min(concurrency.min)
-      .max(concurrency.max)
-      .describe("How many of its tasks each process runs at once; 0: none."),
-    total: z
-      .int()
-      .min(total.min)
-      .max(total.max)
-      .nullable()
-      .exactOptional()
-      .describe(
-        "How many run at once over all nodes; null or left out: no bound beyond the sum of the processes.",
-      ),
-  })
-  .meta({
-    id: "LaneSettings",
-    description: "How much of a lane runs at once.",
-    examples: [{ concurrency: 5, total: 20 }, { concurrency: 10 }],
-  });
+const laneInput = requestSchema(LANE);
 
 const LANE_EXAMPLE = {
   name: "crawl",

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { RUN_FILTER } from "../model/input/schedule-filters.ts";
 import { RUN_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
+import { querySchema } from "./input-schema.ts";
 import { seconds } from "./time.ts";
 
 const RUN_EXAMPLE = {
@@ -89,15 +91,7 @@ const tags = ["schedules"];
 const errorAnswers = errorAnswersWith({ not_found: "run not found" });
 
 /** The filter of runs, of all schedules or of one. */
-export const runQuery = z.strictObject({
-  since: z
-    .string()
-    .exactOptional()
-    .describe("Seconds since 1970: only those that started, ended or were written down not before."),
-  status: z.string().exactOptional().describe("`running`, `succeeded`, `failed`, `skipped` or `missed`."),
-  limit: z.string().exactOptional().describe("How many at most: 1 to 100, 100 unless given."),
-  cursor: z.string().exactOptional().describe("`next_cursor` of the page before."),
-});
+export const runQuery = querySchema(RUN_FILTER);
 
 export const listRuns = {
   operationId: "listRuns",

@@ -1,69 +1,21 @@
 import { z } from "zod";
-import { CATCH_UPS, OVERLAPS, PREVIEW_COUNT, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
+import { SCHEDULE_FILTER, UPCOMING_FILTER } from "../model/input/schedule-filters.ts";
+import {
+  PREVIEW,
+  RETRY_FIELDS,
+  RUN_REQUEST,
+  SCHEDULE,
+  SCHEDULE_CHANGES,
+} from "../model/input/schedule-schema.ts";
+import { CATCH_UPS, OVERLAPS, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
-import { orNull } from "./nullable.ts";
+import { optionalRequestSchema, presentFields, querySchema, requestSchema } from "./input-schema.ts";
 import { runPage, runQuery } from "./runs.ts";
-import { priority } from "./tasks.ts";
-import { seconds, time } from "./time.ts";
+import { seconds } from "./time.ts";
 
 const tz = z.string().describe("An IANA time zone, like Europe/Berlin.");
 
-const schedule = z
-  .union([
-    z.string().describe("A phrase or a cron expression."),
-    z.strictObject({
-      kind: z.literal("at"),
-      atMs: z.int().min(0).describe("Milliseconds since 1970."),
-      tz: tz.nullable().exactOptional(),
-    }),
-    z.strictObject({
-      kind: z.literal("every"),
-      everyMs: z.int().min(1_000).describe("Milliseconds."),
-      tz: tz.nullable().exactOptional(),
-    }),
-    z.strictObject({
-      kind: z.literal("cron"),
-      expr: z.string().describe("Five or six fields, or a nickname like `@daily`."),
-      tz: tz.nullable().exactOptional(),
-    }),
-  ])
-  .meta({
-    id: "Schedule",
-    description: "When something is to be done; docs/schedules.md lists the phrases.",
-    examples: [
-      "every Mon at 09:00",
-      "in 30 minutes",
-      { kind: "every", everyMs: 1_800_000 },
-      { kind: "cron", expr: "0 9 * * 1-5", tz: "Europe/Rome" },
-    ],
-  });
-
-const previewInput = z
-  .strictObject(
-    orNull({
-      schedule,
-      tz: tz.exactOptional().describe("An IANA time zone, like Europe/Berlin; left out: the server's."),
-      from: time
-        .exactOptional()
-        .describe("As if it was made then, RFC 3339, in the years 1970 to 2999; left out: now."),
-      count: z
-        .int()
-        .min(PREVIEW_COUNT.min)
-        .max(PREVIEW_COUNT.max)
-        .exactOptional()
-        .describe(`How many moments to list; left out: ${PREVIEW_COUNT.default}.`),
-    }),
-  )
-  .meta({
-    id: "PreviewRequest",
-    description: "A schedule to look at.",
-    examples: [
-      { schedule: "every day at 02:30", tz: "Europe/Berlin", from: "2030-03-30T00:00:00Z", count: 3 },
-      { schedule: "in 30 minutes" },
-      { schedule: { kind: "every", everyMs: 1_800_000 } },
-      { schedule: { kind: "cron", expr: "0 9 * * 1-5", tz: "Europe/Rome" }, count: 10 },
-    ],
-  });
+const previewInput = requestSchema(PREVIEW);
 
 export const schedulePreview = z
   .strictObject({
@@ -127,178 +79,11 @@ const SCHEDULED_EXAMPLE = {
 
 const overlap = z.enum(OVERLAPS);
 const catchUp = z.enum(CATCH_UPS);
-const retry = z.strictObject({
-  max_retries: z.int().describe("How often it is tried again after a failure, 0 to 100; left out: 3."),
-  base_delay_ms: z
-    .int()
-    .describe("The wait before the first retry, doubled for each further; left out: 2000."),
-  max_delay_ms: z.int().describe("The longest wait; left out: 30000."),
-});
+const retry = z.strictObject(presentFields(RETRY_FIELDS));
 
-/** The work for the agent: exactly one of these. */
-const work = {
-  message: z
-    .string()
-    .nullable()
-    .exactOptional()
-    .describe("What the agent is told. Exactly one of `message`, `instruction` and `payload` is given."),
-  instruction: z
-    .string()
-    .nullable()
-    .exactOptional()
-    .describe("What the agent is to do, as in a task; in place of `message`."),
-  payload: z.unknown().optional().describe("Any JSON, as in a task; in place of `message`."),
-};
+const newSchedule = requestSchema(SCHEDULE);
 
-/** The settings of a schedule, in a create and in a change. The library checks them, and refuses wrong ones. */
-const settings = orNull({
-  agent: z.string().exactOptional().describe("Who is told: an agent that is listed, `index` unless named."),
-  name: z.string().nullable().exactOptional().describe("What people call it, 200 characters at most."),
-  tz: tz
-    .exactOptional()
-    .describe("The time zone of its times, like `Europe/Berlin`; left out: the server's."),
-  conversation_id: z
-    .union([z.string(), z.int()])
-    .nullable()
-    .exactOptional()
-    .describe("The conversation that the agent's side knows it by; an integer comes back as text."),
-  session_key: z
-    .string()
-    .nullable()
-    .exactOptional()
-    .describe("The session that its runs are part of; left out: one of its own."),
-  enabled: z.boolean().exactOptional().describe("False: it is paused, and nothing is due."),
-  delete_after_run: z
-    .boolean()
-    .exactOptional()
-    .describe("True: it goes once it has succeeded; only for one that is due once."),
-  retry: z
-    .strictObject(orNull(retry.partial().shape))
-    .exactOptional()
-    .describe("How a run that fails is tried again."),
-  overlap: overlap
-    .exactOptional()
-    .describe(
-      "What becomes of a moment while the run before it still goes: `skip` (default), `queue`, `replace` or `allow`.",
-    ),
-  catch_up: catchUp
-    .exactOptional()
-    .describe("What becomes of moments that nobody was there for: `one` (default), `none` or `all`."),
-  useful_for: z
-    .int()
-    .nullable()
-    .exactOptional()
-    .describe("How many seconds late a moment may still fire; left out or null: however late."),
-  timeout: z
-    .int()
-    .nullable()
-    .exactOptional()
-    .describe("Milliseconds for each try, 1 000 to 600 000; left out or null: `timeouts.defaultMs`."),
-  lane: z
-    .string()
-    .nullable()
-    .exactOptional()
-    .describe("The lane that its runs wait in; left out or null: `cron`."),
-  priority: priority
-    .nullable()
-    .exactOptional()
-    .describe("Of its runs: an integer, lower first, or a name; left out or null: `normal`."),
-  metadata: z
-    .record(z.string(), z.unknown())
-    .nullable()
-    .exactOptional()
-    .describe("What the tasks of its runs carry along for you."),
-  callback_url: z
-    .string()
-    .nullable()
-    .exactOptional()
-    .describe("URL that receives a callback when each run ends."),
-  max_runs: z
-    .int()
-    .nullable()
-    .exactOptional()
-    .describe(
-      "How often it may fire, at least 1; then it is `completed`. Left out or null: any number of times.",
-    ),
-  until: z
-    .union([z.int(), z.string()])
-    .nullable()
-    .exactOptional()
-    .describe(
-      "The last moment at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`.",
-    ),
-  pause_after_failures: z
-    .int()
-    .nullable()
-    .exactOptional()
-    .describe("After how many failed runs in a row it is paused; left out, null or 0: never."),
-});
-
-export const newSchedule = z
-  .strictObject({
-    schedule: schedule.describe("When it is due: a phrase, a cron expression or an object."),
-    ...work,
-    ...settings,
-  })
-  .meta({
-    id: "NewSchedule",
-    description: "Something that an agent is to be told, and when.",
-    examples: [
-      { schedule: "every monday at 9am", message: "Sum up last week.", agent: "index", name: "the week" },
-      {
-        schedule: "in 1 hour",
-        message: "Look whether the deploy stayed green.",
-        tz: "Europe/Berlin",
-        delete_after_run: true,
-        enabled: false,
-        conversation_id: "c-42",
-      },
-      {
-        schedule: { kind: "every", everyMs: 3_600_000 },
-        message: "Look for new mail.",
-        session_key: "mail",
-        retry: { max_retries: 1, base_delay_ms: 500, max_delay_ms: 1_000 },
-        overlap: "queue",
-        catch_up: "none",
-        useful_for: 900,
-        timeout: 60_000,
-      },
-      {
-        schedule: "every day at 7:00",
-        instruction: "Sum up what came in over night.",
-        lane: "team",
-        priority: "high",
-        metadata: { team: "support" },
-        callback_url: "https://example.com/summed-up",
-        max_runs: 30,
-        until: "2030-12-31T23:59:59Z",
-        pause_after_failures: 3,
-      },
-      { schedule: "every hour", payload: { collect: ["a", "b"] }, until: 1_924_991_999 },
-    ],
-  });
-
-const scheduleChanges = z
-  .strictObject({
-    status: z
-      .enum(["active", "paused"])
-      .nullable()
-      .exactOptional()
-      .describe("The same as `enabled`, in a word."),
-    schedule: schedule.exactOptional().describe("Another time: it is counted from now."),
-    ...work,
-    ...settings,
-  })
-  .meta({
-    id: "ScheduleChanges",
-    description: "What is left out stays; null takes it back, so that the default holds again.",
-    examples: [
-      { status: "paused" },
-      { schedule: "every weekday at 8:30", tz: "Europe/Berlin", name: null, enabled: true },
-      { message: "Sum up yesterday.", overlap: "replace", retry: { max_retries: 0 }, useful_for: null },
-      { instruction: "Sum up yesterday.", lane: null, priority: 1, max_runs: 10, until: null },
-    ],
-  });
+const scheduleChanges = requestSchema(SCHEDULE_CHANGES);
 
 const scheduledTask = z
   .strictObject({
@@ -392,21 +177,7 @@ export const deletedSchedule = z.strictObject({ deleted: z.literal(true) }).meta
 });
 
 /** An empty body means `force`. */
-const runRequest = z
-  .strictObject(
-    orNull({
-      mode: z
-        .enum(["force", "due"])
-        .exactOptional()
-        .describe("`force` (default): out of turn; `due`: only if one of its moments has come."),
-    }),
-  )
-  .nullish()
-  .meta({
-    id: "RunRequest",
-    description: "How a schedule is to be run.",
-    examples: [{ mode: "force" }, { mode: "due" }, {}],
-  });
+const runRequest = optionalRequestSchema(RUN_REQUEST);
 
 export const runAnswer = z
   .strictObject({
@@ -503,15 +274,7 @@ export const listSchedules = {
   summary: "List schedules",
   description:
     "The first page has the ones that were changed last; those that follow have all others, by id, newest first. Nothing is skipped or comes twice, whatever is edited meanwhile.",
-  querystring: z.strictObject({
-    status: z.string().exactOptional().describe("`active`, `paused`, `completed` or `failed`."),
-    agent: z.string().exactOptional().describe("Of this agent."),
-    limit: z.string().exactOptional().describe("How many at most: 1 to 200, 200 unless given."),
-    cursor: z
-      .string()
-      .exactOptional()
-      .describe("`next_cursor` of the page before, or `start` for all by id, newest first."),
-  }),
+  querystring: querySchema(SCHEDULE_FILTER),
   response: { 200: scheduleList, ...errorAnswers("storage_unavailable") },
 };
 
@@ -529,18 +292,7 @@ export const listUpcoming = {
   summary: "List the next due times",
   description:
     "The due times of all active schedules within a range, earliest first. They are computed; nothing is stored.",
-  querystring: z.strictObject({
-    from: z
-      .string()
-      .exactOptional()
-      .describe("Seconds since 1970 or RFC 3339; left out or in the past: now."),
-    to: z.string().exactOptional().describe("Seconds since 1970 or RFC 3339; left out: 7 days after `from`."),
-    limit: z.string().exactOptional().describe("1 to 2000; left out: 100."),
-    per_schedule: z
-      .string()
-      .exactOptional()
-      .describe("Due times of one schedule at most, 1 to 2000; left out: any number."),
-  }),
+  querystring: querySchema(UPCOMING_FILTER),
   response: { 200: upcomingMoments, ...errorAnswers("storage_unavailable") },
 };
 

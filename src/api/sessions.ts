@@ -1,17 +1,13 @@
 import { z } from "zod";
-import { DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
+import { PAGE } from "../model/input/page-input.ts";
+import { MESSAGE_REQUEST, SESSION_CHANGES } from "../model/input/session-input.ts";
+import { DROP_POLICIES, SESSION_MODES } from "../model/session.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswersWith } from "./error.ts";
-import { orNull } from "./nullable.ts";
+import { querySchema, requestSchema } from "./input-schema.ts";
 import { TASK_EXAMPLE, task, warnings } from "./tasks.ts";
 
-const { cap, debounceMs, maxConcurrent } = SESSION_RANGES;
 const mode = z.enum(SESSION_MODES);
-const capNumber = z.int().min(cap.min).max(cap.max);
-const debounceNumber = z.int().min(debounceMs.min).max(debounceMs.max);
-const maxConcurrentNumber = z.int().min(maxConcurrent.min).max(maxConcurrent.max);
-const tokens = z.int().min(0);
-const contextWindow = z.int().min(1);
 
 const SESSION_EXAMPLE = {
   key: "user:42",
@@ -32,45 +28,7 @@ const SESSION_EXAMPLE = {
 const SENT_EXAMPLE = { taskId: "tsk_019a8f6e", state: "delayed", position: 0, merged: false };
 const STOPPED_EXAMPLE = { stopped: ["tsk_019a8f6e"], cancelled: ["tsk_019a8f70", "tsk_019a8f71"] };
 
-/** The library checks it, and refuses what is wrong. */
-export const sessionMessage = z
-  .strictObject(
-    orNull({
-      message: z
-        .string()
-        .describe(
-          "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
-        ),
-      agentId: z.string().exactOptional().describe("Who is told: left out, whoever was last, else `index`."),
-      lane: z
-        .string()
-        .exactOptional()
-        .describe("Where it runs: left out, where the last one did, else where the agent does, else `main`."),
-      mode: mode
-        .exactOptional()
-        .describe("For this message: `interrupt` takes the place of all that runs or waits in the session."),
-      maxConcurrent: maxConcurrentNumber
-        .exactOptional()
-        .describe("How many tasks of the session may run at once; stays on the session."),
-      wait: z.boolean().exactOptional().describe("True: answer once the run has ended, with the whole task."),
-      cancelOnDisconnect: z
-        .boolean()
-        .exactOptional()
-        .describe(
-          "True: when whoever waits or reads its events goes away, cancel what is of this message alone.",
-        ),
-    }),
-  )
-  .meta({
-    id: "SessionMessage",
-    description: "Something said in a conversation.",
-    examples: [
-      { message: "Where is my parcel?", agentId: "support" },
-      { message: "No, the other one", mode: "interrupt", wait: true, cancelOnDisconnect: true },
-      { message: "hello", lane: "main", maxConcurrent: 3 },
-      { message: "/stop" },
-    ],
-  });
+const sessionMessage = requestSchema(MESSAGE_REQUEST);
 
 export const sentMessage = z
   .strictObject({
@@ -110,8 +68,8 @@ export const session = z
     debounceMs: z.int().describe("Messages that come so soon after each other become one run."),
     maxConcurrent: z.int().describe("How many of its tasks may run at once."),
     effectiveMaxConcurrent: z.int().describe("How many do, given how full its context is."),
-    tokens: tokens.nullable().describe("How much of its context is used; null: nobody told."),
-    contextWindow: contextWindow.nullable(),
+    tokens: z.int().min(0).nullable().describe("How much of its context is used; null: nobody told."),
+    contextWindow: z.int().min(1).nullable(),
     generation: z.int().describe("How often it was reset."),
     running: z.int(),
     queued: z.int().describe("Everything that waits, for whatever reason."),
@@ -134,27 +92,7 @@ export const sessionPage = z
     examples: [{ sessions: [SESSION_EXAMPLE], count: 1, nextCursor: null }],
   });
 
-const sessionChanges = z
-  .strictObject({
-    agentId: z.string().nullable().exactOptional(),
-    lane: z.string().nullable().exactOptional(),
-    mode: mode.nullable().exactOptional(),
-    cap: capNumber.nullable().exactOptional(),
-    drop: z.enum(DROP_POLICIES).nullable().exactOptional(),
-    debounceMs: debounceNumber.nullable().exactOptional(),
-    maxConcurrent: maxConcurrentNumber.nullable().exactOptional(),
-    tokens: tokens.nullable().exactOptional(),
-    contextWindow: contextWindow.nullable().exactOptional(),
-  })
-  .meta({
-    id: "SessionChanges",
-    description: "What is left out stays; null takes it back, so that the configuration holds.",
-    examples: [
-      { mode: "interrupt", debounceMs: 0 },
-      { agentId: "support", lane: "main", cap: 3, drop: "new", maxConcurrent: 3 },
-      { tokens: 130_000, contextWindow: 200_000, cap: null },
-    ],
-  });
+const sessionChanges = requestSchema(SESSION_CHANGES);
 
 export const deletedSession = z.strictObject({ deleted: z.literal(true) }).meta({
   id: "DeletedSession",
@@ -231,10 +169,7 @@ export const listSessions = {
   tags,
   summary: "List sessions",
   description: "Newest first, a page at a time.",
-  querystring: z.strictObject({
-    limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
-    cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
-  }),
+  querystring: querySchema(PAGE),
   response: { 200: sessionPage, ...errorAnswers("storage_unavailable") },
 };
 

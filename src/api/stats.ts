@@ -1,6 +1,8 @@
 import { z } from "zod";
-import { SERIES_KEYS_MAX, SERIES_METRICS, SERIES_POINTS_MAX } from "../model/stats-series.ts";
+import { STATS_SERIES } from "../model/input/stats-series-input.ts";
+import { SERIES_KEYS_MAX, SERIES_POINTS_MAX } from "../model/stats-series.ts";
 import { errorAnswersWith } from "./error.ts";
+import { querySchema } from "./input-schema.ts";
 
 const key = z
   .string()
@@ -72,20 +74,6 @@ export const getStatsSeries = {
   tags: ["scheduler"],
   summary: "Read statistics over time",
   description: `Statistics of your tenant over all nodes, at most a few seconds late. Minutes are kept for 48 hours, hours and days of UTC for 90 days. \`submitted\`, \`started\` (every attempt), \`done\`, \`failed\` and \`cancelled\` count events; \`waitMs\` is of first attempts, from when the task could start; \`runMs\` is of the attempt that ended with the task; \`tokens\` are those of all attempts, counted when the task ends. At most ${SERIES_POINTS_MAX} points, and ${SERIES_KEYS_MAX} keys beside \`other\`: the busiest. Costs a row for each point of a key.`,
-  querystring: z.strictObject({
-    metrics: z
-      .string()
-      .exactOptional()
-      .describe(
-        `Some of ${SERIES_METRICS.join(", ")}, separated by commas; left out: submitted,started,done,failed.`,
-      ),
-    by: z.string().exactOptional().describe("`none`, `lane` or `agent`; left out: `none`."),
-    from: z
-      .string()
-      .exactOptional()
-      .describe("RFC 3339, rounded down to a whole step; left out: 60 steps before `to`."),
-    to: z.string().exactOptional().describe("RFC 3339, rounded up to a whole step; left out: now."),
-    step: z.string().exactOptional().describe("60, 3600 or 86400 seconds; left out: 60."),
-  }),
+  querystring: querySchema(STATS_SERIES),
   response: { 200: statsSeries, ...errorAnswers("storage_unavailable") },
 };

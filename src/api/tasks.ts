@@ -1,19 +1,16 @@
 import { z } from "zod";
 import { REASON_CODES } from "../model/explanation.ts";
-import { PRIORITY_NAMES, type PriorityName } from "../model/priority.ts";
+import { TASK_FILTER, TASK_VIEW } from "../model/input/task-filter-input.ts";
+import { TASK_LOG_FILTER } from "../model/input/task-log-filter.ts";
+import { KIND_FIELDS, TASK } from "../model/input/task-schema.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
 import { TASK_LOG_LEVELS } from "../model/task-log.ts";
-import { TASK_ORDERS } from "../model/task-order.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
-import { orNull } from "./nullable.ts";
+import { optionalFields, querySchema, requestSchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
 const anyObject = z.record(z.string(), z.unknown());
-const priorityName = z.enum(Object.keys(PRIORITY_NAMES) as [PriorityName, ...PriorityName[]]);
-/** A priority, as a number or a name. */
-export const priority = z.union([z.int(), priorityName]);
-
 export const TASK_EXAMPLE = {
   taskId: "tsk_019a8f6e",
   agentId: "index",
@@ -52,115 +49,11 @@ const retryPolicy = z.strictObject({
   jitter: z.number(),
 });
 
-/** The work of a task. The library checks it, including ranges and combinations, and refuses what is wrong. */
-const work = {
-  action: z.string().exactOptional().describe("What to do in a browser tab."),
-  tabId: z.string().exactOptional().describe("With `action`: the tab."),
-  ref: z.string().exactOptional().describe("With `action`: the element, by its reference."),
-  selector: z.string().exactOptional().describe("With `action`: the element, by a CSS selector."),
-  params: anyObject.exactOptional().describe("With `action`: whatever else it needs."),
-  instruction: z.string().exactOptional().describe("What an agent is to do, in words."),
-  llmConfig: anyObject.exactOptional().describe("With `instruction`: settings of the model."),
-  message: z.string().exactOptional().describe("Something said to an agent."),
-  payload: z.unknown().optional().describe("Any JSON, for an executor of yours."),
-};
+/** The work of a task. */
+const { action, instruction, message, custom } = KIND_FIELDS;
+const work = optionalFields({ ...action, ...instruction, ...message, ...custom });
 
-export const taskInput = z
-  .strictObject(
-    orNull({
-      ...work,
-      agentId: z
-        .string()
-        .exactOptional()
-        .describe("Who does it: `index` unless named; an `action` has to name it."),
-      priority: priority
-        .exactOptional()
-        .describe("Lower goes first: `critical` 0, `high` 1, `normal` 2 (default), `low` 3, or any integer."),
-      deadline: time
-        .exactOptional()
-        .describe("When the whole task must have ended, waiting and retries included."),
-      timeout: z.int().exactOptional().describe("Milliseconds for each attempt, 1 000 to 600 000."),
-      runAt: time.exactOptional().describe("Start not before."),
-      retryPolicy: z
-        .strictObject(orNull(retryPolicy.partial().shape))
-        .exactOptional()
-        .describe("How it is tried again after a failure."),
-      dependsOn: z
-        .array(z.string())
-        .readonly()
-        .exactOptional()
-        .describe("Tasks that must be done before it starts, by id, or by `key` in a batch."),
-      idempotencyKey: z
-        .string()
-        .exactOptional()
-        .describe(
-          "The same key within 24 hours gives the task that it made first; also as the header `Idempotency-Key`.",
-        ),
-      callbackUrl: z
-        .string()
-        .exactOptional()
-        .describe("Where its end is told, with a `POST` of the task as it then is."),
-      webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
-      lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
-      sessionKey: z
-        .string()
-        .exactOptional()
-        .describe("The conversation it is part of: tasks of one start in the order they were accepted."),
-      preemptible: z
-        .boolean()
-        .exactOptional()
-        .describe(
-          "It may be made to give way to a `critical` task that finds no free slot, and is run again then.",
-        ),
-      concurrencyKey: z
-        .string()
-        .exactOptional()
-        .describe(
-          'Tasks with the same key run one at a time. An `action` with a `tabId` has `tab:<tabId>`; `""`: none.',
-        ),
-      metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
-    }),
-  )
-  .meta({
-    id: "NewTask",
-    description:
-      "One unit of work: exactly one of `action`, `instruction`, `message` and `payload`, and what is common to all four.",
-    examples: [
-      {
-        agentId: "research",
-        instruction: "Summarise the news",
-        llmConfig: { model: "small" },
-        priority: "high",
-        timeout: 60_000,
-        metadata: { user: 42 },
-      },
-      {
-        agentId: "crawler",
-        action: "type",
-        tabId: "8f9c7d4e",
-        ref: "e12",
-        params: { text: "Alan Turing" },
-        deadline: "2030-01-31T09:00:00Z",
-      },
-      { agentId: "crawler", action: "click", tabId: "8f9c7d4e", selector: "#send", priority: 5 },
-      { message: "Happy new year", runAt: "2100-01-01T00:00:00Z", lane: "main" },
-      {
-        payload: { n: 1 },
-        retryPolicy: {
-          maxRetries: 2,
-          backoffMs: 500,
-          backoffMultiplier: 3,
-          maxBackoffMs: 9_000,
-          jitter: 0.1,
-        },
-        callbackUrl: "https://example.com/hooks/done",
-      },
-      { agentId: "support", message: "Where is my parcel?", sessionKey: "user:42" },
-      { agentId: "writer", instruction: "Write it down", dependsOn: ["tsk_019a8f6e"] },
-      { agentId: "archivist", instruction: "Sort the archive", priority: "low", preemptible: true },
-      { agentId: "deployer", instruction: "Deploy the site", concurrencyKey: "deploy:site" },
-    ],
-  });
+const taskInput = requestSchema(TASK);
 
 export const warnings = z
   .array(z.string())
@@ -255,7 +148,7 @@ export const task = z
 
 const taskId = z.strictObject({ id: z.string().describe("The `taskId`.") });
 
-/** The query of one task. The library checks the values, here and in the query of a list. */
+/** The query of one task. */
 const oneTaskQuery = z.strictObject({
   wait: z
     .string()
@@ -265,38 +158,7 @@ const oneTaskQuery = z.strictObject({
     ),
 });
 
-const taskQuery = z.strictObject({
-  agentId: z.string().exactOptional().describe("Of this agent."),
-  state: z.string().exactOptional().describe("In this state, or in one of several, separated by commas."),
-  priority: z
-    .string()
-    .exactOptional()
-    .describe("Of this priority, a number or a name; `critical` is 0 and below."),
-  batchId: z.string().exactOptional().describe("Of this batch."),
-  sessionKey: z.string().exactOptional().describe("Of this session."),
-  lane: z.string().exactOptional().describe("In this lane."),
-  scheduleId: z.string().exactOptional().describe("Runs of this schedule."),
-  q: z
-    .string()
-    .exactOptional()
-    .describe("The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch."),
-  from: time.exactOptional().describe("Created then or later; with `order=completed`: ended then or later."),
-  to: time.exactOptional().describe("Created before that; with `order=completed`: ended before that."),
-  order: z
-    .enum(TASK_ORDERS)
-    .exactOptional()
-    .describe(
-      "`newest` (default) or `oldest` first, by acceptance; `completed`: tasks that have ended, the one that ended last first.",
-    ),
-  view: z
-    .enum(["full", "row"])
-    .exactOptional()
-    .describe(
-      "`full` (default): whole tasks; `row`: what fits into a line of each, as `TaskRow` describes it.",
-    ),
-  limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
-  cursor: z.string().exactOptional().describe("`nextCursor` of the page before, which had the same order."),
-});
+const taskQuery = querySchema({ noun: "query", fields: { ...TASK_FILTER.fields, ...TASK_VIEW.fields } });
 
 const TASK_ROW_EXAMPLE = {
   taskId: "tsk_019a8f6e",
@@ -536,14 +398,7 @@ export const getTaskLog = {
   description:
     "Lines that the executor logged, and that a program wrote to stderr, oldest first. Rota stores the last 2000 lines (up to 256 KiB) of each of the last 5 attempts, as long as the task. Lines appear within half a second.",
   params: taskId,
-  querystring: z.strictObject({
-    attempt: z
-      .string()
-      .exactOptional()
-      .describe("The number of the attempt; left out: the newest that logged something."),
-    after: z.string().exactOptional().describe("Only lines with a larger number."),
-    limit: z.string().exactOptional().describe("The most lines in the response: 1 to 2000 (default 500)."),
-  }),
+  querystring: querySchema(TASK_LOG_FILTER),
   response: { 200: taskLog, ...errorAnswers("not_found", "storage_unavailable") },
 };
 

@@ -1,64 +1,12 @@
 import { z } from "zod";
-import {
-  AGENTS_MAX,
-  DEFAULT_MAX_AGENTS,
-  DEFAULT_MAX_SCHEDULES,
-  DEFAULT_MAX_SESSIONS,
-} from "../model/default-limits.ts";
+import { LIMIT_FIELDS, TENANT, TENANT_CHANGES } from "../model/input/tenant-input.ts";
 import { errorAnswersWith } from "./error.ts";
+import { nullableFields, requestSchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
-const bound = z.int().min(0).nullable();
+const tenantInput = requestSchema(TENANT);
 
-const limits = {
-  maxQueued: bound.describe("Tasks that wait: one more is refused with `queue_full`."),
-  maxInflight: bound.describe("Tasks that run, over all lanes and nodes."),
-  maxSchedules: bound.describe(
-    `Schedules it has that are active or paused. Unless it is given: ${DEFAULT_MAX_SCHEDULES}, and none for the tenant \`default\`.`,
-  ),
-  maxSessions: bound.describe(
-    `Sessions with settings, which stay until they are deleted. Default: ${DEFAULT_MAX_SESSIONS}, and none for the tenant \`default\`.`,
-  ),
-  maxStreams: bound.describe("Event and notification streams that are open, on each node."),
-  maxAgents: z
-    .int()
-    .min(0)
-    .max(AGENTS_MAX)
-    .nullable()
-    .describe(
-      `Agents that it stores. Unless it is given: ${DEFAULT_MAX_AGENTS}, and ${AGENTS_MAX} for the tenant \`default\`.`,
-    ),
-  maxStoredBytes: bound.describe(
-    "What its tasks may take, as `storedBytes` counts it: beyond it tasks and messages are refused with `quota_exceeded`; results are always stored.",
-  ),
-};
-
-const limitsInput = z.strictObject({
-  maxQueued: limits.maxQueued.exactOptional(),
-  maxInflight: limits.maxInflight.exactOptional(),
-  maxSchedules: limits.maxSchedules.exactOptional(),
-  maxSessions: limits.maxSessions.exactOptional(),
-  maxStreams: limits.maxStreams.exactOptional(),
-  maxAgents: limits.maxAgents.exactOptional(),
-  maxStoredBytes: limits.maxStoredBytes.exactOptional(),
-});
-
-const tenantInput = z
-  .strictObject({ name: z.string(), limits: limitsInput.nullable().exactOptional() })
-  .meta({
-    id: "NewTenant",
-    description:
-      "Whose work is kept apart from everybody else's. A limit that is left out, or null, is the default.",
-    examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
-  });
-
-const tenantChanges = z
-  .strictObject({ name: z.string().exactOptional(), limits: limitsInput.nullable().exactOptional() })
-  .meta({
-    id: "TenantChanges",
-    description: "What is left out stays; a limit that is null is the default again.",
-    examples: [{ name: "Acme Ltd" }, { limits: { maxInflight: null } }],
-  });
+const tenantChanges = requestSchema(TENANT_CHANGES);
 
 const TENANT_EXAMPLE = {
   id: "ten_019a8f6e",
@@ -83,7 +31,7 @@ export const tenant = z
     id: z.string(),
     name: z.string(),
     disabled: z.boolean().describe("Nothing of it starts or fires."),
-    limits: z.strictObject(limits).describe("Null: no limit of its own."),
+    limits: z.strictObject(nullableFields(LIMIT_FIELDS)).describe("Null: no limit of its own."),
     storedBytes: z
       .int()
       .nullable()

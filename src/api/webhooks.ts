@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { DELIVERY_EVENTS, DELIVERY_STATUSES, DELIVERY_WAITS } from "../model/delivery.ts";
+import { DELIVERY_FILTER } from "../model/input/delivery-filter-input.ts";
 import { TERMINAL_STATES } from "../model/task-state.ts";
 import { errorAnswersWith } from "./error.ts";
+import { querySchema } from "./input-schema.ts";
 import { time } from "./time.ts";
 
 const DELIVERY_EXAMPLE = {
@@ -72,12 +74,7 @@ export const deliveryPage = z
     examples: [{ deliveries: [DELIVERY_EXAMPLE], count: 1, nextCursor: null }],
   });
 
-const deliveryQuery = z.strictObject({
-  taskId: z.string().exactOptional().describe("Of this task."),
-  status: z.string().exactOptional().describe("`pending`, `delivered` or `failed`."),
-  limit: z.string().exactOptional().describe("The most entries on a page: 1 to 1000 (default 100)."),
-  cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
-});
+const deliveryQuery = querySchema(DELIVERY_FILTER);
 
 // ------------------------------------------------------------------------------------------------------ operations
 

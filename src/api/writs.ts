@@ -1,48 +1,14 @@
 import { z } from "zod";
+import { WRITS } from "../model/input/writ-schema.ts";
 import { errorAnswersWith } from "./error.ts";
-import { orNull } from "./nullable.ts";
+import { requestSchema } from "./input-schema.ts";
 
 const OUTPUT_EXAMPLE = `[/schedule create in 1 hour: review the deploy]
 OK: scheduled #17 in 1 hour (2026-05-08 14:23) → research
   message: review the deploy
 [END SCHEDULE]`;
 
-const writInput = z
-  .strictObject(
-    orNull({
-      agent: z
-        .string()
-        .exactOptional()
-        .describe("Whose schedules these are; left out: `index`. It sees and touches its own alone."),
-      session_key: z
-        .string()
-        .nullable()
-        .exactOptional()
-        .describe("The session that this was written in: the runs of what it schedules are part of it."),
-      conversation_id: z
-        .union([z.string(), z.int()])
-        .nullable()
-        .exactOptional()
-        .describe(
-          "The conversation that this was written in, as the agent's side knows it: runs return there.",
-        ),
-      text: z
-        .string()
-        .describe(
-          "Its lines that begin with `/schedule` are carried out, one after the other: 50 at most, in 65536 characters.",
-        ),
-    }),
-  )
-  .meta({
-    id: "WritRequest",
-    description: "What an agent asks for.",
-    examples: [
-      { agent: "research", text: "/schedule in 1 hour: review the deploy" },
-      { text: "/schedule every monday at 09:00: sum up\n/schedule list" },
-      { text: "/schedule pause 42\n/schedule cancel 43" },
-      { text: "/schedule in 1 hour: ask again", session_key: "chat:42", conversation_id: "c-42" },
-    ],
-  });
+const writInput = requestSchema(WRITS);
 
 export const writAnswer = z
   .strictObject({

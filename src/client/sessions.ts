@@ -11,8 +11,8 @@ import type {
 } from "../interface/sessions.ts";
 import type { Tasks, WaitOptions } from "../interface/tasks.ts";
 import { checkKnown, isObject } from "../model/input/field-checks.ts";
+import { MESSAGE } from "../model/input/session-input.ts";
 import { checkWait } from "../model/input/wait-input.ts";
-import { MESSAGE_FIELDS } from "../model/session.ts";
 import { checkSessionKey } from "../model/session-key.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
@@ -29,7 +29,7 @@ export class HttpSessions implements Sessions {
 
   async send(key: string, input: SessionMessage, { signal }: CallOptions = {}): Promise<SessionAnswer> {
     // The server accepts more fields than a message has, such as one that makes it wait.
-    if (isObject(input)) checkKnown(input, MESSAGE_FIELDS);
+    if (isObject(input)) checkKnown(input, Object.keys(MESSAGE.fields));
     return this.#connection.ask({
       method: "POST",
       path: `${sessionPath(key)}/messages`,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
-import { RETRY_FIELDS } from "../model/input/retry-policy-input.ts";
-import { TIMEOUT_MIN_MS } from "../model/input/task-input.ts";
+import { TIMEOUT_MAX_MS, TIMEOUT_MIN_MS } from "../model/input/kinds.ts";
+import { RETRY_RANGES } from "../model/input/retry-policy-schema.ts";
 import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
@@ -79,19 +79,19 @@ const scheduler = section({
 });
 
 const retry = section({
-  maxRetries: numberIn(RETRY_FIELDS.maxRetries)
+  maxRetries: numberIn(RETRY_RANGES.maxRetries)
     .default(DEFAULT_RETRY_POLICY.maxRetries)
     .describe("How often a failed instruction is tried again; other kinds are not unless they ask."),
-  backoffMs: numberIn(RETRY_FIELDS.backoffMs)
+  backoffMs: numberIn(RETRY_RANGES.backoffMs)
     .default(DEFAULT_RETRY_POLICY.backoffMs)
     .describe("The wait before the first retry."),
-  backoffMultiplier: numberIn(RETRY_FIELDS.backoffMultiplier)
+  backoffMultiplier: numberIn(RETRY_RANGES.backoffMultiplier)
     .default(DEFAULT_RETRY_POLICY.backoffMultiplier)
     .describe("How much longer each further wait is."),
-  maxBackoffMs: numberIn(RETRY_FIELDS.maxBackoffMs)
+  maxBackoffMs: numberIn(RETRY_RANGES.maxBackoffMs)
     .default(DEFAULT_RETRY_POLICY.maxBackoffMs)
     .describe("The longest wait."),
-  jitter: numberIn(RETRY_FIELDS.jitter)
+  jitter: numberIn(RETRY_RANGES.jitter)
     .default(DEFAULT_RETRY_POLICY.jitter)
     .describe("The share of a wait that chance may add or take away: 0.25 is a quarter either way."),
 });
@@ -100,7 +100,7 @@ const timeouts = section({
   defaultMs: numberIn(TIMEOUT)
     .default(120_000)
     .describe("For each attempt of a task that names no `timeout`."),
-  maxMs: numberIn(TIMEOUT).default(600_000).describe("The longest `timeout` a task may ask for."),
+  maxMs: numberIn(TIMEOUT).default(TIMEOUT_MAX_MS).describe("The longest `timeout` a task may ask for."),
 });
 
 const executors = section({

@@ -1,4 +1,5 @@
-import type { ExecutorConfig } from "../executors/executor.ts";
+import type { AGENT, AGENT_CHANGES, AGENT_PAGE } from "../model/input/agent-schema.ts";
+import type { ChangesOf, InputOf } from "../model/input/schema.ts";
 
 /**
  * The agents: those of the configuration, which only the configuration can change, and those created here, which are stored
@@ -17,39 +18,16 @@ export interface Agents {
   delete(id: string): Promise<{ readonly deleted: true }>;
 }
 
-export interface AgentInput {
-  readonly id: string;
-  /** Executes its tasks; left out: the executor of the task's kind does. */
-  readonly executor?: ExecutorConfig;
-  /** The lane of its tasks that name none. */
-  readonly lane?: string;
-  /** How many of its tasks run at once, over all lanes and nodes; left out: no limit of its own. */
-  readonly maxInflight?: number;
-  /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
-  readonly maxQueued?: number;
-  /**
-   * The context window of its model in tokens. Sessions use it unless a result reports another, and history must fit into it.
-   */
-  readonly contextWindow?: number;
-  /** Whether Rota carries out `/schedule` lines in its results. */
-  readonly writs?: boolean;
-}
+export type AgentInput = InputOf<typeof AGENT.fields>;
 
-export type AgentChanges = {
-  readonly [Field in Exclude<keyof AgentInput, "id">]?: AgentInput[Field] | null;
-};
+export type AgentChanges = ChangesOf<typeof AGENT_CHANGES.fields>;
 
 export interface AgentInfo extends AgentInput {
   /** Where it comes from: the configuration (or the program, with a handler), `/v1/agents`, or Rota itself. */
   readonly source: "config" | "stored" | "built-in";
 }
 
-export interface AgentPageInput {
-  /** 1 to 1000; 1000 unless given. */
-  readonly limit?: number;
-  /** The `nextCursor` of the page before. */
-  readonly cursor?: string;
-}
+export type AgentPageInput = InputOf<typeof AGENT_PAGE.fields>;
 
 export interface AgentList {
   readonly agents: readonly AgentInfo[];

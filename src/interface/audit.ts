@@ -1,3 +1,5 @@
+import type { AUDIT_FILTER } from "../model/input/audit-filter-input.ts";
+import type { InputOf } from "../model/input/schema.ts";
 /** Who did what, and when. For admins. */
 export interface Audit {
   /** Newest first, a page at a time. */
@@ -29,17 +31,7 @@ export interface AuditNote {
   readonly count?: number;
 }
 
-export interface AuditFilter {
-  /** Only entries from this time on: RFC 3339, or seconds since 1970. */
-  readonly since?: string | number;
-  readonly keyId?: string;
-  /** The tenant whose log to read, even a deleted one; left out: the caller's own. */
-  readonly tenantId?: string;
-  /** The most entries: 1 to 1000, 100 by default. */
-  readonly limit?: number;
-  /** `nextCursor` of the page before. */
-  readonly cursor?: string;
-}
+export type AuditFilter = InputOf<typeof AUDIT_FILTER.fields>;
 
 export interface AuditRecord {
   readonly at: string;

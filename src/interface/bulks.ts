@@ -1,6 +1,8 @@
 import type { BulkAction, BulkState } from "../model/bulk.ts";
+import type { BULK } from "../model/input/bulk-input.ts";
+import type { InputOf } from "../model/input/schema.ts";
+import type { SELECTING_FIELDS } from "../model/input/task-filter-input.ts";
 import type { TaskState } from "../model/task-state.ts";
-import type { TaskFilter } from "./tasks.ts";
 
 /** Bulk actions: cancel, retry or delete all tasks that match a filter, in the background. */
 export interface Bulks {
@@ -27,17 +29,9 @@ export interface LocalBulks extends Bulks {
   start(input: BulkInput, options?: { readonly by?: string | null }): Promise<StartedBulk>;
 }
 
-export interface BulkInput {
-  readonly action: BulkAction;
-  /** Up to 1000 task ids, instead of `filter`. */
-  readonly ids?: readonly string[];
-  /** The fields of `tasks.list`; an empty filter is refused. States that the action cannot act on are ignored. */
-  readonly filter?: BulkFilter;
-  /** The most tasks to act on: 1 to 100 000 (default). */
-  readonly limit?: number;
-}
+export type BulkInput = InputOf<typeof BULK.fields>;
 
-export type BulkFilter = Omit<TaskFilter, "order" | "limit" | "cursor">;
+export type BulkFilter = InputOf<typeof SELECTING_FIELDS>;
 
 export interface BulkPreview {
   readonly matched: number;

@@ -1,3 +1,5 @@
+import type { KEY, KEY_OWNER } from "../model/input/key-input.ts";
+import type { InputOf } from "../model/input/schema.ts";
 import type { Caller, Role } from "../model/role.ts";
 
 /** API keys for HTTP. Over HTTP, an `admin` manages all keys, a `tenant-admin` those of its tenant. */
@@ -13,9 +15,7 @@ export interface Keys {
   delete(id: string, owner?: KeyOwner): Promise<{ readonly deleted: true }>;
 }
 
-export interface KeyOwner {
-  readonly tenantId?: string;
-}
+export type KeyOwner = InputOf<typeof KEY_OWNER.fields>;
 
 /** For the server, which authenticates requests to this process. */
 export interface LocalKeys extends Keys {
@@ -38,17 +38,7 @@ export interface KeyWatch {
   stop(): void;
 }
 
-export interface KeyInput {
-  /** `admin` only in the tenant `default`. */
-  readonly role: Role;
-  readonly name: string;
-  /** The agent that the key is limited to: required for the role `agent`, and only allowed there. */
-  readonly agentId?: string;
-  /** RFC 3339; left out: it does not expire. */
-  readonly expiresAt?: string;
-  /** Left out: the caller's own. */
-  readonly tenantId?: string;
-}
+export type KeyInput = InputOf<typeof KEY.fields>;
 
 export interface CreatedKey {
   readonly id: string;

@@ -1,3 +1,6 @@
+import type { LANE } from "../model/input/lane-input.ts";
+import type { InputOf, OrNull } from "../model/input/schema.ts";
+
 /**
  * Lanes: named pools of slots that do not wait for each other. `tasks`, `main`, `subagent`, `team` and `cron` always exist; the
  * configuration and `put` change them and create more.
@@ -17,12 +20,7 @@ export interface Lanes {
   clear(name: string): Promise<{ readonly cancelled: number }>;
 }
 
-export interface LaneInput {
-  /** How many of its tasks each process runs at once; 0: none. */
-  readonly concurrency: number;
-  /** How many run at once over all nodes; null or left out: no limit beyond the sum of the processes. */
-  readonly total?: number | null;
-}
+export type LaneInput = OrNull<InputOf<typeof LANE.fields>>;
 
 export interface LaneInfo {
   readonly name: string;

@@ -1,5 +1,7 @@
 import type { Executor } from "../executors/executor.ts";
-import type { EventType, RotaEvent } from "../model/event.ts";
+import type { RotaEvent } from "../model/event.ts";
+import type { EVENT_FILTER } from "../model/input/events-options.ts";
+import type { InputOf } from "../model/input/schema.ts";
 import type { ReadPace } from "../model/read-pace.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
@@ -219,17 +221,7 @@ export interface EventsOptions {
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
 }
 
-export interface EventPageFilter {
-  /** Only events with a larger number, oldest first; 0: from the oldest stored one. Left out: newest first. */
-  readonly after?: number;
-  /** Only events with a smaller number. */
-  readonly before?: number;
-  readonly type?: EventType;
-  /** Only those of this task. */
-  readonly taskId?: string;
-  /** The most events: 1 to 1000, 100 by default. */
-  readonly limit?: number;
-}
+export type EventPageFilter = InputOf<typeof EVENT_FILTER.fields>;
 
 export interface EventPage {
   readonly events: readonly RotaEvent[];

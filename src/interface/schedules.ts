@@ -1,9 +1,10 @@
-import type { PriorityName } from "../model/priority.ts";
+import type { RUN_FILTER, SCHEDULE_FILTER, UPCOMING_FILTER } from "../model/input/schedule-filters.ts";
+import type { PREVIEW, RETRY_FIELDS, SCHEDULE, SCHEDULE_CHANGES } from "../model/input/schedule-schema.ts";
+import type { ChangesOf, InputOf, OrNull } from "../model/input/schema.ts";
 import type {
   CatchUp,
   Overlap,
   RunStatus,
-  ScheduleInput,
   ScheduleKind,
   SchedulePreview,
   ScheduleStatus,
@@ -65,60 +66,11 @@ export interface Runs {
   get(id: number): Promise<Run>;
 }
 
-export interface NewScheduleInput {
-  /** A phrase like `every Mon at 09:00`, a cron expression, or an object. */
-  readonly schedule: ScheduleInput;
-  /** The message to the agent. Exactly one of `message`, `instruction` and `payload` is given. */
-  readonly message?: string | null;
-  /** The instruction to the agent, as in a task. */
-  readonly instruction?: string | null;
-  /** Any JSON, as in a task. */
-  readonly payload?: unknown;
-  /** Left out: `index`. */
-  readonly agent?: string;
-  readonly name?: string | null;
-  /** An IANA zone like `Europe/Berlin`; left out: that of the server. */
-  readonly tz?: string;
-  /** The conversation on the agent's side. An integer is stored as text. */
-  readonly conversation_id?: string | number | null;
-  /** The session of its runs; left out: one of its own. */
-  readonly session_key?: string | null;
-  /** False: it starts paused. */
-  readonly enabled?: boolean;
-  /** Whether a schedule that is due once is deleted after its run has succeeded. */
-  readonly delete_after_run?: boolean;
-  readonly retry?: ScheduleRetry;
-  /** What happens at a due time while the run before it has not ended; left out: `skip`. */
-  readonly overlap?: Overlap;
-  /** What happens with due times that no node could fire; left out: `one`. */
-  readonly catch_up?: CatchUp;
-  /** How many seconds late a due time may still fire; left out or null: any. */
-  readonly useful_for?: number | null;
-  /** Milliseconds for each attempt; left out or null: as configured. */
-  readonly timeout?: number | null;
-  /** The lane of its runs; left out or null: `cron`. */
-  readonly lane?: string | null;
-  /** The priority of the tasks of its runs; left out or null: `normal`. */
-  readonly priority?: number | PriorityName | null;
-  /** The metadata of its tasks. */
-  readonly metadata?: Readonly<Record<string, unknown>> | null;
-  /** Called when a run ends, as the callback of a task. */
-  readonly callback_url?: string | null;
-  /** How often it may fire; then it is `completed`. Left out or null: any number of times. */
-  readonly max_runs?: number | null;
-  /** The last time at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`. */
-  readonly until?: number | string | Date | null;
-  /** After how many failed runs in a row it is paused; left out, null or 0: never. */
-  readonly pause_after_failures?: number | null;
-}
+export type NewScheduleInput = OrNull<InputOf<typeof SCHEDULE.fields>>;
 
-export interface ScheduleRetry {
-  readonly max_retries?: number;
-  readonly base_delay_ms?: number;
-  readonly max_delay_ms?: number;
-}
+export type ScheduleRetry = InputOf<typeof RETRY_FIELDS>;
 
-export type ScheduleChanges = Partial<NewScheduleInput> & { readonly status?: "active" | "paused" };
+export type ScheduleChanges = ChangesOf<typeof SCHEDULE_CHANGES.fields>;
 
 export type RunMode = "force" | "due";
 
@@ -178,14 +130,7 @@ export interface ScheduledTask {
   readonly paused_reason: string | null;
 }
 
-export interface ScheduleFilter {
-  readonly status?: ScheduleStatus;
-  readonly agent?: string;
-  /** 200 by default, which is also the most. */
-  readonly limit?: number;
-  /** `next_cursor` of the page before, or `start`. */
-  readonly cursor?: string;
-}
+export type ScheduleFilter = InputOf<typeof SCHEDULE_FILTER.fields>;
 
 export interface ScheduleList {
   readonly schedules: readonly ScheduledTask[];
@@ -220,15 +165,7 @@ export interface Run {
   readonly attempt: number;
 }
 
-export interface RunFilter {
-  /** Only runs that started or ended at this time or later, in seconds since 1970. */
-  readonly since?: number;
-  readonly status?: RunStatus;
-  /** 100 by default, which is also the most. */
-  readonly limit?: number;
-  /** `next_cursor` of the page before. */
-  readonly cursor?: string;
-}
+export type RunFilter = InputOf<typeof RUN_FILTER.fields>;
 
 export interface RunPage {
   readonly runs: readonly Run[];
@@ -254,16 +191,7 @@ export interface SchedulesStatus {
   readonly next_fire_at: number;
 }
 
-export interface UpcomingFilter {
-  /** Seconds since 1970, or RFC 3339 as a text; left out or in the past: now. */
-  readonly from?: number | string | Date;
-  /** Left out: 7 days after `from`. */
-  readonly to?: number | string | Date;
-  /** 100 by default, 2000 at most. */
-  readonly limit?: number;
-  /** The most of one schedule, 1 to 2000, so that a frequent one leaves room for the others. Left out: no limit. */
-  readonly per_schedule?: number;
-}
+export type UpcomingFilter = InputOf<typeof UPCOMING_FILTER.fields>;
 
 export interface UpcomingMoments {
   /** Earliest first. */
@@ -282,12 +210,4 @@ export interface UpcomingMoment {
   readonly zone: string;
 }
 
-export interface SchedulePreviewInput {
-  readonly schedule: ScheduleInput;
-  /** An IANA zone like `Europe/Berlin`; left out: that of the server. */
-  readonly tz?: string;
-  /** Previews the schedule as if it was created at this time, in the years 1970 to 2999; left out: now. RFC 3339 as a text. */
-  readonly from?: string | Date;
-  /** How many due times to list, 1 to 1000; left out: 5. */
-  readonly count?: number;
-}
+export type SchedulePreviewInput = InputOf<typeof PREVIEW.fields>;

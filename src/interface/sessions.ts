@@ -1,3 +1,6 @@
+import type { PAGE } from "../model/input/page-input.ts";
+import type { ChangesOf, InputOf } from "../model/input/schema.ts";
+import type { MESSAGE, SESSION_CHANGES } from "../model/input/session-input.ts";
 import type { DropPolicy, SessionMode } from "../model/session.ts";
 import type { Task } from "../model/task.ts";
 import type { TaskState } from "../model/task-state.ts";
@@ -42,17 +45,7 @@ export interface Sessions {
   delete(key: string): Promise<{ readonly deleted: true }>;
 }
 
-export interface SessionMessage {
-  readonly message: string;
-  /** The agent of the message; left out: the agent of the last message, else `index`. */
-  readonly agentId?: string;
-  /** The lane of the message; left out: the lane of the last message, else that of the agent, else `main`. */
-  readonly lane?: string;
-  /** For this message alone. */
-  readonly mode?: SessionMode;
-  /** Stays on the session. */
-  readonly maxConcurrent?: number;
-}
+export type SessionMessage = InputOf<typeof MESSAGE.fields>;
 
 export interface SentMessage {
   readonly taskId: string;
@@ -107,25 +100,9 @@ export interface Session {
   readonly queued: number;
 }
 
-export type SessionChanges = {
-  readonly [Field in
-    | "agentId"
-    | "lane"
-    | "mode"
-    | "cap"
-    | "drop"
-    | "debounceMs"
-    | "maxConcurrent"
-    | "tokens"
-    | "contextWindow"]?: Session[Field] | null;
-};
+export type SessionChanges = ChangesOf<typeof SESSION_CHANGES.fields>;
 
-export interface SessionPageInput {
-  /** The most sessions: 1 to 1000, 100 by default. */
-  readonly limit?: number;
-  /** `nextCursor` of the page before. */
-  readonly cursor?: string;
-}
+export type SessionPageInput = InputOf<typeof PAGE.fields>;
 
 export interface SessionPage {
   readonly sessions: readonly Session[];

@@ -1,15 +1,10 @@
+import type { InputOf } from "../model/input/schema.ts";
+import type { TASK_LOG_FILTER } from "../model/input/task-log-filter.ts";
 import type { TaskLogLine } from "../model/task-log.ts";
 
 export type { TaskLogLevel, TaskLogLine } from "../model/task-log.ts";
 
-export interface TaskLogFilter {
-  /** The number of the attempt; left out: the newest attempt with log lines. */
-  readonly attempt?: number;
-  /** Only lines with a larger number; left out: from the first that is stored. */
-  readonly after?: number;
-  /** The most lines: 1 to 2000, 500 by default. */
-  readonly limit?: number;
-}
+export type TaskLogFilter = InputOf<typeof TASK_LOG_FILTER.fields>;
 
 export interface TaskLog {
   readonly taskId: string;

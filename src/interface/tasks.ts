@@ -1,9 +1,9 @@
 import type { Batch, BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import type { Explanation } from "../model/explanation.ts";
+import type { InputOf } from "../model/input/schema.ts";
 import type { SubmitInput, SubmittedTask } from "../model/input/submit-input.ts";
-import type { PriorityName } from "../model/priority.ts";
+import type { TASK_FILTER } from "../model/input/task-filter-input.ts";
 import type { Task, TaskRow } from "../model/task.ts";
-import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskState } from "../model/task-state.ts";
 import type { TaskLog, TaskLogFilter } from "./task-logs.ts";
 
@@ -107,31 +107,9 @@ export interface TaskCounts {
   readonly total: number;
 }
 
-/** `pending` means `queued`, `completed` means `done`. */
-export type TaskStateFilter = TaskState | "pending" | "completed";
+export type { TaskStateFilter } from "../model/input/task-filter-input.ts";
 
-export interface TaskFilter {
-  readonly agentId?: string;
-  readonly state?: TaskStateFilter | readonly TaskStateFilter[];
-  readonly priority?: number | PriorityName;
-  readonly batchId?: string;
-  readonly sessionKey?: string;
-  readonly lane?: string;
-  /** The runs of this schedule. */
-  readonly scheduleId?: number;
-  /** The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch. */
-  readonly q?: string;
-  /** Created at this time or later, as RFC 3339 or a `Date`; with the order `completed`: ended at this time or later. */
-  readonly from?: string | Date;
-  /** Created before this time; with the order `completed`: ended before it. */
-  readonly to?: string | Date;
-  /** `newest` by default. `completed` lists ended tasks, the one that ended last first. */
-  readonly order?: TaskOrder;
-  /** The most tasks: 1 to 1000, 100 by default. */
-  readonly limit?: number;
-  /** `nextCursor` of the page before, which had the same order. */
-  readonly cursor?: string;
-}
+export type TaskFilter = InputOf<typeof TASK_FILTER.fields>;
 
 export interface TaskPage {
   readonly tasks: readonly Task[];

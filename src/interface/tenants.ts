@@ -1,3 +1,6 @@
+import type { ChangesOf, InputOf } from "../model/input/schema.ts";
+import type { LIMIT_FIELDS, TENANT, TENANT_CHANGES } from "../model/input/tenant-input.ts";
+
 /** Tenants are isolated from each other. The tenant `default` always exists. For admins. */
 export interface Tenants {
   /** Throws `conflict` if a tenant with this name exists. */
@@ -29,35 +32,14 @@ export interface RotatedWebhookSecret {
   readonly previousUntil: string | null;
 }
 
-export interface TenantInput {
-  readonly name: string;
-  readonly limits?: TenantLimitsInput;
-}
+export type TenantInput = InputOf<typeof TENANT.fields>;
 
 /** Null: no limit. */
-export interface TenantLimits {
-  /** Waiting tasks. */
-  readonly maxQueued: number | null;
-  /** Running tasks, over all lanes and nodes. */
-  readonly maxInflight: number | null;
-  /** Schedules that are active or paused. Default: 1000; none for the tenant `default`. */
-  readonly maxSchedules: number | null;
-  /** Sessions with settings, which stay until they are deleted. Default: 10000; none for the tenant `default`. */
-  readonly maxSessions: number | null;
-  /** Open event and notification streams, on each node. */
-  readonly maxStreams: number | null;
-  /** Stored agents. Null: 1000; 10000 for the tenant `default`. */
-  readonly maxAgents: number | null;
-  /** Bytes of its tasks, as in `storedBytes`. Beyond it new tasks are refused with `quota_exceeded`. */
-  readonly maxStoredBytes: number | null;
-}
+export type TenantLimits = { readonly [Name in keyof typeof LIMIT_FIELDS]: number | null };
 
 export type TenantLimitsInput = Partial<TenantLimits>;
 
-export interface TenantChanges {
-  readonly name?: string;
-  readonly limits?: TenantLimitsInput;
-}
+export type TenantChanges = ChangesOf<typeof TENANT_CHANGES.fields>;
 
 export interface Tenant {
   readonly id: string;

@@ -1,4 +1,6 @@
-import type { Delivery, DeliveryStatus } from "../model/delivery.ts";
+import type { Delivery } from "../model/delivery.ts";
+import type { DELIVERY_FILTER } from "../model/input/delivery-filter-input.ts";
+import type { InputOf } from "../model/input/schema.ts";
 
 /** The webhook deliveries of tasks and batches. They are kept as long as their task. */
 export interface Webhooks {
@@ -10,14 +12,7 @@ export interface Webhooks {
   resend(deliveryId: string): Promise<Delivery>;
 }
 
-export interface DeliveryFilter {
-  readonly taskId?: string;
-  readonly status?: DeliveryStatus;
-  /** The most deliveries: 1 to 1000, 100 by default. */
-  readonly limit?: number;
-  /** `nextCursor` of the page before. */
-  readonly cursor?: string;
-}
+export type DeliveryFilter = InputOf<typeof DELIVERY_FILTER.fields>;
 
 export interface DeliveryPage {
   readonly deliveries: readonly Delivery[];

@@ -1,3 +1,6 @@
+import type { InputOf, OrNull } from "../model/input/schema.ts";
+import type { WRITS } from "../model/input/writ-schema.ts";
+
 /** `/schedule` lines, with which an agent manages its own schedules. */
 export interface Writs {
   /**
@@ -10,15 +13,7 @@ export interface Writs {
   carryOut(input: WritInput): Promise<WritAnswer>;
 }
 
-export interface WritInput {
-  readonly text: string;
-  /** Left out: `index`. */
-  readonly agent?: string;
-  /** The session of the text: runs of new schedules are part of it. */
-  readonly session_key?: string | null;
-  /** The conversation of the text: new schedules get it as their `conversation_id`. */
-  readonly conversation_id?: string | number | null;
-}
+export type WritInput = OrNull<InputOf<typeof WRITS.fields>>;
 
 export interface WritAnswer {
   /** Whether all lines were carried out. */

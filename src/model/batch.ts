@@ -1,20 +1,10 @@
+import type { BATCH } from "./input/batch-input.ts";
+import type { InputOf } from "./input/schema.ts";
 import type { SubmitInput } from "./input/submit-input.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** Tasks that are submitted together. */
-export interface BatchInput {
-  /** The agent of tasks that name none. */
-  readonly agentId?: string;
-  /** The callback of tasks that set none. */
-  readonly callbackUrl?: string;
-  /** Another name for `callbackUrl`. */
-  readonly webhookUrl?: string;
-  /** Rota sends one `POST` to this URL when all tasks have ended, with the number of tasks in each state. */
-  readonly batchCallbackUrl?: string;
-  /** How many of its tasks run at once, over all nodes, 1 to 10; left out: no limit of its own. */
-  readonly parallelism?: number;
-  readonly tasks: readonly BatchTaskInput[];
-}
+export type BatchInput = InputOf<typeof BATCH.fields>;
 
 /** A task that is submitted with others, which can name its `key` in their `dependsOn`. */
 export type Keyed<Task> = Task & { readonly key?: string };

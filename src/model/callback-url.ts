@@ -1,5 +1,5 @@
 import { withPlainHost } from "./callback-host.ts";
-import { type Fields, invalidField, optionalText } from "./input/field-checks.ts";
+import { checkText, invalidField } from "./input/field-checks.ts";
 
 /** Longer than any URL that a server would accept. */
 const URL_LENGTH_MAX = 2_048;
@@ -16,24 +16,22 @@ export function callbackUrlFault(url: string): string | null {
   return isTooLong ? `have at most ${URL_LENGTH_MAX} characters` : null;
 }
 
-/**
- * A callback URL of a valid form, with its host in plain form; null: none is given. The address guard decides whether it may be
- * called.
- */
-export function optionalCallbackUrl(fields: Fields, field: string): string | null {
-  const text = optionalText(fields, field);
-  if (text === undefined) return null;
+/** A callback URL of a valid form, with its host in plain form. The address guard decides whether it may be called. */
+export function checkCallbackUrl(value: unknown, field: string): string {
+  const text = checkText(value, field);
   const fault = callbackUrlFault(text);
   if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
   return withPlainHost(new URL(text), text);
 }
 
-/** The same for a task or a batch, for which `webhookUrl` is another name. */
-export function callbackUrlOf(input: Fields): string | null {
-  const callbackUrl = optionalCallbackUrl(input, "callbackUrl");
-  const webhookUrl = optionalCallbackUrl(input, "webhookUrl");
-  if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
+/** The callback of a task or a batch, for which `webhookUrl` is another name; null: there is none. */
+export function callbackUrlOf(input: {
+  readonly callbackUrl?: string;
+  readonly webhookUrl?: string;
+}): string | null {
+  const { callbackUrl, webhookUrl } = input;
+  if (callbackUrl !== undefined && webhookUrl !== undefined && callbackUrl !== webhookUrl) {
     throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
   }
-  return callbackUrl ?? webhookUrl;
+  return callbackUrl ?? webhookUrl ?? null;
 }

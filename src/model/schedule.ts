@@ -1,30 +1,22 @@
+import type { RULE_FIELDS } from "./input/schedule-schema.ts";
+import type { InputOf } from "./input/schema.ts";
 import type { TaskWork } from "./task.ts";
 
 /** When a schedule is due: a phrase like `every Mon at 09:00`, a cron expression, or one of these objects. */
 export type ScheduleInput = string | AtSchedule | EverySchedule | CronSchedule;
 
 /** Once. */
-export interface AtSchedule {
-  readonly kind: "at";
-  /** Milliseconds since 1970. */
-  readonly atMs: number;
-  readonly tz?: string;
-}
+export type AtSchedule = InputOf<(typeof RULE_FIELDS)["at"]>;
 
 /** By elapsed time. */
-export interface EverySchedule {
-  readonly kind: "every";
-  /** Milliseconds, 1000 at least. */
-  readonly everyMs: number;
-  readonly tz?: string;
-}
+export type EverySchedule = InputOf<(typeof RULE_FIELDS)["every"]>;
 
-export interface CronSchedule {
-  readonly kind: "cron";
-  /** Five or six fields, or a nickname like `@daily`. */
-  readonly expr: string;
-  readonly tz?: string;
-}
+export type CronSchedule = InputOf<(typeof RULE_FIELDS)["cron"]>;
+
+/** The shortest step of a schedule: timers of an operating system are not accurate enough for less. */
+export const EVERY_MS_MIN = 1_000;
+/** The longest step, in days: 100 years. */
+export const STEP_DAYS_MAX = 36_525;
 
 export type ScheduleKind = "once" | "recurring";
 
@@ -41,6 +33,9 @@ export interface SchedulePreview {
 
 /** How many due times a preview lists. A thousand are plenty, and take a noticeable time to compute. */
 export const PREVIEW_COUNT = { min: 1, max: 1_000, default: 5 } as const;
+
+/** The most schedules on a page, and so the most that a cursor names. */
+export const SCHEDULE_PAGE_MAX = 200;
 
 /** The work of the task that a schedule creates when it is due. */
 export type ScheduleWork = Exclude<TaskWork, { kind: "action" }>;

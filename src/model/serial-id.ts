@@ -1,4 +1,4 @@
-import { type Fields, invalidField, quoted } from "./input/field-checks.ts";
+import { invalidField, quoted } from "./input/field-checks.ts";
 
 /** Whether a value can be the id of a schedule or a run: integers from 1. */
 export function isSerialId(id: unknown): id is number {
@@ -6,11 +6,10 @@ export function isSerialId(id: unknown): id is number {
 }
 
 /** The schedule by which a list or a stream is filtered. */
-export function optionalScheduleId(fields: Fields): number | undefined {
-  const id = fields["scheduleId"];
-  if (id === undefined || isSerialId(id)) return id;
+export function checkScheduleId(id: unknown, field: string): number {
+  if (isSerialId(id)) return id;
   throw invalidField(
-    "scheduleId",
-    `\`scheduleId\` must be the id of a schedule, an integer from 1 on, not ${quoted(id)}`,
+    field,
+    `\`${field}\` must be the id of a schedule, an integer from 1 on, not ${quoted(id)}`,
   );
 }

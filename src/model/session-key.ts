@@ -1,4 +1,4 @@
-import { type Fields, invalidField, quoted } from "./input/field-checks.ts";
+import { invalidField, quoted } from "./input/field-checks.ts";
 
 // In the path of a URL `.` and `..` mean folders, however they are encoded. A lone surrogate has no encoding at all.
 const SESSION_KEY = /^(?!\.{1,2}$)[^\p{Cc}\p{Cs}]{1,256}$/u;
@@ -9,10 +9,4 @@ const SESSION_KEY_FORM = "1 to 256 characters without control characters, but no
 export function checkSessionKey(key: unknown, field = "sessionKey"): string {
   if (typeof key === "string" && SESSION_KEY.test(key)) return key;
   throw invalidField(field, `\`${field}\` must be ${SESSION_KEY_FORM}, not ${quoted(key)}`);
-}
-
-/** The same for a field that may be left out. */
-export function optionalSessionKey(fields: Fields): string | undefined {
-  const key = fields["sessionKey"];
-  return key === undefined ? undefined : checkSessionKey(key);
 }

@@ -33,9 +33,6 @@ export const DEFAULT_SESSION: SessionSettings = {
   maxConcurrent: 1,
 };
 
-/** The fields of a message. */
-export const MESSAGE_FIELDS = ["message", "agentId", "lane", "mode", "maxConcurrent"] as const;
-
 /** Even if messages keep coming, their task starts after this many debounce windows. */
 export const DEBOUNCE_WINDOWS_MAX = 5;
 

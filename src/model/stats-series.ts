@@ -1,3 +1,5 @@
+import type { InputOf } from "./input/schema.ts";
+import type { STATS_SERIES } from "./input/stats-series-input.ts";
 import { ROLLUP_COUNTS, ROLLUP_STEPS } from "./rollup.ts";
 
 /** The metrics: counts, and how long tasks waited and ran. */
@@ -18,18 +20,7 @@ export const SERIES_KEYS_MAX = 20;
 export const OTHER_SERIES = "other";
 export const ALL_SERIES = "all";
 
-export interface StatsSeriesQuery {
-  /** Left out: `submitted`, `started`, `done` and `failed`. */
-  readonly metrics?: readonly SeriesMetric[];
-  /** One series for each lane or agent, or a single one. Left out: `none`. */
-  readonly by?: SeriesSplit;
-  /** RFC 3339 or a Date; the minute, hour or day that contains it is the first. Left out: 60 steps before `to`. */
-  readonly from?: string | Date;
-  /** Rounded up to a whole step. Left out: now. */
-  readonly to?: string | Date;
-  /** Left out: 60. */
-  readonly step?: SeriesStep;
-}
+export type StatsSeriesQuery = InputOf<typeof STATS_SERIES.fields>;
 
 /** Statistics by minute, hour or day. */
 export interface StatsSeries {

@@ -1,4 +1,4 @@
-import { type Fields, invalidField, optionalText } from "./input/field-checks.ts";
+import { invalidField } from "./input/field-checks.ts";
 import type { TaskOrder } from "./task-order.ts";
 
 /** The prefix of a cursor, by order. The number of an event follows in the order `completed`, of a task in the others. */
@@ -11,8 +11,7 @@ export function taskCursorText(cursor: number, order: TaskOrder = "newest"): str
 }
 
 /** Undefined: the first page. Throws `invalid_field` for a cursor of another order, where it would mean another position. */
-export function parseTaskCursor(fields: Fields, order: TaskOrder = "newest"): number | undefined {
-  const text = optionalText(fields, "cursor");
+export function parseTaskCursor(text: string | undefined, order: TaskOrder = "newest"): number | undefined {
   if (text === undefined) return undefined;
   const [, prefix, digits] = /^([a-z]?)(\d{1,16})$/.exec(text) ?? [];
   const given = ORDERS.find((each) => PREFIXES[each] === prefix);

@@ -1,9 +1,6 @@
 /** A time further ahead than this is most likely a typing error. */
 export const YEARS_AHEAD_MAX = 100;
 
-/** The longest step between two due times: 100 years in days. */
-export const STEP_DAYS_MAX = 36_525;
-
 /** Nothing is due from here on, so that a search through clock changes ends. */
 export const END_OF_TIME_MS = Date.UTC(3_000, 0);
 

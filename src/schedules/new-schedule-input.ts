@@ -1,12 +1,7 @@
 import type { RotaError } from "../model/errors.ts";
-import {
-  checkKnown,
-  insteadOf,
-  invalidField,
-  isObject,
-  optionalBoolean,
-  withoutNulls,
-} from "../model/input/field-checks.ts";
+import { insteadOf, invalidField, isObject } from "../model/input/field-checks.ts";
+import { readFields } from "../model/input/read-fields.ts";
+import { SCHEDULE } from "../model/input/schedule-schema.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
@@ -17,10 +12,9 @@ import { RUN_RETRY_POLICY, retryPolicyOf } from "./retry-input.ts";
 import {
   DEFAULT_CATCH_UP,
   DEFAULT_OVERLAP,
-  FIELD_NAMES,
   type FieldLimits,
-  readScheduleFields,
   type ScheduleFields,
+  scheduleFieldsOf,
 } from "./schedule-fields.ts";
 import { requiredWork } from "./schedule-work.ts";
 import { parseZonedSchedule, phraseOf } from "./zoned-schedule.ts";
@@ -34,20 +28,16 @@ export interface ParsedSchedule extends Omit<ScheduleFields, "retry"> {
   readonly enabled: boolean;
 }
 
-const KNOWN = ["schedule", "tz", "enabled", ...FIELD_NAMES];
-
 /** Checks a new schedule and completes it. Throws `invalid_field`, naming the field and what to write instead. */
 export function parseNewSchedule(input: unknown, when: When & FieldLimits): ParsedSchedule {
   if (!isObject(input)) {
     const example = '{"schedule": "every Mon at 09:00", "message": "Sum up last week."}';
     throw invalidField("schedule", `a schedule takes an object, like ${example}${insteadOf(input)}`);
   }
-  checkKnown(input, KNOWN);
-  const given = withoutNulls(input, ["payload"]);
-  const rule = parseZonedSchedule(given, when);
-  const work = requiredWork(given);
-  const enabled = optionalBoolean(given, "enabled") ?? true;
-  const { retry = {}, ...fields } = readScheduleFields(given, when);
+  const read = readFields(SCHEDULE, input, when);
+  const rule = parseZonedSchedule(read, when);
+  const work = requiredWork(read, input);
+  const { retry = {}, ...fields } = scheduleFieldsOf(read, input);
   const parsed = checkDeletion<ParsedSchedule>({
     name: null,
     agent: DEFAULT_AGENT,
@@ -67,10 +57,10 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
     pauseAfterFailures: null,
     work,
     ...fields,
-    phrase: phraseOf(given["schedule"], rule),
+    phrase: phraseOf(read.schedule, rule),
     rule,
     retryPolicy: retryPolicyOf(retry, RUN_RETRY_POLICY),
-    enabled,
+    enabled: read.enabled ?? true,
   });
   checkUntil(parsed.untilAt, when.now);
   if (nextDue({ ...parsed, anchorAt: when.now }, when.now) === null) throw endsTooSoon(rule);

@@ -1,4 +1,4 @@
-import { STEP_DAYS_MAX } from "./horizon.ts";
+import { STEP_DAYS_MAX } from "../model/schedule.ts";
 import type { PhraseReader } from "./phrase-reader.ts";
 import { amount, NUMBER_WORDS, UNITS, UNITS_REFUSED, type Unit, WEEKDAY_NAMES } from "./phrase-words.ts";
 import { DAY_MS } from "./wall-clock.ts";

@@ -1,4 +1,5 @@
 import { type Rule, WEEKDAYS, type Weekday, type WeeksRule } from "../model/rule.ts";
+import { EVERY_MS_MIN } from "../model/schedule.ts";
 import {
   type Amount,
   amountsText,
@@ -11,10 +12,6 @@ import {
 import type { PhraseReader } from "./phrase-reader.ts";
 import { readDailyTime, readOptionalTime } from "./phrase-time.ts";
 import { NUMBER_WORDS, UNITS, WEEKDAY_NAMES, WORKING_DAYS } from "./phrase-words.ts";
-import { SECOND_MS } from "./wall-clock.ts";
-
-/** The shortest step: timers of an operating system are not accurate enough for less. */
-export const EVERY_MS_MIN = SECOND_MS;
 
 /** Reads what follows `every`. */
 export function readEvery(reader: PhraseReader, tz: string): Rule {

@@ -1,12 +1,6 @@
-import {
-  checkKnown,
-  insteadOf,
-  invalidField,
-  isObject,
-  optionalMoment,
-  optionalNumber,
-  withoutNulls,
-} from "../model/input/field-checks.ts";
+import { insteadOf, invalidField, isObject } from "../model/input/field-checks.ts";
+import { readFields } from "../model/input/read-fields.ts";
+import { PREVIEW } from "../model/input/schedule-schema.ts";
 import type { Rule } from "../model/rule.ts";
 import { PREVIEW_COUNT } from "../model/schedule.ts";
 import { rfc3339 } from "../model/text/rfc3339.ts";
@@ -27,10 +21,8 @@ export function parsePreviewInput(input: unknown, when: When): PreviewInput {
     const example = '{"schedule": "every Mon at 09:00"}';
     throw invalidField("schedule", `a preview takes an object, like ${example}${insteadOf(input)}`);
   }
-  checkKnown(input, ["schedule", "tz", "from", "count"]);
-  const given = withoutNulls(input);
-  const count = optionalNumber(given, "count", PREVIEW_COUNT) ?? PREVIEW_COUNT.default;
-  const from = optionalMoment(given, "from") ?? when.now;
+  const given = readFields(PREVIEW, input);
+  const { count = PREVIEW_COUNT.default, from = when.now } = given;
   if (from < 0 || from >= END_OF_TIME_MS) {
     throw invalidField("from", `\`from\` must be in the years 1970 to 2999 of UTC, not ${rfc3339(from)}`);
   }

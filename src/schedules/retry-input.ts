@@ -1,11 +1,6 @@
-import {
-  checkKnown,
-  type Fields,
-  invalidField,
-  optionalNumber,
-  withoutNulls,
-} from "../model/input/field-checks.ts";
-import { RETRY_FIELDS } from "../model/input/retry-policy-input.ts";
+import { invalidField } from "../model/input/field-checks.ts";
+import type { RETRY_FIELDS } from "../model/input/schedule-schema.ts";
+import type { ReadOf } from "../model/input/schema.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 
 /** The default retries of a run: each wait is twice as long as the one before, with a jitter of a quarter. */
@@ -24,14 +19,9 @@ export interface RetryInput {
   readonly maxBackoffMs?: number;
 }
 
-/** Checks the `retry` of a schedule. Throws `invalid_field`. */
-export function parseRetry(given: Fields): RetryInput {
-  const prefix = "retry.";
-  checkKnown(given, ["max_retries", "base_delay_ms", "max_delay_ms"], prefix);
-  const retry = withoutNulls(given);
-  const maxRetries = optionalNumber(retry, "max_retries", RETRY_FIELDS.maxRetries, prefix);
-  const backoffMs = optionalNumber(retry, "base_delay_ms", RETRY_FIELDS.backoffMs, prefix);
-  const maxBackoffMs = optionalNumber(retry, "max_delay_ms", RETRY_FIELDS.maxBackoffMs, prefix);
+/** The `retry` of a schedule. Throws `invalid_field`. */
+export function checkRetry(read: ReadOf<typeof RETRY_FIELDS>): RetryInput {
+  const { max_retries: maxRetries, base_delay_ms: backoffMs, max_delay_ms: maxBackoffMs } = read;
   if (backoffMs !== undefined && maxBackoffMs !== undefined && maxBackoffMs < backoffMs) {
     throw invalidField(
       "retry.max_delay_ms",

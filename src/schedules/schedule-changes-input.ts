@@ -1,21 +1,15 @@
-import { optionalChoice } from "../model/input/choice-input.ts";
-import {
-  checkKnown,
-  type Fields,
-  insteadOf,
-  invalidField,
-  isObject,
-  optionalBoolean,
-} from "../model/input/field-checks.ts";
+import { type Fields, insteadOf, invalidField, isObject } from "../model/input/field-checks.ts";
+import { readChanges } from "../model/input/read-fields.ts";
+import { SCHEDULE_CHANGES } from "../model/input/schedule-schema.ts";
+import type { ReadChangesOf } from "../model/input/schema.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { RUN_RETRY_POLICY } from "./retry-input.ts";
 import {
   DEFAULT_CATCH_UP,
   DEFAULT_OVERLAP,
-  FIELD_NAMES,
   type FieldLimits,
-  readScheduleFields,
   type ScheduleFields,
+  scheduleFieldsOf,
 } from "./schedule-fields.ts";
 import { optionalWork } from "./schedule-work.ts";
 import { checkZone, localZone } from "./zone.ts";
@@ -29,7 +23,7 @@ export interface ParsedScheduleChanges {
   readonly tz: string | undefined;
 }
 
-const KNOWN = ["schedule", "tz", "enabled", "status", ...FIELD_NAMES];
+type Changes = ReadChangesOf<typeof SCHEDULE_CHANGES.fields>;
 
 /** Checks the changes of a schedule, except for a new `schedule`. Throws `invalid_field`. */
 export function parseScheduleChanges(input: unknown, limits: FieldLimits): ParsedScheduleChanges {
@@ -39,13 +33,13 @@ export function parseScheduleChanges(input: unknown, limits: FieldLimits): Parse
       `the changes of a schedule must be an object, like {"status": "paused"}${insteadOf(input)}`,
     );
   }
-  checkKnown(input, KNOWN);
-  const changes = withDefaults(input);
+  const given = withDefaults(input);
+  const changes = readChanges(SCHEDULE_CHANGES, given, limits);
   const { schedule, tz } = changes;
-  const work = optionalWork(changes);
+  const work = optionalWork(changes, given);
   return {
-    fields: { ...(work === undefined ? {} : { work }), ...readScheduleFields(changes, limits) },
-    status: readStatus(changes),
+    fields: { ...(work === undefined ? {} : { work }), ...scheduleFieldsOf(changes, given) },
+    status: statusOf(changes),
     schedule,
     tz: tz === undefined ? undefined : checkZone(tz),
   };
@@ -83,9 +77,10 @@ function takenBack(fields: Fields, defaults: Fields): Fields {
 }
 
 /** `enabled` is another form of `status`. */
-function readStatus(input: Fields): "active" | "paused" | undefined {
-  const status = optionalChoice(input, "status", ["active", "paused"]);
-  const enabled = optionalBoolean(input, "enabled");
+function statusOf(changes: Pick<Changes, "status" | "enabled">): "active" | "paused" | undefined {
+  // Null is their default by now.
+  const status = changes.status ?? undefined;
+  const enabled = changes.enabled ?? undefined;
   if (enabled === undefined) return status;
   const said = enabled ? "active" : "paused";
   if (status === undefined || status === said) return said;

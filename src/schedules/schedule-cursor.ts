@@ -1,4 +1,5 @@
 import { invalidField } from "../model/input/field-checks.ts";
+import { SCHEDULE_PAGE_MAX } from "../model/schedule.ts";
 
 /**
  * Where a list of schedules continues. The first page is sorted by last change, all others by id. Since an id never changes,
@@ -10,9 +11,6 @@ export interface ScheduleCursor {
   /** Ids that the first page has shown. */
   readonly shown: readonly number[];
 }
-
-/** The most schedules on a page, and so the most that a cursor names. */
-export const SCHEDULE_PAGE_MAX = 200;
 
 const START = "start";
 const FORM = /^(start|\d{1,16})(?:-(\d{1,16}(?:\.\d{1,16})*))?$/;

@@ -1,19 +1,14 @@
-import {
-  checkKnown,
-  type Fields,
-  invalidField,
-  isObject,
-  optionalNumber,
-} from "../model/input/field-checks.ts";
+import { type Fields, invalidField, isObject } from "../model/input/field-checks.ts";
+import { readFields } from "../model/input/read-fields.ts";
+import { RULE_FIELDS } from "../model/input/schedule-schema.ts";
+import type { FieldTable, Schema } from "../model/input/schema.ts";
 import { choiceFault } from "../model/input/value-faults.ts";
 import type { Rule } from "../model/rule.ts";
 import { cronRule } from "./cron-rule.ts";
-import { aheadFault, STEP_DAYS_MAX } from "./horizon.ts";
+import { aheadFault } from "./horizon.ts";
 import { MUST_BE, missingSchedule, notUnderstood } from "./not-understood.ts";
 import { onceAt } from "./once.ts";
 import { parsePhrase, type When } from "./phrase.ts";
-import { EVERY_MS_MIN } from "./phrase-every.ts";
-import { DAY_MS } from "./wall-clock.ts";
 import { checkZone } from "./zone.ts";
 
 /**
@@ -32,48 +27,33 @@ export function parseSchedule(input: unknown, { now, tz }: When, field = "schedu
   return parseObject(input, when, field);
 }
 
-const FIELDS_OF_KIND: Readonly<Record<string, readonly string[]>> = {
-  at: ["kind", "atMs", "tz"],
-  every: ["kind", "everyMs", "tz"],
-  cron: ["kind", "expr", "tz"],
-};
+const KINDS = Object.keys(RULE_FIELDS);
 
-function parseObject(fields: Fields, when: When, field: string): Rule {
-  const { kind } = fields;
-  const fault = choiceFault(kind, Object.keys(FIELDS_OF_KIND));
-  if (fault !== null) throw invalidField(`${field}.kind`, `\`${field}.kind\` must ${fault}`);
+function parseObject(given: Fields, when: When, field: string): Rule {
   const prefix = `${field}.`;
-  checkKnown(fields, FIELDS_OF_KIND[kind as string] as readonly string[], prefix);
-  const tz =
-    fields["tz"] === undefined || fields["tz"] === null ? when.tz : checkZone(fields["tz"], `${prefix}tz`);
+  const fault = choiceFault(given["kind"], KINDS);
+  if (fault !== null) throw invalidField(`${prefix}kind`, `\`${prefix}kind\` must ${fault}`);
+  const kind = given["kind"] as keyof typeof RULE_FIELDS;
   const { now } = when;
   if (kind === "at") {
-    const atMs = requiredNumber(fields, "atMs", { min: 0, max: Number.MAX_SAFE_INTEGER }, prefix);
+    const { atMs, tz } = readFields(objectOf(RULE_FIELDS.at), given, {}, prefix);
     const past = aheadFault(atMs, now);
     if (past !== null)
       throw invalidField(`${prefix}atMs`, `\`${prefix}atMs\` ${atMs} cannot be kept: ${past}`);
-    return onceAt(atMs, tz);
+    return onceAt(atMs, zoneOf(tz, when, prefix));
   }
   if (kind === "every") {
-    const range = { min: EVERY_MS_MIN, max: STEP_DAYS_MAX * DAY_MS };
-    return { kind: "every", everyMs: requiredNumber(fields, "everyMs", range, prefix), tz };
+    const { everyMs, tz } = readFields(objectOf(RULE_FIELDS.every), given, {}, prefix);
+    return { kind, everyMs, tz: zoneOf(tz, when, prefix) };
   }
-  const { expr } = fields;
-  if (typeof expr !== "string") throw missing(`${prefix}expr`, "a cron expression like 0 9 * * 1-5");
-  return cronRule(expr, { now, tz }, `${prefix}expr`);
+  const { expr, tz } = readFields(objectOf(RULE_FIELDS.cron), given, {}, prefix);
+  return cronRule(expr, { now, tz: zoneOf(tz, when, prefix) }, `${prefix}expr`);
 }
 
-function requiredNumber(
-  fields: Fields,
-  field: string,
-  range: { min: number; max: number },
-  prefix: string,
-): number {
-  const number = optionalNumber(fields, field, { ...range, unit: "milliseconds" }, prefix);
-  if (number === undefined) throw missing(`${prefix}${field}`, "an integer of milliseconds");
-  return number;
+function objectOf<Table extends FieldTable>(fields: Table): Schema<Table> {
+  return { name: "Schedule", noun: "schedule", description: "", fields, examples: [] };
 }
 
-function missing(field: string, what: string): Error {
-  return invalidField(field, `\`${field}\` must be ${what}`);
+function zoneOf(tz: string | undefined, when: When, prefix: string): string {
+  return tz === undefined ? when.tz : checkZone(tz, `${prefix}tz`);
 }

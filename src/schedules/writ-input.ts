@@ -1,21 +1,10 @@
-import { checkAgentId } from "../model/agent-id.ts";
-import {
-  checkKnown,
-  type Fields,
-  insteadOf,
-  invalidField,
-  isObject,
-  quoted,
-  withoutNulls,
-} from "../model/input/field-checks.ts";
-import { checkSessionKey } from "../model/session-key.ts";
+import { insteadOf, invalidField, isObject } from "../model/input/field-checks.ts";
+import { readFields } from "../model/input/read-fields.ts";
+import { WRITS } from "../model/input/writ-schema.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
-import { readConversationId } from "./schedule-fields.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 import { writsIn } from "./writs-in.ts";
 
-/** Far longer than a response of a model that contains writs. */
-const TEXT_LENGTH_MAX = 65_536;
 /** Writs are executed one after the other while the caller waits. */
 const WRITS_MAX = 50;
 
@@ -34,25 +23,13 @@ export function parseWritInput(input: unknown): ParsedWrits {
     const example = '{"agent": "research", "text": "/schedule in 1 hour: look again"}';
     throw invalidField("text", `writs take an object, like ${example}${insteadOf(input)}`);
   }
-  checkKnown(input, ["agent", "text", "session_key", "conversation_id"]);
-  const given = withoutNulls(input);
-  const { agent, session_key: key } = given;
-  return {
-    agent: agent === undefined ? DEFAULT_AGENT : checkAgentId(agent, "agent"),
-    sessionKey: key === undefined ? null : checkSessionKey(key, "session_key"),
-    conversationId: readConversationId(given) ?? null,
-    writs: readWrits(input),
-  };
+  const { agent = DEFAULT_AGENT, session_key: key = null, ...given } = readFields(WRITS, input);
+  const { conversation_id: conversationId = null, text } = given;
+  return { agent, sessionKey: key, conversationId, writs: readWrits(text) };
 }
 
 /** A text without a writ results in one invalid writ. */
-function readWrits({ text }: Fields): ParsedWrits["writs"] {
-  if (typeof text !== "string") {
-    throw invalidField("text", `\`text\` must be a text with lines like /schedule list, not ${quoted(text)}`);
-  }
-  if (text.length > TEXT_LENGTH_MAX) {
-    throw invalidField("text", `\`text\` has ${text.length} characters, and ${TEXT_LENGTH_MAX} are the most`);
-  }
+function readWrits(text: string): ParsedWrits["writs"] {
   const writs = writsIn(text);
   if (writs.length === 0) return [parseWrit(text)];
   if (writs.length <= WRITS_MAX) return writs;

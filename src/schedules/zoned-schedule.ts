@@ -1,4 +1,4 @@
-import { type Fields, invalidField } from "../model/input/field-checks.ts";
+import { invalidField } from "../model/input/field-checks.ts";
 import type { Rule } from "../model/rule.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import type { When } from "./phrase.ts";
@@ -9,7 +9,10 @@ import { checkZone } from "./zone.ts";
  * Parses a `schedule` and the `tz` beside it. If neither names a zone, the zone of `when` applies. Two different zones are
  * refused: it is not clear which one is meant.
  */
-export function parseZonedSchedule({ schedule, tz }: Fields, when: When): Rule {
+export function parseZonedSchedule(
+  { schedule, tz }: { readonly schedule: unknown; readonly tz?: unknown },
+  when: When,
+): Rule {
   const beside = tz === undefined ? undefined : checkZone(tz);
   const rule = parseSchedule(schedule, { now: when.now, tz: beside ?? when.tz });
   if (beside === undefined || rule.tz === beside) return rule;

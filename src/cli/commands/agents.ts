@@ -1,7 +1,7 @@
 import { Command } from "commander";
-import type { AgentChanges, AgentInput } from "../../interface/agents.ts";
-import { jsonFlag, numberFlag } from "../flags/flag-values.ts";
-import { given } from "../flags/given.ts";
+import type { AgentChanges } from "../../interface/agents.ts";
+import { AGENT_FIELDS } from "../../model/input/agent-schema.ts";
+import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { lineWidth, print, printJson } from "../terminal/print.ts";
 import { agentSheet, agentsTable } from "../views/agents-table.ts";
@@ -9,12 +9,6 @@ import { type PageFlags, printPages, withPageOptions } from "../views/pages.ts";
 import { forEachId } from "./each-id.ts";
 
 interface AgentFlags extends ServerFlags {
-  readonly executor?: string;
-  readonly lane?: string;
-  readonly maxInflight?: string;
-  readonly maxQueued?: string;
-  readonly contextWindow?: string;
-  readonly writs?: boolean;
   readonly unset?: readonly string[];
 }
 
@@ -54,8 +48,9 @@ function getCommand(): Command {
 
 function createCommand(): Command {
   const command = new Command("create").description("Create an agent.").argument("<id>", "the agent's id");
-  return withServerOptions(withAgentOptions(command)).action(async (id: string, flags: AgentFlags) =>
-    show(await openClient(flags).agents.create({ id, ...settings(flags) } as AgentInput), flags),
+  return withServerOptions(withInputOptions(command, AGENT_FIELDS)).action(
+    async (id: string, flags: AgentFlags) =>
+      show(await openClient(flags).agents.create({ id, ...settings(flags) }), flags),
   );
 }
 
@@ -63,12 +58,14 @@ function updateCommand(): Command {
   const command = new Command("update")
     .description("Change an agent; what is not named stays.")
     .argument("<id>", "the agent's id")
-    .option("--unset <fields...>", "take away: executor, lane, maxInflight, maxQueued, contextWindow, writs");
-  return withServerOptions(withAgentOptions(command)).action(async (id: string, flags: AgentFlags) => {
-    const unset = Object.fromEntries((flags.unset ?? []).map((field) => [field, null]));
-    const changes: AgentChanges = { ...unset, ...settings(flags) };
-    show(await openClient(flags).agents.update(id, changes), flags);
-  });
+    .option("--unset <fields...>", `take away: ${Object.keys(AGENT_FIELDS).join(", ")}`);
+  return withServerOptions(withInputOptions(command, AGENT_FIELDS, { isChange: true })).action(
+    async (id: string, flags: AgentFlags) => {
+      const unset = Object.fromEntries((flags.unset ?? []).map((field) => [field, null]));
+      const changes: AgentChanges = { ...unset, ...settings(flags) };
+      show(await openClient(flags).agents.update(id, changes), flags);
+    },
+  );
 }
 
 function deleteCommand(): Command {
@@ -84,26 +81,8 @@ function deleteCommand(): Command {
   });
 }
 
-function withAgentOptions(command: Command): Command {
-  return command
-    .option("--executor <json>", `what does its work, like '{"type": "http", "url": "https://…"}'`)
-    .option("--lane <name>", "where its tasks run when they do not say")
-    .option("--max-inflight <number>", "how many of its tasks run at once")
-    .option("--max-queued <number>", "how many of its tasks may wait")
-    .option("--context-window <tokens>", "how many tokens its model takes in at most")
-    .option("--writs", "carry out /schedule lines in its answers");
-}
-
 function settings(flags: AgentFlags): Record<string, unknown> {
-  const { executor, lane, maxInflight, maxQueued, contextWindow, writs } = flags;
-  return given({
-    executor: executor === undefined ? undefined : jsonFlag("--executor", executor),
-    lane,
-    maxInflight: maxInflight === undefined ? undefined : numberFlag(maxInflight),
-    maxQueued: maxQueued === undefined ? undefined : numberFlag(maxQueued),
-    contextWindow: contextWindow === undefined ? undefined : numberFlag(contextWindow),
-    writs,
-  });
+  return inputOfFlags(AGENT_FIELDS, flags, Date.now());
 }
 
 function show(agent: Parameters<typeof agentSheet>[0], { json }: ServerFlags): void {

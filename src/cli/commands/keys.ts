@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { KeyInfo, KeyInput, KeyOwner, Keys } from "../../interface/keys.ts";
-import { momentFlag } from "../flags/flag-values.ts";
-import { given } from "../flags/given.ts";
+import { KEY } from "../../model/input/key-input.ts";
+import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { oneLine } from "../terminal/display-text.ts";
 import { lineWidth, note, print, printJson } from "../terminal/print.ts";
@@ -17,12 +17,8 @@ interface KeyFlags extends ServerFlags {
   readonly config?: string;
 }
 
-interface NewKeyFlags extends KeyFlags {
-  readonly role: string;
-  readonly name: string;
-  readonly agent?: string;
-  readonly expires?: string;
-}
+/** `--tenant` is an option of all commands for keys. */
+const { tenantId: _tenant, ...NEW_KEY_FIELDS } = KEY.fields;
 
 /** `rota keys`: the API keys of a server and their roles. */
 export function keysCommand(): Command {
@@ -45,15 +41,11 @@ function listCommand(): Command {
 }
 
 function createCommand(): Command {
-  const command = new Command("create")
-    .description("Create a key and print it. It is shown only this once.")
-    .requiredOption("--role <role>", "what it allows: viewer, agent, operator, tenant-admin or admin")
-    .requiredOption("--name <name>", "the program or person that uses it")
-    .option("--agent <id>", "with --role agent: the agent that the key may act for")
-    .option("--expires <time>", "when the key expires: a span like 30d, or a time");
-  return withKeyOptions(command).action((flags: NewKeyFlags) =>
+  const command = new Command("create").description("Create a key and print it. It is shown only this once.");
+  const withOptions = withInputOptions(command, NEW_KEY_FIELDS);
+  return withKeyOptions(withOptions).action((flags: KeyFlags) =>
     withKeys(flags, async (keys) => {
-      const created = await keys.create(newKey(flags));
+      const created = await keys.create(inputOfFlags(KEY.fields, flags, Date.now()) as KeyInput);
       if (flags.json) return printJson(created);
       print(created.key);
       note(
@@ -94,16 +86,6 @@ function withKeys<T>(flags: KeyFlags, use: (keys: Keys) => Promise<T>): Promise<
   const { storage, config } = flags;
   if (storage === undefined) return use(openClient(flags).keys);
   return withStoredKeys({ storage: storage === true ? undefined : storage, config }, use);
-}
-
-function newKey({ role, name, agent, expires, tenant }: NewKeyFlags): KeyInput {
-  return given({
-    role,
-    name,
-    agentId: agent,
-    expiresAt: expires === undefined ? undefined : momentFlag(expires, Date.now()),
-    tenantId: tenant,
-  }) as KeyInput;
 }
 
 function ownerOf({ tenant }: KeyFlags): KeyOwner {

@@ -1,15 +1,10 @@
 import { Command } from "commander";
 import type { LaneInput } from "../../interface/lanes.ts";
-import { numberFlag } from "../flags/flag-values.ts";
-import { given } from "../flags/given.ts";
+import { LANE } from "../../model/input/lane-input.ts";
+import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { lineWidth, print, printJson } from "../terminal/print.ts";
 import { lanesTable } from "../views/lanes-table.ts";
-
-interface LaneFlags extends ServerFlags {
-  readonly concurrency: string;
-  readonly total?: string;
-}
 
 /** `rota lanes`: how many tasks of each lane run at once. */
 export function lanesCommand(): Command {
@@ -32,16 +27,11 @@ function listCommand(): Command {
 function putCommand(): Command {
   const command = new Command("put")
     .description("Say how much of a lane runs at once, on all nodes; makes it if there is none.")
-    .argument("<name>", "the lane's name")
-    .requiredOption("--concurrency <number>", "how many of its tasks each process runs at once")
-    .option("--total <number>", "how many run at once over all nodes (default: no bound)");
-  return withServerOptions(command).action(async (name: string, flags: LaneFlags) => {
-    const { concurrency, total } = flags;
-    const input = given({
-      concurrency: numberFlag(concurrency),
-      total: total === undefined ? undefined : numberFlag(total),
-    });
-    const lane = await openClient(flags).lanes.put(name, input as LaneInput);
+    .argument("<name>", "the lane's name");
+  const withOptions = withInputOptions(command, LANE.fields);
+  return withServerOptions(withOptions).action(async (name: string, flags: ServerFlags) => {
+    const input = inputOfFlags(LANE.fields, flags, Date.now()) as LaneInput;
+    const lane = await openClient(flags).lanes.put(name, input);
     if (flags.json) printJson(lane);
     else for (const line of lanesTable([lane], { width: lineWidth() })) print(line);
   });

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { CallOptions, RotaClient, SessionMessage } from "../../client/index.ts";
-import { given } from "../flags/given.ts";
+import { MESSAGE } from "../../model/input/session-input.ts";
+import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { note, print, printJson } from "../terminal/print.ts";
@@ -8,32 +9,31 @@ import { printStopped } from "../views/stopped-lines.ts";
 import { submitAndWait } from "./submit-and-wait.ts";
 
 interface SayFlags extends ServerFlags {
-  readonly agent?: string;
-  readonly lane?: string;
-  readonly mode?: string;
   readonly wait?: string | true;
 }
 
 /** Flags whose names differ from their fields. */
-const FIELD_FLAGS = { agentId: "--agent", key: "<key>", message: "<text>" };
+const FIELD_FLAGS = { ...flagsOfFields(MESSAGE.fields), key: "<key>", message: "<text>" };
 
 /** `rota say KEY TEXT`: sends a message to a session, and with `--wait` waits for the reply. */
 export function sayCommand(): Command {
   const command = new Command("say")
     .description("Send a message to a session, a conversation with any key as its name.")
     .argument("<key>", "the session: any text of up to 256 characters, like user:42")
-    .argument("<text...>", "what is said; /stop and /stopall end what runs")
-    .option("--agent <id>", "who is told (default: whoever was last, else index)")
-    .option("--lane <name>", "the pool of concurrency it runs in")
-    .option("--mode <mode>", "queue, followup, or interrupt to take the place of what runs and waits")
-    .option("--wait [seconds]", "wait for the answer, at most so long");
+    .argument("<text...>", "what is said; /stop and /stopall end what runs");
+  withInputOptions(command, MESSAGE.fields).option(
+    "--wait [seconds]",
+    "wait for the answer, at most so long",
+  );
   return withServerOptions(command).action(say);
 }
 
 async function say(key: string, words: readonly string[], flags: SayFlags): Promise<void> {
-  const { agent: agentId, lane, mode, wait } = flags;
-  // The server refuses wrong values, with its own messages.
-  const input = given({ message: words.join(" "), agentId, lane, mode }) as SessionMessage;
+  const { wait } = flags;
+  const input: SessionMessage = {
+    message: words.join(" "),
+    ...inputOfFlags(MESSAGE.fields, flags, Date.now()),
+  };
   const rota = openClient(flags);
   const send = (options: CallOptions = {}) => sendMessage(rota, { key, input, options, flags });
   try {

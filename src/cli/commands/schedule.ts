@@ -1,19 +1,17 @@
 import { Command } from "commander";
 import type { NewScheduleInput } from "../../client/index.ts";
+import { SCHEDULE } from "../../model/input/schedule-schema.ts";
+import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
-import {
-  SCHEDULE_FIELD_FLAGS,
-  type ScheduleFlags,
-  scheduleFields,
-  withScheduleOptions,
-} from "../flags/schedule-flags.ts";
 import { scheduleOrder } from "../flags/schedule-order.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { note, print, printJson } from "../terminal/print.ts";
 import { listingForms } from "../views/listing-forms.ts";
 import { scheduleLine } from "../views/schedule-text.ts";
 
-interface NewScheduleFlags extends ServerFlags, ScheduleFlags {
+interface NewScheduleFlags extends ServerFlags {
+  readonly instruction?: string;
+  readonly payload?: string;
   readonly paused?: boolean;
 }
 
@@ -22,7 +20,7 @@ export function scheduleCommand(): Command {
   const command = new Command("schedule")
     .description("Send a message to an agent at a time, or repeatedly.")
     .argument("<text...>", 'when, and what the agent is told: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
-  const withOptions = withScheduleOptions(command, { isNew: true }).option(
+  const withOptions = withInputOptions(command, SCHEDULE.fields).option(
     "--paused",
     "it begins only when it is resumed",
   );
@@ -47,13 +45,13 @@ function orderOf(words: readonly string[], { instruction, payload }: NewSchedule
 async function schedule(words: readonly string[], flags: NewScheduleFlags): Promise<void> {
   const input = {
     ...orderOf(words, flags),
-    ...scheduleFields(flags),
+    ...inputOfFlags(SCHEDULE.fields, flags, Date.now()),
     ...(flags.paused ? { enabled: false } : {}),
   };
   const created = await openClient(flags)
     .schedules.create(input as NewScheduleInput)
     .catch((error) => {
-      throw flags.json ? error : listingForms(namingFlags(error, SCHEDULE_FIELD_FLAGS));
+      throw flags.json ? error : listingForms(namingFlags(error, flagsOfFields(SCHEDULE.fields)));
     });
   if (flags.json) return printJson(created);
   const { scheduled_task: made, normalized } = created;

@@ -1,19 +1,15 @@
 import { Command } from "commander";
 import type { ScheduleChanges } from "../../client/index.ts";
+import { SCHEDULE_CHANGES } from "../../model/input/schedule-schema.ts";
+import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
-import {
-  SCHEDULE_FIELD_FLAGS,
-  type ScheduleFlags,
-  scheduleFields,
-  withScheduleOptions,
-} from "../flags/schedule-flags.ts";
 import { serialId } from "../flags/serial-id.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 import { listingForms } from "../views/listing-forms.ts";
 import { printSchedule } from "./schedules-show.ts";
 
-interface EditFlags extends ServerFlags, ScheduleFlags {
+interface EditFlags extends ServerFlags {
   readonly schedule?: string;
   readonly message?: string;
   readonly unset?: readonly string[];
@@ -27,7 +23,7 @@ export function editCommand(): Command {
     .argument("<id>", "the schedule's number")
     .option("--schedule <when>", "when it is due, from now on")
     .option("--message <text>", "what the agent is told");
-  const withOptions = withScheduleOptions(command, { isNew: false })
+  const withOptions = withInputOptions(command, SCHEDULE_CHANGES.fields, { isChange: true })
     .option("--no-delete-after-run", "it stays after it has succeeded")
     .option("--unset <fields...>", `take away: ${Object.keys(UNSETTABLE).join(", ")}`);
   return withServerOptions(withOptions).action(edit);
@@ -50,7 +46,7 @@ const UNSETTABLE: Readonly<Record<string, string>> = {
 };
 
 /** An error that asks for false should name the flag that sets it. */
-const FIELD_FLAGS = { ...SCHEDULE_FIELD_FLAGS, delete_after_run: "--no-delete-after-run" };
+const FIELD_FLAGS = { ...flagsOfFields(SCHEDULE_CHANGES.fields), delete_after_run: "--no-delete-after-run" };
 
 async function edit(id: string, flags: EditFlags): Promise<void> {
   const changes = changesOf(flags);
@@ -73,7 +69,7 @@ function changesOf({ schedule, message, unset = [], ...flags }: EditFlags): Reco
     ...Object.fromEntries(unset.map((name) => [unsettable(name), null])),
     ...(schedule === undefined ? {} : { schedule }),
     ...(message === undefined ? {} : { message }),
-    ...scheduleFields(flags),
+    ...inputOfFlags(SCHEDULE_CHANGES.fields, flags, Date.now()),
   };
 }
 

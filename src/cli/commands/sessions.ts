@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { SessionChanges } from "../../client/index.ts";
-import { numberFlag, spanFlag } from "../flags/flag-values.ts";
-import { given } from "../flags/given.ts";
+import { SESSION_CHANGES } from "../../model/input/session-input.ts";
+import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, withServerOptions } from "../flags/server-options.ts";
 import { oneLine } from "../terminal/display-text.ts";
@@ -11,43 +11,20 @@ import { type PageFlags, printPages, withPageOptions } from "../views/pages.ts";
 import { sessionSheet, sessionsTable } from "../views/sessions-table.ts";
 
 interface SessionsFlags extends PageFlags {
-  readonly agent?: string;
-  readonly lane?: string;
-  readonly mode?: string;
-  readonly cap?: string;
-  readonly drop?: string;
-  readonly debounce?: string;
-  readonly maxConcurrent?: string;
-  readonly tokens?: string;
-  readonly contextWindow?: string;
   readonly unset?: readonly string[];
   readonly delete?: boolean;
 }
-
-/** Flags whose names differ from their fields. */
-const FIELD_FLAGS = {
-  agentId: "--agent",
-  debounceMs: "--debounce",
-  maxConcurrent: "--max-concurrent",
-  contextWindow: "--context-window",
-};
 
 /** `rota sessions`: lists sessions, or shows or changes one. */
 export function sessionsCommand(): Command {
   const command = new Command("sessions")
     .description("List sessions, or show, change or delete one.")
     .argument("[key]", "the session to show, or with one of the settings below to change")
-    .option("--delete", "delete its settings and context; the session goes with its last task")
-    .option("--agent <id>", "set: who its messages go to")
-    .option("--lane <name>", "set: where they run")
-    .option("--mode <mode>", "set: queue, followup or interrupt")
-    .option("--cap <number>", "set: how many messages may wait")
-    .option("--drop <policy>", "set: who goes when it is full, old or new")
-    .option("--debounce <span>", "set: what comes so soon becomes one; milliseconds, or a span like 2s")
-    .option("--max-concurrent <number>", "set: how many run at once")
-    .option("--tokens <number>", "set: how much of its context is used")
-    .option("--context-window <number>", "set: how large that is")
-    .option("--unset <fields...>", "take settings back, like cap or debounceMs");
+    .option("--delete", "delete its settings and context; the session goes with its last task");
+  withInputOptions(command, SESSION_CHANGES.fields, { isChange: true }).option(
+    "--unset <fields...>",
+    "take settings back, like cap or debounceMs",
+  );
   return withServerOptions(withPageOptions(command)).action(showSessions);
 }
 
@@ -69,7 +46,7 @@ async function showSessions(key: string | undefined, flags: SessionsFlags): Prom
     return;
   }
   const session = await (isChange ? sessions.update(key, changes) : sessions.get(key)).catch((error) => {
-    throw namingFlags(error, FIELD_FLAGS);
+    throw namingFlags(error, flagsOfFields(SESSION_CHANGES.fields));
   });
   if (flags.json) printJson(session);
   else for (const line of sessionSheet(session)) print(line);
@@ -86,19 +63,6 @@ async function listSessions(flags: SessionsFlags): Promise<void> {
 }
 
 function changesOf(flags: SessionsFlags): SessionChanges {
-  const number = (text: string | undefined) => (text === undefined ? undefined : numberFlag(text));
-  const { agent: agentId, lane, mode, cap, drop, debounce, maxConcurrent, tokens, contextWindow } = flags;
-  const set = given({
-    agentId,
-    lane,
-    mode,
-    cap: number(cap),
-    drop,
-    debounceMs: debounce === undefined ? undefined : spanFlag(debounce),
-    maxConcurrent: number(maxConcurrent),
-    tokens: number(tokens),
-    contextWindow: number(contextWindow),
-  });
   const unset = Object.fromEntries((flags.unset ?? []).map((field) => [field, null]));
-  return { ...unset, ...set } as SessionChanges;
+  return { ...unset, ...inputOfFlags(SESSION_CHANGES.fields, flags, Date.now()) };
 }

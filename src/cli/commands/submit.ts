@@ -2,46 +2,28 @@ import { Command } from "commander";
 import type { CallOptions, RotaClient } from "../../client/index.ts";
 import { inputOfTask } from "../../model/input/input-of-task.ts";
 import type { SubmitInput, SubmittedTask } from "../../model/input/submit-input.ts";
+import { TASK } from "../../model/input/task-schema.ts";
+import { flagsOfFields, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
-import { fieldFlags, type TaskFlags, taskInput } from "../flags/submit-input.ts";
+import { taskInput } from "../flags/submit-input.ts";
 import { note, print, printJson } from "../terminal/print.ts";
 import { submitAndWait } from "./submit-and-wait.ts";
 
-interface SubmitFlags extends ServerFlags, TaskFlags {
+interface SubmitFlags extends ServerFlags {
+  readonly file?: string;
   readonly again?: string;
   readonly wait?: string | true;
 }
 
 /** `rota submit`: submits a task, and with `--wait` waits for its end. */
 export function submitCommand(): Command {
-  const command = new Command("submit")
-    .description("Submit a task: one of --message, --instruction, --action and --payload, or a --file.")
-    .option("--message <text>", "something said to an agent")
-    .option("--instruction <text>", "what an agent is to do, in words")
-    .option("--action <name>", "what to do in a browser tab")
-    .option("--payload <json>", "any JSON, for an executor of yours")
+  const command = new Command("submit").description(
+    "Submit a task: one of --message, --instruction, --action and --payload, or a --file.",
+  );
+  withInputOptions(command, TASK.fields)
     .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags count over it")
     .option("--again <taskId>", "copy this task, secrets included; other flags replace its fields")
-    .option("--agent <id>", "who does it (default: index)")
-    .option("--tab <id>", "with --action: the tab")
-    .option("--ref <ref>", "with --action: the element, by its reference")
-    .option("--selector <css>", "with --action: the element, by a CSS selector")
-    .option("--params <json>", "with --action: whatever else it needs")
-    .option("--priority <priority>", "critical, high, normal, low or a number, lower first")
-    .option("--deadline <time>", "when all must have ended: RFC 3339, or a span from now like 10m")
-    .option("--timeout <span>", "for each attempt: milliseconds, or a span like 30s")
-    .option("--run-at <time>", "start not before: RFC 3339, or a span from now like 10m")
-    .option("--lane <name>", "the pool of concurrency it runs in")
-    .option("--session <key>", "the conversation it is part of")
-    .option(
-      "--concurrency-key <key>",
-      "tasks with the same key run one at a time (an action: its tab; '': none)",
-    )
-    .option("--retries <number>", "how often it is tried again after a failure")
-    .option("--callback <url>", "where its end is told")
-    .option("--preemptible", "it may be made to give way to a critical task, and is run again then")
-    .option("--metadata <json>", "yours: stored with the task and handed back")
     .option("--wait [seconds]", "wait for its end, at most so long, and answer with its result");
   return withServerOptions(command).action(submit);
 }
@@ -55,7 +37,7 @@ async function submit(flags: SubmitFlags): Promise<void> {
     if (flags.wait === undefined) await submitOnly(submit, flags);
     else await submitAndWait(rota, submit, { wait: flags.wait, json: flags.json === true });
   } catch (error) {
-    throw namingFlags(error, fieldFlags);
+    throw namingFlags(error, flagsOfFields(TASK.fields));
   }
 }
 

@@ -3,11 +3,11 @@ import type {
   RotatedWebhookSecret,
   Tenant,
   TenantChanges,
-  TenantInput,
   TenantLimitsInput,
 } from "../../interface/tenants.ts";
-import { numberFlag } from "../flags/flag-values.ts";
+import { LIMIT_FIELDS } from "../../model/input/tenant-input.ts";
 import { given } from "../flags/given.ts";
+import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { lineWidth, note, print, printJson } from "../terminal/print.ts";
 import { tenantSheet, tenantsTable } from "../views/tenants-table.ts";
@@ -16,13 +16,6 @@ import { forEachId } from "./each-id.ts";
 
 interface TenantFlags extends ServerFlags {
   readonly name?: string;
-  readonly maxQueued?: string;
-  readonly maxInflight?: string;
-  readonly maxSchedules?: string;
-  readonly maxSessions?: string;
-  readonly maxStreams?: string;
-  readonly maxAgents?: string;
-  readonly maxStoredBytes?: string;
 }
 
 /** `rota tenants`: lists, creates and changes tenants. */
@@ -65,8 +58,7 @@ function createCommand(): Command {
     .description("Create a tenant; make a key for it with rota keys create --tenant.")
     .argument("<name>", "what it is called");
   return withServerOptions(withLimitOptions(command)).action(async (name: string, flags: TenantFlags) => {
-    const input = { name, ...limits(flags) } as TenantInput;
-    show(await openClient(flags).tenants.create(input), flags);
+    show(await openClient(flags).tenants.create({ name, ...limits(flags) }), flags);
   });
 }
 
@@ -128,35 +120,18 @@ function printSecret({ secret, previousUntil }: RotatedWebhookSecret): void {
 }
 
 function withLimitOptions(command: Command): Command {
-  return command
-    .option("--max-queued <number>", 'how many of its tasks may wait, or "none"')
-    .option("--max-inflight <number>", 'how many of its tasks run at once, or "none"')
-    .option("--max-schedules <number>", 'how many schedules it may have, or "none" for the default, 1000')
-    .option(
-      "--max-sessions <number>",
-      'how many sessions with settings it may have, or "none" for the default, 10000',
-    )
-    .option("--max-streams <number>", 'how many streams it may have open on each node, or "none"')
-    .option("--max-agents <number>", 'how many agents it may store, or "none" for the default, 1000')
-    .option("--max-stored-bytes <number>", 'how many bytes its tasks may take, or "none"');
+  return withInputOptions(command, LIMIT_FIELDS, { isChange: true }).addHelpText(
+    "after",
+    '\nEach limit is a number, or "none" for the default.',
+  );
 }
 
-function limits(flags: TenantFlags): object {
-  const { maxQueued, maxInflight, maxSchedules, maxSessions, maxStreams, maxAgents, maxStoredBytes } = flags;
-  const said = given({
-    maxQueued,
-    maxInflight,
-    maxSchedules,
-    maxSessions,
-    maxStreams,
-    maxAgents,
-    maxStoredBytes,
-  });
-  const values = Object.entries(said).map(([name, text]) => [
-    name,
-    text === "none" ? null : numberFlag(text),
-  ]);
-  return values.length === 0 ? {} : { limits: Object.fromEntries(values) as TenantLimitsInput };
+function limits(flags: TenantFlags): { readonly limits?: TenantLimitsInput } {
+  const values = Object.entries(inputOfFlags(LIMIT_FIELDS, flags, Date.now()));
+  if (values.length === 0) return {};
+  return {
+    limits: Object.fromEntries(values.map(([name, value]) => [name, value === "none" ? null : value])),
+  };
 }
 
 function show(tenant: Tenant, { json }: ServerFlags): void {

@@ -5,26 +5,11 @@ import type { Executor, ExecutorConfig } from "../../executors/executor.ts";
 import type { AgentOptions } from "../../interface/options.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
-import {
-  checkKnown,
-  optionalBoolean,
-  optionalNumber,
-  optionalObject,
-  optionalText,
-} from "../../model/input/field-checks.ts";
+import { AGENT_FIELDS } from "../../model/input/agent-schema.ts";
+import { checkObject, invalidField } from "../../model/input/field-checks.ts";
+import { readInto } from "../../model/input/read-fields.ts";
+import type { Reading, ReadOf } from "../../model/input/schema.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
-
-/** More than this is a typing mistake. */
-const LIMIT = { min: 1, max: 10_000_000 } as const;
-
-export const AGENT_FIELDS = [
-  "executor",
-  "lane",
-  "maxInflight",
-  "maxQueued",
-  "contextWindow",
-  "writs",
-] as const;
 
 /** An agent as this process knows it. */
 export interface Agent {
@@ -85,20 +70,27 @@ export interface ReadAgentParams extends MakeExecutorParams {
 /** Checks the options of an agent. If it adds a fault, the returned agent must not be used. */
 export function readAgent(given: AgentOptions, { prefix, faults, ...params }: ReadAgentParams): Agent {
   const name = prefix.replace(/\.$/, "");
-  const fields = attempt(faults, () => optionalObject({ [name]: given }, name)) ?? {};
-  const { executor, ...others } = fields as AgentOptions;
-  attempt(faults, () => checkKnown(fields, AGENT_FIELDS, prefix));
+  const options = attempt(faults, () => checkObject(given, name) as AgentOptions) ?? {};
+  const reading: Reading = { faults: [], limits: {} };
+  const fields: ReadOf<typeof AGENT_FIELDS> = readInto(
+    { fields: AGENT_FIELDS },
+    { ...options },
+    prefix,
+    reading,
+  );
+  faults.push(...reading.faults.map(({ field, message }) => invalidField(field, message)));
+  const { executor, ...others } = options;
   const made = attempt(faults, () => makeExecutor(executor, `${prefix}executor`, params));
-  const [lane, writs] = [`${prefix}lane`, `${prefix}writs`] as const;
+  const { lane, maxInflight = null, maxQueued = null, contextWindow, writs = false } = fields;
   return {
     // A copy, since the caller may change its object and pass it again.
     options: { ...others, ...(made === undefined ? {} : { executor: made.config }) },
     made,
-    lane: attempt(faults, () => optionalText({ [lane]: fields["lane"] }, lane)),
-    maxInflight: attempt(faults, () => optionalNumber(fields, "maxInflight", LIMIT, prefix)) ?? null,
-    maxQueued: attempt(faults, () => optionalNumber(fields, "maxQueued", LIMIT, prefix)) ?? null,
-    contextWindow: attempt(faults, () => optionalNumber(fields, "contextWindow", LIMIT, prefix)),
-    writs: attempt(faults, () => optionalBoolean({ [writs]: fields["writs"] }, writs)) ?? false,
+    lane,
+    maxInflight,
+    maxQueued,
+    contextWindow,
+    writs,
   };
 }
 

@@ -3,6 +3,8 @@ import { idMaker } from "../../engine/work/new-id.ts";
 import type { AuditNote, AuditRecord, LocalAudit } from "../../interface/audit.ts";
 import type { KeyInfo, LocalKeys } from "../../interface/keys.ts";
 import { RotaError } from "../../model/errors.ts";
+import { parseAuditFilter } from "../../model/input/audit-filter-input.ts";
+import { parseKeyInput, parseKeyOwner } from "../../model/input/key-input.ts";
 import { roleIn } from "../../model/role.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
@@ -11,9 +13,7 @@ import type { StorageClock } from "../../services/storage-clock.ts";
 import type { AuditEntry, KeyRecord, Storage } from "../../storage/storage.ts";
 import { hashOf, newApiKey } from "../../tenants/api-key.ts";
 import { digestOf } from "../../tenants/audit-chain.ts";
-import { parseAuditFilter } from "../../tenants/audit-filter-input.ts";
 import { AuditLog } from "../../tenants/audit-log.ts";
-import { parseKeyInput, parseKeyOwner } from "../../tenants/key-input.ts";
 import { KeyRing } from "../../tenants/key-ring.ts";
 import { KeyUses } from "../../tenants/key-uses.ts";
 

@@ -5,7 +5,6 @@ import type { AgentOptions } from "../../interface/options.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { RotaError } from "../../model/errors.ts";
 import {
-  checkKnown,
   codeList,
   type Fields,
   invalidField,
@@ -30,11 +29,10 @@ export interface AgentInputParams {
   readonly clock: Clock;
 }
 
-/** Refuses values that are no objects, and unknown fields. */
-export function checkFields(given: unknown, known: readonly string[]): Fields {
-  if (!isObject(given)) throw invalidField("agent", `an agent must be an object, not ${quoted(given)}`);
-  checkKnown(given, known);
-  return given;
+/** Refuses values that are no objects. */
+export function asFields(given: unknown): Fields {
+  if (isObject(given)) return given;
+  throw invalidField("agent", `an agent must be an object, not ${quoted(given)}`);
 }
 
 /**

@@ -1,18 +1,10 @@
-import {
-  checkKnown,
-  type Fields,
-  invalidField,
-  optionalNumber,
-  optionalText,
-} from "../../model/input/field-checks.ts";
-
-const LIMIT_MAX = 1_000;
+import { AGENT_PAGE, AGENT_PAGE_MAX } from "../../model/input/agent-schema.ts";
+import { type Fields, invalidField } from "../../model/input/field-checks.ts";
+import { readFields } from "../../model/input/read-fields.ts";
 
 /** Which part of the list of agents a caller wants to see. Throws `invalid_field`. */
 export function parseAgentPage(fields: Fields): { readonly limit: number; readonly after?: string } {
-  checkKnown(fields, ["limit", "cursor"]);
-  const limit = optionalNumber(fields, "limit", { min: 1, max: LIMIT_MAX }) ?? LIMIT_MAX;
-  const cursor = optionalText(fields, "cursor");
+  const { limit = AGENT_PAGE_MAX, cursor } = readFields(AGENT_PAGE, fields);
   return cursor === undefined ? { limit } : { limit, after: idOf(cursor) };
 }
 

@@ -1,23 +1,24 @@
 import { masked } from "../../config/masked.ts";
 import type { AgentInfo, Agents } from "../../interface/agents.ts";
 import type { AgentOptions } from "../../interface/options.ts";
-import { checkAgentId, toAgentId } from "../../model/agent-id.ts";
+import { toAgentId } from "../../model/agent-id.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
+import { AGENT, AGENT_CHANGES } from "../../model/input/agent-schema.ts";
 import type { Fields } from "../../model/input/field-checks.ts";
+import { readChanges, readFields } from "../../model/input/read-fields.ts";
 import type { Scope } from "../../model/scope.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
 import type { AgentRecord, Storage } from "../../storage/storage.ts";
 import { namesOther } from "../agent-scope.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
-import { AGENT_FIELDS } from "../registries/agent.ts";
 import type { AgentCatalogue } from "../registries/agent-catalogue.ts";
 import { sealHeaders } from "../registries/agent-secrets.ts";
 import type { AgentTable, KnownAgent } from "../registries/agent-table.ts";
 import type { LaneCatalogue } from "../registries/lane-catalogue.ts";
 import type { LaneTable } from "../registries/lane-table.ts";
 import type { SecretBox } from "../registries/secret-box.ts";
-import { agentDefinition, checkFields } from "./agent-input.ts";
+import { agentDefinition, asFields } from "./agent-input.ts";
 import { agentCursor, parseAgentPage } from "./agent-page.ts";
 
 export interface AgentsOptions {
@@ -98,8 +99,7 @@ export function createAgents(options: AgentsOptions): Agents {
     },
 
     async create(input) {
-      const { id: written, ...given } = checkFields(input, ["id", ...AGENT_FIELDS]);
-      const id = checkAgentId(written, "id");
+      const { id, ...given } = readFields(AGENT, asFields(input));
       return turns.run(async () => {
         await catalogue.read();
         const known = table.find({ tenant, agent: id });
@@ -113,10 +113,10 @@ export function createAgents(options: AgentsOptions): Agents {
     },
 
     async update(written, changes) {
-      const given = checkFields(changes, AGENT_FIELDS);
+      const given = readChanges(AGENT_CHANGES, asFields(changes));
       return turns.run(async () => {
         const { id, agent, source } = changeable(await find(written));
-        if (agent.unusable !== undefined && given["executor"] === undefined)
+        if (agent.unusable !== undefined && given.executor === undefined)
           throw new RotaError("conflict", agent.unusable);
         const record = await toRecord(id, agent.options, given);
         checkNotGone();

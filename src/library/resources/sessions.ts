@@ -5,11 +5,11 @@ import type { Tasks } from "../../interface/tasks.ts";
 import { RotaError } from "../../model/errors.ts";
 import { codeList, quoted } from "../../model/input/field-checks.ts";
 import {
-  CHANGE_FIELDS,
   type ParsedMessage,
   parseSessionChanges,
   parseSessionMessage,
   parseSessionPage,
+  SESSION_CHANGES,
 } from "../../model/input/session-input.ts";
 import { parseTaskInput, type TaskDefaults } from "../../model/input/task-input.ts";
 import { checkWait } from "../../model/input/wait-input.ts";
@@ -160,7 +160,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (record !== null) return record;
     throw new RotaError(
       "invalid_field",
-      `there is no session ${quoted(key)} yet: say what to set of it, any of ${codeList(CHANGE_FIELDS)}`,
+      `there is no session ${quoted(key)} yet: say what to set of it, any of ${codeList(Object.keys(SESSION_CHANGES.fields))}`,
     );
   }
 

@@ -1,13 +1,11 @@
 import type { TaskLog } from "../../interface/task-logs.ts";
-import { checkKnown, type Fields, optionalNumber } from "../../model/input/field-checks.ts";
+import type { Fields } from "../../model/input/field-checks.ts";
+import { readFields } from "../../model/input/read-fields.ts";
+import { LOG_LINES_DEFAULT, TASK_LOG_FILTER } from "../../model/input/task-log-filter.ts";
 import type { Redactor } from "../../model/redactor.ts";
 import type { Scope } from "../../model/scope.ts";
-import { TASK_LOG_MAX } from "../../model/task-log.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { Storage } from "../../storage/storage.ts";
-
-const LIMIT_DEFAULT = 500;
-const NUMBERS = { min: 1, max: 2_147_483_647 } as const;
 
 interface TaskLogParams {
   readonly storage: Storage;
@@ -21,13 +19,13 @@ export async function readTaskLog(
   taskId: string,
   filter: Fields,
 ): Promise<TaskLog | null> {
-  checkKnown(filter, ["attempt", "after", "limit"]);
+  const { attempt: wanted, after = 0, limit = LOG_LINES_DEFAULT } = readFields(TASK_LOG_FILTER, filter);
   const page = await storage.logs.read({
     ...scope,
     taskId,
-    attempt: optionalNumber(filter, "attempt", NUMBERS),
-    after: optionalNumber(filter, "after", { ...NUMBERS, min: 0 }) ?? 0,
-    limit: optionalNumber(filter, "limit", { min: 1, max: TASK_LOG_MAX.lines }) ?? LIMIT_DEFAULT,
+    attempt: wanted,
+    after,
+    limit,
   });
   if (page === null) return null;
   const { attempt, lines, dropped, more } = page;

@@ -1,22 +1,70 @@
-import { checkAgentId } from "../agent-id.ts";
-import { callbackUrlOf, optionalCallbackUrl } from "../callback-url.ts";
+import type { BatchTaskInput } from "../batch.ts";
+import { callbackUrlOf } from "../callback-url.ts";
 import { RotaError } from "../errors.ts";
 import { keepOwn } from "../text/own-json.ts";
-import {
-  checkKnown,
-  invalidField,
-  isObject,
-  optionalNumber,
-  optionalText,
-  quoted,
-  withoutNulls,
-} from "./field-checks.ts";
+import { invalidField, isObject, quoted } from "./field-checks.ts";
+import { agentId, callbackUrl, number } from "./kinds.ts";
+import { readFields } from "./read-fields.ts";
+import { type Kind, optional, required, type Schema } from "./schema.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
+import { KEYED_TASK } from "./task-schema.ts";
 
 /** The most tasks of a batch, with an action among them and without. */
 export const BATCH_MAX = { actions: 50, others: 100 } as const;
-/** The range of `parallelism`: how many tasks of a batch run at once. */
-export const PARALLELISM = { min: 1, max: 10 } as const;
+
+/** The input of a batch. */
+export const BATCH = {
+  name: "NewBatch",
+  noun: "batch",
+  description: "Tasks handed in together.",
+  fields: {
+    agentId: optional(agentId(), { description: "Who does those tasks that do not say." }),
+    callbackUrl: optional(callbackUrl(), {
+      description: "Where the end of each task is told that does not say.",
+    }),
+    webhookUrl: optional(callbackUrl(), { description: "Another name for `callbackUrl`." }),
+    batchCallbackUrl: optional(callbackUrl(), {
+      description: "Where it is told, once, that all tasks have ended, and how.",
+    }),
+    parallelism: optional(number({ min: 1, max: 10 }), {
+      description:
+        "How many of the tasks run at once, over all nodes; left out: no bound of the batch's own.",
+    }),
+    tasks: required(tasks(), {
+      description: `At most ${BATCH_MAX.actions} with an action among them, else ${BATCH_MAX.others}.`,
+    }),
+  },
+  examples: [
+    {
+      agentId: "crawler",
+      tasks: [
+        { action: "click", tabId: "8f9c7d4e", ref: "e14" },
+        { action: "scroll", tabId: "8f9c7d4e", params: { scrollY: 400 }, priority: "low" },
+      ],
+    },
+    {
+      parallelism: 2,
+      batchCallbackUrl: "https://example.com/hooks/batch",
+      tasks: [
+        { key: "read", instruction: "Read the page" },
+        { key: "sum", instruction: "Sum it up", dependsOn: ["read"] },
+      ],
+    },
+  ],
+} as const satisfies Schema;
+
+/** Checks only how many there are: a task is checked when its turn comes, so that a large batch does not block the process. */
+function tasks(): Kind<readonly BatchTaskInput[], readonly unknown[]> {
+  return {
+    shape: {
+      type: "list",
+      of: { type: "fields", fields: KEYED_TASK.fields },
+      min: 1,
+      max: BATCH_MAX.others,
+    },
+    read: checkTasks,
+  };
+}
 
 export interface ParsedBatch {
   readonly tasks: readonly ParsedTask[];
@@ -33,14 +81,9 @@ export function* parseBatchSteps(given: unknown, defaults: TaskDefaults): Genera
   if (!isObject(given)) {
     throw new RotaError("invalid_field", "a batch must be an object with `tasks`, an array");
   }
-  checkKnown(given, ["agentId", "callbackUrl", "webhookUrl", "batchCallbackUrl", "parallelism", "tasks"]);
-  const input = withoutNulls(given);
-  const agentId = optionalText(input, "agentId");
-  if (agentId !== undefined) checkAgentId(agentId);
+  const { agentId, parallelism = null, batchCallbackUrl = null, ...input } = readFields(BATCH, given);
   const callbackUrl = callbackUrlOf(input);
-  const parallelism = optionalNumber(input, "parallelism", PARALLELISM) ?? null;
-  const batchCallbackUrl = optionalCallbackUrl(input, "batchCallbackUrl");
-  const inputs = checkTasks(input["tasks"]).map((task) => {
+  const inputs = input.tasks.map((task) => {
     const own = isObject(task) ? keepOwn(given, task) : task;
     return withDefaults(own, { agentId, callbackUrl });
   });
@@ -72,22 +115,20 @@ export function atIndex(error: unknown, index: number): unknown {
   return new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
 }
 
-/** Checks the number of tasks of a batch of any kind. Throws `invalid_field` or `batch_too_large`. */
-function checkTasks(tasks: unknown): readonly unknown[] {
-  if (!Array.isArray(tasks)) {
-    throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${quoted(tasks)}`);
+/** Checks the number of tasks. Throws `invalid_field` or `batch_too_large`. */
+function checkTasks(given: unknown, field = "tasks"): readonly unknown[] {
+  if (!Array.isArray(given)) {
+    throw invalidField(field, `\`${field}\` must be an array of tasks, not ${quoted(given)}`);
   }
-  if (tasks.length === 0) throw invalidField("tasks", "`tasks` is empty: a batch has one task at least");
-  const hasAction = tasks.some((task) => isObject(task) && isThere(task["action"]));
+  if (given.length === 0) throw invalidField(field, `\`${field}\` is empty: a batch has one task at least`);
+  const hasAction = given.some((task) => isObject(task) && (task["action"] ?? undefined) !== undefined);
   const max = hasAction ? BATCH_MAX.actions : BATCH_MAX.others;
-  if (tasks.length > max) {
-    throw new RotaError(
-      "batch_too_large",
-      `\`tasks\` has ${tasks.length} tasks, and a batch ${hasAction ? "with actions" : "without actions"} has at most ${max}: send several`,
-      { details: { field: "tasks", count: tasks.length, max } },
-    );
-  }
-  return tasks;
+  if (given.length <= max) return given;
+  throw new RotaError(
+    "batch_too_large",
+    `\`${field}\` has ${given.length} tasks, and a batch ${hasAction ? "with actions" : "without actions"} has at most ${max}: send several`,
+    { details: { field, count: given.length, max } },
+  );
 }
 
 function withDefaults(

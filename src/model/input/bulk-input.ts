@@ -1,21 +1,49 @@
 import { BULK_ACTIONS, BULK_IDS_MAX, BULK_LIMIT_MAX, BULK_TASK_STATES, type BulkAction } from "../bulk.ts";
-import { RotaError } from "../errors.ts";
 import { looksLikeTaskId } from "../task-id.ts";
 import type { TaskState } from "../task-state.ts";
-import { optionalChoice } from "./choice-input.ts";
-import {
-  checkKnown,
-  type Fields,
-  invalidField,
-  isObject,
-  optionalNumber,
-  quoted,
-  withoutNulls,
-} from "./field-checks.ts";
-import { type ParsedTaskFilter, parseTaskFilter, SELECTING_FIELDS } from "./task-filter-input.ts";
+import { type Fields, invalidField, isObject, quoted, withoutNulls } from "./field-checks.ts";
+import { boolean, choice, number, object } from "./kinds.ts";
+import { readFields } from "./read-fields.ts";
+import { type InputOf, type Kind, optional, type ReadOf, required, type Schema } from "./schema.ts";
+import { type ParsedTaskFilter, SELECTING_FIELDS, selectionOf } from "./task-filter-input.ts";
 
 /** A filter with every field set is shorter than this. */
 const FILTER_LENGTH_MAX = 4_000;
+
+/** One action on many tasks. */
+export const BULK = {
+  name: "BulkRequest",
+  noun: "request",
+  description: "One action on many tasks.",
+  fields: {
+    action: required(choice(BULK_ACTIONS), {
+      description: "What to do with each task. `delete` acts on tasks that have ended.",
+      missing: `is missing: it is one of ${BULK_ACTIONS.join(", ")}`,
+    }),
+    ids: optional(taskIds(), { description: "1 to 1000 task ids, instead of `filter`." }),
+    filter: optional(selection(), {
+      description:
+        "Selects tasks by the same fields as the list of tasks. States that the action cannot act on are skipped. An empty filter is refused.",
+    }),
+    limit: optional(number({ min: 1, max: BULK_LIMIT_MAX }), {
+      description: "The most tasks to act on.",
+      default: "100 000",
+    }),
+  },
+  examples: [{ action: "cancel", filter: { state: "queued", agentId: "research" } }],
+} as const satisfies Schema;
+
+/** The same over HTTP, where a preview is a field. */
+export const BULK_REQUEST = {
+  ...BULK,
+  fields: {
+    ...BULK.fields,
+    dryRun: optional(boolean(), {
+      description: "True: only count the tasks that match, and change nothing.",
+    }),
+  },
+  examples: [{ ...BULK.examples[0], dryRun: true }],
+} as const satisfies Schema;
 
 export type ParsedSelection = Omit<ParsedTaskFilter, "limit" | "cursor"> & {
   readonly states: readonly TaskState[];
@@ -31,18 +59,10 @@ export interface ParsedBulk {
   readonly filter: Fields | null;
 }
 
-export const BULK_FIELDS = ["action", "ids", "filter", "limit"] as const;
-
 /** Parses the body of a bulk action. Throws `invalid_field`. */
 export function parseBulkInput(input: unknown): ParsedBulk {
   if (!isObject(input)) throw invalidField("action", "send an object with `action`, and `ids` or `filter`");
-  checkKnown(input, BULK_FIELDS);
-  const given = withoutNulls(input);
-  const action = optionalChoice(given, "action", BULK_ACTIONS);
-  if (action === undefined)
-    throw invalidField("action", `\`action\` is missing: it is one of ${BULK_ACTIONS.join(", ")}`);
-  const limit = optionalNumber(given, "limit", { min: 1, max: BULK_LIMIT_MAX }) ?? BULK_LIMIT_MAX;
-  const { ids, filter } = given;
+  const { action, ids, filter, limit = BULK_LIMIT_MAX } = readFields(BULK, input);
   if (ids === undefined && filter === undefined)
     throw invalidField(
       "filter",
@@ -50,37 +70,55 @@ export function parseBulkInput(input: unknown): ParsedBulk {
     );
   if (ids !== undefined && filter !== undefined)
     throw invalidField("filter", "`filter` and `ids` exclude each other: leave one of them out");
-  if (ids !== undefined) return { action, limit, ids: parseIds(ids), selection: null, filter: null };
-  return { action, limit, ids: null, ...parseFilter(action, filter) };
+  if (filter === undefined) return { action, limit, ids: ids ?? [], selection: null, filter: null };
+  return { action, limit, ids: null, ...parseFilter(action, filter, input["filter"] as Fields) };
 }
 
-function parseIds(ids: unknown): string[] {
-  if (!Array.isArray(ids) || ids.length === 0 || ids.length > BULK_IDS_MAX)
-    throw invalidField(
-      "ids",
-      `\`ids\` must be an array of 1 to ${BULK_IDS_MAX} task ids: select more tasks with a \`filter\``,
-    );
-  const wrong = ids.findIndex((id) => !looksLikeTaskId(id));
-  if (wrong !== -1)
-    throw invalidField(
-      `ids[${wrong}]`,
-      `\`ids[${wrong}]\` must be the id of a task, like "tsk_019a8f6e", not ${quoted(ids[wrong])}`,
-    );
-  return [...new Set(ids as string[])];
+function taskIds(): Kind<readonly string[]> {
+  return {
+    shape: { type: "list", of: { type: "text" } },
+    read: (ids, field) => {
+      if (!Array.isArray(ids) || ids.length === 0 || ids.length > BULK_IDS_MAX)
+        throw invalidField(
+          field,
+          `\`${field}\` must be an array of 1 to ${BULK_IDS_MAX} task ids: select more tasks with a \`filter\``,
+        );
+      const wrong = ids.findIndex((id) => !looksLikeTaskId(id));
+      if (wrong === -1) return [...new Set(ids as string[])];
+      throw invalidField(
+        `${field}[${wrong}]`,
+        `\`${field}[${wrong}]\` must be the id of a task, like "tsk_019a8f6e", not ${quoted(ids[wrong])}`,
+      );
+    },
+  };
 }
 
-function parseFilter(action: BulkAction, filter: unknown): Pick<ParsedBulk, "selection" | "filter"> {
-  if (!isObject(filter))
-    throw invalidField("filter", '`filter` must be an object, as in `{"state": "queued"}`');
-  const given = withoutNulls(filter);
-  checkKnown(given, SELECTING_FIELDS, "filter.");
-  if (Object.values(given).every((value) => value === undefined))
+type Filter = ReadOf<typeof SELECTING_FIELDS>;
+
+/** The same fields as in the filter of a list. */
+function selection(): Kind<InputOf<typeof SELECTING_FIELDS>, Filter> {
+  const kind = object(SELECTING_FIELDS);
+  return {
+    ...kind,
+    read: (value, field, reading) => {
+      if (isObject(value)) return kind.read(value, field, reading);
+      throw invalidField(field, `\`${field}\` must be an object, as in \`{"state": "queued"}\``);
+    },
+  };
+}
+
+function parseFilter(
+  action: BulkAction,
+  filter: Filter,
+  given: Fields,
+): Pick<ParsedBulk, "selection" | "filter"> {
+  if (Object.keys(filter).length === 0)
     throw invalidField(
       "filter",
       "`filter` is empty and would cover every task: select tasks, for instance by `state` or `agentId`",
     );
-  const { limit: _limit, ...selection } = withinFilter(() => parseTaskFilter(given));
-  const text = JSON.stringify(given);
+  const selection = selectionOf(filter, given, "filter.");
+  const text = JSON.stringify(withoutNulls(given));
   if (text.length > FILTER_LENGTH_MAX)
     throw invalidField("filter", `\`filter\` must be at most ${FILTER_LENGTH_MAX} characters of JSON`);
   const able = BULK_TASK_STATES[action];
@@ -91,16 +129,4 @@ function parseFilter(action: BulkAction, filter: unknown): Pick<ParsedBulk, "sel
       `\`filter.state\` must name a state that \`${action}\` can act on: ${able.join(", ")}`,
     );
   return { selection: { ...selection, states }, filter: JSON.parse(text) as Fields };
-}
-
-/** Puts `filter.` before the name of the field in errors of `parse`. */
-function withinFilter<Result>(parse: () => Result): Result {
-  try {
-    return parse();
-  } catch (error) {
-    const field = error instanceof RotaError ? error.details?.["field"] : undefined;
-    if (!(error instanceof RotaError) || typeof field !== "string") throw error;
-    const message = error.message.replaceAll(`\`${field}\``, `\`filter.${field}\``);
-    throw invalidField(`filter.${field}`, message);
-  }
 }

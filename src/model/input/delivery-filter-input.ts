@@ -1,14 +1,21 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from "../delivery.ts";
-import {
-  checkKnown,
-  checkName,
-  type Fields,
-  invalidField,
-  joinWithOr,
-  optionalText,
-  quoted,
-} from "./field-checks.ts";
-import { type Page, parsePage } from "./page-input.ts";
+import type { Fields } from "./field-checks.ts";
+import { choice, name } from "./kinds.ts";
+import { LIMIT_DEFAULT, type Page, pageCursor, pageLimit } from "./page-input.ts";
+import { readFields } from "./read-fields.ts";
+import { type FilterSchema, optional } from "./schema.ts";
+
+/** Which deliveries to list. */
+export const DELIVERY_FILTER = {
+  noun: "filter",
+  refusesNull: true,
+  fields: {
+    taskId: optional(name("the id of a task"), { description: "Of this task." }),
+    status: optional(choice(DELIVERY_STATUSES), { description: "`pending`, `delivered` or `failed`." }),
+    limit: pageLimit(),
+    cursor: pageCursor(),
+  },
+} as const satisfies FilterSchema;
 
 export interface ParsedDeliveryFilter extends Page {
   readonly taskId?: string;
@@ -17,18 +24,5 @@ export interface ParsedDeliveryFilter extends Page {
 
 /** Parses the filter of a list of deliveries. Throws `invalid_field`. */
 export function parseDeliveryFilter(filter: Fields): ParsedDeliveryFilter {
-  checkKnown(filter, ["taskId", "status", "limit", "cursor"]);
-  const taskId = checkName(filter, "taskId", "the id of a task");
-  const status = parseStatus(optionalText(filter, "status"));
-  return {
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(status === undefined ? {} : { status }),
-    ...parsePage(filter),
-  };
-}
-
-function parseStatus(text: string | undefined): DeliveryStatus | undefined {
-  const status = DELIVERY_STATUSES.find((each) => each === text);
-  if (text === undefined || status !== undefined) return status;
-  throw invalidField("status", `\`status\` must be ${joinWithOr(DELIVERY_STATUSES)}, not ${quoted(text)}`);
+  return { limit: LIMIT_DEFAULT, ...readFields(DELIVERY_FILTER, filter) };
 }

@@ -1,9 +1,12 @@
 import { checkAgentId } from "../agent-id.ts";
 import { EVENT_TYPES, type EventType } from "../event.ts";
-import { optionalScheduleId } from "../serial-id.ts";
-import { optionalSessionKey } from "../session-key.ts";
-import { optionalChoice } from "./choice-input.ts";
-import { checkKnown, checkName, type Fields, optionalNumber } from "./field-checks.ts";
+import { checkScheduleId } from "../serial-id.ts";
+import { checkSessionKey } from "../session-key.ts";
+import { checkKnown, checkName, optionalNumber } from "./field-checks.ts";
+import { choice, name, number } from "./kinds.ts";
+import { LIMIT_DEFAULT, pageLimit } from "./page-input.ts";
+import { readFields } from "./read-fields.ts";
+import { type FilterSchema, optional } from "./schema.ts";
 
 /** Checks the options of a stream of events. Throws `invalid_field`. */
 export function checkEventsOptions<Options extends object>(options: Options): Options {
@@ -22,13 +25,28 @@ export function checkEventsOptions<Options extends object>(options: Options): Op
   optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   const agentId = fields["agentId"] === undefined ? undefined : checkAgentId(fields["agentId"]);
   checkName(fields, "batchId", "the id of a batch");
-  optionalSessionKey(fields);
-  optionalScheduleId(fields);
+  const { sessionKey, scheduleId } = fields;
+  if (sessionKey !== undefined) checkSessionKey(sessionKey);
+  if (scheduleId !== undefined) checkScheduleId(scheduleId, "scheduleId");
   return agentId === undefined ? options : { ...options, agentId };
 }
 
-const LIMIT_DEFAULT = 100;
-const LIMIT_MAX = 1_000;
+/** Which events to list. */
+export const EVENT_FILTER = {
+  noun: "filter",
+  refusesNull: true,
+  fields: {
+    after: optional(number({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
+      description: "Only events with a larger number, oldest first; 0: from the oldest stored one.",
+    }),
+    before: optional(number({ min: 1, max: Number.MAX_SAFE_INTEGER }), {
+      description: "Only events with a smaller number.",
+    }),
+    type: optional(choice(EVENT_TYPES), { description: "Only events of this type." }),
+    taskId: optional(name("the id of a task"), { description: "Only those of this task." }),
+    limit: pageLimit(),
+  },
+} as const satisfies FilterSchema;
 
 export interface ParsedEventPageFilter {
   readonly after?: number | undefined;
@@ -40,15 +58,7 @@ export interface ParsedEventPageFilter {
 
 /** Parses the options of a page of events. Throws `invalid_field`. */
 export function parseEventPageFilter(filter: object): ParsedEventPageFilter {
-  const fields = { ...filter } as Fields;
-  checkKnown(fields, ["after", "before", "type", "taskId", "limit"]);
-  return {
-    after: optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER }),
-    before: optionalNumber(fields, "before", { min: 1, max: Number.MAX_SAFE_INTEGER }),
-    type: optionalChoice(fields, "type", EVENT_TYPES),
-    taskId: checkName(fields, "taskId", "the id of a task"),
-    limit: optionalNumber(fields, "limit", { min: 1, max: LIMIT_MAX }) ?? LIMIT_DEFAULT,
-  };
+  return { limit: LIMIT_DEFAULT, ...readFields(EVENT_FILTER, { ...filter }) };
 }
 
 /** The same for notifications. */

@@ -33,40 +33,43 @@ export function withoutNulls(fields: Fields, values: readonly string[] = []): Fi
   return keepOwn(fields, Object.fromEntries(given));
 }
 
-export function optionalText(fields: Fields, field: string): string | undefined {
-  const value = fields[field];
-  if (value === undefined) return undefined;
-  if (typeof value !== "string")
-    throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
-  return value;
+export function checkText(value: unknown, field: string): string {
+  if (typeof value === "string") return value;
+  throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
 }
 
 /** Refuses a name with NUL: no database has one, and PostgreSQL refuses the query. */
 export function checkName(fields: Fields, field: string, what: string): string | undefined {
-  const name = optionalText(fields, field);
+  const value = fields[field];
+  const name = value === undefined ? undefined : checkText(value, field);
   if (name?.includes("\0")) throw invalidField(field, `\`${field}\` must be ${what}`);
   return name;
 }
 
-export function requiredText(fields: Fields, field: string): string {
-  const text = optionalText(fields, field);
-  if (text === undefined || text.trim() === "") {
-    throw invalidField(field, `\`${field}\` must be a string that is not empty`);
-  }
-  return text;
+export function checkFilledText(value: unknown, field: string): string {
+  const text = value === undefined ? "" : checkText(value, field);
+  if (text.trim() !== "") return text;
+  throw invalidField(field, `\`${field}\` must be a string that is not empty`);
+}
+
+export function checkBoolean(value: unknown, field: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw invalidField(field, `\`${field}\` must be true or false, not ${quoted(value)}`);
 }
 
 export function optionalBoolean(fields: Fields, field: string): boolean | undefined {
   const value = fields[field];
-  if (value === undefined || typeof value === "boolean") return value;
-  throw invalidField(field, `\`${field}\` must be true or false, not ${quoted(value)}`);
+  return value === undefined ? undefined : checkBoolean(value, field);
+}
+
+export function checkObject(value: unknown, field: string): Fields {
+  if (isObject(value)) return value;
+  throw invalidField(field, `\`${field}\` must be an object, not ${kindOf(value)}`);
 }
 
 export function optionalObject(fields: Fields, field: string): Fields | undefined {
   const value = fields[field];
-  if (value === undefined) return undefined;
-  if (!isObject(value)) throw invalidField(field, `\`${field}\` must be an object, not ${kindOf(value)}`);
-  return value;
+  return value === undefined ? undefined : checkObject(value, field);
 }
 
 export interface NumberRange {
@@ -78,14 +81,7 @@ export interface NumberRange {
   readonly maxOption?: string;
 }
 
-export function optionalNumber(
-  fields: Fields,
-  field: string,
-  range: NumberRange,
-  prefix = "",
-): number | undefined {
-  const value = fields[field];
-  if (value === undefined) return undefined;
+export function checkNumber(value: unknown, field: string, range: NumberRange): number {
   const { min, max, integer = true, unit, maxOption } = range;
   const fits =
     typeof value === "number" && value >= min && value <= max && (!integer || Number.isInteger(value));
@@ -95,15 +91,23 @@ export function optionalNumber(
   const raise =
     isOver && maxOption !== undefined ? `: \`${maxOption}\` of the configuration sets the limit` : "";
   throw invalidField(
-    `${prefix}${field}`,
-    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}${raise}`,
+    field,
+    `\`${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}${raise}`,
   );
 }
 
-/** A time in milliseconds since 1970. */
-export function optionalMoment(fields: Fields, field: string): number | undefined {
+export function optionalNumber(
+  fields: Fields,
+  field: string,
+  range: NumberRange,
+  prefix = "",
+): number | undefined {
   const value = fields[field];
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : checkNumber(value, `${prefix}${field}`, range);
+}
+
+/** A time in milliseconds since 1970. */
+export function checkMoment(value: unknown, field: string): number {
   // As JSON a Date is the text of the same time, or null if it is invalid.
   const text = value instanceof Date ? value.toJSON() : value;
   const moment = typeof text === "string" ? parseRfc3339(text) : null;

@@ -1,13 +1,30 @@
 import { isLaneName, LANE_NAME_FORM, LANE_RANGES, type Lane } from "../lane.ts";
-import {
-  checkKnown,
-  invalidField,
-  isObject,
-  optionalNumber,
-  preview,
-  quoted,
-  withoutNulls,
-} from "./field-checks.ts";
+import { invalidField, isObject, preview, quoted } from "./field-checks.ts";
+import { number } from "./kinds.ts";
+import { readFields } from "./read-fields.ts";
+import { optional, required, type Schema } from "./schema.ts";
+
+const { concurrency, total } = LANE_RANGES;
+
+/** The settings of a lane. */
+export const LANE = {
+  name: "LaneSettings",
+  noun: "lane",
+  description: "How much of a lane runs at once.",
+  fields: {
+    concurrency: required(number(concurrency), {
+      description: "How many of its tasks each process runs at once; 0: none.",
+      flag: "--concurrency <number>",
+      missing: `is missing: it must be an integer from ${concurrency.min} to ${concurrency.max}`,
+    }),
+    total: optional(number(total), {
+      description: "How many run at once over all nodes.",
+      default: "no limit beyond the sum of the processes",
+      flag: "--total <number>",
+    }),
+  },
+  examples: [{ concurrency: 5, total: 20 }, { concurrency: 10 }],
+} as const satisfies Schema;
 
 /** Parses the settings of a lane. Throws `invalid_field`. */
 export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name" | "concurrency" | "total"> {
@@ -17,15 +34,5 @@ export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name"
   if (!isObject(input)) {
     throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}, not ${preview(input)}`);
   }
-  checkKnown(input, ["concurrency", "total"]);
-  const given = withoutNulls(input);
-  const concurrency = optionalNumber(given, "concurrency", LANE_RANGES.concurrency);
-  if (concurrency === undefined) {
-    const { min, max } = LANE_RANGES.concurrency;
-    throw invalidField(
-      "concurrency",
-      `\`concurrency\` is missing: it must be an integer from ${min} to ${max}`,
-    );
-  }
-  return { name, concurrency, total: optionalNumber(given, "total", LANE_RANGES.total) ?? null };
+  return { name, total: null, ...readFields(LANE, input) };
 }

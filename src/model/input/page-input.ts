@@ -1,15 +1,9 @@
-import { type Fields, invalidField, optionalNumber, optionalText } from "./field-checks.ts";
+import { checkText, invalidField } from "./field-checks.ts";
+import { number } from "./kinds.ts";
+import { type Field, type FilterSchema, type Kind, optional } from "./schema.ts";
 
-const LIMIT_DEFAULT = 100;
+export const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1_000;
-
-export interface PageRules {
-  readonly limitMax: number;
-  /** The field of the previous page that contains the cursor. */
-  readonly cursorName: string;
-}
-
-const USUAL: PageRules = { limitMax: LIMIT_MAX, cursorName: "nextCursor" };
 
 /** The requested page of a list. */
 export interface Page {
@@ -17,23 +11,33 @@ export interface Page {
   readonly cursor?: number;
 }
 
-/** Checks `limit` and `cursor`. Throws `invalid_field`. */
-export function parsePage(fields: Fields, { limitMax, cursorName } = USUAL): Page {
-  const cursor = parseCursor(optionalText(fields, "cursor"), cursorName);
+/** The field for the most entries of a page. */
+export function pageLimit({ max = LIMIT_MAX, normally = LIMIT_DEFAULT } = {}): Field<number, number, false> {
+  return optional(number({ min: 1, max }), {
+    description: `The most entries on a page: 1 to ${max}.`,
+    default: String(normally),
+  });
+}
+
+/** The field for where a page begins. `name` is the field of the previous page that contains the cursor. */
+export function pageCursor(name = "nextCursor"): Field<string, number, false> {
+  return optional(cursor(name), { description: `\`${name}\` of the page before.` });
+}
+
+/** The page of a list without a filter. */
+export const PAGE = {
+  noun: "page",
+  refusesNull: true,
+  fields: { limit: pageLimit(), cursor: pageCursor() },
+} as const satisfies FilterSchema;
+
+function cursor(name: string): Kind<string, number> {
   return {
-    ...(cursor === undefined ? {} : { cursor }),
-    limit: parseLimit(fields, limitMax),
+    shape: { type: "text" },
+    read: (value, field) => {
+      const text = checkText(value, field);
+      if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+      throw invalidField(field, `\`${field}\` must be the \`${name}\` of the page before`);
+    },
   };
-}
-
-/** The most entries of a page. Throws `invalid_field`. */
-export function parseLimit(fields: Fields, limitMax = LIMIT_MAX): number {
-  return optionalNumber(fields, "limit", { min: 1, max: limitMax }) ?? LIMIT_DEFAULT;
-}
-
-function parseCursor(text: string | undefined, name: string): number | undefined {
-  if (text === undefined) return undefined;
-  const cursor = Number(text);
-  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(cursor)) return cursor;
-  throw invalidField("cursor", `\`cursor\` must be the \`${name}\` of the page before`);
 }

@@ -1,28 +1,119 @@
-import { checkAgentId } from "../agent-id.ts";
 import { RotaError } from "../errors.ts";
-import { isLaneName, LANE_NAME_FORM } from "../lane.ts";
 import {
   DROP_POLICIES,
   type DropPolicy,
-  MESSAGE_FIELDS,
   SESSION_MODES,
   SESSION_RANGES,
   type SessionMode,
 } from "../session.ts";
-import { optionalChoice } from "./choice-input.ts";
-import {
-  checkKnown,
-  type Fields,
-  invalidField,
-  isObject,
-  type NumberRange,
-  optionalBoolean,
-  optionalNumber,
-  requiredText,
-  withoutNulls,
-} from "./field-checks.ts";
-import { type Page, parsePage } from "./page-input.ts";
-import { optionalLane } from "./task-input.ts";
+import { type Fields, isObject, withoutNulls } from "./field-checks.ts";
+import { agentId, anyLane, boolean, choice, filledText, laneName, number } from "./kinds.ts";
+import { LIMIT_DEFAULT, PAGE, type Page } from "./page-input.ts";
+import { readChanges, readFields } from "./read-fields.ts";
+import { optional, required, type Schema } from "./schema.ts";
+
+/** A message to a session. */
+export const MESSAGE = {
+  name: "SessionMessage",
+  noun: "message",
+  description: "Something said in a conversation.",
+  fields: {
+    message: required(filledText(), {
+      description:
+        "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
+    }),
+    agentId: optional(agentId(), {
+      description: "Who is told.",
+      default: "the agent of the last message, else `index`",
+      flag: "--agent <id>",
+    }),
+    lane: optional(anyLane(), {
+      description: "The lane that it runs in.",
+      default: "the lane of the last message, else that of the agent, else `main`",
+      flag: "--lane <name>",
+    }),
+    mode: optional(choice(SESSION_MODES), {
+      description: "For this message: `interrupt` takes the place of all that runs or waits in the session.",
+      flag: "--mode <mode>",
+    }),
+    maxConcurrent: optional(number(SESSION_RANGES.maxConcurrent), {
+      description: "How many tasks of the session may run at once; stays on the session.",
+    }),
+  },
+  examples: [
+    { message: "Where is my parcel?", agentId: "support" },
+    { message: "hello", lane: "main", maxConcurrent: 3 },
+    { message: "/stop" },
+  ],
+} as const satisfies Schema;
+
+/** A message over HTTP, with options for the response. */
+export const MESSAGE_REQUEST = {
+  ...MESSAGE,
+  fields: {
+    ...MESSAGE.fields,
+    wait: optional(boolean(), {
+      description: "True: answer once the run has ended, with the whole task.",
+    }),
+    cancelOnDisconnect: optional(boolean(), {
+      description:
+        "True: when whoever waits or reads its events goes away, cancel what is of this message alone.",
+    }),
+  },
+  examples: [
+    ...MESSAGE.examples,
+    { message: "No, the other one", mode: "interrupt", wait: true, cancelOnDisconnect: true },
+  ],
+} as const satisfies Schema;
+
+const TOKENS = { min: 0, max: Number.MAX_SAFE_INTEGER } as const;
+
+/** The changes of a session. */
+export const SESSION_CHANGES = {
+  name: "SessionChanges",
+  noun: "session",
+  isChanges: true,
+  description: "What is left out stays; null takes it back, so that the configuration holds.",
+  fields: {
+    agentId: optional(agentId(), { description: "Who its messages go to.", flag: "--agent <id>" }),
+    lane: optional(laneName(), { description: "The lane that they run in.", flag: "--lane <name>" }),
+    mode: optional(choice(SESSION_MODES), {
+      description:
+        "What a message does while others of the session wait or run: `queue`, `followup` or `interrupt`.",
+      flag: "--mode <mode>",
+    }),
+    cap: optional(number(SESSION_RANGES.cap), {
+      description: "How many messages may wait.",
+      flag: "--cap <number>",
+    }),
+    drop: optional(choice(DROP_POLICIES), {
+      description:
+        "Which message goes when it is full: the `old` one that has waited longest, or the `new` one.",
+      flag: "--drop <policy>",
+    }),
+    debounceMs: optional(number(SESSION_RANGES.debounceMs), {
+      description: "Messages that come so soon after each other become one run.",
+      flag: "--debounce <span>",
+    }),
+    maxConcurrent: optional(number(SESSION_RANGES.maxConcurrent), {
+      description: "How many of its tasks may run at once.",
+      flag: "--max-concurrent <number>",
+    }),
+    tokens: optional(number(TOKENS), {
+      description: "How many tokens of its context are used.",
+      flag: "--tokens <number>",
+    }),
+    contextWindow: optional(number({ ...TOKENS, min: 1 }), {
+      description: "How many tokens its context can hold.",
+      flag: "--context-window <number>",
+    }),
+  },
+  examples: [
+    { mode: "interrupt", debounceMs: 0 },
+    { agentId: "support", lane: "main", cap: 3, drop: "new", maxConcurrent: 3 },
+    { tokens: 130_000, contextWindow: 200_000, cap: null },
+  ],
+} as const satisfies Schema;
 
 export type StopScope = "oldest" | "all";
 
@@ -41,23 +132,16 @@ export interface ParsedMessage {
   readonly stop: StopScope | null;
 }
 
-const REQUEST_FIELDS = [...MESSAGE_FIELDS, "wait", "cancelOnDisconnect"];
-
 /** Parses a message to a session. Throws `invalid_field`. */
 export function parseSessionMessage(given: unknown): ParsedMessage {
-  const all = asFields(given, "a message");
-  checkKnown(all, MESSAGE_FIELDS);
-  const input = withoutNulls(all);
-  const message = requiredText(input, "message");
-  const agentId = input["agentId"];
-  return {
+  const {
     message,
-    agent: agentId === undefined ? undefined : checkAgentId(agentId),
-    lane: optionalLane(input),
-    mode: optionalChoice(input, "mode", SESSION_MODES) ?? null,
-    maxConcurrent: optionalNumber(input, "maxConcurrent", SESSION_RANGES.maxConcurrent) ?? null,
-    stop: stopWordIn(message),
-  };
+    agentId,
+    lane,
+    mode = null,
+    maxConcurrent = null,
+  } = readFields(MESSAGE, asFields(given, "a message"));
+  return { message, agent: agentId, lane, mode, maxConcurrent, stop: stopWordIn(message) };
 }
 
 /** Null: it is an ordinary message. */
@@ -67,7 +151,7 @@ function stopWordIn(message: string): StopScope | null {
   return found[1] === undefined ? "oldest" : "all";
 }
 
-/** A message over HTTP, with options for the response. */
+/** A message over HTTP. */
 export interface MessageRequest {
   readonly input: Fields;
   /** Respond only when its task has ended. */
@@ -77,15 +161,10 @@ export interface MessageRequest {
 }
 
 export function parseMessageRequest(body: unknown): MessageRequest {
-  const all = asFields(body, "a message");
-  checkKnown(all, REQUEST_FIELDS);
-  const fields = withoutNulls(all);
-  const { wait: _wait, cancelOnDisconnect: _cancel, ...input } = fields;
-  return {
-    input,
-    wait: optionalBoolean(fields, "wait") ?? false,
-    cancelOnDisconnect: optionalBoolean(fields, "cancelOnDisconnect") ?? false,
-  };
+  const given = asFields(body, "a message");
+  const { wait = false, cancelOnDisconnect = false } = readFields(MESSAGE_REQUEST, given);
+  const { wait: _wait, cancelOnDisconnect: _cancel, ...input } = withoutNulls(given);
+  return { input, wait, cancelOnDisconnect };
 }
 
 /** The changes of a session; null resets a setting to its default. */
@@ -101,50 +180,18 @@ export interface ParsedSessionChanges {
   readonly contextWindow?: number | null;
 }
 
-const TOKENS: NumberRange = { min: 0, max: Number.MAX_SAFE_INTEGER };
-
-/** The check of each field that can be changed. */
-const CHECKS: Readonly<Record<string, (fields: Fields) => unknown>> = {
-  agentId: ({ agentId }) => checkAgentId(agentId),
-  lane: checkLane,
-  mode: (fields) => optionalChoice(fields, "mode", SESSION_MODES),
-  cap: (fields) => optionalNumber(fields, "cap", SESSION_RANGES.cap),
-  drop: (fields) => optionalChoice(fields, "drop", DROP_POLICIES),
-  debounceMs: (fields) => optionalNumber(fields, "debounceMs", SESSION_RANGES.debounceMs),
-  maxConcurrent: (fields) => optionalNumber(fields, "maxConcurrent", SESSION_RANGES.maxConcurrent),
-  tokens: (fields) => optionalNumber(fields, "tokens", TOKENS),
-  contextWindow: (fields) => optionalNumber(fields, "contextWindow", { ...TOKENS, min: 1 }),
-};
-
-/** The fields of a session that can be changed. */
-export const CHANGE_FIELDS: readonly string[] = Object.keys(CHECKS);
-
 /** Parses the changes of a session. Throws `invalid_field`. */
 export function parseSessionChanges(given: unknown): ParsedSessionChanges {
-  const fields = asFields(given, "the changes of a session");
-  checkKnown(fields, CHANGE_FIELDS);
-  const changes = Object.entries(CHECKS)
-    .filter(([field]) => fields[field] !== undefined)
-    .map(([field, check]) => [
-      field === "agentId" ? "agent" : field,
-      fields[field] === null ? null : check(fields),
-    ]);
-  return Object.fromEntries(changes) as ParsedSessionChanges;
+  const { agentId, ...changes } = readChanges(SESSION_CHANGES, asFields(given, "the changes of a session"));
+  return { ...(agentId === undefined ? {} : { agent: agentId }), ...changes };
 }
 
 /** Parses the page of a list of sessions. Throws `invalid_field`. */
 export function parseSessionPage(given: Fields): Page {
-  checkKnown(given, ["limit", "cursor"]);
-  return parsePage(given);
+  return { limit: LIMIT_DEFAULT, ...readFields(PAGE, given) };
 }
 
 function asFields(given: unknown, what: string): Fields {
   if (isObject(given)) return given;
   throw new RotaError("invalid_field", `${what} must be an object`);
-}
-
-/** Stricter than for a task: a setting is stored, so that it must be a valid name of a lane. */
-function checkLane({ lane }: Fields): string {
-  if (isLaneName(lane)) return lane;
-  throw invalidField("lane", `\`lane\` must be the name of a lane, ${LANE_NAME_FORM}`);
 }

@@ -9,19 +9,34 @@ import {
   type SeriesStep,
 } from "../stats-series.ts";
 import { meantName } from "../text/nearest-name.ts";
-import { optionalChoice } from "./choice-input.ts";
-import {
-  checkKnown,
-  codeList,
-  type Fields,
-  invalidField,
-  optionalMoment,
-  quoted,
-  withoutNulls,
-} from "./field-checks.ts";
+import { codeList, type Fields, invalidField, quoted } from "./field-checks.ts";
+import { choice, time } from "./kinds.ts";
+import { readFields } from "./read-fields.ts";
+import { type FilterSchema, type Kind, optional } from "./schema.ts";
 
 const DEFAULT_METRICS = ["submitted", "started", "done", "failed"] as const;
 const DEFAULT_POINTS = 60;
+
+/** Which statistics to read. */
+export const STATS_SERIES = {
+  noun: "query",
+  fields: {
+    metrics: optional(metrics(), {
+      description: `Some of ${SERIES_METRICS.join(", ")}, separated by commas.`,
+      default: DEFAULT_METRICS.join(","),
+    }),
+    by: optional(choice(SERIES_SPLITS), {
+      description: "`none`, `lane` or `agent`: one series for each, or a single one.",
+      default: "`none`",
+    }),
+    from: optional(time(), {
+      description: "RFC 3339, rounded down to a whole step.",
+      default: "60 steps before `to`",
+    }),
+    to: optional(time(), { description: "RFC 3339, rounded up to a whole step.", default: "now" }),
+    step: optional(step(), { description: "60, 3600 or 86400 seconds.", default: "60" }),
+  },
+} as const satisfies FilterSchema;
 
 export interface ParsedSeriesQuery {
   readonly metrics: readonly SeriesMetric[];
@@ -34,15 +49,16 @@ export interface ParsedSeriesQuery {
 
 /** Parses the options of a request for statistics. Throws `invalid_field`. */
 export function parseSeriesQuery(query: Fields, now: number): ParsedSeriesQuery {
-  checkKnown(query, ["metrics", "by", "from", "to", "step"]);
-  const given = withoutNulls(query);
-  const metrics = parseMetrics(given["metrics"]);
-  const by = optionalChoice(given, "by", SERIES_SPLITS) ?? "none";
-  const step = parseStep(given["step"]);
+  const {
+    metrics = DEFAULT_METRICS,
+    by = "none",
+    step = 60,
+    to = now,
+    ...range
+  } = readFields(STATS_SERIES, query);
   const stepMs = step * 1_000;
-  const to = optionalMoment(given, "to") ?? now;
   const end = stepStart(to - 1, step) + stepMs;
-  const from = stepStart(optionalMoment(given, "from") ?? end - DEFAULT_POINTS * stepMs, step);
+  const from = stepStart(range.from ?? end - DEFAULT_POINTS * stepMs, step);
   const points = (end - from) / stepMs;
   if (points < 1) throw invalidField("to", "`to` must be after `from`");
   if (points > SERIES_POINTS_MAX) {
@@ -54,26 +70,33 @@ export function parseSeriesQuery(query: Fields, now: number): ParsedSeriesQuery 
   return { metrics, by, step, from, points };
 }
 
-function parseMetrics(metrics: unknown): readonly SeriesMetric[] {
-  if (metrics === undefined) return DEFAULT_METRICS;
-  if (!Array.isArray(metrics) || metrics.length === 0) {
-    throw invalidField("metrics", `\`metrics\` must name at least one of ${codeList(SERIES_METRICS)}`);
-  }
-  for (const metric of metrics) {
-    if (SERIES_METRICS.includes(metric)) continue;
-    const nearest = typeof metric === "string" ? meantName(metric, SERIES_METRICS) : undefined;
-    const hint =
-      nearest === undefined ? `known are ${codeList(SERIES_METRICS)}` : `did you mean \`${nearest}\`?`;
-    throw invalidField("metrics", `\`metrics\` has no ${quoted(metric)}: ${hint}`);
-  }
-  return [...new Set(metrics as SeriesMetric[])];
+function metrics(): Kind<readonly SeriesMetric[]> {
+  return {
+    shape: { type: "list", of: { type: "choice", choices: SERIES_METRICS } },
+    read: (value, field) => {
+      if (!Array.isArray(value) || value.length === 0) {
+        throw invalidField(field, `\`${field}\` must name at least one of ${codeList(SERIES_METRICS)}`);
+      }
+      const wrong: unknown = value.find((metric) => !SERIES_METRICS.includes(metric));
+      if (wrong === undefined) return [...new Set(value as SeriesMetric[])];
+      const nearest = typeof wrong === "string" ? meantName(wrong, SERIES_METRICS) : undefined;
+      const hint =
+        nearest === undefined ? `known are ${codeList(SERIES_METRICS)}` : `did you mean \`${nearest}\`?`;
+      throw invalidField(field, `\`${field}\` has no ${quoted(wrong)}: ${hint}`);
+    },
+  };
 }
 
-function parseStep(step: unknown): SeriesStep {
-  const known = SERIES_STEPS.find((candidate) => candidate === (step ?? 60));
-  if (known !== undefined) return known;
-  throw invalidField(
-    "step",
-    `\`step\` must be 60, 3600 or 86400: a minute, an hour or a day, not ${quoted(step)}`,
-  );
+function step(): Kind<SeriesStep> {
+  return {
+    shape: { type: "integer" },
+    read: (value, field) => {
+      const known = SERIES_STEPS.find((candidate) => candidate === value);
+      if (known !== undefined) return known;
+      throw invalidField(
+        field,
+        `\`${field}\` must be 60, 3600 or 86400: a minute, an hour or a day, not ${quoted(value)}`,
+      );
+    },
+  };
 }

@@ -53,7 +53,7 @@ test("takes `critical` for 0 and below, and a number for itself", () => {
 test.each([
   [{ priority: "urgent" }, "must be an integer, lower first, or one of critical, high, normal, low"],
   [{ agentId: "two\nlines" }, "`agentId` must be 1 to 128 characters of any script"],
-  [{ agentId: ["a", "b"] }, "`agentId` must be 1 to 128 characters of any script"],
+  [{ agentId: ["a", "b"] }, "`agentId` must be a string, not an array"],
   [{ lane: "a\0b" }, "`lane` must be the name of a lane"],
   [{ state: "finished" }, "`state` must be one of waiting_dependency, delayed, queued"],
   [{ state: "dine" }, "did you mean `done`?"],

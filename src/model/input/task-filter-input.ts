@@ -1,14 +1,13 @@
-import { checkAgentId } from "../agent-id.ts";
-import { optionalScheduleId } from "../serial-id.ts";
-import { optionalSessionKey } from "../session-key.ts";
+import { checkScheduleId } from "../serial-id.ts";
 import { parseTaskCursor } from "../task-cursor.ts";
 import { TASK_ORDERS, type TaskOrder } from "../task-order.ts";
 import { TASK_STATES, type TaskState } from "../task-state.ts";
 import { meantName } from "../text/nearest-name.ts";
-import { optionalChoice } from "./choice-input.ts";
-import { checkKnown, checkName, type Fields, invalidField, optionalMoment, quoted } from "./field-checks.ts";
-import { type Page, parseLimit } from "./page-input.ts";
-import { optionalPriority } from "./priority-input.ts";
+import { type Fields, invalidField, quoted } from "./field-checks.ts";
+import { agentId, choice, name, priority, sessionKey, text, time } from "./kinds.ts";
+import { LIMIT_DEFAULT, type Page, pageLimit } from "./page-input.ts";
+import { readFields } from "./read-fields.ts";
+import { type FilterSchema, type Kind, optional, type ReadOf } from "./schema.ts";
 
 /** Names of these states in other systems. */
 const STATE_ALIASES: Readonly<Record<string, TaskState>> = { pending: "queued", completed: "done" };
@@ -29,85 +28,141 @@ export interface ParsedTaskFilter extends Page {
   readonly order?: TaskOrder;
 }
 
-/** A search is for an id or a key: none is longer. */
-const SEARCH_MAX = 200;
+/** `pending` means `queued`, `completed` means `done`. */
+export type TaskStateFilter = TaskState | "pending" | "completed";
 
 /** The fields of a filter that select tasks. */
-export const SELECTING_FIELDS = [
-  "agentId",
-  "state",
-  "priority",
-  "batchId",
-  "sessionKey",
-  "lane",
-  "scheduleId",
-  "q",
-  "from",
-  "to",
-] as const;
+export const SELECTING_FIELDS = {
+  agentId: optional(agentId(), { description: "Of this agent." }),
+  state: optional(states(), { description: "In this state, or in one of several, separated by commas." }),
+  priority: optional(priority(), {
+    description: "Of this priority, a number or a name; `critical` is 0 and below.",
+  }),
+  batchId: optional(name("the id of a batch"), { description: "Of this batch." }),
+  sessionKey: optional(sessionKey(), { description: "Of this session." }),
+  lane: optional(name("the name of a lane"), { description: "In this lane." }),
+  scheduleId: optional(scheduleId(), { description: "Runs of this schedule." }),
+  q: optional(search(), {
+    description: "The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch.",
+  }),
+  from: optional(time(), {
+    description: "Created then or later; with `order=completed`: ended then or later.",
+  }),
+  to: optional(time(), { description: "Created before that; with `order=completed`: ended before that." }),
+} as const;
 
-const KNOWN = [...SELECTING_FIELDS, "order", "limit", "cursor"] as const;
+/** Which tasks to list. */
+export const TASK_FILTER = {
+  noun: "filter",
+  refusesNull: true,
+  fields: {
+    ...SELECTING_FIELDS,
+    order: optional(choice(TASK_ORDERS), {
+      description:
+        "`newest` or `oldest` first, by acceptance; `completed`: tasks that have ended, the one that ended last first.",
+      default: "`newest`",
+    }),
+    limit: pageLimit(),
+    cursor: optional(text(), { description: "`nextCursor` of the page before, which had the same order." }),
+  },
+} as const satisfies FilterSchema;
+
+/** How much of each task a list returns: a parameter over HTTP. The library has one method for each. */
+export const TASK_VIEW = {
+  noun: "query",
+  refusesNull: true,
+  fields: {
+    view: optional(choice(["full", "row"]), {
+      description: "`full`: whole tasks; `row`: what fits into a line of each, as `TaskRow` describes it.",
+      default: "`full`",
+    }),
+  },
+} as const satisfies FilterSchema;
 
 /** Parses the filter of a list of tasks. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
-  checkKnown(filter, KNOWN);
-  const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
-  const states = parseStates(filter["state"]);
-  const priority = parsePriority(filter);
-  const batch = checkName(filter, "batchId", "the id of a batch");
-  const lane = checkName(filter, "lane", "the name of a lane");
-  const session = optionalSessionKey(filter);
-  const schedule = optionalScheduleId(filter);
-  const search = parseSearch(filter);
-  const from = optionalMoment(filter, "from");
-  const to = optionalMoment(filter, "to");
-  if (from !== undefined && to !== undefined && from >= to)
-    throw invalidField(
-      "to",
-      "`to` must be later than `from`: a task is listed from `from` on and before `to`",
-    );
-  const order = optionalChoice(filter, "order", TASK_ORDERS);
-  const cursor = parseTaskCursor(filter, order);
+  const { limit = LIMIT_DEFAULT, order, cursor: text, ...selection } = readFields(TASK_FILTER, filter);
+  const cursor = parseTaskCursor(text, order);
   return {
-    ...(agent === undefined ? {} : { agent }),
-    ...(states === undefined ? {} : { states }),
-    ...priority,
-    ...(batch === undefined ? {} : { batch }),
-    ...(lane === undefined ? {} : { lane }),
-    ...(session === undefined ? {} : { session }),
-    ...(schedule === undefined ? {} : { schedule }),
-    ...(search === undefined ? {} : { search }),
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
+    ...selectionOf(selection, filter),
     ...(order === undefined ? {} : { order }),
     ...(cursor === undefined ? {} : { cursor }),
-    limit: parseLimit(filter),
+    limit,
   };
 }
 
-function parseSearch(filter: Fields): string | undefined {
+type Selection = Omit<ParsedTaskFilter, keyof Page | "order">;
+
+/** The tasks that a filter selects. `given` is the filter as it was sent; `prefix` comes before the names of its fields. */
+export function selectionOf(read: ReadOf<typeof SELECTING_FIELDS>, given: Fields, prefix = ""): Selection {
+  const {
+    agentId: agent,
+    state,
+    priority,
+    batchId,
+    lane,
+    sessionKey: session,
+    scheduleId,
+    q,
+    from,
+    to,
+  } = read;
+  if (from !== undefined && to !== undefined && from >= to)
+    throw invalidField(
+      `${prefix}to`,
+      `\`${prefix}to\` must be later than \`${prefix}from\`: a task is listed from \`${prefix}from\` on and before \`${prefix}to\``,
+    );
+  const fields = {
+    agent,
+    states: state,
+    // The name `critical` matches all critical priorities; a number matches only itself.
+    [given["priority"] === "critical" ? "priorityMax" : "priority"]: priority,
+    batch: batchId,
+    lane,
+    session,
+    schedule: scheduleId,
+    search: q,
+    from,
+    to,
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** A search is for an id or a key: none is longer. */
+const SEARCH_MAX = 200;
+
+function search(): Kind<string> {
   const what = "the id of a task or its beginning, the id of a batch, or the `key` of a task in a batch";
-  const search = checkName(filter, "q", what);
-  if (search !== undefined && (search.trim() === "" || search.length > SEARCH_MAX))
-    throw invalidField("q", `\`q\` must be 1 to ${SEARCH_MAX} characters: ${what}`);
-  return search;
+  const kind = name(what);
+  return {
+    ...kind,
+    read: (value, field, reading) => {
+      const given = kind.read(value, field, reading);
+      if (given.trim() !== "" && given.length <= SEARCH_MAX) return given;
+      throw invalidField(field, `\`${field}\` must be 1 to ${SEARCH_MAX} characters: ${what}`);
+    },
+  };
 }
 
-/** The name `critical` matches all critical priorities; a number matches only itself. */
-function parsePriority(filter: Fields): Pick<ParsedTaskFilter, "priority" | "priorityMax"> {
-  const priority = optionalPriority(filter);
-  if (priority === undefined) return {};
-  return filter["priority"] === "critical" ? { priorityMax: priority } : { priority };
+function scheduleId(): Kind<number> {
+  return { shape: { type: "integer", min: 1 }, read: checkScheduleId };
 }
 
-function parseStates(value: unknown): TaskState[] | undefined {
-  if (value === undefined) return undefined;
-  const words = typeof value === "string" ? value.split(",") : value;
-  if (!Array.isArray(words)) throw invalidField("state", "`state` must be a state or an array of states");
-  return [...new Set(words.map(parseState))];
+/** Some states: an array of them, or a text with commas. */
+function states(): Kind<TaskStateFilter | readonly TaskStateFilter[], TaskState[]> {
+  const text = { type: "text" } as const;
+  return {
+    shape: { type: "union", of: [text, { type: "list", of: text }] },
+    read: (value, field) => {
+      const words = typeof value === "string" ? value.split(",") : value;
+      if (!Array.isArray(words))
+        throw invalidField(field, `\`${field}\` must be a state or an array of states`);
+      return [...new Set(words.map((word) => parseState(word, field)))];
+    },
+  };
 }
 
-function parseState(value: unknown): TaskState {
+function parseState(value: unknown, field: string): TaskState {
   const word = String(value).trim();
   if ((TASK_STATES as readonly string[]).includes(word)) return word as TaskState;
   const alias = Object.hasOwn(STATE_ALIASES, word) ? STATE_ALIASES[word] : undefined;
@@ -115,7 +170,7 @@ function parseState(value: unknown): TaskState {
   const nearest = meantName(word, TASK_STATES);
   const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
   throw invalidField(
-    "state",
-    `\`state\` must be one of ${TASK_STATES.join(", ")}, not ${quoted(value)}${hint}`,
+    field,
+    `\`${field}\` must be one of ${TASK_STATES.join(", ")}, not ${quoted(value)}${hint}`,
   );
 }

@@ -1,48 +1,27 @@
-import { checkAgentId } from "../agent-id.ts";
 import { callbackUrlOf } from "../callback-url.ts";
 import { RotaError } from "../errors.ts";
-import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "../lane.ts";
+import { FALLBACK_LANE, TASKS_LANE } from "../lane.ts";
 import { DEFAULT_PRIORITY } from "../priority.ts";
 import type { Redactor } from "../redactor.ts";
 import type { RetryPolicy } from "../retry-policy.ts";
-import { optionalSessionKey } from "../session-key.ts";
 import { tabKey } from "../tab-key.ts";
 import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "../task.ts";
-import { isTaskId } from "../task-id.ts";
 import { isDeeperThan } from "../text/json-depth.ts";
 import { jsonText } from "../text/json-text.ts";
 import { keepOwn, ownLength } from "../text/own-json.ts";
 import { copyPlainJson } from "../text/plain-json.ts";
-import {
-  checkKnown,
-  codeList,
-  type Fields,
-  invalidField,
-  isObject,
-  type NumberRange,
-  optionalBoolean,
-  optionalMoment,
-  optionalNumber,
-  optionalObject,
-  optionalText,
-  requiredText,
-  withoutNulls,
-} from "./field-checks.ts";
+import { codeList, type Fields, invalidField, isObject, withoutNulls } from "./field-checks.ts";
 import { refuseMasks } from "./masked-input.ts";
-import { optionalPriority } from "./priority-input.ts";
-import { checkRetryPolicy } from "./retry-policy-input.ts";
+import { readFields } from "./read-fields.ts";
+import type { ReadOf } from "./schema.ts";
+import { isConcurrencyKey, KEYED_TASK, KIND_FIELDS, ONE_OF, TASK } from "./task-schema.ts";
 
 /** The largest task, as JSON. */
 export const TASK_BYTES_MAX = 1_048_576;
 /** How deep it may be nested: recursive JSON parsers, in any language, must not overflow their stack. */
 export const JSON_DEPTH_MAX = 500;
-export const TIMEOUT_MIN_MS = 1_000;
 /** The deadline of an action that sets none, from the time at which it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
-/** The most dependencies of a task. */
-export const DEPENDS_ON_MAX = 100;
-const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
-const CONCURRENCY_KEY = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 /** The parsed input of a task, with all defaults. Times are milliseconds since 1970. */
 export interface ParsedTask {
   readonly agent: string;
@@ -84,38 +63,14 @@ export interface TaskDefaults {
   readonly redactor: Redactor;
 }
 
-const KIND_FIELDS = {
-  action: ["action", "tabId", "ref", "selector", "params"],
-  instruction: ["instruction", "llmConfig"],
-  message: ["message"],
-  custom: ["payload"],
-} as const satisfies Record<TaskKind, readonly string[]>;
-
 const KINDS = Object.keys(KIND_FIELDS) as TaskKind[];
+/** The names of the fields of each kind, the one that makes the kind first. */
+const KIND_NAMES = Object.fromEntries(
+  KINDS.map((kind) => [kind, Object.keys(KIND_FIELDS[kind])]),
+) as unknown as Record<TaskKind, readonly [keyof TaskInput, ...(keyof TaskInput)[]]>;
 
-const COMMON_FIELDS = [
-  "agentId",
-  "priority",
-  "deadline",
-  "timeout",
-  "runAt",
-  "retryPolicy",
-  "callbackUrl",
-  "webhookUrl",
-  "dependsOn",
-  "idempotencyKey",
-  "lane",
-  "sessionKey",
-  "preemptible",
-  "concurrencyKey",
-  "metadata",
-] as const;
-
-const ALL_FIELDS: readonly string[] = [...Object.values(KIND_FIELDS).flat(), ...COMMON_FIELDS];
-/** A task that is submitted with others can have a key, which they can depend on. */
-const KEYED_FIELDS: readonly string[] = [...ALL_FIELDS, "key"];
-const SCHEDULE_FIELDS = ["cron", "schedule", "every", "tz", "timezone"] as const;
-const ONE_OF = codeList(["action", "instruction", "message", "payload"]);
+/** The fields of a task after their checks. */
+type TaskInput = ReadOf<typeof KEYED_TASK.fields>;
 
 /**
  * Checks the input of a task and adds all defaults. Throws `invalid_field`, naming the field and what to write instead.
@@ -125,41 +80,40 @@ export function parseTaskInput(
   defaults: TaskDefaults,
   { keyed = false }: { keyed?: boolean } = {},
 ): ParsedTask {
-  const all = asJson(given, keyed ? KEYED_FIELDS : ALL_FIELDS);
-  const input = withoutNulls(all, ["payload"]);
+  const all = asJson(given);
+  const input: TaskInput = readFields(keyed ? KEYED_TASK : TASK, all, defaults);
   const kind = kindOf(input);
-  const agent = parseAgent(input, kind);
-  const { runAt, deadline } = parseMoments(input, defaults.now);
-  const retryPolicy = parseRetryPolicy(input, kind, defaults.retryPolicy);
-  const metadata = optionalObject(input, "metadata");
-  const key = parseKey(input);
-  const preemptible = optionalBoolean(input, "preemptible") ?? false;
-  const work = parseWork(input, kind);
+  const agent = agentOf(input, kind);
+  checkMoments(input, defaults.now);
+  const retryPolicy = retryPolicyOf(input, kind, defaults.retryPolicy);
+  const { metadata, key, preemptible = false, runAt = null, deadline = null } = input;
+  const work = workOf(input, kind);
   refuseMasks({ work, metadata }, defaults.redactor);
   const spec = {
     work,
     ...(metadata === undefined ? {} : { metadata }),
     retryPolicy,
-    timeoutMs: parseTimeout(input, kind, defaults),
+    // An action is limited by its deadline, all other kinds by the timeout of an attempt.
+    timeoutMs: input.timeout ?? (kind === "action" ? null : defaults.timeoutMs),
     ...(key === undefined ? {} : { key }),
     ...(preemptible ? { preemptible } : {}),
   };
   if (mayGrow(all)) checkSize(jsonText(spec) ?? "");
   return {
     agent,
-    lane: parseLane(input, kind, agent, defaults),
-    priority: optionalPriority(input) ?? DEFAULT_PRIORITY,
+    lane: laneOf(input, kind, agent, defaults),
+    priority: input.priority ?? DEFAULT_PRIORITY,
     runAt,
     deadline,
     deadlineAfterMs: kind === "action" && deadline === null ? ACTION_DEADLINE_MS : null,
     maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
     maxQueued: defaults.maxQueuedOf(agent),
-    session: parseSession(input, defaults),
+    session: sessionOf(input, defaults),
     preemptible,
-    concurrencyKey: parseConcurrencyKey(input, work),
+    concurrencyKey: concurrencyKeyOf(input, work),
     callbackUrl: callbackUrlOf(input),
-    dependsOn: parseDependsOn(input),
-    idempotency: parseIdempotency(input),
+    dependsOn: input.dependsOn ?? [],
+    idempotency: idempotencyOf(input, all),
     spec,
   };
 }
@@ -178,20 +132,14 @@ function refuseInfinite(fields: Fields, prefix = ""): void {
 
 /**
  * A copy of the input as plain JSON, which the caller can no longer change, without values that cannot be stored. Input that
- * Rota parsed itself is not copied. Refuses unknown fields.
+ * Rota parsed itself is not copied.
  */
-function asJson(given: unknown, known: readonly string[]): Fields {
+function asJson(given: unknown): Fields {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);
   }
-  if (ownLength(given) !== undefined) {
-    refuseUnknown(given, known);
-    refuseInfinite(given);
-    return given;
-  }
-  const fields = (copyPlainJson(given) as Fields | undefined) ?? copyThroughText(given);
-  refuseUnknown(fields, known);
-  return fields;
+  if (ownLength(given) !== undefined) return given;
+  return (copyPlainJson(given) as Fields | undefined) ?? copyThroughText(given);
 }
 
 function copyThroughText(given: Fields): Fields {
@@ -203,11 +151,6 @@ function copyThroughText(given: Fields): Fields {
   return JSON.parse(text) as Fields;
 }
 
-function refuseUnknown(fields: Fields, known: readonly string[]): void {
-  refuseScheduleFields(fields);
-  checkKnown(fields, known);
-}
-
 /** Numbers can grow when they are serialized again: `1e20` takes five times as many characters. */
 const NUMBER_GROWTH = 6;
 
@@ -217,7 +160,8 @@ function mayGrow(given: Fields): boolean {
 }
 
 function checkSize(json: string): void {
-  if (Buffer.byteLength(json) <= TASK_BYTES_MAX) return;
+  // A character takes at most three bytes.
+  if (json.length * 3 <= TASK_BYTES_MAX || new TextEncoder().encode(json).length <= TASK_BYTES_MAX) return;
   throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
 }
 
@@ -244,191 +188,92 @@ function tooDeep(): RotaError {
   return new RotaError("invalid_field", `the task is nested deeper than ${JSON_DEPTH_MAX} levels`);
 }
 
-function kindOf(input: Fields): TaskKind {
-  const kinds = KINDS.filter((kind) => input[KIND_FIELDS[kind][0]] !== undefined);
+function kindOf(input: TaskInput): TaskKind {
+  const kinds = KINDS.filter((kind) => input[KIND_NAMES[kind][0]] !== undefined);
   const [kind, second] = kinds;
   if (kind === undefined) {
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there is none`);
   }
   if (second !== undefined) {
-    const found = codeList(kinds.map((each) => KIND_FIELDS[each][0]));
+    const found = codeList(kinds.map((each) => KIND_NAMES[each][0]));
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there are ${found}`);
   }
   refuseFieldsOfOthers(input, kind);
   return kind;
 }
 
-/** A task runs once: a caller with these fields wants a schedule. */
-function refuseScheduleFields(input: Fields): void {
-  const field = SCHEDULE_FIELDS.find((name) => input[name] !== undefined);
-  if (field === undefined) return;
-  throw invalidField(
-    field,
-    `unknown field \`${field}\`: a task runs once; send \`schedule\` to POST /v1/schedules for what is to run again and again`,
-  );
-}
-
-function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
+function refuseFieldsOfOthers(input: TaskInput, kind: TaskKind): void {
   for (const other of KINDS) {
-    const fields: readonly string[] = KIND_FIELDS[other];
-    const stray = other === kind ? undefined : fields.find((field) => input[field] !== undefined);
+    const stray = other === kind ? undefined : KIND_NAMES[other].find((field) => input[field] !== undefined);
     if (stray !== undefined) {
-      const [main, given] = [KIND_FIELDS[other][0], KIND_FIELDS[kind][0]];
+      const [main, given] = [KIND_NAMES[other][0], KIND_NAMES[kind][0]];
       throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${given}\``);
     }
   }
 }
 
-function parseWork(input: Fields, kind: TaskKind): TaskWork {
-  switch (kind) {
-    case "action": {
-      const params = optionalObject(input, "params");
-      return {
-        kind,
-        action: requiredText(input, "action"),
-        ...given("tabId", optionalText(input, "tabId")),
-        ...given("ref", optionalText(input, "ref")),
-        ...given("selector", optionalText(input, "selector")),
-        ...given("params", params),
-      };
-    }
-    case "instruction":
-      return {
-        kind,
-        instruction: requiredText(input, "instruction"),
-        ...given("llmConfig", optionalObject(input, "llmConfig")),
-      };
-    case "message":
-      return { kind, message: requiredText(input, "message") };
-    case "custom":
-      return { kind, payload: input["payload"] };
+/** The fields of the kind that are given, in the order of the schema. */
+function workOf(input: TaskInput, kind: TaskKind): TaskWork {
+  const work: Record<string, unknown> = { kind };
+  for (const field of KIND_NAMES[kind]) {
+    if (input[field] !== undefined) work[field] = input[field];
   }
+  return work as unknown as TaskWork;
 }
 
-function given<Key extends string, Value>(key: Key, value: Value | undefined): { [K in Key]?: Value } {
-  return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Value };
-}
-
-function parseAgent(input: Fields, kind: TaskKind): string {
-  const agent = optionalText(input, "agentId");
-  if (agent === undefined && kind === "action") {
+function agentOf({ agentId }: TaskInput, kind: TaskKind): string {
+  if (agentId === undefined && kind === "action") {
     throw invalidField("agentId", "`agentId` is required for an `action`: the agent that does it");
   }
-  return agent === undefined ? DEFAULT_AGENT : checkAgentId(agent);
+  return agentId ?? DEFAULT_AGENT;
 }
 
-/** Refuses empty names and control characters. The name of an unknown lane, even an impossible one, means `main`. */
-export function optionalLane(fields: Fields): string | undefined {
-  const lane = optionalText(fields, "lane");
-  if (lane === undefined || (lane.trim() !== "" && !/\p{Cc}/u.test(lane))) return lane;
-  throw invalidField("lane", `\`lane\` must be the name of a lane, ${LANE_NAME_FORM}`);
-}
-
-function parseLane(input: Fields, kind: TaskKind, agent: string, defaults: TaskDefaults): string {
+function laneOf({ lane }: TaskInput, kind: TaskKind, agent: string, defaults: TaskDefaults): string {
   const byKind = kind === "message" ? FALLBACK_LANE : TASKS_LANE;
-  const lane = optionalLane(input) ?? defaults.laneOf(agent) ?? byKind;
-  return defaults.hasLane(lane) ? lane : FALLBACK_LANE;
+  const wanted = lane ?? defaults.laneOf(agent) ?? byKind;
+  return defaults.hasLane(wanted) ? wanted : FALLBACK_LANE;
 }
 
-function parseSession(input: Fields, { sessionMaxConcurrent }: TaskDefaults): ParsedTask["session"] {
-  const key = optionalSessionKey(input);
-  return key === undefined ? null : { key, maxConcurrent: sessionMaxConcurrent };
+function sessionOf({ sessionKey }: TaskInput, defaults: TaskDefaults): ParsedTask["session"] {
+  if (sessionKey === undefined) return null;
+  return { key: sessionKey, maxConcurrent: defaults.sessionMaxConcurrent };
 }
 
-function parseMoments(input: Fields, now: number): { runAt: number | null; deadline: number | null } {
-  const runAt = optionalMoment(input, "runAt") ?? null;
-  const deadline = optionalMoment(input, "deadline") ?? null;
-  if (deadline !== null && deadline <= now) {
+function checkMoments({ runAt, deadline }: TaskInput, now: number): void {
+  if (deadline === undefined) return;
+  if (deadline <= now) {
     throw invalidField("deadline", "`deadline` is in the past: write a moment that is still to come");
   }
-  if (deadline !== null && runAt !== null && deadline <= runAt) {
+  if (runAt !== undefined && deadline <= runAt) {
     throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");
   }
-  return { runAt, deadline };
 }
 
-/** The dependencies of a task, without duplicates. Throws `invalid_field`. */
-function parseDependsOn(input: Fields): string[] {
-  const names = input["dependsOn"];
-  if (names === undefined || names === null) return [];
-  if (!Array.isArray(names) || names.some((name) => typeof name !== "string" || name === "")) {
-    throw invalidField(
-      "dependsOn",
-      "`dependsOn` must be an array of the ids of tasks, or of keys in a batch",
-    );
-  }
-  const once = [...new Set<string>(names)];
-  if (once.length > DEPENDS_ON_MAX) {
-    throw invalidField(
-      "dependsOn",
-      `\`dependsOn\` names ${once.length} tasks, and may name ${DEPENDS_ON_MAX}`,
-    );
-  }
-  return once;
-}
-
-function parseIdempotency(input: Fields): ParsedTask["idempotency"] {
-  if (input["idempotencyKey"] === undefined) return null;
-  const { idempotencyKey: _, ...request } = input;
-  const key = optionalText(input, "idempotencyKey") ?? "";
-  if (!KEY.test(key)) {
-    throw invalidField(
-      "idempotencyKey",
-      "`idempotencyKey` must be 1 to 128 characters without spaces at its ends",
-    );
-  }
-  return { key, request: keepOwn(input, request) };
-}
-
-function parseKey(input: Fields): string | undefined {
-  const key = optionalText(input, "key");
-  if (key === undefined || (KEY.test(key) && !isTaskId(key))) return key;
-  throw invalidField(
-    "key",
-    "`key` must be 1 to 128 characters without spaces at its ends, and not like the id of a task",
-  );
+/** A repeated request is compared with what the caller wrote. */
+function idempotencyOf({ idempotencyKey: key }: TaskInput, all: Fields): ParsedTask["idempotency"] {
+  if (key === undefined) return null;
+  const { idempotencyKey: _, ...request } = withoutNulls(all, ["payload"]);
+  return { key, request: keepOwn(all, request) };
 }
 
 /** Actions in one tab of a browser run one at a time by default. Null: it has no key. */
-function parseConcurrencyKey(input: Fields, work: TaskWork): string | null {
-  const key = input["concurrencyKey"] === null ? undefined : optionalText(input, "concurrencyKey");
-  if (key !== undefined) {
-    if (key === "" || CONCURRENCY_KEY.test(key)) return key || null;
-    throw invalidField(
-      "concurrencyKey",
-      '`concurrencyKey` must be 1 to 256 characters without control characters, or "" for none',
-    );
-  }
+function concurrencyKeyOf({ concurrencyKey: key }: TaskInput, work: TaskWork): string | null {
+  if (key !== undefined) return key || null;
   const tab = work.kind === "action" ? work.tabId : undefined;
   if (tab === undefined || tab === "") return null;
-  if (CONCURRENCY_KEY.test(tabKey(tab))) return tabKey(tab);
+  if (isConcurrencyKey(tabKey(tab))) return tabKey(tab);
   throw invalidField(
     "tabId",
     "`tabId` must be at most 252 characters without control characters: actions in one tab go one at a time",
   );
 }
 
-/** The range of `timeout`. */
-export function timeoutRange(max: number): NumberRange {
-  return { min: TIMEOUT_MIN_MS, max, unit: "milliseconds", maxOption: "timeouts.maxMs" };
-}
-
-/** An action is limited by its deadline, all other kinds by the timeout of an attempt. */
-function parseTimeout(input: Fields, kind: TaskKind, defaults: TaskDefaults): number | null {
-  return (
-    optionalNumber(input, "timeout", timeoutRange(defaults.timeoutMaxMs)) ??
-    (kind === "action" ? null : defaults.timeoutMs)
-  );
-}
-
-function parseRetryPolicy(input: Fields, kind: TaskKind, base: RetryPolicy): RetryPolicy {
+function retryPolicyOf({ retryPolicy }: TaskInput, kind: TaskKind, base: RetryPolicy): RetryPolicy {
   const own = kind === "instruction" ? base : { ...base, maxRetries: 0 };
-  const fields = optionalObject(input, "retryPolicy");
-  return fields === undefined ? own : { ...own, ...checkRetryPolicy(fields, "retryPolicy.") };
+  return retryPolicy === undefined ? own : { ...own, ...retryPolicy };
 }
 
 /** A message is not retried by default, but it gets one retry if its node is lost, unless it sets `maxRetries`. */
-function retriesIfLost(input: Fields, kind: TaskKind, { maxRetries }: RetryPolicy): number {
-  const said = ((input["retryPolicy"] as Fields | undefined)?.["maxRetries"] ?? undefined) !== undefined;
-  return kind === "message" && !said ? 1 : maxRetries;
+function retriesIfLost({ retryPolicy }: TaskInput, kind: TaskKind, { maxRetries }: RetryPolicy): number {
+  return kind === "message" && retryPolicy?.maxRetries === undefined ? 1 : maxRetries;
 }

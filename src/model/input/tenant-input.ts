@@ -1,45 +1,89 @@
-import { AGENTS_MAX } from "../default-limits.ts";
 import {
-  checkKnown,
-  type Fields,
-  invalidField,
-  isObject,
-  optionalNumber,
-  optionalObject,
-  optionalText,
-  quoted,
-} from "./field-checks.ts";
+  AGENTS_MAX,
+  DEFAULT_MAX_AGENTS,
+  DEFAULT_MAX_SCHEDULES,
+  DEFAULT_MAX_SESSIONS,
+} from "../default-limits.ts";
+import { checkText, type Fields, invalidField, isObject, quoted } from "./field-checks.ts";
+import { changesObject, number } from "./kinds.ts";
+import { readChanges, readFields } from "./read-fields.ts";
+import { type Kind, optional, required, type Schema } from "./schema.ts";
 
 const TENANT_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NAME_LENGTH_MAX = 128;
 /** More than this is a typing mistake. */
 const LIMIT = { min: 0, max: 10_000_000 } as const;
 
-const LIMITS = {
-  maxQueued: LIMIT,
-  maxInflight: LIMIT,
-  maxSchedules: LIMIT,
-  maxSessions: LIMIT,
-  maxStreams: LIMIT,
+/** The limits of a tenant. Null: the default. */
+export const LIMIT_FIELDS = {
+  maxQueued: optional(number(LIMIT), {
+    description: "Tasks that wait: one more is refused with `queue_full`.",
+    flag: "--max-queued <number>",
+  }),
+  maxInflight: optional(number(LIMIT), {
+    description: "Tasks that run, over all lanes and nodes.",
+    flag: "--max-inflight <number>",
+  }),
+  maxSchedules: optional(number(LIMIT), {
+    description: "Schedules it has that are active or paused.",
+    default: `${DEFAULT_MAX_SCHEDULES}, and none for the tenant \`default\``,
+    flag: "--max-schedules <number>",
+  }),
+  maxSessions: optional(number(LIMIT), {
+    description: "Sessions with settings, which stay until they are deleted.",
+    default: `${DEFAULT_MAX_SESSIONS}, and none for the tenant \`default\``,
+    flag: "--max-sessions <number>",
+  }),
+  maxStreams: optional(number(LIMIT), {
+    description: "Event and notification streams that are open, on each node.",
+    flag: "--max-streams <number>",
+  }),
   // A process keeps all of them in memory.
-  maxAgents: { min: 0, max: AGENTS_MAX },
-  maxStoredBytes: { min: 0, max: Number.MAX_SAFE_INTEGER },
+  maxAgents: optional(number({ min: 0, max: AGENTS_MAX }), {
+    description: "Agents that it stores.",
+    default: `${DEFAULT_MAX_AGENTS}, and ${AGENTS_MAX} for the tenant \`default\``,
+    flag: "--max-agents <number>",
+  }),
+  maxStoredBytes: optional(number({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
+    description:
+      "What its tasks may take, as `storedBytes` counts it: beyond it tasks and messages are refused with `quota_exceeded`; results are always stored.",
+    flag: "--max-stored-bytes <number>",
+  }),
 } as const;
 
-const LIMIT_NAMES = Object.keys(LIMITS) as (keyof typeof LIMITS)[];
+const FIELDS = {
+  name: required(tenantName(), {
+    missing: 'is missing: say what the tenant is called, like {"name": "Acme"}',
+  }),
+  limits: optional(changesObject(LIMIT_FIELDS)),
+} as const;
+
+/** The input of a tenant. */
+export const TENANT = {
+  name: "NewTenant",
+  noun: "tenant",
+  description:
+    "Whose work is kept apart from everybody else's. A limit that is left out, or null, is the default.",
+  fields: FIELDS,
+  examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
+} as const satisfies Schema;
+
+/** The changes of a tenant. */
+export const TENANT_CHANGES = {
+  name: "TenantChanges",
+  noun: "tenant",
+  isChanges: true,
+  description: "What is left out stays; a limit that is null is the default again.",
+  fields: FIELDS,
+  examples: [{ name: "Acme Ltd" }, { limits: { maxInflight: null } }],
+} as const satisfies Schema;
 
 /** Null: the default. */
-export type ParsedTenantLimits = Readonly<Record<keyof typeof LIMITS, number | null>>;
+export type ParsedTenantLimits = Readonly<Record<keyof typeof LIMIT_FIELDS, number | null>>;
 
-const NO_LIMITS: ParsedTenantLimits = {
-  maxQueued: null,
-  maxInflight: null,
-  maxSchedules: null,
-  maxSessions: null,
-  maxStreams: null,
-  maxAgents: null,
-  maxStoredBytes: null,
-};
+const NO_LIMITS = Object.fromEntries(
+  Object.keys(LIMIT_FIELDS).map((limit) => [limit, null]),
+) as ParsedTenantLimits;
 
 export interface ParsedTenantChanges {
   readonly name?: string;
@@ -61,45 +105,33 @@ export function checkTenantId(id: unknown): string {
 
 /** Parses the input of a new tenant. Throws `invalid_field`. */
 export function parseTenantInput(input: unknown): { name: string; limits: ParsedTenantLimits } {
-  const { name, limits } = parseTenantChanges(input);
-  if (name === undefined) {
-    throw invalidField("name", '`name` is missing: say what the tenant is called, like {"name": "Acme"}');
-  }
+  const { name, limits } = readFields(TENANT, asFields(input));
   return { name, limits: { ...NO_LIMITS, ...limits } };
 }
 
 /** Parses the changes of a tenant. Throws `invalid_field`. */
 export function parseTenantChanges(input: unknown): ParsedTenantChanges {
-  if (!isObject(input)) {
-    throw invalidField("tenant", `a tenant must be an object, like {"name": "Acme"}, not ${quoted(input)}`);
-  }
-  checkKnown(input, ["name", "limits"]);
-  const name = parseName(input);
-  const limits = parseLimits(input);
-  return { ...(name === undefined ? {} : { name }), ...(limits === undefined ? {} : { limits }) };
+  const { limits, ...changes } = readChanges(TENANT_CHANGES, asFields(input));
+  // Null resets all limits.
+  return { ...changes, ...(limits === undefined ? {} : { limits: limits ?? NO_LIMITS }) };
 }
 
-function parseName(fields: Fields): string | undefined {
-  const name = optionalText(fields, "name")?.trim();
-  if (name === undefined) return undefined;
-  if (name !== "" && name.length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(name) && name.isWellFormed())
-    return name;
-  throw invalidField(
-    "name",
-    `\`name\` must be 1 to ${NAME_LENGTH_MAX} characters on one line, not ${quoted(fields["name"])}`,
-  );
+function asFields(input: unknown): Fields {
+  if (isObject(input)) return input;
+  throw invalidField("tenant", `a tenant must be an object, like {"name": "Acme"}, not ${quoted(input)}`);
 }
 
-function parseLimits(fields: Fields): Partial<ParsedTenantLimits> | undefined {
-  // Resets all limits.
-  if (fields["limits"] === null) return NO_LIMITS;
-  const limits = optionalObject(fields, "limits");
-  if (limits === undefined) return undefined;
-  checkKnown(limits, LIMIT_NAMES, "limits.");
-  const parsed = LIMIT_NAMES.map((name) => [name, parseLimit(limits, name)] as const);
-  return Object.fromEntries(parsed.filter(([, limit]) => limit !== undefined));
-}
-
-function parseLimit(limits: Fields, name: keyof typeof LIMITS): number | null | undefined {
-  return limits[name] === null ? null : optionalNumber(limits, name, LIMITS[name], "limits.");
+function tenantName(): Kind<string> {
+  return {
+    shape: { type: "text" },
+    read: (value, field) => {
+      const name = checkText(value, field).trim();
+      const isLine = name !== "" && !/\p{Cc}/u.test(name) && name.isWellFormed();
+      if (isLine && name.length <= NAME_LENGTH_MAX) return name;
+      throw invalidField(
+        field,
+        `\`${field}\` must be 1 to ${NAME_LENGTH_MAX} characters on one line, not ${quoted(value)}`,
+      );
+    },
+  };
 }

@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { abortBulk, getBulk, startBulk } from "../../api/bulks.ts";
 import type { BulkInput } from "../../interface/bulks.ts";
 import { BULK_IDS_MAX } from "../../model/bulk.ts";
-import { BULK_FIELDS } from "../../model/input/bulk-input.ts";
-import { checkKnown, isObject, optionalBoolean, withoutNulls } from "../../model/input/field-checks.ts";
+import { BULK_REQUEST } from "../../model/input/bulk-input.ts";
+import { isObject } from "../../model/input/field-checks.ts";
+import { readFields } from "../../model/input/read-fields.ts";
 import { skipAudit } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
@@ -11,9 +12,8 @@ import { requiredRole } from "./required-role.ts";
 /** Bulk actions: start one, preview one with `dryRun`, read its progress, abort it. */
 export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.post("/tasks/bulk", requiredRole("operate", startBulk, rowsOf), async (request, reply) => {
-    if (isObject(request.body)) checkKnown(request.body, [...BULK_FIELDS, "dryRun"]);
-    const { dryRun, ...input } = isObject(request.body) ? request.body : {};
-    if (optionalBoolean(withoutNulls({ dryRun }), "dryRun") === true) {
+    const { dryRun: _dryRun, ...input } = isObject(request.body) ? request.body : {};
+    if (isObject(request.body) && readFields(BULK_REQUEST, request.body).dryRun) {
       skipAudit(request);
       return request.rota.bulks.preview(input as unknown as BulkInput);
     }

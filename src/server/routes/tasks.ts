@@ -16,20 +16,16 @@ import type { TaskLogFilter } from "../../interface/task-logs.ts";
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
 import { BATCH_MAX } from "../../model/input/batch-input.ts";
-import { optionalChoice } from "../../model/input/choice-input.ts";
 import { isObject } from "../../model/input/field-checks.ts";
+import { readFields } from "../../model/input/read-fields.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
-import { DEPENDS_ON_MAX } from "../../model/input/task-input.ts";
+import { TASK_VIEW } from "../../model/input/task-filter-input.ts";
+import { DEPENDS_ON_MAX } from "../../model/input/task-schema.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
 import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
-
-/** How much of each task a list returns. The library has one method for each. */
-function checkView(view: unknown): "full" | "row" {
-  return optionalChoice({ view }, "view", ["full", "row"]) ?? "full";
-}
 
 /** Tasks: submit, read, list, cancel and retry them. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
@@ -65,7 +61,7 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     async ({ rota, charge, query: { view, ...query } }) => {
       const filter = withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter;
       const options = { onLooked: (entries: number) => charge?.looked(entries) };
-      return checkView(view) === "row"
+      return readFields(TASK_VIEW, { view }).view === "row"
         ? rota.tasks.listRows(filter, options)
         : rota.tasks.list(filter, options);
     },

@@ -1,0 +1,86 @@
+import { type ExecutorConfig, USER_EXECUTOR_TYPES } from "../executor-config.ts";
+import { agentId, boolean, choice, number, text } from "./kinds.ts";
+import { pageLimit } from "./page-input.ts";
+import { type FilterSchema, type Kind, optional, required, type Schema } from "./schema.ts";
+
+/** More than this is a typing mistake. */
+const LIMIT = { min: 1, max: 10_000_000 } as const;
+
+/** The settings of an agent, also in the configuration. */
+export const AGENT_FIELDS = {
+  executor: optional(executor(), {
+    description: "Does its work.",
+    default: "the executor of the task's kind",
+    flag: "--executor <json>",
+  }),
+  lane: optional(text(), {
+    description: "Where its tasks run when they do not say.",
+    flag: "--lane <name>",
+  }),
+  maxInflight: optional(number(LIMIT), {
+    description: "How many of its tasks run at once, over all lanes and nodes.",
+    default: "no limit of its own",
+    flag: "--max-inflight <number>",
+  }),
+  maxQueued: optional(number(LIMIT), {
+    description: "How many of its tasks may wait, in place of `scheduler.maxPerAgent`.",
+    flag: "--max-queued <number>",
+  }),
+  contextWindow: optional(number(LIMIT), {
+    description:
+      "How many tokens its model takes in at most: what history must fit into, and a session's window unless an answer names another.",
+    flag: "--context-window <tokens>",
+  }),
+  writs: optional(boolean(), {
+    description: "Whether `/schedule` lines in its answers are carried out.",
+    default: "they are not",
+    flag: "--writs",
+  }),
+} as const;
+
+const EXAMPLE = {
+  id: "research",
+  executor: { type: "http", url: "https://agents.example.com/research" },
+  lane: "main",
+  maxInflight: 2,
+} as const;
+
+/** The input of an agent. */
+export const AGENT = {
+  name: "NewAgent",
+  noun: "agent",
+  description: "Who does work, where, and how much of it at once. Null is the same as left out.",
+  fields: { id: required(agentId()), ...AGENT_FIELDS },
+  examples: [EXAMPLE, { id: "team/writer", maxQueued: 20 }],
+} as const satisfies Schema;
+
+/** The changes of an agent. */
+export const AGENT_CHANGES = {
+  name: "AgentChanges",
+  noun: "agent",
+  isChanges: true,
+  description: "What is left out stays; null takes it away.",
+  fields: AGENT_FIELDS,
+  examples: [{ maxInflight: 5, lane: null }, { writs: true }],
+} as const satisfies Schema;
+
+/** The most agents of a page. */
+export const AGENT_PAGE_MAX = 1_000;
+
+/** Which agents to list. */
+export const AGENT_PAGE = {
+  noun: "page",
+  refusesNull: true,
+  fields: {
+    limit: pageLimit({ max: AGENT_PAGE_MAX, normally: AGENT_PAGE_MAX }),
+    cursor: optional(text(), { description: "`nextCursor` of the page before." }),
+  },
+} as const satisfies FilterSchema;
+
+/** `checkExecutorConfig` checks it, when the executor is made. */
+function executor(): Kind<ExecutorConfig, unknown> {
+  return {
+    shape: { type: "open", fields: { type: required(choice(USER_EXECUTOR_TYPES)) } },
+    read: (value) => value,
+  };
+}
