@@ -23,13 +23,8 @@ import { parseTaskInput } from "../src/model/input/task-input.ts";
 import { Redactor } from "../src/model/redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
 import { ROLES, type Role } from "../src/model/role.ts";
-import {
-  CATCH_UPS,
-  NOTIFICATION_KINDS,
-  OVERLAPS,
-  RUN_STATUSES,
-  SCHEDULE_STATUSES,
-} from "../src/model/schedule.ts";
+import { RUN_STATUSES } from "../src/model/run.ts";
+import { CATCH_UPS, NOTIFICATION_KINDS, OVERLAPS, SCHEDULE_STATUSES } from "../src/model/schedule.ts";
 import { SESSION_ENDS } from "../src/model/session.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
 import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { NOTIFICATION_KINDS, RUN_STATUSES } from "../model/schedule.ts";
+import { RUN_STATUSES } from "../model/run.ts";
+import { NOTIFICATION_KINDS } from "../model/schedule.ts";
 import { errorAnswers } from "./error.ts";
 
 const seconds = z.int().describe("Seconds since 1970; 0: not yet.");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { RUN_STATUSES } from "../model/schedule.ts";
+import { RUN_STATUSES } from "../model/run.ts";
 import { errorAnswersWith } from "./error.ts";
 import { seconds } from "./time.ts";
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { CATCH_UPS, OVERLAPS, PREVIEW_COUNT, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
+import { RUN_STATUSES } from "../model/run.ts";
+import { CATCH_UPS, OVERLAPS, PREVIEW_COUNT, SCHEDULE_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
 import { orNull } from "./nullable.ts";
 import { runPage, runQuery } from "./runs.ts";

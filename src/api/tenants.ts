@@ -4,7 +4,7 @@ import {
   DEFAULT_MAX_AGENTS,
   DEFAULT_MAX_SCHEDULES,
   DEFAULT_MAX_SESSIONS,
-} from "../model/default-limits.ts";
+} from "../model/tenant.ts";
 import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
 

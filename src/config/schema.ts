@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
+import { AGENT_ID_FORM, toAgentId } from "../model/agent.ts";
 import { RETRY_FIELDS } from "../model/input/retry-policy-input.ts";
 import { TIMEOUT_MIN_MS } from "../model/input/task-input.ts";
 import { STRATEGIES } from "../model/lane.ts";

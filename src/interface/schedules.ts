@@ -1,8 +1,8 @@
 import type { PriorityName } from "../model/priority.ts";
+import type { RunStatus } from "../model/run.ts";
 import type {
   CatchUp,
   Overlap,
-  RunStatus,
   ScheduleInput,
   ScheduleKind,
   SchedulePreview,

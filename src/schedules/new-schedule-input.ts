@@ -1,3 +1,4 @@
+import { DEFAULT_AGENT } from "../model/agent.ts";
 import type { RotaError } from "../model/errors.ts";
 import {
   checkKnown,
@@ -9,7 +10,6 @@ import {
 } from "../model/input/field-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
-import { DEFAULT_AGENT } from "../model/task.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import { nextDue } from "./limits.ts";
 import type { When } from "./phrase.ts";

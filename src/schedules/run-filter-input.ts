@@ -11,7 +11,8 @@ import {
   withoutNulls,
 } from "../model/input/field-checks.ts";
 import { type Page, type PageRules, parsePage } from "../model/input/page-input.ts";
-import { RUN_STATUSES, type RunStatus, SCHEDULE_STATUSES, type ScheduleStatus } from "../model/schedule.ts";
+import { RUN_STATUSES, type RunStatus } from "../model/run.ts";
+import { SCHEDULE_STATUSES, type ScheduleStatus } from "../model/schedule.ts";
 import { parseScheduleCursor, SCHEDULE_PAGE_MAX, type ScheduleCursor } from "./schedule-cursor.ts";
 import { optionalTime } from "./schedule-fields.ts";
 import type { UpcomingRange } from "./upcoming.ts";

@@ -1,3 +1,4 @@
+import { DEFAULT_AGENT } from "../model/agent.ts";
 import { optionalChoice } from "../model/input/choice-input.ts";
 import {
   checkKnown,
@@ -7,7 +8,6 @@ import {
   isObject,
   optionalBoolean,
 } from "../model/input/field-checks.ts";
-import { DEFAULT_AGENT } from "../model/task.ts";
 import { RUN_RETRY_POLICY } from "./retry-input.ts";
 import {
   DEFAULT_CATCH_UP,

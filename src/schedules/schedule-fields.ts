@@ -1,4 +1,4 @@
-import { checkAgentId } from "../model/agent-id.ts";
+import { checkAgentId } from "../model/agent.ts";
 import { optionalCallbackUrl } from "../model/callback-url.ts";
 import { optionalChoice } from "../model/input/choice-input.ts";
 import {

@@ -1,4 +1,4 @@
-import { checkAgentId } from "../model/agent-id.ts";
+import { checkAgentId, DEFAULT_AGENT } from "../model/agent.ts";
 import {
   checkKnown,
   type Fields,
@@ -9,7 +9,6 @@ import {
   withoutNulls,
 } from "../model/input/field-checks.ts";
 import { checkSessionKey } from "../model/session-key.ts";
-import { DEFAULT_AGENT } from "../model/task.ts";
 import { readConversationId } from "./schedule-fields.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 import { writsIn } from "./writs-in.ts";

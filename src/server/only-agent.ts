@@ -5,7 +5,7 @@ import type { LocalTenant } from "../interface/rota.ts";
 import type { RunFilter, RunPage, Runs, Schedules } from "../interface/schedules.ts";
 import type { Session, SessionMessage, Sessions } from "../interface/sessions.ts";
 import type { LocalTasks, TaskFilter } from "../interface/tasks.ts";
-import { toAgentId } from "../model/agent-id.ts";
+import { toAgentId } from "../model/agent.ts";
 import type { BatchInput } from "../model/batch.ts";
 import { RotaError } from "../model/errors.ts";
 import { atIndex, checkTasks } from "../model/input/batch-input.ts";

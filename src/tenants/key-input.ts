@@ -1,4 +1,4 @@
-import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
+import { AGENT_ID_FORM, toAgentId } from "../model/agent.ts";
 import {
   checkKnown,
   type Fields,
@@ -10,7 +10,7 @@ import {
   withoutNulls,
 } from "../model/input/field-checks.ts";
 import { ROLES, type Role } from "../model/role.ts";
-import { DEFAULT_TENANT } from "../model/task.ts";
+import { DEFAULT_TENANT } from "../model/tenant.ts";
 
 const FIELDS = ["role", "name", "agentId", "expiresAt", "tenantId"];
 const NAME_LENGTH_MAX = 200;

@@ -1,7 +1,7 @@
+import { LEASE_MS } from "../../model/node.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { NodeRecord, Storage } from "../../storage/storage.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
-import { LEASE_MS } from "./heartbeat.ts";
 
 const LOOK_EVERY_MS = 5_000;
 /** Attempts taken back in one transaction. */

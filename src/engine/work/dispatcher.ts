@@ -1,8 +1,8 @@
+import type { AgentName } from "../../model/agent.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
 import type { ClaimedTask, FinishedAndClaimed, Storage } from "../../storage/storage.ts";
-import type { AgentName } from "../schedules/run-maker.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";

@@ -1,6 +1,6 @@
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
+import { type AgentName, agentKey } from "../../model/agent.ts";
 import type { Log } from "../../model/log.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
 import type { AgentTable } from "./agent-table.ts";
@@ -142,7 +142,7 @@ class Names {
   }
 
   add({ tenant, agent }: AgentName): void {
-    this.#names.set(JSON.stringify([tenant, agent]), { tenant, agent });
+    this.#names.set(agentKey({ tenant, agent }), { tenant, agent });
   }
 
   take(): AgentName | undefined {

@@ -1,11 +1,9 @@
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
 import { echo } from "../../executors/echo.ts";
 import type { Executor } from "../../executors/executor.ts";
 import type { AgentInfo } from "../../interface/agents.ts";
 import type { AgentOptions } from "../../interface/options.ts";
-import { checkAgentId } from "../../model/agent-id.ts";
+import { type AgentName, checkAgentId, DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../../model/agent.ts";
 import type { RotaError } from "../../model/errors.ts";
-import { DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { Abilities } from "../../storage/storage.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";

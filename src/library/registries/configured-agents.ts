@@ -1,6 +1,6 @@
 import { dotted } from "../../config/option-kinds.ts";
 import type { RotaOptions } from "../../interface/options.ts";
-import { AGENT_ID_FORM, toAgentId } from "../../model/agent-id.ts";
+import { AGENT_ID_FORM, toAgentId } from "../../model/agent.ts";
 import type { RotaError } from "../../model/errors.ts";
 import { checkKnown, isObject, quoted } from "../../model/input/field-checks.ts";
 import { TASK_KINDS, type TaskKind } from "../../model/task.ts";

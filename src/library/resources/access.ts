@@ -4,7 +4,7 @@ import type { AuditNote, AuditRecord, LocalAudit } from "../../interface/audit.t
 import type { KeyInfo, LocalKeys } from "../../interface/keys.ts";
 import { RotaError } from "../../model/errors.ts";
 import { roleIn } from "../../model/role.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { ServiceOptions } from "../../services/service.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";

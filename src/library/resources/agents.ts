@@ -1,7 +1,7 @@
 import { masked } from "../../config/masked.ts";
 import type { AgentInfo, Agents } from "../../interface/agents.ts";
 import type { AgentOptions } from "../../interface/options.ts";
-import { checkAgentId, toAgentId } from "../../model/agent-id.ts";
+import { checkAgentId, toAgentId } from "../../model/agent.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { Fields } from "../../model/input/field-checks.ts";

@@ -2,6 +2,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { EventLog } from "../../events/event-log.ts";
 import type { Session, SessionAnswer, Sessions, StoppedTasks } from "../../interface/sessions.ts";
 import type { Tasks } from "../../interface/tasks.ts";
+import { DEFAULT_AGENT } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import { codeList, quoted } from "../../model/input/field-checks.ts";
 import {
@@ -15,7 +16,6 @@ import { parseTaskInput, type TaskDefaults } from "../../model/input/task-input.
 import { checkWait } from "../../model/input/wait-input.ts";
 import type { SessionSettings } from "../../model/session.ts";
 import { checkSessionKey } from "../../model/session-key.ts";
-import { DEFAULT_AGENT } from "../../model/task.ts";
 import type {
   NewTask,
   SessionChanges,

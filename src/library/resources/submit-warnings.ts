@@ -1,4 +1,5 @@
-import { DEFAULT_AGENT, type TaskKind } from "../../model/task.ts";
+import { DEFAULT_AGENT } from "../../model/agent.ts";
+import type { TaskKind } from "../../model/task.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
 import type { InsertedTask, NewTask, Storage } from "../../storage/storage.ts";
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../../engine/engine.ts";
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
 import type { ReloadOptions } from "../../interface/options.ts";
 import type { Reloaded } from "../../interface/rota.ts";
+import { type AgentName, agentKey } from "../../model/agent.ts";
 import type { Lane } from "../../model/lane.ts";
 import type { Log } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -163,10 +163,6 @@ export class Reloader {
       `${names} changed, which takes effect when Rota is started again`,
     );
   }
-}
-
-function agentKey({ tenant, agent }: AgentName): string {
-  return JSON.stringify([tenant, agent]);
 }
 
 /** The part of a lane that applies to all nodes. */

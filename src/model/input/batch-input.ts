@@ -1,4 +1,4 @@
-import { checkAgentId } from "../agent-id.ts";
+import { checkAgentId } from "../agent.ts";
 import { callbackUrlOf, optionalCallbackUrl } from "../callback-url.ts";
 import { RotaError } from "../errors.ts";
 import { keepOwn } from "../text/own-json.ts";

@@ -1,4 +1,4 @@
-import { checkAgentId } from "../agent-id.ts";
+import { checkAgentId } from "../agent.ts";
 import { EVENT_TYPES, type EventType } from "../event.ts";
 import { optionalScheduleId } from "../serial-id.ts";
 import { optionalSessionKey } from "../session-key.ts";

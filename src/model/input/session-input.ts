@@ -1,4 +1,4 @@
-import { checkAgentId } from "../agent-id.ts";
+import { checkAgentId } from "../agent.ts";
 import { RotaError } from "../errors.ts";
 import { isLaneName, LANE_NAME_FORM } from "../lane.ts";
 import {

@@ -1,4 +1,4 @@
-import { checkAgentId } from "../agent-id.ts";
+import { checkAgentId } from "../agent.ts";
 import { optionalScheduleId } from "../serial-id.ts";
 import { optionalSessionKey } from "../session-key.ts";
 import { parseTaskCursor } from "../task-cursor.ts";

@@ -1,4 +1,4 @@
-import { checkAgentId } from "../agent-id.ts";
+import { checkAgentId, DEFAULT_AGENT } from "../agent.ts";
 import { callbackUrlOf } from "../callback-url.ts";
 import { RotaError } from "../errors.ts";
 import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "../lane.ts";
@@ -7,7 +7,7 @@ import type { Redactor } from "../redactor.ts";
 import type { RetryPolicy } from "../retry-policy.ts";
 import { optionalSessionKey } from "../session-key.ts";
 import { tabKey } from "../tab-key.ts";
-import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "../task.ts";
+import type { TaskKind, TaskSpec, TaskWork } from "../task.ts";
 import { isTaskId } from "../task-id.ts";
 import { isDeeperThan } from "../text/json-depth.ts";
 import { jsonText } from "../text/json-text.ts";

@@ -1,4 +1,4 @@
-import { AGENTS_MAX } from "../default-limits.ts";
+import { AGENTS_MAX } from "../tenant.ts";
 import {
   checkKnown,
   type Fields,

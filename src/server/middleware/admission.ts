@@ -4,7 +4,7 @@ import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { joinWithOr } from "../../model/input/field-checks.ts";
 import type { Caller } from "../../model/role.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
 import { leadsToDashboard } from "../dashboard/serve-dashboard.ts";
 import { onlyAgent } from "../only-agent.ts";

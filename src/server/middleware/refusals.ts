@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { AuditNote, LocalAudit } from "../../interface/audit.ts";
 import type { Clock, Timer } from "../../model/clock.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { addressOf } from "../address.ts";
 import { routeOf } from "./audit.ts";
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { DEFAULT_AGENT, type Task } from "../../../src/model/task.ts";
+import { DEFAULT_AGENT } from "../../../src/model/agent.ts";
+import type { Task } from "../../../src/model/task.ts";
 import type { Call, History } from "../history.ts";
 
 /** Ends of an attempt that its node hears of afterwards: until then its call goes on, though it changes nothing. */

@@ -1,11 +1,11 @@
-import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../../model/task.ts";
+import { type AgentName, agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
+import { TASK_KINDS, type TaskKind } from "../../../model/task.ts";
 import { isTerminal } from "../../../model/task-state.ts";
 import { aloneKindOf, heldKind, isAloneKind } from "../../alone-line.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";
 import {
   addLine,
-  agentKey,
   failTask,
   isOfLine,
   type OracleLine,
@@ -16,7 +16,6 @@ import {
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
 
-type AgentName = Pick<OracleLine, "tenant" | "agent">;
 /** Identifies an agent queue. */
 export type LineName = Pick<OracleLine, "lane" | "tenant" | "agent" | "kind">;
 

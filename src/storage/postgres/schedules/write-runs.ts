@@ -1,4 +1,4 @@
-import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/run.ts";
 import { addressOf, oneRow } from "../connection/one-row.ts";
 import { takenUp } from "./end-run.ts";
 

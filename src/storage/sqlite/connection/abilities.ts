@@ -1,4 +1,5 @@
-import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../../model/task.ts";
+import { DEFAULT_AGENT } from "../../../model/agent.ts";
+import { TASK_KINDS, type TaskKind } from "../../../model/task.ts";
 import { WAITING_STATES } from "../../../model/task-state.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../../storage.ts";

@@ -1,4 +1,4 @@
-import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/run.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { Ledger } from "../counters/ledger.ts";

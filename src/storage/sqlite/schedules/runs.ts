@@ -1,4 +1,4 @@
-import type { RunStatus } from "../../../model/schedule.ts";
+import type { RunStatus } from "../../../model/run.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
