@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
+import { systemClock } from "./clock/system-clock.ts";
 import { type Environment, processEnvironment } from "./config/process-environment.ts";
 import { Engine } from "./engine/engine.ts";
-import { systemClock } from "./engine/node/system-clock.ts";
 import { idMaker, nodeIdMaker } from "./engine/work/new-id.ts";
 import { EventLog } from "./events/event-log.ts";
 import { NotificationLog } from "./events/notification-log.ts";

@@ -13,14 +13,14 @@ import { scanSource } from "./layers/scan-source.ts";
 const PARTS: Record<string, readonly string[]> = {
   "src/model/": [],
   "src/version.ts": [],
+  // The clocks of the machine, and waiting by a clock. Runs in browsers, too.
+  "src/clock/": ["src/model/"],
 
   "src/schedules/": ["src/model/", "src/schedules/writ.ts"],
   // How phrase and message are told apart, which the command line does as agents do.
   "src/schedules/writ.ts": [],
-  "src/outbound/": ["src/model/"],
-  // The machine's own time, which a watcher waits by unless it is handed another.
-  "src/engine/node/system-clock.ts": ["src/model/"],
-  "src/config/": ["src/model/", "src/engine/node/system-clock.ts"],
+  "src/outbound/": ["src/model/", "src/clock/"],
+  "src/config/": ["src/model/", "src/clock/"],
 
   // The files that lie directly in storage/ are the contract and what every driver shares.
   "src/storage/": ["src/model/"],
@@ -32,6 +32,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/executors/": [
     "src/version.ts",
     "src/model/",
+    "src/clock/",
     "src/outbound/",
     "src/executors/executor.ts",
     "src/executors/errors.ts",
@@ -51,6 +52,7 @@ const PARTS: Record<string, readonly string[]> = {
   // Contracts, never an implementation.
   "src/engine/": [
     "src/model/",
+    "src/clock/",
     "src/schedules/",
     "src/storage/",
     "src/services/",
@@ -67,6 +69,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/library/": [
     "src/version.ts",
     "src/model/",
+    "src/clock/",
     "src/config/",
     "src/schedules/",
     "src/schedules/writ.ts",
@@ -103,7 +106,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/webhooks/",
     "src/services/",
     "src/engine/",
-    "src/engine/node/system-clock.ts",
+    "src/clock/",
     "src/interface/",
     "src/metrics/",
   ],
@@ -111,7 +114,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/api/": ["src/model/"],
   "src/server/": [
     "src/version.ts",
-    "src/engine/node/system-clock.ts",
+    "src/clock/",
     "src/services/turn-budget.ts",
     "src/model/",
     "src/config/",
@@ -121,7 +124,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/rota.ts",
     "src/interface/",
   ],
-  "src/client/": ["src/model/", "src/api/", "src/interface/"],
+  "src/client/": ["src/model/", "src/clock/", "src/api/", "src/interface/"],
   "src/mcp/": ["src/model/", "src/api/", "src/client/", "src/interface/"],
   "src/cli/": [
     "src/version.ts",
@@ -270,6 +273,7 @@ function faultOfOurs(part: string, target: string, kind: string): string | undef
 function faultOfPackage(part: string, specifier: string, kind: string): string | undefined {
   if (isBuiltin(specifier)) {
     if (part === "src/model/") return `imports ${specifier}, but src/model is pure`;
+    if (part === "src/clock/") return `imports ${specifier}, but src/clock runs in browsers, too`;
     // `env` from node:process would be the environment by another name.
     return /^(?:node:)?process$/.test(specifier) ? `imports ${specifier}: use the global process` : undefined;
   }
@@ -348,6 +352,7 @@ test.each([
   ["the environment by its other name", "src/server/a.ts", 'import { env } from "node:process";'],
   ["a file system in the model", "src/model/task.ts", 'import { readFileSync } from "node:fs";'],
   ["a network in the model", "src/model/task.ts", 'import type { Socket } from "net";'],
+  ["a timer of Node in a clock", "src/clock/pause.ts", 'import { setTimeout } from "node:timers/promises";'],
   ["a timer in the model", "src/model/task.ts", "setTimeout(() => {}, 1);"],
   ["the wall clock in the model", "src/model/task.ts", "export const at = Date.now();"],
   ["chance in the model", "src/model/task.ts", "export const id = Math.random();"],

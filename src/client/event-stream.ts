@@ -1,3 +1,4 @@
+import { pause } from "../clock/pause.ts";
 import { isObject, optionalNumber } from "../model/input/field-checks.ts";
 import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
@@ -5,7 +6,6 @@ import { notRotasAnswer } from "./connection-error.ts";
 import { EventConnection, isPlace } from "./event-connection.ts";
 import { isPassing, pauseAfterFailures } from "./passing.ts";
 import type { SseMessage } from "./sse-parser.ts";
-import { pause } from "./timers.ts";
 
 /** Pauses before reconnecting. The server may set the first one. */
 const RECONNECT_MS = { first: 1_000, max: 30_000 } as const;

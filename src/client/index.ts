@@ -116,8 +116,18 @@ export type { Feature, Me } from "../model/me.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type { Role } from "../model/role.ts";
-export type { AtSchedule, CatchUp, CronSchedule, EverySchedule, Overlap, ScheduleInput, ScheduleKind, SchedulePreview, ScheduleStatus } from "../model/schedule.ts";
 export type { RunStatus } from "../model/run.ts";
+export type {
+  AtSchedule,
+  CatchUp,
+  CronSchedule,
+  EverySchedule,
+  Overlap,
+  ScheduleInput,
+  ScheduleKind,
+  SchedulePreview,
+  ScheduleStatus,
+} from "../model/schedule.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode } from "../model/session.ts";
 export type {

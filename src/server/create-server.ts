@@ -1,5 +1,5 @@
 import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
-import { systemClock } from "../engine/node/system-clock.ts";
+import { systemClock } from "../clock/system-clock.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";

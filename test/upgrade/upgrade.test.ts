@@ -1,8 +1,8 @@
+import { systemClock } from "../../src/clock/system-clock.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/engine/node/system-clock.ts";
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Tenant } from "../../src/interface/tenants.ts";
 import { resolveSettings } from "../../src/library/settings/settings.ts";

@@ -1,3 +1,4 @@
+import { pause } from "../../clock/pause.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { type Backoff, backoffMs } from "../../services/backoff.ts";
@@ -154,7 +155,7 @@ export class Intake {
         const waitedMs = clock.monotonic() - begun;
         if (!isStorageAway(error) || tries === TRIES_MAX || waitedMs > GIVE_UP_MS) throw error;
       }
-      await new Promise<void>((resolve) => clock.setTimer(backoffMs(RETRY, tries, random), resolve));
+      await pause(clock, backoffMs(RETRY, tries, random));
     }
   }
 }

@@ -1,3 +1,4 @@
+import { within } from "../../clock/within.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -35,14 +36,16 @@ export class StorageHealth {
   }
 
   async #look(): Promise<Trouble> {
-    const late = Promise.withResolvers<Trouble>();
-    const timer = this.#clock.setTimer(PATIENCE_MS, () => late.resolve("the storage does not answer"));
     const checked = this.#storage.check().then(
       () => null,
       (error: Error) => this.#say(error),
     );
-    const trouble = await Promise.race([checked, late.promise]);
-    timer.cancel();
+    const trouble = await within({
+      clock: this.#clock,
+      ms: PATIENCE_MS,
+      work: checked,
+      onLate: () => "the storage does not answer",
+    });
     this.#note(trouble);
     this.#found = { trouble, at: this.#clock.monotonic() };
     return trouble;

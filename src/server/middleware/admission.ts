@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { within } from "../../clock/within.ts";
 import type { Rota } from "../../interface/rota.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -60,15 +61,11 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
 
 /** False also when it cannot be found out. */
 async function isSurelyKeyless({ rota, clock }: AdmissionOptions): Promise<boolean> {
-  const late = Promise.withResolvers<false>();
-  const timer = clock.setTimer(PATIENCE_MS, () => late.resolve(false));
-  const known = rota.keys.any().then(
+  const isKeyless = rota.keys.any().then(
     (any) => !any,
     () => false,
   );
-  const isKeyless = await Promise.race([known, late.promise]);
-  timer.cancel();
-  return isKeyless;
+  return within({ clock, ms: PATIENCE_MS, work: isKeyless, onLate: () => false });
 }
 
 /** Without this check, a route that names no permission would be open to every caller. */
