@@ -18,7 +18,14 @@ export type {
   AgentPageInput,
   Agents,
 } from "./interface/agents.ts";
-export type { Audit, AuditFilter, AuditNote, AuditPage, AuditRecord, LocalAudit } from "./interface/audit.ts";
+export type {
+  Audit,
+  AuditFilter,
+  AuditPage,
+  AuditRecord,
+  LocalAudit,
+  NewAuditRecord,
+} from "./interface/audit.ts";
 export type {
   Bulk,
   BulkFilter,

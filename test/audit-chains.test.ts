@@ -55,7 +55,7 @@ async function fill({ storage, tamper }: Opened, clock: ManualClock) {
   const { id } = await rota.tenants.create({ name: "acme" });
   for (let n = 1; n <= 5; n += 1) {
     const subject = n === 3 ? "front desk" : `tsk_${n}`;
-    rota.audit.note({ tenantId: id, keyId: "key_1", route: "POST /tasks", subject, isChosen: n === 3 });
+    rota.audit.record({ tenantId: id, keyId: "key_1", route: "POST /tasks", subject, isChosen: n === 3 });
     await clock.advance(1_000);
   }
   await rota.audit.write({ route: "POST /v1/keys", subject: "key_2", address: "203.0.113.7" });
@@ -164,8 +164,8 @@ test("an entry whose answer got lost is written once, and the chain goes on", as
       },
     },
   });
-  rota.audit.note({ route: "POST /tasks", subject: "tsk_1" });
-  rota.audit.note({ route: "POST /tasks", subject: "tsk_2" });
+  rota.audit.record({ route: "POST /tasks", subject: "tsk_1" });
+  rota.audit.record({ route: "POST /tasks", subject: "tsk_2" });
   await clock.advance(100);
   await clock.advance(10_000);
   await rota.audit.write({ route: "POST /tasks", subject: "tsk_3" });

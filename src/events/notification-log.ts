@@ -33,7 +33,7 @@ export class NotificationLog extends FollowedLog<TenantNotification> {
 export class NotificationReader extends LogReader<TenantNotification, Notification> {
   constructor(log: NotificationLog, { tenant, ...options }: LogReaderOptions & { readonly tenant: string }) {
     const source = notificationSource(log, tenant);
-    super(log, (told) => (told.tenant === tenant ? told.notification : undefined), options, source);
+    super(log, (entry) => (entry.tenant === tenant ? entry.notification : undefined), options, source);
   }
 }
 

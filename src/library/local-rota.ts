@@ -60,7 +60,7 @@ import type { LaneCatalogue } from "./registries/lane-catalogue.ts";
 import type { LaneTable } from "./registries/lane-table.ts";
 import type { SecretBox } from "./registries/secret-box.ts";
 import type { TenantCatalogue } from "./registries/tenant-catalogue.ts";
-import { TenantEraser } from "./registries/tenant-eraser.ts";
+import { TenantDeleter } from "./registries/tenant-deleter.ts";
 import { TenantRotas } from "./registries/tenant-rotas.ts";
 import { warnOfUnservedLanes } from "./registries/unserved-lanes.ts";
 import type { Access } from "./resources/access.ts";
@@ -143,7 +143,7 @@ export class LocalRota implements Rota {
   readonly #storageHealth: StorageHealth;
   readonly #estimates: TokenEstimates;
   readonly #restoreWatch: RestoreWatch;
-  readonly #eraser: TenantEraser;
+  readonly #tenantDeleter: TenantDeleter;
   readonly #tenants: TenantRotas;
   /** The API of the tenant `default`, which this object itself has. */
   readonly #own: TenantRota;
@@ -199,11 +199,11 @@ export class LocalRota implements Rota {
     });
     this.#own = this.#tenants.of(DEFAULT_TENANT);
     this.nodes = createNodes({ storage, storageClock: parts.storageClock, node: () => engine.node });
-    this.#eraser = new TenantEraser({
+    this.#tenantDeleter = new TenantDeleter({
       storage,
       storageClock: parts.storageClock,
       catalogue: tenants,
-      takenIn: () => engine.intake.written(),
+      accepted: () => engine.intake.written(),
       lockedElsewhere: () => this.#lockedElsewhere(),
       clock,
       log: parts.log,
@@ -215,7 +215,7 @@ export class LocalRota implements Rota {
       newTenantId: idMaker("ten_", clock),
       hasConfiguredSecret: () => parts.current.value.webhookKey !== null,
       bounded: () => parts.bounds.settled(),
-      erase: (tenant) => this.#eraser.erase(tenant),
+      erase: (tenant) => this.#tenantDeleter.delete(tenant),
       resume: (tenant) => engine.scheduleTicker.resumeTenant(tenant),
     });
     this.tasks = this.#own.tasks;
@@ -371,10 +371,10 @@ export class LocalRota implements Rota {
     if (this.#stopping !== null) throw new RotaError("draining", "this Rota was stopped: create a new one");
     try {
       const reloaded = await this.#parts.reloader.reload(options);
-      this.#configHealth.note(null);
+      this.#configHealth.setFault(null);
       return reloaded;
     } catch (error) {
-      this.#configHealth.note(error as Error);
+      this.#configHealth.setFault(error as Error);
       throw error;
     }
   }
@@ -386,7 +386,7 @@ export class LocalRota implements Rota {
   }
 
   configFault(error: Error | null): void {
-    this.#configHealth.tell(error);
+    this.#configHealth.report(error);
   }
 
   async health(): Promise<Health> {
@@ -442,7 +442,7 @@ export class LocalRota implements Rota {
     // Callbacks of tasks that ended before are still to be sent, even if this process runs no more tasks.
     deliverer.start();
     access.start();
-    this.#eraser.start();
+    this.#tenantDeleter.start();
     this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     if (this.#draining === null) this.#state = "running";
@@ -471,7 +471,7 @@ export class LocalRota implements Rota {
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([...this.#watchers(), this.#eraser].map((each) => each.stop()));
+    await Promise.all([...this.#watchers(), this.#tenantDeleter].map((each) => each.stop()));
     await access.close();
     await guard.close();
     this.#estimates.stop();

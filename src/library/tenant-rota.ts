@@ -62,7 +62,7 @@ import type { TokenEstimates } from "./resources/token-estimates.ts";
 import { waitingReasons } from "./resources/waiting-reasons.ts";
 import { createWebhooks } from "./resources/webhooks.ts";
 import { WritAnswers } from "./resources/writ-answers.ts";
-import { WritClerk } from "./resources/writ-clerk.ts";
+import { WritRunner } from "./resources/writ-runner.ts";
 import { createWrits } from "./resources/writs.ts";
 import type { CurrentGuard } from "./settings/current-guard.ts";
 import type { CurrentSettings } from "./settings/current-settings.ts";
@@ -217,20 +217,20 @@ export class TenantRota implements LocalTenant {
       quota: parts.quota,
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
-    const clerk = { tenant, storage, log };
+    const writOptions = { tenant, storage, log };
     this.schedules = schedules;
     this.writs = createWrits({
-      clerk: new WritClerk({ ...clerk, schedules }),
+      runner: new WritRunner({ ...writOptions, schedules }),
       isKnown,
       agentIds,
       checkOpen,
     });
     this.writAnswers = new WritAnswers({
-      ...clerk,
+      ...writOptions,
       storageClock,
       // Tasks that still run while this node drains may create schedules: other nodes fire them.
-      clerk: new WritClerk({
-        ...clerk,
+      runner: new WritRunner({
+        ...writOptions,
         schedules: createSchedules({ ...scheduling, checkOpen: () => tenants.checkNotGone(tenant) }),
       }),
     });

@@ -41,4 +41,4 @@ interface RankedTask {
  * How many critical tasks in a row may start ahead of their turn. The next start is fair again, so that a stream of critical
  * tasks cannot starve all others.
  */
-export const AHEAD_STREAK_MAX = 7;
+export const CONSECUTIVE_CRITICAL_MAX = 7;

@@ -2,8 +2,8 @@ import type { LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
 import { optionalNumber } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
-import { Places } from "./places.ts";
-import type { Visitor } from "./visitor.ts";
+import type { CallerContext } from "./caller-context.ts";
+import { SlotPool } from "./slot-pool.ts";
 
 /** Many proxies do not wait longer than this for a response either. */
 const WAIT_MAX_SEC = 60;
@@ -13,17 +13,17 @@ const WAITS_PER_KEY_MAX = 2_500;
 /** Requests that wait for the end of a task. */
 export class TaskWaits {
   readonly #keys: Pick<LocalKeys, "watch">;
-  readonly #places: Places;
+  readonly #slots: SlotPool;
   readonly #closing = new AbortController();
 
   /** `max` is for tests: the most waits at once. */
   constructor(keys: Pick<LocalKeys, "watch">, { max = WAITS_MAX }: { readonly max?: number } = {}) {
     this.#keys = keys;
-    this.#places = new Places({ max, maxEach: WAITS_PER_KEY_MAX, what: "requests that wait for a task" });
+    this.#slots = new SlotPool({ max, maxEach: WAITS_PER_KEY_MAX, what: "requests that wait for a task" });
   }
 
   get size(): number {
-    return this.#places.taken;
+    return this.#slots.taken;
   }
 
   /**
@@ -31,17 +31,17 @@ export class TaskWaits {
    * since running tasks can still end. `gone` fires when the caller disconnects.
    */
   async wait(
-    visitor: Visitor,
+    callerContext: CallerContext,
     taskId: string,
     { seconds, gone }: { seconds: unknown; gone: AbortSignal },
   ): Promise<Task> {
     const timeoutMs = checkSeconds(seconds) * 1_000;
-    return this.holding(visitor, () => this.untilEnded(visitor, taskId, { timeoutMs, gone }));
+    return this.holding(callerContext, () => this.untilEnded(callerContext, taskId, { timeoutMs, gone }));
   }
 
   /** Holds a slot while `work` runs, for a request that does something before it waits. Throws `rate_limited`. */
-  async holding<T>({ key }: Visitor, work: () => Promise<T>): Promise<T> {
-    const giveBack = this.#places.take(key);
+  async holding<T>({ key }: CallerContext, work: () => Promise<T>): Promise<T> {
+    const giveBack = this.#slots.take(key);
     try {
       return await work();
     } finally {
@@ -51,7 +51,7 @@ export class TaskWaits {
 
   /** Like `wait`, but takes no slot. */
   async untilEnded(
-    { key, rota: { tasks } }: Visitor,
+    { key, rota: { tasks } }: CallerContext,
     taskId: string,
     { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
   ): Promise<Task> {

@@ -22,7 +22,7 @@ export class KeyUses extends Service {
     this.#options = options;
   }
 
-  note(id: string): void {
+  record(id: string): void {
     this.#uses.set(id, this.#options.storageClock.now());
     if (this.#uses.size > 1) return;
     this.start();

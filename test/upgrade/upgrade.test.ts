@@ -1,8 +1,8 @@
-import { systemClock } from "../../src/clock/system-clock.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/clock/system-clock.ts";
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Tenant } from "../../src/interface/tenants.ts";
 import { resolveSettings } from "../../src/library/settings/settings.ts";
@@ -113,7 +113,7 @@ for (const driver of DRIVERS) {
     test("lets in whoever had a key", async () => {
       const rota = await open(fixture);
       for (const [role, key] of Object.entries(fixture.contents.keys))
-        expect(await rota.keys.whose(key)).toMatchObject({ role });
+        expect(await rota.keys.callerOf(key)).toMatchObject({ role });
     });
 
     test("goes on where it was: ends what ran and waited, and does what has become due", async () => {

@@ -4,7 +4,7 @@ import { momentFlag } from "../flags/flag-values.ts";
 import { given } from "../flags/given.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { oneLine } from "../terminal/display-text.ts";
-import { lineWidth, note, print, printJson } from "../terminal/print.ts";
+import { lineWidth, print, printJson, printNotice } from "../terminal/print.ts";
 import { tableLines } from "../views/table.ts";
 import { shownAgo } from "../views/times.ts";
 import { forEachId } from "./each-id.ts";
@@ -56,7 +56,7 @@ function createCommand(): Command {
       const created = await keys.create(newKey(flags));
       if (flags.json) return printJson(created);
       print(created.key);
-      note(
+      printNotice(
         `${created.id} was created. Store the key now: it is shown only this once. Send it as "Authorization: Bearer …", or set ROTA_KEY.`,
       );
     }),

@@ -40,7 +40,7 @@ export class Rescuer extends Service {
   async tick(): Promise<number> {
     const { storage, node } = this.#options;
     const others = (await storage.nodes.list()).filter((other) => other.node !== node());
-    this.#note(others);
+    this.#recordBeats(others);
     for (const other of others) {
       if (other.dead || this.#isGone(other)) await this.rescue(other, { died: true });
     }
@@ -72,7 +72,7 @@ export class Rescuer extends Service {
       this.log.warn({ node, ...total }, "took back the work of a lost node");
   }
 
-  #note(nodes: readonly NodeRecord[]): void {
+  #recordBeats(nodes: readonly NodeRecord[]): void {
     const now = this.clock.monotonic();
     // Only listed nodes are kept, so that the map does not grow with every node there ever was.
     this.#seen = new Map(

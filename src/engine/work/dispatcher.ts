@@ -225,19 +225,19 @@ export class Dispatcher extends Service {
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
     const { slots, metrics, memory, onRetryAt, onEnded } = this.#options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
-    let toTell = answer.expired.length > 0;
+    let hasEnded = answer.expired.length > 0;
     for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
       slots.freed({ lane, tenant });
       memory.release(tenant, heldBytes);
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.of(tenant).ended({ agent, lane }, state);
-      toTell ||= callsBack && isTerminal(state);
+      hasEnded ||= callsBack && isTerminal(state);
       if (settlement.to === "delayed") onRetryAt(settlement.runAt);
       if (settlement.to === "queued") this.wakeAll();
     }
     metrics.expired(answer.expired);
-    if (toTell) onEnded();
+    if (hasEnded) onEnded();
     this.#askForMore();
   }
 

@@ -125,8 +125,8 @@ export class Intake {
       return this.#insertApart(group, error);
     }
     this.#options.onInserted(tasks, answers);
-    for (const [place, { task, resolve, reject }] of group.entries()) {
-      const answer = answers[place];
+    for (const [index, { task, resolve, reject }] of group.entries()) {
+      const answer = answers[index];
       if (answer !== undefined) resolve(answer);
       else reject(new RotaError("storage_unavailable", `the storage did not say what became of ${task.id}`));
     }
@@ -167,21 +167,21 @@ function batchesOf(group: readonly Pending[]): NewBatch[] {
 
 /** The first index from `at` on that does not split a batch. */
 function cutAfter(pending: readonly Pending[], at: number): number {
-  let place = Math.min(at, pending.length);
-  while (place < pending.length && isInsideBatch(pending, place)) place += 1;
-  return place;
+  let index = Math.min(at, pending.length);
+  while (index < pending.length && isInsideBatch(pending, index)) index += 1;
+  return index;
 }
 
 /** An index near `at` inside the group that does not split a batch; null: there is none. */
 function cutNear(group: readonly Pending[], at: number): number | null {
-  let place = cutAfter(group, at);
-  if (place < group.length) return place;
-  place = at;
-  while (place > 0 && isInsideBatch(group, place)) place -= 1;
-  return place > 0 && place < group.length ? place : null;
+  let index = cutAfter(group, at);
+  if (index < group.length) return index;
+  index = at;
+  while (index > 0 && isInsideBatch(group, index)) index -= 1;
+  return index > 0 && index < group.length ? index : null;
 }
 
-function isInsideBatch(pending: readonly Pending[], place: number): boolean {
-  const batch = pending[place]?.batch ?? null;
-  return batch !== null && batch === pending[place - 1]?.batch;
+function isInsideBatch(pending: readonly Pending[], index: number): boolean {
+  const batch = pending[index]?.batch ?? null;
+  return batch !== null && batch === pending[index - 1]?.batch;
 }

@@ -13,7 +13,7 @@ const tenant = "default";
 function makeTable(options: RotaOptions = {}, parts: Partial<AgentTableOptions> = {}): AgentTable {
   return new AgentTable({
     current: new CurrentSettings(resolveSettings(options, { clock })),
-    surroundings: { clock },
+    executorDependencies: { clock },
     keyIds: [],
     withWrits: (executor) => Object.assign(executor.bind(null), { withWrits: executor }),
     withoutWrits: (executor) => executor,

@@ -11,7 +11,7 @@ import { type Agent, type ExecutorDependencies, readAgent, UNDESCRIBED } from ".
 
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
-  readonly surroundings: ExecutorDependencies;
+  readonly executorDependencies: ExecutorDependencies;
   /** The ids of the keys with which this process decrypts stored agents. */
   readonly keyIds: readonly string[];
   /** Wraps an executor: carries out the `/schedule` lines in its result, for that tenant. */
@@ -49,8 +49,8 @@ export class AgentTable {
   set(given: string, options: AgentOptions): void {
     const id = checkAgentId(given);
     const faults: RotaError[] = [];
-    const { surroundings } = this.#options;
-    const agent = readAgent(options, { ...surroundings, prefix: `agents.${id}.`, faults });
+    const { executorDependencies } = this.#options;
+    const agent = readAgent(options, { ...executorDependencies, prefix: `agents.${id}.`, faults });
     const [fault] = faults;
     if (fault !== undefined) throw fault;
     this.#ofProgram.set(id, agent);

@@ -85,7 +85,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     );
     if (sent.refused !== null) throw sessionFull(key, sent.refused);
     if (unstored !== null) await estimates.store({ tenant, key }, unstored);
-    ended.note(sent.cancelled);
+    ended.handle(sent.cancelled);
     if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });
     engine.wakeFor(sent.task);
     const { id: taskId, state, position } = sent.task;
@@ -118,7 +118,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     let cutoff: { cutoff?: number } = {};
     for (let more = true; more; ) {
       const slice = await storage.sessions.stop({ tenant, key, scope, limit: STOP_SLICE, ...cutoff });
-      ended.note([...slice.stopped, ...slice.cancelled]);
+      ended.handle([...slice.stopped, ...slice.cancelled]);
       stopped.push(...slice.stopped.map(({ id }) => id));
       cancelled.push(...slice.cancelled.map(({ id }) => id));
       cutoff = { cutoff: slice.cutoff };

@@ -21,7 +21,7 @@ export async function submitWarnings(
   tasks: readonly Pick<NewTask, "agent" | "spec">[],
   inserted: readonly InsertedTask[],
 ): Promise<{ warnings?: readonly string[] }> {
-  const unserved = tasks.filter((_, place) => inserted[place]?.unserved);
+  const unserved = tasks.filter((_, index) => inserted[index]?.unserved);
   if (unserved.length === 0) return {};
   const named = new Map(unserved.map(({ agent, spec }) => [`${spec.work.kind} ${agent}`, { agent, spec }]));
   const known = [DEFAULT_AGENT, ...(await storage.agents.knownNames({ tenant, limit: NAMES_MAX }))];

@@ -132,9 +132,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const made = inserted.filter(({ repeats }) => repeats === null);
     return {
       batchId: made.length > 0 ? batch.id : await storedBatchId(storage, batch, inserted),
-      tasks: inserted.map((task, place) => ({
+      tasks: inserted.map((task, index) => ({
         taskId: task.id,
-        ...keyOf(tasks[place]),
+        ...keyOf(tasks[index]),
         state: task.state,
         position: task.position,
         ...rejectionOf(task),
@@ -165,7 +165,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       throw atRefused(error, tasks);
     });
     if (ordered === tasks) return { tasks, inserted };
-    const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
+    const answers = new Map(ordered.map(({ id }, index) => [id, inserted[index]]));
     return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
   }
 
@@ -218,7 +218,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
   /** Some may have ended meanwhile: each result says what happened to its task. */
   async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
     const answers = await storage.tasks.cancel({ tenant, ids, error: null });
-    ended.note(answers.filter((answer) => answer.found && answer.was === null));
+    ended.handle(answers.filter((answer) => answer.found && answer.was === null));
     return answers;
   }
 

@@ -3,10 +3,10 @@ import { RotaError } from "../../model/errors.ts";
 import { errorBlock, NOT_RUNNING } from "../../schedules/writ-answer.ts";
 import { type ParsedWrits, parseWritInput } from "../../schedules/writ-input.ts";
 import { agentNotFound } from "./schedules.ts";
-import type { CarriedOut, WritClerk } from "./writ-clerk.ts";
+import type { CarriedOut, WritRunner } from "./writ-runner.ts";
 
 export interface WritsOptions {
-  readonly clerk: WritClerk;
+  readonly runner: WritRunner;
   /** Includes agents that other nodes created. */
   readonly isKnown: (agent: string) => Promise<boolean>;
   /** The ids of the agents that this node knows. */
@@ -16,7 +16,7 @@ export interface WritsOptions {
 }
 
 /** The writs API of one tenant. */
-export function createWrits({ clerk, isKnown, agentIds, checkOpen }: WritsOptions): Writs {
+export function createWrits({ runner, isKnown, agentIds, checkOpen }: WritsOptions): Writs {
   return {
     async carryOut(input) {
       const { writs, ...bearer } = parseWritInput(input);
@@ -24,7 +24,7 @@ export function createWrits({ clerk, isKnown, agentIds, checkOpen }: WritsOption
       refuseWhileClosed(writs, checkOpen);
       if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
       const answers: CarriedOut[] = [];
-      for (const writ of writs) answers.push(await clerk.carryOut(writ, bearer));
+      for (const writ of writs) answers.push(await runner.carryOut(writ, bearer));
       return { ok: answers.every(({ ok }) => ok), output: answers.map(({ block }) => block).join("\n") };
     },
   };

@@ -26,7 +26,7 @@ export interface ReloaderOptions {
   readonly turns: OneAtATime;
   /** Serializes changes of lanes, and reloads. */
   readonly laneTurns: OneAtATime;
-  readonly surroundings: ExecutorDependencies;
+  readonly executorDependencies: ExecutorDependencies;
   readonly log: Log;
   /** Called with the paths of the changed options, once their new values apply. */
   readonly onChanged: (paths: readonly string[]) => void;
@@ -61,9 +61,9 @@ export class Reloader {
   }
 
   async #reload(options: ReloadOptions): Promise<Reloaded> {
-    const { current, engine, surroundings, onChanged } = this.#options;
+    const { current, engine, executorDependencies, onChanged } = this.#options;
     const before = current.value;
-    const wanted = resolveAgain(options, before, surroundings);
+    const wanted = resolveAgain(options, before, executorDependencies);
     const after = withOptions(wanted, runningOptions(wanted.options, before));
     const changes = settingsChanges(before, wanted);
     await this.#store(before, after);
@@ -72,7 +72,7 @@ export class Reloader {
       engine.settingsChanged();
       onChanged(changes.changed);
     }
-    this.#tell(changes, { before, wanted });
+    this.#logChanges(changes, { before, wanted });
     return changes;
   }
 
@@ -132,7 +132,7 @@ export class Reloader {
       }));
   }
 
-  #tell(
+  #logChanges(
     { changed, needsRestart }: Reloaded,
     { before, wanted }: { before: Settings; wanted: Settings },
   ): void {

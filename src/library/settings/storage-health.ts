@@ -46,7 +46,7 @@ export class StorageHealth {
       work: checked,
       onLate: () => "the storage does not answer",
     });
-    this.#note(trouble);
+    this.#logChange(trouble);
     this.#found = { trouble, at: this.#clock.monotonic() };
     return trouble;
   }
@@ -57,7 +57,7 @@ export class StorageHealth {
     return this.#storage.capabilities.exclusive ? error.message : "the storage cannot be written";
   }
 
-  #note(trouble: Trouble): void {
+  #logChange(trouble: Trouble): void {
     const before = this.#found?.trouble ?? null;
     if (trouble !== null && before === null) {
       this.#log.error({ trouble }, "the storage cannot be written; this node is not ready until it can");

@@ -9,7 +9,7 @@ import { errorAnswer } from "../../api/error.ts";
 import { ROLES, type Role } from "../../model/role.ts";
 import { PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
 import { createServer } from "../create-server.ts";
-import { admitVisitors } from "./admission.ts";
+import { admitCallers } from "./admission.ts";
 import { DEFAULT_RATE_LIMIT, RateLimit } from "./rate-limit.ts";
 
 const OPEN_PATHS = ["/health", "/ready", "/v1/health", "/v1/ready"];
@@ -29,7 +29,7 @@ test("a route that does not say who may use it does not come to be", async () =>
   const { rota, clock } = await openTestRota();
   const app = Fastify();
   const rateLimit = new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {});
-  admitVisitors(app, { rota, isLocal: true, hasDashboard: false, rateLimit, clock });
+  admitCallers(app, { rota, isLocal: true, hasDashboard: false, rateLimit, clock });
   expect(() => app.get("/forgotten", async () => "secret")).toThrow("does not say who may use it");
 });
 

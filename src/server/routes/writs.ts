@@ -35,7 +35,7 @@ export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
 };
 
 /** The agent of the writ, for the audit log. `carryOut` refuses what is not a name of an agent. */
-function agentOf({ visitor, body }: FastifyRequest): string {
+function agentOf({ callerContext, body }: FastifyRequest): string {
   const named = isObject(body) ? body["agent"] : undefined;
-  return visitor.caller.agent ?? (typeof named === "string" ? named : DEFAULT_AGENT);
+  return callerContext.caller.agent ?? (typeof named === "string" ? named : DEFAULT_AGENT);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NEWCOMER_LEAD } from "../../../model/lane.ts";
-import { AHEAD_STREAK_MAX } from "../../../model/priority.ts";
+import { CONSECUTIVE_CRITICAL_MAX } from "../../../model/priority.ts";
 import { idsOf, LANE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "../world.ts";
 
 export function describeClaimFairness(open: OpenWorld): void {
@@ -92,7 +92,7 @@ export function describeClaimFairness(open: OpenWorld): void {
       await submitMany(world, "c", 20, 0);
       await submitMany(world, "a", 3);
       const served = idsOf(await world.claim({ limit: 18 })).map((id) => id[0]);
-      const streak = "c".repeat(AHEAD_STREAK_MAX);
+      const streak = "c".repeat(CONSECUTIVE_CRITICAL_MAX);
       expect(served.join("")).toBe(`${streak}a${streak}acc`);
     });
 
@@ -102,7 +102,7 @@ export function describeClaimFairness(open: OpenWorld): void {
       await submitMany(world, "a", 3);
       const served: string[] = [];
       for (let count = 0; count < 10; count += 1) served.push(...idsOf(await world.claim()));
-      expect(served.map((id) => id[0]).join("")).toBe(`${"c".repeat(AHEAD_STREAK_MAX)}acc`);
+      expect(served.map((id) => id[0]).join("")).toBe(`${"c".repeat(CONSECUTIVE_CRITICAL_MAX)}acc`);
     });
 
     test("gives the fair start to whoever is next, be it a critical task", async () => {

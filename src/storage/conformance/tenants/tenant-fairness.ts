@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NEWCOMER_LEAD } from "../../../model/lane.ts";
-import { AHEAD_STREAK_MAX } from "../../../model/priority.ts";
+import { CONSECUTIVE_CRITICAL_MAX } from "../../../model/priority.ts";
 import type { NewTask, TenantLimits } from "../../storage.ts";
 import { idsOf, LANE, NODE, type OpenWorld, OTHER_LANE, OTHER_NODE, only, type World } from "../world.ts";
 
@@ -129,7 +129,7 @@ export function describeTenantFairness(open: OpenWorld): void {
         idsOf(claimed)
           .filter((id) => !id.startsWith("b"))
           .indexOf("normal"),
-      ).toBe(AHEAD_STREAK_MAX);
+      ).toBe(CONSECUTIVE_CRITICAL_MAX);
     });
 
     test("each has a streak of its own", async () => {

@@ -1,4 +1,4 @@
-import { AHEAD_STREAK_MAX, isCritical } from "../../../model/priority.ts";
+import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../model/priority.ts";
 import { isAloneKind } from "../../alone-line.ts";
 import type { Abilities } from "../../storage.ts";
 import { canExecute } from "../connection/abilities.ts";
@@ -81,7 +81,7 @@ function chooseOfTenant(
 ): Candidate | undefined {
   if (lane.strategy === "priority-fifo") return first(candidates, byHead);
   const criticals = candidates.filter(({ head }) => isCritical(head.rank));
-  const mayGoAhead = criticals.length > 0 && tenantLine.aheadStreak < AHEAD_STREAK_MAX;
+  const mayGoAhead = criticals.length > 0 && tenantLine.aheadStreak < CONSECUTIVE_CRITICAL_MAX;
   tenantLine.aheadStreak = mayGoAhead ? tenantLine.aheadStreak + 1 : 0;
   return mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
 }

@@ -1,4 +1,4 @@
-import { AHEAD_STREAK_MAX } from "../../../model/priority.ts";
+import { CONSECUTIVE_CRITICAL_MAX } from "../../../model/priority.ts";
 import { oneRow } from "../connection/one-row.ts";
 import { roomWhenFreed, tenantRoom } from "../tenants/share-out.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
@@ -134,7 +134,7 @@ begin
      order by t.owed = 0, t.inflight, t.last_served, t.id limit 1;
     exit when not found;
     v_line := null;
-    if v_lane.strategy <> 'fair-fifo' or v_own.ahead_streak < ${AHEAD_STREAK_MAX} then
+    if v_lane.strategy <> 'fair-fifo' or v_own.ahead_streak < ${CONSECUTIVE_CRITICAL_MAX} then
       select c.id into v_line
         from (${ofPools("n.id, n.head_rank, n.head_seq", "n.ahead and (n.head_rank <= 0 or v_lane.strategy <> 'fair-fifo')", "n.head_rank, n.head_seq")}) c
        order by c.head_rank, c.head_seq limit 1;
@@ -208,7 +208,7 @@ declare
 begin
   select * into v_own from tenant_line where id = p_owner;
   while cardinality(v_tokens) > 0 loop
-    v_ahead_max := case when v_fair then least(cardinality(v_tokens), ${AHEAD_STREAK_MAX} - v_own.ahead_streak) else cardinality(v_tokens) end;
+    v_ahead_max := case when v_fair then least(cardinality(v_tokens), ${CONSECUTIVE_CRITICAL_MAX} - v_own.ahead_streak) else cardinality(v_tokens) end;
     v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane.name, v_own.tenant, v_ahead_max, v_fair) end;
     if cardinality(v_lines) > 0 then
       if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;

@@ -1,4 +1,4 @@
-import { AHEAD_STREAK_MAX, isCritical } from "../../../model/priority.ts";
+import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../model/priority.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import type { ClaimedTask, TaskOrigin } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
@@ -125,7 +125,9 @@ function chooseTasks(
   const fair = lane.strategy === "fair-fifo";
   while (picks.length < tokens.length) {
     const left = tokens.slice(picks.length);
-    const aheadMax = fair ? Math.min(left.length, AHEAD_STREAK_MAX - tenant.ahead_streak) : left.length;
+    const aheadMax = fair
+      ? Math.min(left.length, CONSECUTIVE_CRITICAL_MAX - tenant.ahead_streak)
+      : left.length;
     // `urgent_lines` may be too high by now, never too low.
     const ahead =
       aheadMax > 0 && tenant.urgent_lines > 0 ? chooseAhead(db, ledger, tenant, left.slice(0, aheadMax)) : [];

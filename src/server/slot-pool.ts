@@ -1,6 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 
-export interface PlacesOptions {
+export interface SlotPoolOptions {
   readonly max: number;
   /** The most slots of one key, so that no key takes all of them. */
   readonly maxEach: number;
@@ -8,12 +8,12 @@ export interface PlacesOptions {
 }
 
 /** Limits how many requests of a kind are open at once: each holds a connection, and one caller can open many. */
-export class Places {
-  readonly #options: PlacesOptions;
+export class SlotPool {
+  readonly #options: SlotPoolOptions;
   readonly #each = new Map<string, number>();
   #taken = 0;
 
-  constructor(options: PlacesOptions) {
+  constructor(options: SlotPoolOptions) {
     this.#options = options;
   }
 
