@@ -17,7 +17,7 @@ const UNCHAIN = `update audit_entry set ${UNCHAINED} where number = 2`;
 
 interface Opened {
   readonly storage: Storage;
-  /** Runs SQL past Rota, as somebody who wants to hide something would. */
+  /** Runs SQL past Rota, as an attacker who wants to hide something would. */
   tamper(sql: string): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ describe.each<[string, (clock: ManualClock) => Promise<Opened>]>([
   ["SQLite", openSqliteFile],
   ["PostgreSQL", openPostgresDatabase],
 ])("on %s", (_name, open) => {
-  test("an audit log that nobody touched is as it was written, also after the end of a tenant", async () => {
+  test("an audit log without tampering is as it was written, also after the end of a tenant", async () => {
     const clock = new ManualClock();
     const { rota, tenant, examine } = await fill(await open(clock), clock);
     const summary = "No entry of the audit log was changed or removed: 6 entries in 1 chain.";

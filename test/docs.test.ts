@@ -215,7 +215,7 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
 });
 
 test.skipIf(!hasCurl)(
-  "whoever reads on from the first key to tenants has one key, and it is a real one",
+  "a reader who follows the page from the first key to tenants has one key, and it is a real one",
   async () => {
     const { url } = await startServer();
     const commandsOf = (page: string) =>

@@ -153,7 +153,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/testing/": ["src/model/", "src/rota.ts", "src/interface/"],
 };
 
-/** Loaded only when chosen: nobody outside may load a driver with the file that names it. */
+/** Loaded only when chosen: no other part may load a driver with the file that names it. */
 const LOADED_WHEN_CHOSEN = ["src/storage/sqlite/", "src/storage/postgres/"];
 
 /** Packages that only these parts may import. */
@@ -346,7 +346,7 @@ test.each([
   ["a file the table does not know", "src/helpers.ts", ""],
   ["a test in a folder the table does not know", "src/utils/strings.test.ts", ""],
   ["an import from a folder the table does not know", "src/engine/a.ts", 'import "../utils/strings.ts";'],
-  ["an import nobody can check", "src/engine/a.ts", "await import(`../storage/${name}/open.ts`);"],
+  ["an import that cannot be checked", "src/engine/a.ts", "await import(`../storage/${name}/open.ts`);"],
   ["an environment variable read outside config", "src/engine/a.ts", "process.env.HOME;"],
   ["the environment taken as a whole", "src/server/a.ts", "const { env } = process;"],
   ["the environment by its other name", "src/server/a.ts", 'import { env } from "node:process";'],

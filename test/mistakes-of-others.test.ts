@@ -318,7 +318,7 @@ describe.each([
       // One receiver gets a few at a time, the others a moment later.
       await clock.advance(10);
       return told === 5;
-    }, "the callbacks to somebody who answers");
+    }, "the callbacks to a receiver that responds");
     expect((await rota.tasks.counts()).counts).toEqual({ done: 35 });
   });
 });

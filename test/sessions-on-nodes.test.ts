@@ -93,7 +93,7 @@ test("what one node is told to run at once, the other does too", async () => {
   expect(told.map(({ message }) => message).sort()).toEqual(["one", "three", "two"]);
 });
 
-test("whoever asks is answered, wherever it ran", async () => {
+test("every caller gets the result, wherever the task ran", async () => {
   const { nodes, told, untilTold } = await openNodes({ maxConcurrent: 2 });
   const asked = nodes.map((rota, n) => rota.sessions.ask(KEY, { message: `${n}`, agentId: "a" }));
   await untilTold(2);

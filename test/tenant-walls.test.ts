@@ -388,15 +388,15 @@ describe("one tenant", () => {
     expect(await sightOf(acme, owned)).toEqual(before);
   });
 
-  test("is nobody who was never created", async () => {
+  test("that was never created sees nothing", async () => {
     const { rota, owned } = world;
-    const nobody = rota.tenant("nobody");
+    const unknown = rota.tenant("unknown");
     for (const [name, { call, answer }] of Object.entries(EMPTY)) {
-      expect([name, await call(nobody, owned)]).toEqual([name, answer]);
+      expect([name, await call(unknown, owned)]).toEqual([name, answer]);
     }
   });
 
-  test("has agents of the same id that somebody else's executor works for", async () => {
+  test("has agents of the same id that the executor of another tenant runs", async () => {
     const { rota, acme, other } = world;
     const server = await serve((_request, response) => response.end(JSON.stringify("from the server")));
     await acme.agents.create({ id: "twin", executor: { type: "echo" } });

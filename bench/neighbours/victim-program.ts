@@ -22,7 +22,7 @@ const CALLBACK_EVERY = 5;
 const WARM_UP_MS = 2_000;
 /** What began in the window may end until then. */
 const DRAIN_MS_MAX = 5_000;
-/** At even seconds of the clock, so that anybody can tell how late a run is. */
+/** At even seconds of the clock, so that the lateness of a run can be computed. */
 const EVERY_2_SECONDS = "*/2 * * * * *";
 
 const orders = JSON.parse(process.argv[2] ?? "") as VictimOrders;

@@ -17,7 +17,7 @@ const keyInput = z
       name: z.string().describe("Whom it is for, to find it again."),
       agentId: z.string().exactOptional().describe("With the role `agent`, and only there: its agent."),
       expiresAt: time.exactOptional().describe("From when on it is refused; left out: it does not expire."),
-      tenantId: z.string().exactOptional().describe("Whose it is; left out: the tenant of whoever asks."),
+      tenantId: z.string().exactOptional().describe("Its tenant; left out: that of the caller."),
     }),
   )
   .meta({

@@ -46,7 +46,7 @@ const run = z
     due_at: seconds.describe("The moment; of several, the last."),
     moments: z.int().describe("How many moments it stands for."),
     status: z.enum(RUN_STATUSES).describe("`skipped` and `missed` never ran."),
-    reason: z.string().nullable().describe("Why it was skipped or missed, or ended by somebody."),
+    reason: z.string().nullable().describe("Why it was skipped or missed, or why a caller ended it."),
     started_at: seconds.describe("When it fired; 0: it did not."),
     completed_at: seconds.describe("When it ended, or was written down as skipped or missed; 0: it goes."),
     request_id: z.string().nullable(),

@@ -184,7 +184,7 @@ const settings = orNull({
     ),
   catch_up: catchUp
     .exactOptional()
-    .describe("What becomes of moments that nobody was there for: `one` (default), `none` or `all`."),
+    .describe("What happens with due times that no node could fire: `one` (default), `none` or `all`."),
   useful_for: z
     .int()
     .nullable()
@@ -346,7 +346,7 @@ const scheduledTask = z
     consecutive_failures: z
       .int()
       .describe("How many of its runs have failed since one succeeded, or since it was resumed."),
-    paused_reason: z.string().nullable().describe("Why it is paused, unless somebody asked for it."),
+    paused_reason: z.string().nullable().describe("Why it is paused, unless a caller paused it."),
   })
   .meta({
     id: "ScheduledTask",

@@ -41,7 +41,10 @@ export const sessionMessage = z
         .describe(
           "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
         ),
-      agentId: z.string().exactOptional().describe("Who is told: left out, whoever was last, else `index`."),
+      agentId: z
+        .string()
+        .exactOptional()
+        .describe("The agent that gets the message; left out: the last one of the session, else `index`."),
       lane: z
         .string()
         .exactOptional()
@@ -57,7 +60,7 @@ export const sessionMessage = z
         .boolean()
         .exactOptional()
         .describe(
-          "True: when whoever waits or reads its events goes away, cancel what is of this message alone.",
+          "True: when the caller that waits or reads its events disconnects, cancel what belongs to this message alone.",
         ),
     }),
   )
@@ -110,7 +113,7 @@ export const session = z
     debounceMs: z.int().describe("Messages that come so soon after each other become one run."),
     maxConcurrent: z.int().describe("How many of its tasks may run at once."),
     effectiveMaxConcurrent: z.int().describe("How many do, given how full its context is."),
-    tokens: tokens.nullable().describe("How much of its context is used; null: nobody told."),
+    tokens: tokens.nullable().describe("How much of its context is used; null: no estimate was reported."),
     contextWindow: contextWindow.nullable(),
     generation: z.int().describe("How often it was reset."),
     running: z.int(),
@@ -196,7 +199,7 @@ export const sendMessage = {
   tags,
   summary: "Say something",
   description:
-    "202 means that the message is on disk and will be answered, after those before it. With `wait` the answer comes once the run has ended, and with `Accept: text/event-stream` its events come as they happen, the last one with the end. Whoever goes away cancels nothing, unless `cancelOnDisconnect` says so. A session that is full and drops what is new answers 429 with `details` `{waiting, cap}`.",
+    "202 means that the message is on disk and will be answered, after those before it. With `wait` the answer comes once the run has ended, and with `Accept: text/event-stream` its events come as they happen, the last one with the end. A caller that disconnects cancels nothing, unless `cancelOnDisconnect` says so. A session that is full and drops what is new answers 429 with `details` `{waiting, cap}`.",
   params,
   querystring: z.strictObject({
     timeout: z

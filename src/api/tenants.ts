@@ -47,8 +47,7 @@ const tenantInput = z
   .strictObject({ name: z.string(), limits: limitsInput.nullable().exactOptional() })
   .meta({
     id: "NewTenant",
-    description:
-      "Whose work is kept apart from everybody else's. A limit that is left out, or null, is the default.",
+    description: "A tenant is isolated from all others. A limit that is left out, or null, is the default.",
     examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
   });
 

@@ -165,7 +165,7 @@ describe("a reader of notifications", () => {
     const id = await tell();
     for (const { value } of await Promise.all(waiting)) expect(value?.task_id).toBe(id);
     await settle();
-    // Only the one who follows for everybody has read: what there was, and that there is no more.
+    // Only the reader that follows for all listeners has read: the entries, and that there are no more.
     expect(reads() - before).toBeLessThanOrEqual(3);
     await Promise.all(readers.map((each) => each.return()));
   });

@@ -52,7 +52,7 @@ async function makeHistories(shared: readonly string[]) {
       eventLog.wake();
       await settle();
     },
-    /** Puts the database back, and adds these before anybody looks. */
+    /** Puts the database back, and adds these before any reader polls. */
     restore: async (...ids: string[]) => {
       await clock.advance(1_000);
       current = histories.restored;

@@ -230,7 +230,7 @@ test("it has time to clean up", async () => {
   expect(readFileSync(file, "utf8")).toBe("yes\n");
 });
 
-test("whoever does not end when asked is not asked after five seconds", async () => {
+test("a process that ignores SIGTERM gets SIGKILL after five seconds", async () => {
   const executor = program(
     shellProgram("trap '' TERM; echo $$ >&2; sleep 600 & echo $! >&2; wait; sleep 600"),
   );

@@ -319,7 +319,7 @@ test.each([
   });
 });
 
-test("nobody who repeats the key is quoted with it", async () => {
+test("an answer that repeats the key is quoted without it", async () => {
   const said = `Incorrect API key provided: ${KEY}. ${"x".repeat(995)}${KEY}`;
   for (const answer of [
     (response: ServerResponse) => response.writeHead(401).end(said),
@@ -342,7 +342,7 @@ test("a text beyond a mebibyte is cut and marked, and still fits as a result", a
   expect(bytes).toBeGreaterThan(1_000_000);
 });
 
-test("tools called with more than anybody needs fail the attempt", async () => {
+test("tool calls with too large arguments fail the attempt", async () => {
   const call = delta({
     tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: "x".repeat(50_000) } }],
   });

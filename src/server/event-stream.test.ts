@@ -87,7 +87,7 @@ async function neverReading(port: number, told: () => number): Promise<Socket> {
   return socket;
 }
 
-test("whoever goes away before the stream begins leaves nothing open", async () => {
+test("a client that disconnects before the stream begins leaves nothing open", async () => {
   const opened = new Gate();
   let stopped = false;
   const { clock, streams, port } = await serveStreams(
@@ -98,7 +98,7 @@ test("whoever goes away before the stream begins leaves nothing open", async () 
       return endless(100_000, signal as AbortSignal, () => {});
     },
     {
-      // As looking up a key in a database does, which may take longer than anybody waits.
+      // As looking up a key in a database does, which may take longer than a client waits.
       before: async (response) => {
         const closed = new Promise((resolve) => response.once("close", resolve));
         socket.destroy();
@@ -116,7 +116,7 @@ test("whoever goes away before the stream begins leaves nothing open", async () 
   expect(streams.size).toBe(0);
 });
 
-test("whoever does not read is not written to: neither the next event nor a sign of life", async () => {
+test("a client that does not read is not written to: neither the next event nor a sign of life", async () => {
   let told = 0;
   const { clock, streams, port } = await serveStreams(({ signal }) =>
     endless(1_000_000, signal as AbortSignal, () => {
@@ -137,7 +137,7 @@ test("whoever does not read is not written to: neither the next event nor a sign
   expect(clock.pending).toBe(0);
 });
 
-test("whoever takes nothing for 30 seconds is dropped", async () => {
+test("a client that reads nothing for 30 seconds is dropped", async () => {
   let told = 0;
   const signals: AbortSignal[] = [];
   const { clock, log, streams, port } = await serveStreams(({ signal }) => {
@@ -159,7 +159,7 @@ test("whoever takes nothing for 30 seconds is dropped", async () => {
   await closed.opened;
 });
 
-test("whoever takes nothing while a mebibyte piles up is dropped sooner", async () => {
+test("a client that reads nothing while a mebibyte piles up is dropped sooner", async () => {
   let told = 0;
   let fallBehind = () => {};
   const { clock, streams, port } = await serveStreams(({ signal, onBehind }) => {
@@ -176,7 +176,7 @@ test("whoever takes nothing while a mebibyte piles up is dropped sooner", async 
   await until(() => streams.size === 0, "the reader to be dropped");
 });
 
-test("whoever reads on in time stays, however much has piled up, and however large one event is", async () => {
+test("a client that reads on in time stays, however much has piled up, and however large one event is", async () => {
   let told = 0;
   let fallBehind = () => {};
   const { clock, streams, port } = await serveStreams(({ signal, onBehind }) => {

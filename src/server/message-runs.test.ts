@@ -8,7 +8,7 @@ import { DEFAULT_RATE_LIMIT, RateLimit } from "./middleware/rate-limit.ts";
 import { Replays } from "./replays.ts";
 import { TaskWaits } from "./task-waits.ts";
 
-/** Room for nobody. */
+/** No slots. */
 async function openFull() {
   const { rota, clock, log } = await openTestRota();
   const replays = new Replays(new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {}));

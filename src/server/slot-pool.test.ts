@@ -26,7 +26,7 @@ test("no key takes the slots of all others, and each has its own back once it gi
   expect(refusalOf(() => slots.take("a"))).toBeDefined();
 });
 
-test("where nobody is asked for a key there is one limit for all", () => {
+test("a server without keys has one limit for all callers", () => {
   const slots = new SlotPool({ max: 3, maxEach: 1, what: "streams" });
   for (let slot = 0; slot < 3; slot++) slots.take(null);
   expect(refusalOf(() => slots.take(null))).toMatchObject({

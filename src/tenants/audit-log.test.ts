@@ -26,7 +26,7 @@ test("what is noted is written down together, and what is written is durable at 
   expect(entries.map(({ subject }) => subject)).toEqual(["5", "4", "3", "2", "1"]);
 });
 
-test("what could not be written is told to whoever waits for it, and tried again for all others", async () => {
+test("what could not be written rejects for the caller that waits for it, and is tried again for all others", async () => {
   let isAway = true;
   const { rota, clock } = await openTestRota({
     meddler: {

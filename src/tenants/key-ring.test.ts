@@ -34,7 +34,7 @@ async function openNodes() {
   return { clock, one: one.rota, other: other.rota, reads };
 }
 
-test("a key that is deleted elsewhere is nobody's within a second, also when nothing is heard of it", async () => {
+test("a key that is deleted elsewhere is unknown within a second, also without a notification", async () => {
   const { clock, one, other } = await openNodes();
   const { id, key } = await one.keys.create({ role: "viewer", name: "lost" });
   expect(await other.keys.callerOf(key)).toEqual({
@@ -74,7 +74,7 @@ test("the storage is asked once a second for a key, however often it is used, an
   expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(2);
 });
 
-test("whoever watches a key hears within a second that it was deleted or has expired", async () => {
+test("a watcher of a key is called within a second after it was deleted or has expired", async () => {
   const { clock, one, other } = await openNodes();
   const lost = await one.keys.create({ role: "viewer", name: "lost" });
   const expiresAt = new Date(clock.now() + 5_000).toISOString();
@@ -90,7 +90,7 @@ test("whoever watches a key hears within a second that it was deleted or has exp
   expect(gone()).toEqual([true, true]);
 });
 
-test("in the process that deletes a key whoever watches it hears at once", async () => {
+test("in the process that deletes a key its watchers are called at once", async () => {
   const { rota, clock } = await openTestRota();
   const { id, key } = await rota.keys.create({ role: "viewer", name: "lost" });
   const { gone } = rota.keys.watch(key);
@@ -109,7 +109,7 @@ test("a watch that is over costs nothing any more", async () => {
   expect(reads.length).toBe(before);
 });
 
-test("nobody is let in without a key because the storage cannot say whether there is one", async () => {
+test("a caller without a key is refused while the storage cannot say whether there are keys", async () => {
   let isAway = false;
   const { rota } = await openTestRota({
     meddler: {
@@ -124,7 +124,7 @@ test("nobody is let in without a key because the storage cannot say whether ther
   await expect(rota.keys.any()).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
-test("when a key was used last is written down once a second, and seen at once by whoever lists keys", async () => {
+test("when a key was used last is written down once a second, and shown at once in the list of keys", async () => {
   const { clock, one, other, reads } = await openNodes();
   const { key } = await one.keys.create({ role: "viewer", name: "busy" });
   const lastUsed = async () => (await one.keys.list()).keys[0]?.lastUsedAt;

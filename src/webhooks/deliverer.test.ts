@@ -250,7 +250,7 @@ test("gives up after the fourth try, and the log says so without the URL", async
   expect(results.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "failed"]);
   const [first, line, ...more] = log.lines.filter(({ level }) => level === "warn");
   expect(more).toEqual([]);
-  // Whoever waits for a callback need not wait for the fourth try to find out why it does not come.
+  // A user who waits for a callback can see before the fourth try why it does not come.
   expect(first).toMatchObject({
     message: "a callback failed; it is tried again",
     fields: { deliveryId: deliveryId(given), taskId, tries: 1, error: "HTTP 503" },
@@ -271,7 +271,7 @@ test("waits as long as a busy receiver asks for", async () => {
   await untilOnly({ status: "delivered" });
 });
 
-test("does not insist where it is told that nobody will ever want it", async () => {
+test("stops trying when the receiver says that it is gone for good", async () => {
   const { end, untilOnly } = await makeDeliverer();
   const { url } = await receiver(status(410));
   await end(url);

@@ -201,7 +201,7 @@ describe("rota tasks", () => {
     expect([none.stdout, none.stderr]).toEqual(["", "There are no such tasks.\n"]);
   });
 
-  test("ends quietly when nobody reads on", async () => {
+  test("ends quietly when the pipe is closed", async () => {
     const { server } = await withServer();
     const tasks = Array(5).fill({ payload: "x".repeat(100_000), runAt: "2100-01-01T00:00:00Z" });
     await server.ask("/tasks/batch", { json: { tasks } });
@@ -480,7 +480,7 @@ describe("rota deliveries", () => {
 });
 
 describe("rota watch", () => {
-  test("writes a line for each event when nobody sits in front of it, until it is told to stop", async () => {
+  test("writes a line for each event when stdout is no terminal, until it is stopped", async () => {
     const { start, submit } = await withServer();
     const { taskId } = JSON.parse(await submit("--message", "hello", "--wait", "--json"));
     const process = start(["watch", "--after", "0"]);

@@ -151,7 +151,7 @@ test("what needs a restart is told once for each change", async () => {
   expect((await server.ask("/tasks", { json: { payload: 1 } })).status).toBe(202);
 });
 
-test("whoever sends SIGHUP is told what came of it, also when nothing did", async () => {
+test("the log says what came of a SIGHUP, also when nothing did", async () => {
   const { server, change, log } = await served({ scheduler: { maxInflight: 5 } });
   /** The log from the signal to the last line that it causes. */
   const told = async (what: unknown, last: RegExp) => {

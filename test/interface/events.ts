@@ -34,7 +34,7 @@ export function describeEvents(open: Open): void {
       expect(seen[3]).toMatchObject({ result: { n: 1 }, agentId: "a", lane: "tasks", state: "done" });
     });
 
-    test("go on after the one that was seen last, and are the same for everybody", async () => {
+    test("go on after the one that was seen last, and are the same for all readers", async () => {
       const { api, rota } = await open({ start: false });
       for (let n = 0; n < 5; n++) await api.tasks.submit({ payload: n });
       const all = await take(api.events({ after: 0 }), 5);
@@ -74,8 +74,8 @@ export function describeEvents(open: Open): void {
         next: null,
       });
       expect(await api.eventPage({ type: "task.cancelled" })).toMatchObject({ count: 1 });
-      for (const nobody of ["tsk_nobody", "no such id"]) {
-        expect(await api.eventPage({ taskId: nobody })).toEqual({ events: [], count: 0, next: null });
+      for (const taskId of ["tsk_nobody", "no such id"]) {
+        expect(await api.eventPage({ taskId: taskId })).toEqual({ events: [], count: 0, next: null });
       }
     });
 

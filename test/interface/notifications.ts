@@ -137,7 +137,7 @@ export function describeNotifications(open: Open): void {
       ]);
     });
 
-    test("come from now on, or after the one that was seen last, and are the same for everybody", async () => {
+    test("come from now on, or after the one that was seen last, and are the same for all readers", async () => {
       const opened = await open();
       const { api, rota, clock } = opened;
       await create(opened);

@@ -281,7 +281,7 @@ export function describeScheduleLimits(open: Open): void {
         expect(await api.schedules.get(id)).toMatchObject({ status: "active", consecutive_failures: 3 });
     });
 
-    test("that somebody pauses gives no reason", async () => {
+    test("that a caller pauses has no reason", async () => {
       const opened = await open();
       const { id } = await create(opened);
       expect(await opened.api.schedules.update(id, { status: "paused" })).toMatchObject({

@@ -115,7 +115,7 @@ export function describeSessions(open: Open): void {
       ["..", { message: "hi" }, "key"],
       ["a\0b", { message: "hi" }, "key"],
       ["x".repeat(257), { message: "hi" }, "key"],
-    ])("refuses to say to %j %j, and says why, the same to everybody", async (key, input, field) => {
+    ])("refuses to say to %j %j, and says why, the same to every caller", async (key, input, field) => {
       const { api, rota } = await open({ start: false });
       const error = (await errorOf(api.sessions.send(key, input as never))) as RotaError;
       const expected = (await errorOf(rota.sessions.send(key, input as never))) as RotaError;

@@ -89,7 +89,7 @@ export function describeWrits(open: Open): void {
       expect((await api.schedules.get(1)).agent_id).toBe("index");
     });
 
-    test("see and touch nobody else's schedules", async () => {
+    test("see and change no schedules of others", async () => {
       const opened = await open({ options: RESEARCH });
       const { api } = opened;
       await write(opened, "writer", "/schedule every hour: write");

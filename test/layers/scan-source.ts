@@ -8,7 +8,7 @@ export interface FoundImport {
 
 export interface ScannedSource {
   imports: FoundImport[];
-  /** Lines with an `import()` of something else than a string, which nobody can check by reading. */
+  /** Lines with an `import()` of something else than a string, which cannot be checked by reading. */
   opaqueImports: number[];
   /** The source without comments and without the contents of strings, line by line as it was. */
   code: string;

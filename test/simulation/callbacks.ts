@@ -21,7 +21,7 @@ export function callbacks(history: History, world: World): string[] {
   );
   const findings: string[] = [];
   for (const [seq, { taskId, type }] of wanted)
-    if (!byNumber.has(seq)) findings.push(`${taskId}: nobody was to be told of ${type} (event ${seq})`);
+    if (!byNumber.has(seq)) findings.push(`${taskId}: no callback was due for ${type} (event ${seq})`);
   for (const [seq, { deliveryId: id, status, event, state = event, ...delivery }] of byNumber) {
     const seen = tries.get(id) ?? [];
     const cause = wanted.get(seq ?? 0);

@@ -110,7 +110,7 @@ for (const driver of DRIVERS) {
       }
     });
 
-    test("lets in whoever had a key", async () => {
+    test("admits callers that had a key", async () => {
       const rota = await open(fixture);
       for (const [role, key] of Object.entries(fixture.contents.keys))
         expect(await rota.keys.callerOf(key)).toMatchObject({ role });

@@ -23,7 +23,10 @@ export function sayCommand(): Command {
     .description("Send a message to a session, a conversation with any key as its name.")
     .argument("<key>", "the session: any text of up to 256 characters, like user:42")
     .argument("<text...>", "what is said; /stop and /stopall end what runs")
-    .option("--agent <id>", "who is told (default: whoever was last, else index)")
+    .option(
+      "--agent <id>",
+      "the agent that gets the message (default: the last one of the session, else index)",
+    )
     .option("--lane <name>", "the pool of concurrency it runs in")
     .option("--mode <mode>", "queue, followup, or interrupt to take the place of what runs and waits")
     .option("--wait [seconds]", "wait for the answer, at most so long");

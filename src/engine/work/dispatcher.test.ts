@@ -139,7 +139,7 @@ describe("the dispatcher", () => {
     const tasks = ["tasks", "main", "main", "tasks", "main"].map((lane, place) =>
       newTask({ id: `t${place}`, lane, agent: lane, batch: batch.id }),
     );
-    // The clock stands still: nobody polls.
+    // The clock stands still: no service polls.
     await engine.intake.addMany(tasks, batch);
     await settle();
     expect(started).toEqual(["t0", "t1", "t2", "t3", "t4"]);

@@ -43,7 +43,7 @@ function idsOf({ params }: Call): string[] {
 }
 
 describe("tasks are written in groups:", () => {
-  test("one that comes alone waits for nobody", async () => {
+  test("a task that comes alone does not wait for others", async () => {
     const { intake, batches, told } = await makeIntake();
     const inserted = await intake.add(newTask({ id: "alone" }));
     expect(inserted).toMatchObject({ id: "alone", state: "queued", position: 1 });
@@ -147,7 +147,7 @@ describe("a batch is written whole:", () => {
     expect(batches.map(({ length }) => length)).toEqual([550, 500, 100]);
   });
 
-  test("one task that cannot be written fails all of its batch, and nobody else", async () => {
+  test("one task that cannot be written fails all of its batch, and no other task", async () => {
     const { intake, storage } = await makeIntake({
       before: (call) => {
         if (idsOf(call).includes("spoilt-7")) throw new Error("cannot be written");

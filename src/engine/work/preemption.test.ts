@@ -212,7 +212,7 @@ test("a stream of critical tasks makes one give way three times, and then waits 
   expect((await task("critical-4")).state).toBe("running");
 });
 
-test("a slot that is free is taken, and nobody gives way", async () => {
+test("a free slot is taken, and no task is pre-empted", async () => {
   const { engine, runs } = await makeBusy({ concurrency: { tasks: 2 } });
   await engine.start();
   await engine.intake.add(yielding("other"));

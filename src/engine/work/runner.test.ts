@@ -116,7 +116,7 @@ describe("what the executor does decides:", () => {
   });
 });
 
-test("an outcome that nobody could take in is logged, and ends no process", async () => {
+test("an outcome that could not be handled is logged, and ends no process", async () => {
   const clock = new ManualClock();
   const log = new RecordingLog();
   const runner = new Runner({
@@ -139,8 +139,8 @@ test("an outcome that nobody could take in is logged, and ends no process", asyn
 
 test("a task that this node has no executor for goes back, for a node that has one", () => {
   const { runner, outcomes } = makeRunner(undefined);
-  runner.run(claimedTask({ agent: "nobody" }));
-  const error = 'this node has no executor for agent "nobody" any more';
+  runner.run(claimedTask({ agent: "unknown" }));
+  const error = 'this node has no executor for agent "unknown" any more';
   expect(outcomes).toEqual([{ kind: "not_executed", error }]);
 });
 

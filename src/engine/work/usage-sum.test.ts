@@ -136,7 +136,7 @@ describe("what a task cost", () => {
     expect(await task("t")).toMatchObject({ state: "failed", usage: { inputTokens: 30, outputTokens: 0 } });
   });
 
-  test("is unknown when nobody told", async () => {
+  test("is unknown when no attempt reported it", async () => {
     const { task, exchanges } = await run(() => 1);
     expect((await task("t")).usage).toBeNull();
     expect(exchanges.flatMap(({ finishes }) => finishes)[0]).not.toHaveProperty("usage");
@@ -178,7 +178,7 @@ describe("what a task cost", () => {
     ]);
   });
 
-  test.each(hostileValues())("fails nobody when it is reported as %s", async (_what, value) => {
+  test.each(hostileValues())("fails no task when it is reported as %s", async (_what, value) => {
     const { states } = await run((_task, { usage }) => {
       try {
         usage(value as Usage);

@@ -204,7 +204,7 @@ describe("what is stored of lanes", () => {
   });
 });
 
-test("a lane of which something is left is listed, though nobody here has it, and can be cleared", async () => {
+test("a lane of which something is left is listed, though this node does not have it, and can be cleared", async () => {
   const { open } = await shared();
   const first = await open({ options: { lanes: { old: 1, empty: 1 } } });
   await first.rota.tasks.submit({ lane: "old", message: "x" });

@@ -291,7 +291,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     });
   });
 
-  test("more of one agent than anybody needs to say", async () => {
+  test("a definition of an agent that is too large", async () => {
     const { rota } = await started();
     const executor = { ...MODEL, system: "x".repeat(70_000) };
     await expect(rota.agents.create({ id: "a", executor })).rejects.toMatchObject({
@@ -300,7 +300,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     });
   });
 
-  test("a page that nobody can give", async () => {
+  test("a page that does not exist", async () => {
     const { rota } = await started();
     await expect(rota.agents.list({ limit: 0 })).rejects.toMatchObject({ code: "invalid_field" });
     await expect(rota.agents.list({ cursor: "not a cursor" })).rejects.toMatchObject({
@@ -532,7 +532,7 @@ describe("on several nodes", () => {
     });
   });
 
-  test("a task for one that nobody told of is not failed before the storage was asked", async () => {
+  test("a task for an agent that this node does not know fails only after the storage was read", async () => {
     const { maker, runner, clock } = await twoNodes({ signals: false });
     await maker.agents.create({ id: "a", executor: { type: "echo" } });
     const { taskId } = await runner.tasks.submit({ agentId: "a", payload: "x" });
@@ -626,7 +626,7 @@ describe("a bound that an earlier start set", () => {
   });
 });
 
-test("an agent that the program makes known after a stop is told to nobody", async () => {
+test("an agent that the program makes known after a stop is not stored", async () => {
   const { rota, log } = await started();
   await rota.stop();
   rota.agent("late", { maxInflight: 1 }, () => 1);

@@ -71,7 +71,7 @@ test("callers that come while an examination is under way share it, and the next
   expect(counted).toBe(2);
 });
 
-test("an examination that fails is not the answer to whoever asks later", async () => {
+test("an examination that fails is not the answer to later callers", async () => {
   let isAway = true;
   const { rota } = await openTestRota({
     meddler: {

@@ -28,7 +28,7 @@ describe("a disabled tenant", () => {
     expect(await states()).toEqual(["done", "done", "done"]);
   });
 
-  test("says so to whoever asks why a task waits, however it waits", async () => {
+  test("is the reason why a task waits, however it waits", async () => {
     const { rota, clock } = await startedRota();
     const { id, tenant } = await createTenant(rota);
     await rota.tenants.disable(id);
@@ -43,7 +43,7 @@ describe("a disabled tenant", () => {
     expect(await codes(delayed)).toEqual(["tenant_disabled", "not_before"]);
   });
 
-  test("holds up nobody else", async () => {
+  test("delays no other tenant", async () => {
     const { rota } = await startedRota({ options: { scheduler: { workerCount: 1 } } });
     const { id, tenant } = await createTenant(rota);
     await rota.tenants.disable(id);
@@ -216,7 +216,7 @@ describe("a deleted tenant", () => {
     expect(await tenant.tasks.counts()).toEqual({ counts: {}, total: 0 });
   });
 
-  test("takes nothing in any more, whoever still has it in hand", async () => {
+  test("accepts nothing any more, even through handles made before", async () => {
     const { rota } = await startedRota();
     const { id, tenant } = await createTenant(rota);
     await rota.tenants.delete(id);
@@ -391,7 +391,7 @@ test("the doctor tells of others that something is wrong, and not what they have
 });
 
 test.each([["", "acme corp", "a\nb", "x".repeat(65), "ä", null, 5]])(
-  "what cannot be the id of a tenant is nobody's: %j",
+  "no tenant is found by what cannot be the id of one: %j",
   async (...ids) => {
     const { rota } = await openTestRota();
     for (const id of ids) {

@@ -165,7 +165,7 @@ test("a batch tells of itself beside its tasks, and also when none of them found
   );
 });
 
-test("a task that is rejected tells nobody", async () => {
+test("a rejected task sends no callback", async () => {
   const { rota, url } = await open({ options: { scheduler: { maxQueueSize: 1 } } });
   const input = { payload: 1, callbackUrl: url };
   const answers = await rota.tasks.submitMany([input, input]);

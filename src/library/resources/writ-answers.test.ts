@@ -250,7 +250,7 @@ describe("an answer", () => {
     ["another", "/schedule in 2 hours: look once more"],
     ["one among other things", `/schedule list\n${LOOK}\n/schedule list`],
   ])(
-    "that nobody learned of makes nothing twice when its task is run again and asks for %s",
+    "whose end was not stored creates nothing twice when its task is run again and asks for %s",
     async (_what, again) => {
       const clock = new ManualClock();
       const storage = asSharedStorage(await openMemory(clock));
@@ -265,7 +265,7 @@ describe("an answer", () => {
         clock,
         storage,
         meddler: {
-          // From the answer on the first node reaches nobody, except with the schedule itself.
+          // From the answer on the first node reaches no other, except to store the schedule itself.
           before: ({ operation }) => {
             isCut ||= answers === 1 && operation === "schedules.create";
             if (isCut && operation !== "schedules.create") throw away();

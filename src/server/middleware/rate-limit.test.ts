@@ -9,7 +9,7 @@ function openLimit(options: Partial<RateLimitOptions> = {}) {
   return { limit, clock, onRefused };
 }
 
-test("a bucket never holds more than its burst, however long nobody came", async () => {
+test("a bucket never holds more than its burst, however long there was no request", async () => {
   const { limit, clock, onRefused } = openLimit();
   await clock.advance(60_000);
   limit.take("a");

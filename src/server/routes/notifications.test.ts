@@ -68,7 +68,7 @@ test("tells at once that it is open, and then what schedules and runs do", async
   expect(frames[1]?.data).toMatchObject({ status: "succeeded", result_summary: "look", run_id: 1 });
 });
 
-test("is the same for everybody, and goes on for each after what they saw last", async () => {
+test("is the same for all readers, and goes on for each after its last entry", async () => {
   const server = await openTestServer();
   const { url, clock } = server;
   await schedule(server);
@@ -84,7 +84,7 @@ test("is the same for everybody, and goes on for each after what they saw last",
   expect((await take(second, 4)).map(({ id }) => id)).toEqual(["3", "4", "5", "6"]);
 });
 
-test("says with its opening from where it goes on, for whoever loses it before anything has happened", async () => {
+test("says with its opening from where it goes on, for a reader that loses it before the first entry", async () => {
   const server = await openTestServer();
   const { url, clock } = server;
   await schedule(server);

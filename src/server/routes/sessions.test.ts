@@ -225,7 +225,7 @@ describe("a message that is waited for", () => {
     expect((await rota.tasks.get(taskId)).message).toBe("one\ntwo");
     const looked = vi.spyOn(rota.tasks, "get");
     socket.destroy();
-    // Once for the answer that nobody reads, and once for who else is in it.
+    // Once for the answer that is not read, and once for the other messages in it.
     await until(() => looked.mock.calls.length >= 2);
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
@@ -366,7 +366,7 @@ test.each(["", " ", "a\nb", "\u0000"])("a message, like a task, refuses the lane
 });
 
 test.each(["no-such", "no such lane"])(
-  "a message for the lane %j, which nobody configured, runs in `main`",
+  "a message for the lane %j, which is not configured, runs in `main`",
   async (lane) => {
     const { ask } = await openChat();
     const { taskId } = (await ask(MESSAGES, { json: { message: "hello", lane } })).body;

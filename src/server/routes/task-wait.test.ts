@@ -52,7 +52,7 @@ test("answers at once for a task that is not there", async () => {
   });
 });
 
-test("stops waiting when whoever asked goes away", async () => {
+test("stops waiting when the caller disconnects", async () => {
   const { url, gate, taskId, rota, log } = await startBusy();
   const waited = vi.spyOn(rota.tasks, "wait");
   const { hostname, port } = new URL(url);

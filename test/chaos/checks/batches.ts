@@ -2,7 +2,7 @@ import { isTerminal, type TaskState } from "../../../src/model/task-state.ts";
 import type { History } from "../history.ts";
 import { replay } from "./replay.ts";
 
-/** Each batch is told to be complete once, when the last of its tasks has ended. */
+/** Each batch is reported as complete once, when the last of its tasks has ended. */
 export function batches({ events }: History): string[] {
   const findings: string[] = [];
   const members = new Map<string, Set<string>>();
@@ -18,15 +18,15 @@ export function batches({ events }: History): string[] {
       batch.add(taskId);
       continue;
     }
-    if (told.has(batchId)) findings.push(`batch ${batchId} was told to be complete twice (event ${seq})`);
+    if (told.has(batchId)) findings.push(`batch ${batchId} was reported as complete twice (event ${seq})`);
     told.add(batchId);
     for (const id of batch) {
       const state: TaskState = states.get(id) ?? "queued";
       if (!isTerminal(state))
-        findings.push(`batch ${batchId} was told to be complete while ${id} was ${state} (event ${seq})`);
+        findings.push(`batch ${batchId} was reported as complete while ${id} was ${state} (event ${seq})`);
     }
   }
   for (const batchId of members.keys())
-    if (!told.has(batchId)) findings.push(`batch ${batchId} was never told to be complete`);
+    if (!told.has(batchId)) findings.push(`batch ${batchId} was never reported as complete`);
   return findings;
 }

@@ -85,8 +85,8 @@ function unproved(delivery: Delivery, list: readonly Callback[], history: Histor
   );
   const findings: string[] = [];
   if (status === "delivered" && !answers.some((answer) => answer >= 200 && answer < 300))
-    findings.push("it is delivered, and nobody took it");
-  if (status === "failed" && list.length === 0) findings.push("it is given up, and nobody was told");
+    findings.push("it is delivered, and no receiver got it");
+  if (status === "failed" && list.length === 0) findings.push("it is given up, and no receiver was called");
   if (status === "failed" && tries < TRIES_MAX && !answers.includes(GONE))
     findings.push(`it is given up after ${tries} tries`);
   if (status === "pending") findings.push("it is still pending");

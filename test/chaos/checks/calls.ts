@@ -71,7 +71,7 @@ function apart(task: Task, list: readonly Call[], history: History): string[] {
     );
 }
 
-/** The default agent answers by itself, and calls nobody. */
+/** The default agent answers by itself, and makes no calls. */
 function answered(task: Task, list: readonly Call[]): string[] {
   if (task.state !== "done" || task.agentId === DEFAULT_AGENT) return [];
   const last = list.filter(({ attempt }) => attempt === task.attempts.length);

@@ -83,7 +83,12 @@ describe("nothing acknowledged is lost", () => {
     made("a retry is forgotten", /was retried/, { log: FAILED }, told({ what: "retried", taskId: "a" })),
     made("a schedule is gone", /schedule 7/, { log: [] }, told({ what: "scheduled", scheduleId: 7 })),
     made("an end that was told stays", null, { log: DONE }, told(ended)),
-    made("an end that was told is untold", /told to be done and is failed/, { log: FAILED }, told(ended)),
+    made(
+      "an end that was reported is taken back",
+      /reported as done and is failed/,
+      { log: FAILED },
+      told(ended),
+    ),
     made("a result changes", /another result/, { log: DONE }, told({ ...ended, result: "other" })),
     made(
       "a failure that was told is taken back by a retry",
@@ -236,7 +241,7 @@ describe("what agents saw is what was granted", () => {
       ),
     ),
     made(
-      "a call that nobody granted",
+      "a call without a claim",
       /attempt 3 called and was never granted/,
       { log: RETRIED },
       told([first, second, { ...first, attempt: 3, began: 5, ended: 6 }]),
@@ -268,8 +273,8 @@ describe("what agents saw is what was granted", () => {
       { log: DONE },
       told([{ ...first, answer: { result: "other" } }]),
     ),
-    made("a result that nobody was asked for", /its result is not/, { log: DONE }),
-    made("the default agent asks nobody", null, { log: DONE, tasks: { a: { agentId: "index" } } }),
+    made("a result without a call", /its result is not/, { log: DONE }),
+    made("the default agent makes no calls", null, { log: DONE, tasks: { a: { agentId: "index" } } }),
     made(
       "two at once, without a reason",
       /attempt 2 called while attempt 1/,
@@ -633,7 +638,7 @@ describe("every end is told to who asked for it", () => {
       listed({ tries: 2 }, [{ ...told, ...failed }, told]),
     ),
     made("it is given up after four tries", null, story, listed(givenUp, [{ ...told, ...failed }])),
-    made("it is given up where nobody wants it", null, story, {
+    made("it is given up when the receiver refuses it", null, story, {
       ...listed({ status: "failed" }, [{ ...told, answered: 410 }]),
     }),
     made("an end has no callback", /the end in event 3 has no callback/, story, { callbacks: [told] }),
@@ -653,10 +658,10 @@ describe("every end is told to who asked for it", () => {
       story,
       listed({ state: "failed" }),
     ),
-    made("one is delivered that nobody took", /nobody took it/, story, heard(failed)),
-    made("one is delivered that nobody was told", /nobody took it/, story, listed({}, [])),
+    made("one is delivered that no receiver got", /no receiver got it/, story, heard(failed)),
+    made("one is delivered without a call", /no receiver got it/, story, listed({}, [])),
     made("one is given up too early", /given up after 1 tries/, story, listed({ status: "failed" })),
-    made("one is given up untold", /nobody was told/, story, listed(givenUp, [])),
+    made("one is given up without a call", /no receiver was called/, story, listed(givenUp, [])),
     made("one is never told", /still pending/, story, listed({ status: "pending" }, [])),
     made("one is told more often than it was tried", /told 2 times, and tried 1 times/, story, heard({}, {})),
     made("one is told once more when asked", null, story, {
@@ -762,7 +767,7 @@ describe("every due moment of a schedule that is edited has one row", () => {
     edited("one has two", /the moment 11 has 2 rows/, [...ROWS, madeRun(1, 11)]),
     edited("one has two, of which one was asked for", null, [...ROWS, madeRun(1, 11)], [ran(1)]),
     edited(
-      "one has two, and a run was asked for that nobody answered",
+      "one has two, and a run was requested without an answer",
       null,
       [...ROWS, madeRun(1, 11)],
       [ran(null)],
@@ -800,7 +805,7 @@ describe("what is done to a schedule holds", () => {
     edited("it fires late", null, ROWS.with(2, madeRun(12, 12, { started_at: 15 }))),
     edited("it fires before it was made", /a row for 8, when/, [...ROWS, madeRun(1, 8)]),
     edited(
-      "it fires while it is paused, since somebody asked for it",
+      "it fires while it is paused, since a caller requested it",
       null,
       [...ROWS, madeRun(1, 14)],
       [{ deed: "ran", scheduleId: 1, runId: 1 }],
@@ -852,7 +857,7 @@ describe("every event is told once and in order", () => {
   ]);
 });
 
-describe("nobody sees what is another's", () => {
+describe("no tenant sees what belongs to another", () => {
   const story = { log: ["a created", "x/b created", "a cancelled"] };
   const view = (tenantId: string, ...things: string[]) => ({ tenantId, things });
   const own = [view("default", "task a", "event 1", "event 3"), view("x", "task x/b", "event 2")];
@@ -870,7 +875,7 @@ describe("nobody sees what is another's", () => {
     made("who asks for another's finds nothing", null, story, knock(404, 404)),
     made("who asks for another's is shown it", /answered with 200, not with 404/, story, knock(404, 200)),
     made("who asks for another's learns that it is there", /with 409, not/, story, knock(404, 409)),
-    made("nobody is let in", /answered with 200, not with 401/, story, knock(401, 200)),
+    made("no caller is admitted", /answered with 200, not with 401/, story, knock(401, 200)),
     made("who has a key is not let in", /answered with 401, not with 200/, story, knock(200, 401)),
   ]);
 });

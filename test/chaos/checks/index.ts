@@ -36,7 +36,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "what is done to a schedule holds": edits,
   "every event is told once and in order": eventLog,
   "what is counted is what happened": counted,
-  "nobody sees what is another's": walls,
+  "no tenant sees what belongs to another": walls,
   "the doctor finds nothing": doctor,
 };
 

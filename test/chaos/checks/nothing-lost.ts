@@ -42,15 +42,15 @@ function lost(told: Acknowledgement, history: History, events: ReturnType<typeof
         ? null
         : `${told.taskId} was retried and the log does not say so`;
     case "ended":
-      return untold(told, history);
+      return takenBack(told, history);
   }
 }
 
 /** An end that was told stays, unless somebody asked for a retry. A result that was told stays in any case. */
-function untold(told: Extract<Acknowledgement, { what: "ended" }>, history: History): string | null {
+function takenBack(told: Extract<Acknowledgement, { what: "ended" }>, history: History): string | null {
   if (told.state !== "done" && history.retriesAsked.includes(told.taskId)) return null;
   const task = history.tasks.get(told.taskId);
-  if (task?.state !== told.state) return `${told.taskId} was told to be ${told.state} and is ${task?.state}`;
+  if (task?.state !== told.state) return `${told.taskId} was reported as ${told.state} and is ${task?.state}`;
   if (isDeepStrictEqual(task.result, told.result)) return null;
   return `${told.taskId} was told with another result than it has`;
 }
