@@ -472,9 +472,9 @@ describe("cancelling", () => {
 describe("progress", () => {
   test("is told while it runs, and no longer after its end", async () => {
     const { rota } = await openTestRota();
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     rota.onEvent(({ type, progress }) => {
-      if (type === "task.progress") told.push(progress);
+      if (type === "task.progress") reported.push(progress);
     });
     const gate = new Gate();
     let late: ((data: unknown) => void) | undefined;
@@ -490,7 +490,7 @@ describe("progress", () => {
     await settle();
     late?.({ step: 2 });
     await settle();
-    expect(told).toEqual([{ step: 1 }]);
+    expect(reported).toEqual([{ step: 1 }]);
   });
 });
 

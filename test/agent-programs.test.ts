@@ -58,10 +58,10 @@ test("a stream that never ends is dropped by the timeout, and each event was tol
     beginEvents(response).write(eventText({ step: "thinking" }));
   });
   const { rota, clock } = await openRota({ executors: { instruction: { type: "chat", url } } });
-  const told = nextEvent(rota, ({ type }) => type === "task.progress");
+  const reported = nextEvent(rota, ({ type }) => type === "task.progress");
   const input = { instruction: "Go", timeout: 5_000, retryPolicy: { maxRetries: 0 } };
   const { taskId } = await rota.tasks.submit(input);
-  expect(await told).toMatchObject({ taskId, progress: { step: "thinking" } });
+  expect(await reported).toMatchObject({ taskId, progress: { step: "thinking" } });
   await clock.advance(5_000);
   expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "failed", error: "timed out after 5000 ms" });
   await dropped.opened;

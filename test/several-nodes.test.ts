@@ -272,9 +272,9 @@ describe("nodes that share a database", () => {
 
   test("run no more of a batch at once than it may, and tell its end once, between them", async () => {
     const { openNode } = await makeNodes();
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     const batchCallbackUrl = await serve((_request, response, body) => {
-      told.push(JSON.parse(body));
+      received.push(JSON.parse(body));
       response.end();
     });
     const options = { webhooks: { allow: ["127.0.0.1"] } };
@@ -294,9 +294,11 @@ describe("nodes that share a database", () => {
     const tasks = Array(40).fill({ agentId: "worker", payload: 1 });
     const { batchId } = await nodes[0].tasks.submitBatch({ parallelism: 3, batchCallbackUrl, tasks });
     const ends = () => seen.filter(({ type }) => type === "batch.completed");
-    await until(() => ends().length === 2 && told.length === 1, "both nodes and the receiver to be told");
+    await until(() => ends().length === 2 && received.length === 1, "both nodes and the receiver to be told");
     expect(most).toBeLessThanOrEqual(3);
-    expect(told).toMatchObject([{ type: "batch.completed", batchId, parallelism: 3, counts: { done: 40 } }]);
+    expect(received).toMatchObject([
+      { type: "batch.completed", batchId, parallelism: 3, counts: { done: 40 } },
+    ]);
     expect(ends()[0]).toMatchObject({ batchId, counts: { done: 40 } });
     expect(ends()[1]).toEqual(ends()[0]);
     expect((await nodes[1].webhooks.deliveries()).count).toBe(1);

@@ -419,12 +419,12 @@ describe("one tenant", () => {
     rota.onEvent((event) => {
       all.push(event);
     });
-    const [heardByAcme, heardByOther]: [RotaEvent[], RotaEvent[]] = [[], []];
+    const [readByAcme, readByOther]: [RotaEvent[], RotaEvent[]] = [[], []];
     const controller = new AbortController();
     const listen = async (tenant: LocalTenant, heard: RotaEvent[]) => {
       for await (const event of tenant.events({ signal: controller.signal })) heard.push(event);
     };
-    const listening = [listen(acme, heardByAcme), listen(other, heardByOther)];
+    const listening = [listen(acme, readByAcme), listen(other, readByOther)];
     await settle();
     const mine = await other.tasks.submit({ payload: 1 });
     const theirs = await acme.tasks.submit({ payload: 1 });
@@ -432,8 +432,8 @@ describe("one tenant", () => {
     await settle();
     controller.abort();
     await Promise.all(listening);
-    expect(new Set(heardByOther.map(({ taskId }) => taskId))).toEqual(new Set([mine.taskId]));
-    expect(new Set(heardByAcme.map(({ taskId }) => taskId))).toEqual(new Set([theirs.taskId]));
+    expect(new Set(readByOther.map(({ taskId }) => taskId))).toEqual(new Set([mine.taskId]));
+    expect(new Set(readByAcme.map(({ taskId }) => taskId))).toEqual(new Set([theirs.taskId]));
     expect(new Set(all.map(({ taskId }) => taskId))).toEqual(new Set([mine.taskId, theirs.taskId]));
   });
 

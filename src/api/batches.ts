@@ -19,12 +19,12 @@ export const batchInput = z
       callbackUrl: z
         .string()
         .exactOptional()
-        .describe("Where the end of each task is told that does not say."),
+        .describe("The `callbackUrl` of tasks that have none of their own."),
       webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
       batchCallbackUrl: z
         .string()
         .exactOptional()
-        .describe("Where it is told, once, that all tasks have ended, and how."),
+        .describe("The URL that is called once, when all tasks have ended, with their counts."),
       parallelism: z
         .int()
         .min(PARALLELISM.min)
@@ -42,7 +42,7 @@ export const batchInput = z
   )
   .meta({
     id: "NewBatch",
-    description: "Tasks handed in together.",
+    description: "Tasks submitted together.",
     examples: [
       {
         agentId: "crawler",
@@ -76,16 +76,16 @@ export const submittedBatch = z
         }),
       )
       .readonly()
-      .describe("In the order they were handed in."),
+      .describe("In the order of submission."),
     taskIds: z.array(z.string()).readonly().describe("Of all of them, rejected ones included."),
     submitted: z.int().describe("How many were accepted."),
-    count: z.int().describe("How many were handed in."),
+    count: z.int().describe("How many were submitted."),
     createdAt: time,
     warnings,
   })
   .meta({
     id: "SubmittedBatch",
-    description: "What became of the tasks of a batch.",
+    description: "The states of the tasks of a batch.",
     examples: [
       {
         batchId: "bat_019a8f6e",

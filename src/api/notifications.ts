@@ -46,7 +46,7 @@ export const notification = z
     agent_id: z.string(),
     status: z
       .enum([...RUN_STATUSES, "paused", "canceled"])
-      .describe("Of a run its status, of a schedule what became of it."),
+      .describe("The status of the run, or the new status of the schedule."),
     started_at: seconds.exactOptional().describe("When the run fired; 0: it did not."),
     completed_at: seconds.exactOptional().describe("When the run ended; 0: it goes."),
     result_summary: z

@@ -142,7 +142,7 @@ const work = {
     .string()
     .nullable()
     .exactOptional()
-    .describe("What the agent is told. Exactly one of `message`, `instruction` and `payload` is given."),
+    .describe("The message for the agent. Exactly one of `message`, `instruction` and `payload` is given."),
   instruction: z
     .string()
     .nullable()
@@ -153,7 +153,10 @@ const work = {
 
 /** The settings of a schedule, in a create and in a change. The library checks them, and refuses wrong ones. */
 const settings = orNull({
-  agent: z.string().exactOptional().describe("Who is told: an agent that is listed, `index` unless named."),
+  agent: z
+    .string()
+    .exactOptional()
+    .describe("The agent that gets it: one that is listed; left out: `index`."),
   name: z.string().nullable().exactOptional().describe("What people call it, 200 characters at most."),
   tz: tz
     .exactOptional()
@@ -180,7 +183,7 @@ const settings = orNull({
   overlap: overlap
     .exactOptional()
     .describe(
-      "What becomes of a moment while the run before it still goes: `skip` (default), `queue`, `replace` or `allow`.",
+      "What happens at a due time while the run before it has not ended: `skip` (default), `queue`, `replace` or `allow`.",
     ),
   catch_up: catchUp
     .exactOptional()
@@ -243,7 +246,7 @@ export const newSchedule = z
   })
   .meta({
     id: "NewSchedule",
-    description: "Something that an agent is to be told, and when.",
+    description: "A message for an agent, and when to send it.",
     examples: [
       { schedule: "every monday at 9am", message: "Sum up last week.", agent: "index", name: "the week" },
       {
@@ -595,7 +598,7 @@ export const listRunsOfSchedule = {
   operationId: "listRunsOfSchedule",
   tags,
   summary: "List the runs of a schedule",
-  description: "What became of each of its moments, newest first, a page at a time.",
+  description: "The runs of a schedule, newest first, a page at a time.",
   params,
   querystring: runQuery,
   response: { 200: runPage, ...errorAnswers("not_found", "storage_unavailable") },

@@ -77,7 +77,7 @@ export const sessionMessage = z
 
 export const sentMessage = z
   .strictObject({
-    taskId: z.string().describe("The task that it became, or was added to."),
+    taskId: z.string().describe("Its task, or the task that it was added to."),
     state: z.enum(TASK_STATES),
     position: z.int(),
     merged: z.boolean().describe("It was added to a message before it that had not been passed on yet."),
@@ -103,7 +103,7 @@ export const stoppedTasks = z
 export const session = z
   .strictObject({
     key: z.string(),
-    agentId: z.string().describe("Who is told what does not say."),
+    agentId: z.string().describe("The agent that gets messages that name none."),
     lane: z.string(),
     mode,
     cap: z.int().describe("How many messages may wait."),

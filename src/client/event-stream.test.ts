@@ -372,7 +372,7 @@ describe("events over HTTP", () => {
 
 describe("notifications over HTTP", () => {
   const opening = (id: number) => `retry: 1000\nid: ${id}\nevent: open\ndata: {"ok":true}\n\n`;
-  const told = (id: number) =>
+  const entry = (id: number) =>
     `id: ${id}\nevent: notification\ndata: {"kind":"run.started","task_id":17}\n\n`;
 
   test("are those that the server sends, with their number, and go on after a lost connection", async () => {
@@ -380,7 +380,7 @@ describe("notifications over HTTP", () => {
     const { rota, sent, clock } = open([first.answer, second.answer]);
     const notifications = rota.notifications({ after: 6 });
     await clock.advance(0);
-    first.write(opening(6) + told(7));
+    first.write(opening(6) + entry(7));
     expect(await notifications.next()).toEqual({
       done: false,
       value: { id: 7, kind: "run.started", task_id: 17 },
@@ -388,7 +388,7 @@ describe("notifications over HTTP", () => {
     first.breakOff();
     const next = notifications.next();
     await clock.advance(1_000);
-    second.write(opening(7) + told(7) + told(8));
+    second.write(opening(7) + entry(7) + entry(8));
     expect((await next).value?.id).toBe(8);
     expect(sent.map(({ path, headers }) => [path, headers.get("last-event-id")])).toEqual([
       ["/v1/notifications/stream", "6"],

@@ -501,8 +501,8 @@ test.each<[string, Partial<OpenAiConfig>, RunnableOptions, number]>([
   // Some hundred tokens each.
   const turns = Array.from({ length: 10 }, (_, n) => turn(`${n}`, "x".repeat(310)));
   const { said } = await messagesFor(now, settings, { ...options, session: { turns, ...options.session } });
-  const told = said.filter((line) => /^user: \d$/.test(line));
-  expect(told).toEqual(turns.slice(10 - count).map(({ taskId }) => `user: ${taskId}`));
+  const sent = said.filter((line) => /^user: \d$/.test(line));
+  expect(sent).toEqual(turns.slice(10 - count).map(({ taskId }) => `user: ${taskId}`));
 });
 
 test("says whose task it is, and who calls", async () => {

@@ -19,13 +19,13 @@ async function openImpatient(options: Partial<ServerOptions> = {}) {
 function talk(port: number, say: (socket: Socket) => void): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
-    let heard = "";
+    let received = "";
     socket.setEncoding("utf8").on("data", (chunk) => {
-      heard += chunk;
+      received += chunk;
     });
     // A client that writes to a closed connection gets an error.
     socket.on("error", () => {});
-    socket.on("close", () => resolve(heard));
+    socket.on("close", () => resolve(received));
     say(socket);
   });
 }
@@ -59,8 +59,8 @@ test.each<[string, (socket: Socket) => void]>([
   ],
 ])("a client that %s is disconnected with a reason, and no other is", async (_what, say) => {
   const { port, url, rota } = await openImpatient();
-  const heard = await talk(port, say);
-  expect(heard).toMatch(/^HTTP\/1\.1 400 .*"the request did not arrive within /s);
+  const received = await talk(port, say);
+  expect(received).toMatch(/^HTTP\/1\.1 400 .*"the request did not arrive within /s);
   expect((await fetch(`${url}/health`)).status).toBe(200);
   expect((await rota.tasks.counts()).total).toBe(0);
 });

@@ -471,9 +471,9 @@ describe("rota deliveries", () => {
     const batch = { batchCallbackUrl: `${url}/batch`, tasks: [{ message: "hello" }] };
     const { batchId } = (await server.ask("/tasks/batch", { json: batch })).body;
     await eventually(() => bodies.length === 3, "the callback of the batch");
-    const told = await delivered();
+    const delivery = await delivered();
     expect((await rota(["deliveries"])).stdout).toMatch(new RegExp(` ${batchId} +${url}/batch\n`));
-    expect((await rota(["deliveries", "get", told.deliveryId])).stdout).toMatch(
+    expect((await rota(["deliveries", "get", delivery.deliveryId])).stdout).toMatch(
       new RegExp(`^event +batch.completed\nbatch +${batchId}\nurl `, "m"),
     );
   });

@@ -154,7 +154,7 @@ test("what needs a restart is told once for each change", async () => {
 test("the log says what came of a SIGHUP, also when nothing did", async () => {
   const { server, change, log } = await served({ scheduler: { maxInflight: 5 } });
   /** The log from the signal to the last line that it causes. */
-  const told = async (what: unknown, last: RegExp) => {
+  const logged = async (what: unknown, last: RegExp) => {
     const before = log().length;
     const lines = () => log().slice(before + 1);
     change(what);
@@ -163,24 +163,24 @@ test("the log says what came of a SIGHUP, also when nothing did", async () => {
   };
   const broken =
     "the configuration has a fault: rota.config.json is empty: write {} if nothing is to be configured";
-  expect(await told({ scheduler: { maxInflight: 5 } }, /as it was/)).toEqual([
+  expect(await logged({ scheduler: { maxInflight: 5 } }, /as it was/)).toEqual([
     ["info", "the configuration is as it was: nothing changes"],
   ]);
-  expect(await told({ scheduler: { maxInflight: 6 } }, /took over/)).toEqual([
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /took over/)).toEqual([
     ["info", "took over the new configuration"],
   ]);
   expect(log().at(-1)).toMatchObject({ changed: ["scheduler.maxInflight"] });
-  expect(await told("", /cannot be used/)).toEqual([
+  expect(await logged("", /cannot be used/)).toEqual([
     ["error", `the configuration cannot be used, so that nothing changes: ${broken}`],
   ]);
-  expect(await told("", /cannot be used/)).toEqual([
+  expect(await logged("", /cannot be used/)).toEqual([
     ["warn", `the configuration still cannot be used, so that nothing changes: ${broken}`],
   ]);
-  expect(await told({ scheduler: { maxInflight: 6 } }, /used again/)).toContainEqual([
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /used again/)).toContainEqual([
     "info",
     "the configuration can be used again",
   ]);
-  expect(await told({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^nothing changes/)).toContainEqual([
+  expect(await logged({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^nothing changes/)).toContainEqual([
     "info",
     "nothing changes until Rota is started again",
   ]);

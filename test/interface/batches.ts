@@ -102,12 +102,12 @@ export function describeBatches(open: Open): void {
         completedAt,
         counts: { done: 3 },
       });
-      let told: RotaEvent | undefined;
+      let completed: RotaEvent | undefined;
       for await (const event of events) {
-        told = event;
+        completed = event;
         if (event.type === "batch.completed") break;
       }
-      expect(told).toMatchObject({ batchId, taskId: last, counts: { done: 3 }, timestamp: completedAt });
+      expect(completed).toMatchObject({ batchId, taskId: last, counts: { done: 3 }, timestamp: completedAt });
     });
 
     test("gives the batch again that was made with the same keys", async () => {

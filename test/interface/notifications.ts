@@ -130,8 +130,8 @@ export function describeNotifications(open: Open): void {
       const task_id = await create({ api, rota, clock }, { agent: "helper" });
       await api.agents.delete("helper");
       await clock.advance(MINUTE);
-      const told = [await next(), await next()].sort((one, other) => one.kind.localeCompare(other.kind));
-      expect(told).toMatchObject([
+      const notified = [await next(), await next()].sort((one, other) => one.kind.localeCompare(other.kind));
+      expect(notified).toMatchObject([
         { kind: "run.failed", task_id, error_message: 'agent "helper" not found' },
         { kind: "schedule.paused", task_id, reason: 'agent "helper" not found' },
       ]);

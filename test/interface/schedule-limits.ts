@@ -233,7 +233,7 @@ export function describeScheduleLimits(open: Open): void {
       });
       const { id } = await create(opened, { ...failing, pause_after_failures: 2 });
       const seen: unknown[] = [];
-      const told = (async () => {
+      const paused = (async () => {
         for await (const notification of api.notifications()) {
           if (notification.kind !== "schedule.paused") continue;
           seen.push(notification);
@@ -252,7 +252,7 @@ export function describeScheduleLimits(open: Open): void {
         paused_reason: "failed runs in a row: 2",
         last_error: "no luck",
       });
-      await told;
+      await paused;
       expect(seen).toMatchObject([{ task_id: id, reason: "failed runs in a row: 2" }]);
       fails = false;
       expect(await api.schedules.update(id, { status: "active" })).toMatchObject({

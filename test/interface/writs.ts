@@ -98,8 +98,8 @@ export function describeWrits(open: Open): void {
         (line) => `/schedule ${line}`,
       );
       expect((await api.writs.carryOut({ agent: "research", text: lines.join("\n") })).ok).toBe(false);
-      const told = (await write(opened, "research", ...lines)).filter((line) => !line.startsWith("["));
-      expect(told).toEqual(["(none)", ...[1, 1, 1, 99].map((id) => `ERR: no schedule #${id}`)]);
+      const replies = (await write(opened, "research", ...lines)).filter((line) => !line.startsWith("["));
+      expect(replies).toEqual(["(none)", ...[1, 1, 1, 99].map((id) => `ERR: no schedule #${id}`)]);
       expect(await api.schedules.get(1)).toEqual(before);
     });
 
@@ -241,7 +241,7 @@ export function describeWrits(open: Open): void {
 
   describe("agents that may write writs into their answers", () => {
     test("are described so, and no longer", async () => {
-      const { api } = await open({ options: { agents: { told: { writs: true } } } });
+      const { api } = await open({ options: { agents: { replies: { writs: true } } } });
       expect(await api.agents.get("told")).toEqual({ id: "told", writs: true, source: "config" });
       expect(await api.agents.create({ id: "a", writs: true })).toEqual({
         id: "a",

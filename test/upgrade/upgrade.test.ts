@@ -78,12 +78,12 @@ for (const driver of DRIVERS) {
     test("tells all that it told then", async () => {
       const rota = await open(fixture);
       const { everything } = fixture.contents;
-      const told = (tenantId: string) => {
+      const countsOf = (tenantId: string) => {
         const { events, notifications } = everything.work[tenantId] ?? { events: [], notifications: [] };
         return { events: events.length, notifications: notifications.length };
       };
       // What a later version tells beyond that is its own affair.
-      expect(await readAll(rota, told)).toMatchObject({
+      expect(await readAll(rota, countsOf)).toMatchObject({
         ...everything,
         tenants: everything.tenants.map((tenant) => withDefaults(tenant as Tenant)),
       });

@@ -39,9 +39,9 @@ export function submitCommand(): Command {
       "tasks with the same key run one at a time (an action: its tab; '': none)",
     )
     .option("--retries <number>", "how often it is tried again after a failure")
-    .option("--callback <url>", "where its end is told")
+    .option("--callback <url>", "URL that is called when it has ended")
     .option("--preemptible", "it may be made to give way to a critical task, and is run again then")
-    .option("--metadata <json>", "yours: stored with the task and handed back")
+    .option("--metadata <json>", "your own data: stored with the task and returned with it")
     .option("--wait [seconds]", "wait for its end, at most so long, and answer with its result");
   return withServerOptions(command).action(submit);
 }

@@ -71,7 +71,7 @@ interface ScheduleOption {
 }
 
 const OPTIONS: readonly ScheduleOption[] = [
-  { flag: "--agent <id>", description: "who is told", without: "index" },
+  { flag: "--agent <id>", description: "the agent that gets it", without: "index" },
   { flag: "--name <name>", description: "what to call it" },
   { flag: "--tz <zone>", description: "the time zone, like Europe/Berlin", without: "the server's" },
   { flag: "--session <key>", description: "the session its runs are part of", without: "one of its own" },
@@ -105,8 +105,8 @@ const OPTIONS: readonly ScheduleOption[] = [
     description: "of its runs: critical, high, normal, low or a number, lower first",
     without: "normal",
   },
-  { flag: "--metadata <json>", description: "yours: stored with its tasks and handed back" },
-  { flag: "--callback <url>", description: "where the end of each run is told" },
+  { flag: "--metadata <json>", description: "your own data: stored with its tasks and returned with them" },
+  { flag: "--callback <url>", description: "URL that is called when a run has ended" },
   {
     flag: "--max-runs <number>",
     description: "how often it may fire, and is completed then",

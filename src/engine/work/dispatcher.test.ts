@@ -130,7 +130,7 @@ describe("the dispatcher", () => {
     const started: string[] = [];
     const { engine, states } = await makeEngine({
       concurrency: { tasks: 2, main: 2 },
-      hears: true,
+      getsSignals: true,
       executor: ({ taskId }) => void started.push(taskId),
     });
     await engine.start();

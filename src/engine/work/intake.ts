@@ -128,7 +128,8 @@ export class Intake {
     for (const [index, { task, resolve, reject }] of group.entries()) {
       const answer = answers[index];
       if (answer !== undefined) resolve(answer);
-      else reject(new RotaError("storage_unavailable", `the storage did not say what became of ${task.id}`));
+      else
+        reject(new RotaError("storage_unavailable", `the storage did not report the outcome of ${task.id}`));
     }
   }
 

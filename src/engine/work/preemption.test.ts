@@ -27,7 +27,10 @@ function makeRuns(): { executor: Executor; runs: Run[]; of: (id: string) => Run[
 async function makeBusy(params: EngineParams = {}) {
   const made = makeRuns();
   const { executor } = made;
-  return { ...made, ...(await makeEngine({ executor, concurrency: { tasks: 1 }, hears: true, ...params })) };
+  return {
+    ...made,
+    ...(await makeEngine({ executor, concurrency: { tasks: 1 }, getsSignals: true, ...params })),
+  };
 }
 
 const yielding = (id: string) => newTask({ id, preemptible: true });
@@ -108,7 +111,7 @@ describe("an attempt that has to give way to a critical task", () => {
     expect(log.lines.filter(({ level }) => level === "warn")).toMatchObject([
       {
         fields: { taskId: "victim", attempt: 1 },
-        message: "still runs 5000 ms after it was told to stop; its answer will change nothing",
+        message: "still runs 5000 ms after it was aborted; its result is ignored",
       },
     ]);
   });

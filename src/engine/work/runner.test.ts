@@ -261,9 +261,7 @@ describe("an executor that is told to stop", () => {
     expect(log.messages("warn")).toEqual([]);
     await clock.advance(1);
     await clock.advance(60_000);
-    expect(log.messages("warn")).toEqual([
-      "still runs 5000 ms after it was told to stop; its answer will change nothing",
-    ]);
+    expect(log.messages("warn")).toEqual(["still runs 5000 ms after it was aborted; its result is ignored"]);
     expect(log.lines[0]?.fields).toMatchObject({ taskId: "tsk_deaf", attempt: 1 });
     expect(clock.pending).toBe(0);
   });
@@ -303,8 +301,8 @@ test("interrupting stops everything and hands it back", async () => {
 });
 
 test("the functions of the context work on their own", async () => {
-  const { runner, progress } = makeRunner(async (_task, { progress: tell, usage, log }) => {
-    tell(1);
+  const { runner, progress } = makeRunner(async (_task, { progress: report, usage, log }) => {
+    report(1);
     usage({ outputTokens: 2 });
     log.debug({}, "fine");
   });

@@ -48,9 +48,9 @@ describe("what an attempt reports of its cost", () => {
   });
 
   test("says how full the context is itself where it knows better, and what it cost", () => {
-    const told = { inputTokens: 100, outputTokens: 20, contextTokens: 45, model: "m", costMicros: 9 };
+    const reported = { inputTokens: 100, outputTokens: 20, contextTokens: 45, model: "m", costMicros: 9 };
     const sum = { inputTokens: 100, outputTokens: 20, contextTokens: 45 };
-    expect(addUsage(null, told)).toEqual({ ok: true, sum });
+    expect(addUsage(null, reported)).toEqual({ ok: true, sum });
     expect(addUsage(null, { costMicros: -1 })).toMatchObject({ ok: false });
   });
 

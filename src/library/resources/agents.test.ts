@@ -11,8 +11,8 @@ import { sealHeaders } from "../registries/agent-secrets.ts";
 import { SecretBox } from "../registries/secret-box.ts";
 
 /** An address that is public, so that nothing has to be looked up. */
-const URL_OF_SOMEBODY = "https://93.184.216.34/run";
-const HTTP = { type: "http", url: URL_OF_SOMEBODY } as const;
+const URL_OF_USER = "https://93.184.216.34/run";
+const HTTP = { type: "http", url: URL_OF_USER } as const;
 const MODEL = { type: "openai", baseUrl: "https://93.184.216.34/v1", model: "m" } as const;
 
 async function started(params: TestRotaParams = {}) {
@@ -185,10 +185,10 @@ describe("the catalogue", () => {
     const { rota } = await started();
     const executor = {
       ...HTTP,
-      url: `${URL_OF_SOMEBODY}?key=secret`,
+      url: `${URL_OF_USER}?key=secret`,
       headers: { authorization: "Bearer secret" },
     };
-    const shown = { type: "http", url: `${URL_OF_SOMEBODY}?…`, headers: { authorization: "…" } };
+    const shown = { type: "http", url: `${URL_OF_USER}?…`, headers: { authorization: "…" } };
     expect((await rota.agents.create({ id: "a", executor })).executor).toEqual(shown);
     expect((await rota.agents.get("a")).executor).toEqual(shown);
     expect(JSON.stringify(await rota.agents.list())).not.toContain("secret");
@@ -204,7 +204,7 @@ describe("the catalogue", () => {
   test("finds what it shows in place of a secret however deep it is", async () => {
     const { rota } = await started();
     const request = { metadata: { tools: [{ name: "search" }, { name: "mail", password: "secret" }] } };
-    const executor = { type: "openai", baseUrl: URL_OF_SOMEBODY, model: "m", request } as const;
+    const executor = { type: "openai", baseUrl: URL_OF_USER, model: "m", request } as const;
     const { executor: shown } = await rota.agents.create({ id: "a", executor });
     expect(JSON.stringify(shown)).not.toContain("secret");
     await expect(rota.agents.update("a", { executor: shown as never })).rejects.toMatchObject({

@@ -109,14 +109,14 @@ describe("schedules of a disabled tenant", () => {
       schedule: "in 10 minutes",
     });
     await rota.tenants.disable(id);
-    const told: string[] = [];
+    const notified: string[] = [];
     const reading = (async () => {
-      for await (const { kind, reason } of tenant.notifications()) told.push(`${kind}: ${reason}`);
+      for await (const { kind, reason } of tenant.notifications()) notified.push(`${kind}: ${reason}`);
     })();
     await clock.advance(20 * MINUTE);
     expect(await tenant.schedules.get(schedule)).toMatchObject({ status: "paused", next_fire_at: 0 });
     expect(await rows()).toEqual([]);
-    expect(told).toEqual(["schedule.paused: tenant disabled"]);
+    expect(notified).toEqual(["schedule.paused: tenant disabled"]);
     await rota.tenants.enable(id);
     await clock.advance(SECOND);
     expect(await rows()).toMatchObject([{ status: "succeeded", due_at: start + 600 }]);

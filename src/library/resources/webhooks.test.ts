@@ -65,8 +65,12 @@ test("tells a callback how the task ended, whatever ended it", async () => {
     await clock.advance(10);
     return received.length === 5;
   }, "all five callbacks");
-  const told = received.map(({ body }) => [body["payload"], body["state"], body["error"] ?? body["result"]]);
-  expect(told.sort()).toEqual([
+  const expected = received.map(({ body }) => [
+    body["payload"],
+    body["state"],
+    body["error"] ?? body["result"],
+  ]);
+  expect(expected.sort()).toEqual([
     ["expire", "failed", "deadline exceeded while queued"],
     ["hang", "cancelled", undefined],
     ["throw", "failed", "broke"],
@@ -104,7 +108,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
     lastTryAt: createdAt,
     responseStatus: 204,
   });
-  const told = {
+  const expected = {
     tenantId: "default",
     type: "batch.completed",
     batchId,
@@ -114,7 +118,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
     completedAt: createdAt,
   };
   const [first] = received;
-  expect(first?.body).toEqual(told);
+  expect(first?.body).toEqual(expected);
   expect(first?.headers).toMatchObject({
     "x-pinchtab-event": "batch.completed",
     "webhook-id": delivery.deliveryId,
@@ -124,7 +128,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
     JSON.stringify(first?.body),
     first?.headers as Record<string, string>,
   );
-  expect(verified).toEqual(told);
+  expect(verified).toEqual(expected);
 
   await rota.tasks.retry(taskIds[1] as string);
   await rota.tasks.wait(taskIds[1] as string);
@@ -132,7 +136,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
   expect((await rota.webhooks.deliveries()).count).toBe(1);
   await rota.webhooks.resend(delivery.deliveryId);
   await until(() => received.length === 2, "the callback once more");
-  expect(received[1]?.body).toEqual(told);
+  expect(received[1]?.body).toEqual(expected);
 });
 
 test("a batch tells of itself beside its tasks, and also when none of them found room", async () => {

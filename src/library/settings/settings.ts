@@ -150,7 +150,7 @@ function unknownNames(options: RotaOptions): string[] {
 
 function estimatorFaults({ estimateTokens }: RotaOptions): string[] {
   if (estimateTokens === undefined || typeof estimateTokens === "function") return [];
-  return ["`estimateTokens` must be a function that is handed the key of a session"];
+  return ["`estimateTokens` must be a function that takes the key of a session"];
 }
 
 function shared(options: RotaOptions): Readonly<Record<string, unknown>> {
