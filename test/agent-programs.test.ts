@@ -51,7 +51,7 @@ test("an instruction that the chat API refuses is not tried again", async () => 
   });
 });
 
-test("a stream that never ends is dropped by the timeout, and each event was told", async () => {
+test("a stream that never ends is dropped by the timeout, and each event was reported", async () => {
   const dropped = new Gate();
   const url = await serve((_request, response) => {
     response.on("close", () => dropped.open());
@@ -380,7 +380,7 @@ async function startFamily(source: string) {
   return { server, family: family().map(endWithTest), folder };
 }
 
-test("a server that is told to stop ends its programs first, and lets them clean up", async () => {
+test("a server that is stopped ends its programs first, and lets them clean up", async () => {
   const { server, family, folder } = await startFamily(
     `trap 'sleep 0.3; echo yes > cleaned; exit' TERM; ${FAMILY}`,
   );
@@ -390,7 +390,7 @@ test("a server that is told to stop ends its programs first, and lets them clean
   expect(readFileSync(join(folder, "cleaned"), "utf8")).toBe("yes\n");
 });
 
-test("a server that is told to stop twice takes its programs along", async () => {
+test("a server that gets two signals to stop takes its programs along", async () => {
   const { server, family } = await startFamily(`trap '' TERM; ${FAMILY}; sleep 600`);
   server.kill("SIGTERM");
   await eventually(() => server.stderr().includes("stopping"), "the server to stop");

@@ -239,7 +239,7 @@ const browserPrograms = PAGES.flatMap((page) =>
 );
 
 test.each(browserPrograms)(
-  "the program for browsers at $place tells of a task that is done",
+  "the program for browsers at $place reports a task that is done",
   async ({ text }) => {
     const server = await startServer();
     await followProgram(text, {

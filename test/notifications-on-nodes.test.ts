@@ -24,7 +24,7 @@ async function take(notifications: AsyncIterable<Notification>, count: number): 
   return taken;
 }
 
-test("every node tells the same, in the same order and without a gap, whichever of them does it", async () => {
+test("every node sends the same, in the same order and without a gap, whichever of them does it", async () => {
   const nodes = await openNodes(3);
   const readers = nodes.map((rota) => rota.notifications());
   await Promise.all(readers.map(({ ready }) => ready));

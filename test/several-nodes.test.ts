@@ -132,7 +132,7 @@ describe("nodes that share a database", () => {
     });
   });
 
-  test("keep to a limit that another one was told to change", async () => {
+  test("keep to a limit that was changed on another one", async () => {
     const { openNode } = await makeNodes();
     const options = { scheduler: { maxInflight: 1 } };
     const [front, back] = [await openNode(options), await openNode(options)];
@@ -155,7 +155,7 @@ describe("nodes that share a database", () => {
     gates[0]?.open();
   });
 
-  test("run as much of a lane as another one was told, each and together, as soon as that is answered", async () => {
+  test("run as much of a lane as was set on another one, each and together, as soon as that is answered", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
     const gates: { node: string; gate: Gate }[] = [];
@@ -270,7 +270,7 @@ describe("nodes that share a database", () => {
     expect(most).toBeLessThanOrEqual(6);
   });
 
-  test("run no more of a batch at once than it may, and tell its end once, between them", async () => {
+  test("run no more of a batch at once than it may, and report its end once, between them", async () => {
     const { openNode } = await makeNodes();
     const received: unknown[] = [];
     const batchCallbackUrl = await serve((_request, response, body) => {

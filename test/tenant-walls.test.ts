@@ -413,7 +413,7 @@ describe("one tenant", () => {
     expect((await submit(other)).result).toBe("from the server");
   });
 
-  test("hears what its own do and nothing else, while the whole installation hears of all", async () => {
+  test("gets its own events and no others, while the whole installation gets all", async () => {
     const { rota, acme, other, clock } = world;
     const all: RotaEvent[] = [];
     rota.onEvent((event) => {

@@ -184,7 +184,7 @@ describe("events over HTTP", () => {
     await events.return();
   });
 
-  test("tell of a gap, and then go on with smaller numbers if there are no others", async () => {
+  test("report a gap, and then go on with smaller numbers if there are no others", async () => {
     const [first, second] = [new Stream(), new Stream()];
     const { rota, clock } = open([first.answer, second.answer]);
     const gaps: unknown[] = [];
@@ -232,7 +232,7 @@ describe("events over HTTP", () => {
     await events.return();
   });
 
-  test("of a server that has begun anew are not taken for those told before", async () => {
+  test("of a server that has begun anew are not taken for those sent before", async () => {
     const [first, second] = [new Stream(), new Stream()];
     const { rota, sent, clock } = open([first.answer, second.answer]);
     const events = rota.events({ after: 0 });
@@ -338,7 +338,7 @@ describe("events over HTTP", () => {
     await failed;
   });
 
-  test("have begun before anything is written that they should tell of", async () => {
+  test("have begun before anything is written that they should report", async () => {
     const clock = new ManualClock();
     const stream = new Stream();
     const slow: Answerer = (request) =>
@@ -444,7 +444,7 @@ describe("a handler of events", () => {
     expect([seqs, clock.pending]).toEqual([[1, 2, 3], 0]);
   });
 
-  test("hears nothing more when the server refuses, which the log says", async () => {
+  test("gets nothing more when the server refuses, which the log says", async () => {
     const log = new RecordingLog();
     const { rota } = open([refusal("forbidden", 403)], { log });
     rota.onEvent(() => {});

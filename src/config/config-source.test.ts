@@ -33,7 +33,7 @@ test("what `scheduler` does not say, or says with 0, is left out when it is read
   expect(rotaOptions(source.loadAgain()).scheduler).toEqual({});
 });
 
-test("of the lanes the scheduler is told those that the file or a variable says", () => {
+test("of the lanes the scheduler gets those that the file or a variable says", () => {
   const { source, write } = sourceOf(
     { lanes: { cron: { concurrency: 3, total: 9 } } },
     { ROTA_LANE_MINE: "2" },

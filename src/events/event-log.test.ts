@@ -105,7 +105,7 @@ describe("following the log", () => {
     expect([reads(), clock.pending]).toEqual([before, 0]);
   });
 
-  test("finds what no signal told of, within the poll", async () => {
+  test("finds entries without a signal, within the poll", async () => {
     const { eventLog, add, clock, deafen } = await makeLog();
     const seen: string[] = [];
     eventLog.listen(({ taskId }) => seen.push(taskId));
@@ -343,7 +343,7 @@ describe("a reader", () => {
     expect(reads()).toBe(before);
   });
 
-  test("is told of a gap when what it asks for has been deleted", async () => {
+  test("gets a gap when what it asks for has been deleted", async () => {
     const { reader, add, storage, clock } = await makeLog();
     await add("a", "b");
     await storage.tasks.cancel({ tenant: "default", ids: ["a"], error: null });
@@ -358,7 +358,7 @@ describe("a reader", () => {
     expect(gaps).toEqual([{ after: 1, oldest }]);
   });
 
-  test("is told of a gap when everything has been deleted, and goes on from there", async () => {
+  test("gets a gap when everything has been deleted, and goes on from there", async () => {
     const { reader, add, storage, clock } = await makeLog();
     await add("a", "b");
     await storage.tasks.cancel({ tenant: "default", ids: ["a", "b"], error: null });
@@ -374,7 +374,7 @@ describe("a reader", () => {
     expect(gaps).toEqual([{ after: 1, oldest: newest + 1 }]);
   });
 
-  test("that asks for more than there ever was is told so, and gets what there is", async () => {
+  test("that asks for more than there ever was gets a gap, and what there is", async () => {
     const { reader, add } = await makeLog();
     await add("a");
     const gaps: unknown[] = [];
@@ -383,7 +383,7 @@ describe("a reader", () => {
     expect(gaps).toEqual([{ after: 5_000, oldest: 1 }]);
   });
 
-  test("hears of a storage that cannot be read", async () => {
+  test("gets the error of a storage that cannot be read", async () => {
     let broken = false;
     const gate = new Gate();
     const { reader } = await makeLog({

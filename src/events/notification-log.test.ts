@@ -141,7 +141,7 @@ describe("a reader of notifications", () => {
     expect([seen, log.position]).toEqual([[mine], 2]);
   });
 
-  test("is told what concerns its tenant, live and from before, and nothing else", async () => {
+  test("gets what concerns its tenant, live and from before, and nothing else", async () => {
     const { publish, reader } = await makeLog();
     const before = [await publish(), await publish("other"), await publish()];
     const [ours, theirs] = [reader({ after: 0 }), reader({ after: 0 }, "other")];
@@ -170,7 +170,7 @@ describe("a reader of notifications", () => {
     await Promise.all(readers.map((each) => each.return()));
   });
 
-  test("hears once that more waits for it than is kept, and misses nothing", async () => {
+  test("learns once that more waits for it than is kept, and misses nothing", async () => {
     const { publish, reader } = await makeLog();
     let behind = 0;
     const slow = reader({

@@ -191,7 +191,7 @@ test("events are read as such, whatever type they say they are", async () => {
   }
 });
 
-test("progress is told while the answer is being written", async () => {
+test("progress is reported while the answer is being written", async () => {
   const more = new Gate();
   const url = await serve(async (_request, response) => {
     beginEvents(response).write(eventText({ step: 1 }));

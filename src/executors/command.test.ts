@@ -171,7 +171,7 @@ test.each<[string, string]>([
   await expect(failed).rejects.toThrow(new Error(message));
 });
 
-test("the end of what it complained of tells why it failed", async () => {
+test("the end of what it complained of is the reason of its failure", async () => {
   const source =
     "process.stderr.write('x'.repeat(5_000) + 'é'.repeat(600) + ' the end\\n', () => process.exit(1))";
   await expect(program(nodeProgram(source)).run(order)).rejects.toThrow(

@@ -184,7 +184,7 @@ test("calls with one index but several ids are several calls", async () => {
   expect(await answered(answer)).toMatchObject({ toolCalls: [{ id: "a" }, { id: "b" }] });
 });
 
-test("a refusal is told", async () => {
+test("a refusal is reported", async () => {
   const answer = events(delta({ refusal: "I will " }), delta({ refusal: "not." }, "stop"), "[DONE]");
   expect(await answered(answer)).toMatchObject({ text: "", refusal: "I will not." });
 });
@@ -448,7 +448,7 @@ async function messagesFor(
   return { said: messages.map(({ role, content }) => `${role}: ${content}`), asked: executor.turnsAsked };
 }
 
-test("tells the model what was said before in the session", async () => {
+test("sends the model what was said before in the session", async () => {
   expect(await messagesFor(now, { system: "Be brief." })).toEqual({
     said: [
       "system: Be brief.",
@@ -462,7 +462,7 @@ test("tells the model what was said before in the session", async () => {
   });
 });
 
-test("reads as many turns as it was told, and none where it need not", async () => {
+test("reads as many turns as configured, and none where it need not", async () => {
   expect((await messagesFor(now, { history: 3 })).asked).toEqual([3]);
   const alone = { said: ["user: What is my name?"], asked: [] };
   expect(await messagesFor(now, { history: 0 })).toEqual(alone);
@@ -497,7 +497,7 @@ test.each<[string, Partial<OpenAiConfig>, RunnableOptions, number]>([
   ["that have room beside a long answer", { maxTokens: 600 }, { contextWindow: 1_000 }, 3],
   ["that have room beside what it is told first", { system: "x".repeat(1_500) }, { contextWindow: 1_000 }, 2],
   ["that have room beside the question, which may be none", {}, { contextWindow: 20 }, 0],
-])("tells the last turns %s", async (_which, settings, options, count) => {
+])("sends the last turns %s", async (_which, settings, options, count) => {
   // Some hundred tokens each.
   const turns = Array.from({ length: 10 }, (_, n) => turn(`${n}`, "x".repeat(310)));
   const { said } = await messagesFor(now, settings, { ...options, session: { turns, ...options.session } });

@@ -71,7 +71,7 @@ test("remembers for five seconds where tabs are, all of them", async () => {
   expect(lookups(pinchTab)).toBe(2);
 });
 
-test("remembers for as long as it was told to, or not at all", async () => {
+test("remembers for as long as configured, or not at all", async () => {
   const long = await pinchTabWithTwo({ cacheSec: 60 });
   await long.run(click);
   await long.clock.advance(59_999);
@@ -158,7 +158,7 @@ test("a closed tab has no location", async () => {
   });
 });
 
-test("a tab that the server has not heard of yet is found by asking it to look anew", async () => {
+test("a tab that the server does not list yet is found by asking it to look anew", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   pinchTab.rememberTabs();
   pinchTab.openTab("tab-2", "inst_2");

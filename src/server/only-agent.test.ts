@@ -143,7 +143,7 @@ describe("a key of the role agent", () => {
     expect(sessions).toBe(1);
   });
 
-  test("is not told which task another agent's idempotency key made", async () => {
+  test("does not learn which task another agent's idempotency key made", async () => {
     const { ask, rota, tasks } = await openForScout();
     const theirs = await rota.tasks.submit({ agentId: "writer", message: "x", idempotencyKey: "order-1" });
     const { status, body } = await ask("/tasks", { json: { message: "x", idempotencyKey: "order-1" } });
@@ -199,7 +199,7 @@ describe("a key of the role agent", () => {
     },
   );
 
-  test("takes the place of nothing that another agent was told, where both were in one session", async () => {
+  test("takes the place of nothing that another agent got, where both were in one session", async () => {
     const { ask, rota } = await openForScout();
     const say = (key: string, json: object) => ask(`/v1/sessions/${key}/messages`, { json });
     for (const key of ["mixed", "full"]) {

@@ -101,7 +101,7 @@ test("stopping waits for the tick under way", async () => {
   expect(ended).toBe(true);
 });
 
-test("failures are waited out ever more patiently, and told of once", async () => {
+test("failures are waited out ever more patiently, and logged once", async () => {
   const { clock, log, ticker } = makeTicker();
   let broken = true;
   ticker.work = () => {

@@ -198,7 +198,7 @@ test("signs with the secret so that the library of Standard Webhooks verifies it
   expect(new Webhook(SECRET).verify(body, headers as Record<string, string>)).toMatchObject({ taskId });
 });
 
-test("tells of the end that was, although the task was retried meanwhile", async () => {
+test("reports the end that was, although the task was retried meanwhile", async () => {
   const { end, list, storage, clock } = await makeDeliverer();
   const { url, received } = await receiver(status(500), status(204));
   const [id = ""] = await end(url);
@@ -667,7 +667,7 @@ test("two on one storage never send the same at the same time", async () => {
   expect(second.results.length).toBeGreaterThan(0);
 });
 
-test("finds without being told what another node left, and what becomes due", async () => {
+test("finds without a signal what another node left, and what becomes due", async () => {
   const clock = new ManualClock();
   const { storage, untilOnly } = await makeDeliverer({ clock });
   const { url } = await receiver();

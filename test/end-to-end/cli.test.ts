@@ -63,7 +63,7 @@ describe("rota submit", () => {
     ]);
   });
 
-  test("with --wait tells on stderr how it goes, answers with the result, and ends as the task does", async () => {
+  test("with --wait shows the progress on stderr, answers with the result, and ends as the task does", async () => {
     const { rota } = await withServer({ environment: FAIL_AT_ONCE });
     const done = await rota(["submit", "--message", "hello", "--wait"]);
     expect([done.code, done.stdout]).toEqual([0, "hello\n"]);

@@ -93,7 +93,7 @@ test("a change of the file is noticed without a signal, in YAML too", async () =
   await eventually(async () => (await stats(server)).maxInflight === 6, "the change to be noticed");
 });
 
-test("a broken file changes nothing and is told once, at /health too, until it is mended", async () => {
+test("a broken file changes nothing and is logged once, at /health too, until it is mended", async () => {
   const { server, change, log, folder } = await served({ scheduler: { maxInflight: 5 } });
   const health = async () => (await server.ask("/health")).body.config;
   const faults = () => log().filter(({ level }) => level === "error");
@@ -127,7 +127,7 @@ test("a broken file changes nothing and is told once, at /health too, until it i
   expect(log().at(-1)).toMatchObject({ level: "info", msg: "the configuration can be used again" });
 });
 
-test("what needs a restart is told once for each change", async () => {
+test("what needs a restart is logged once for each change", async () => {
   const { server, change, log } = await served({});
   const warnings = () => log().filter(({ level }) => level === "warn");
   const other = {

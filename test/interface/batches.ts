@@ -60,7 +60,7 @@ export function describeBatches(open: Open): void {
       expect(await errorOf(api.tasks.cancelBatch("bat\0"))).toMatchObject({ code: "not_found" });
     });
 
-    test("runs no more at once than its parallelism, and tells when all have ended", async () => {
+    test("runs no more at once than its parallelism, and reports when all have ended", async () => {
       const { api, rota, clock } = await open();
       const gates = Array.from({ length: 3 }, () => new Gate());
       let [now, most] = [0, 0];

@@ -13,7 +13,7 @@ async function take(events: AsyncIterable<RotaEvent>, count: number): Promise<Ro
 
 export function describeEvents(open: Open): void {
   describe("events", () => {
-    test("tell what happens from now on, in order", async () => {
+    test("report what happens from now on, in order", async () => {
       const { api, rota } = await open();
       rota.agent("a", async (_task, { progress }) => {
         progress({ at: "half" });
@@ -120,7 +120,7 @@ export function describeEvents(open: Open): void {
       await events.return?.();
     });
 
-    test("tell of events that are no longer there", async () => {
+    test("report events that are no longer there", async () => {
       const { api, clock } = await open({ options: { scheduler: { resultTTLSec: 1 } } });
       const submitAndWait = async () => api.tasks.wait((await api.tasks.submit({ payload: 1 })).taskId);
       await submitAndWait();

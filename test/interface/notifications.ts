@@ -35,7 +35,7 @@ async function follow(open: Open, params: Parameters<Open>[0] = {}) {
 
 export function describeNotifications(open: Open): void {
   describe("notifications", () => {
-    test("tell that a run starts and how it ends, with what came of it", async () => {
+    test("report that a run starts and how it ends, with what came of it", async () => {
       const { api, next, clock, rota } = await follow(open);
       rota.agent("research", async () => ({ found: 3 }));
       const task_id = await create({ api, rota, clock }, { agent: "research" });
@@ -61,7 +61,7 @@ export function describeNotifications(open: Open): void {
       });
     });
 
-    test("tell that a run failed for good, and why", async () => {
+    test("report that a run failed for good, and why", async () => {
       const { api, next, clock, rota } = await follow(open);
       rota.agent("broken", async () => {
         throw new Error("no luck");
@@ -78,7 +78,7 @@ export function describeNotifications(open: Open): void {
       });
     });
 
-    test("tell of moments that were skipped or missed, and of what becomes of schedules", async () => {
+    test("report due times that were skipped or missed, and changes of schedules", async () => {
       const held = new Held();
       const { api, next, clock, rota } = await follow(open, {
         options: { executors: { message: held.executor } },
@@ -124,7 +124,7 @@ export function describeNotifications(open: Open): void {
       });
     });
 
-    test("tell why a schedule was paused whose agent is gone", async () => {
+    test("report why a schedule was paused whose agent is gone", async () => {
       const { api, next, clock, rota } = await follow(open);
       await api.agents.create({ id: "helper", executor: { type: "echo" } });
       const task_id = await create({ api, rota, clock }, { agent: "helper" });

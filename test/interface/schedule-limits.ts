@@ -125,7 +125,7 @@ export function describeScheduleLimits(open: Open): void {
       expect((await api.schedules.list()).count).toBe(1);
     });
 
-    test("tells the end of each run where it is asked to", async () => {
+    test("calls back at the end of each run", async () => {
       const bodies: Task[] = [];
       const url = await serve((_request, response, body) => {
         bodies.push(JSON.parse(body));
@@ -223,7 +223,7 @@ export function describeScheduleLimits(open: Open): void {
   describe("a schedule whose runs fail", () => {
     const failing = { retry: { max_retries: 0 }, agent: "a" } as const;
 
-    test("is paused after so many in a row, says why and tells it, and goes on when it is resumed", async () => {
+    test("is paused after so many in a row, has a reason and a notification, and goes on when it is resumed", async () => {
       const opened = await open();
       const { api, clock, rota } = opened;
       let fails = true;

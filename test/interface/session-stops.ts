@@ -214,7 +214,7 @@ export function describeSessionStops(open: Open): void {
       expect((await api.sessions.list()).count).toBe(0);
     });
 
-    test("show how full the context is, as the executor told, and run one at a time from 60 % on", async () => {
+    test("show how full the context is, as the executor reported, and run one at a time from 60 % on", async () => {
       const { api, rota } = await open({ options: { sessions: { debounceMs: 0, maxConcurrent: 2 } } });
       rota.agent("model", (task, { usage }) => {
         usage({ inputTokens: Number(task.message), outputTokens: 0, contextWindow: 100 });

@@ -280,7 +280,7 @@ export function describeSessions(open: Open): void {
       expect(await asked).toMatchObject({ state: "done", result: "re: why?", sessionKey: KEY });
     });
 
-    test("loses its patience when it is told to, and the message goes on", async () => {
+    test("times out as requested, and the message goes on", async () => {
       const { api, clock, untilMessages: untilTold, session } = await openConversation(open);
       const asked = errorOf(api.sessions.ask(KEY, { message: "why?", agentId: "a" }, { timeoutMs: 1_000 }));
       await untilTold(1);

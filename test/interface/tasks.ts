@@ -79,7 +79,7 @@ export function describeTasks(open: Open): void {
     });
   });
 
-  describe("tasks.get of a task that told its cost", () => {
+  describe("tasks.get of a task that reported its cost", () => {
     test("shows the sum over its attempts", async () => {
       const { api, rota, clock } = await open();
       let runs = 0;

@@ -180,7 +180,7 @@ export function describeWrits(open: Open): void {
       expect(await write(opened, "research", "/schedule list")).toContain("(none)");
     });
 
-    test("that are none are told what was expected", async () => {
+    test("that are invalid get a reply with what was expected", async () => {
       const { api } = await open();
       const { ok, output } = await api.writs.carryOut({ text: "please look again\nin an hour" });
       expect(ok).toBe(false);
@@ -255,7 +255,7 @@ export function describeWrits(open: Open): void {
       });
     });
 
-    test("have them carried out, and are told what became of them", async () => {
+    test("have them carried out, and get replies with their outcomes", async () => {
       const { api, clock } = await open();
       await api.agents.create({ id: "parrot", executor: { type: "echo" }, writs: true });
       const message = "Sure.\n/schedule in 1 hour: look again";

@@ -75,7 +75,7 @@ for (const driver of DRIVERS) {
       expect(EMPTY_UNTIL_LATER).toEqual(expect.arrayContaining(empty));
     });
 
-    test("tells all that it told then", async () => {
+    test("returns all that it returned then", async () => {
       const rota = await open(fixture);
       const { everything } = fixture.contents;
       const countsOf = (tenantId: string) => {

@@ -131,7 +131,7 @@ describe("tabs without locks", () => {
     ]);
   });
 
-  test("look again when the one that read goes before the first event: what happened until the next reads is not told", async () => {
+  test("look again when the one that read goes before the first event: what happened until the next reads is not published", async () => {
     const room = newRoom();
     const server = new FakeServer();
     const tabs = ["c", "a", "b"].map((id) => newTab(room, server, id));
@@ -197,7 +197,7 @@ describe("tabs without locks", () => {
   });
 });
 
-test("more than 200 events a second are no longer told one by one, until it is calm again", async () => {
+test("more than 200 events a second are no longer published one by one, until it is calm again", async () => {
   const server = new FakeServer();
   const { feed, received, changes } = newTab(newRoom(), server, "a");
   await vi.advanceTimersByTimeAsync(2_000);

@@ -23,7 +23,7 @@ async function makeReporting(params: EngineParams = {}) {
   return { ...made, reported };
 }
 
-describe("a node tells the storage how many tasks of each lane it runs at once:", () => {
+describe("a node reports to the storage how many tasks of each lane it runs at once:", () => {
   test("with its name when it starts, and nothing more while nothing changes", async () => {
     const { engine, clock, reported } = await makeReporting({ concurrency: { tasks: 4, main: 30 } });
     await engine.start();
@@ -58,7 +58,7 @@ describe("a node tells the storage how many tasks of each lane it runs at once:"
     expect(operations).toEqual(expect.arrayContaining(["nodes.setSlots", "nodes.setAbilities"]));
   });
 
-  test("a lane that left the configuration is still run, and stays told", async () => {
+  test("a lane that left the configuration is still run, and stays reported", async () => {
     const concurrency: Record<string, number> = { tasks: 4, main: 1 };
     const { engine, reported } = await makeReporting({ concurrency });
     await engine.start();
@@ -69,7 +69,7 @@ describe("a node tells the storage how many tasks of each lane it runs at once:"
     expect(reported.at(-1)?.slots).toEqual({ tasks: 5, main: 1 });
   });
 
-  test("again and again until a storage that was away has heard it", async () => {
+  test("again and again until the storage is available again", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
     let broken = false;
     const { engine, clock, log, reported } = await makeReporting({
@@ -136,7 +136,7 @@ describe("a node that lost its lease", () => {
     return makeReporting({ ...params, clock, storage: asSharedStorage(await openMemory(clock)) });
   }
 
-  test("tells its slots with its new name, as they are by then", async () => {
+  test("reports its slots with its new id, as they are by then", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
     const { engine, clock, reported } = await makeNode({ concurrency });
     await engine.start();

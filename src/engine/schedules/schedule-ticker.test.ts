@@ -206,7 +206,7 @@ describe("many schedules", () => {
     expect(Math.max(...rows)).toBeLessThanOrEqual(101);
   });
 
-  test("fire although one of them cannot be worked out, which is put aside and told of once", async () => {
+  test("fire although one of them cannot be worked out, which is paused and logged once", async () => {
     const { engine, clock, log, create, runs, schedule, story, storage } = await makeScheduler();
     const broken = await create({ rule: { kind: "cron", expr: "every now and then", tz: "UTC" } });
     const { id } = await create();

@@ -51,7 +51,7 @@ describe("tasks are written in groups:", () => {
     expect(reported).toEqual(["alone"]);
   });
 
-  test("who could run one hears of it while it is on its way", async () => {
+  test("the dispatcher is notified of a task while its insert is under way", async () => {
     const answered = new Gate();
     const { intake, sent, reported } = await makeIntake({ after: () => answered.opened });
     const inserted = intake.add(newTask({ id: "on its way" }));
@@ -202,7 +202,7 @@ describe("when the storage is away,", () => {
     expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 3 });
   });
 
-  test("the caller is told after five tries, and the next ones are tried afresh", async () => {
+  test("the caller gets the error after five tries, and the next ones are tried afresh", async () => {
     let broken = true;
     const { intake, clock, batches } = await makeIntake({
       before: () => {

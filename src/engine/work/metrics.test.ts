@@ -41,7 +41,7 @@ test("counts in all, by agent, and by agent and lane", () => {
   ]);
 });
 
-test("counts tokens and cost by agent, of those that told", () => {
+test("counts tokens and cost by agent, of those that reported them", () => {
   const metrics = new Metrics();
   metrics.submitted(B, { rejected: false });
   metrics.used(A, { inputTokens: 10 });

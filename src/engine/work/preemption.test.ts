@@ -37,7 +37,7 @@ const yielding = (id: string) => newTask({ id, preemptible: true });
 const critical = (id: string) => newTask({ id, agent: "urgent", priority: 0 });
 
 describe("an attempt that has to give way to a critical task", () => {
-  test("hears why, and its slot is free at once", async () => {
+  test("gets the reason, and its slot is free at once", async () => {
     const { engine, of, task } = await makeBusy();
     await engine.start();
     await engine.intake.add(yielding("victim"));
@@ -84,7 +84,7 @@ describe("an attempt that has to give way to a critical task", () => {
     });
   });
 
-  test("that has reported and is not yet heard is not heard any more", async () => {
+  test("that has reported an end which is not stored yet is ignored", async () => {
     const { engine, of, exchanges, storage } = await makeBusy();
     await engine.start();
     await engine.intake.add(yielding("victim"));

@@ -199,7 +199,7 @@ describe("time decides when the executor does not:", () => {
   });
 });
 
-describe("an executor that is told to stop", () => {
+describe("an executor that is aborted", () => {
   function makeListener() {
     const gate = new Gate<unknown>();
     let context: ExecutorContext | undefined;
@@ -210,7 +210,7 @@ describe("an executor that is told to stop", () => {
     return { ...made, gate, context: () => context as ExecutorContext };
   }
 
-  test("hears why through its signal", async () => {
+  test("gets the reason through its signal", async () => {
     const { runner, context, fenced } = makeListener();
     const claimed = claimedTask();
     runner.run(claimed);
@@ -222,7 +222,7 @@ describe("an executor that is told to stop", () => {
     expect(fenced).toEqual([claimed.token]);
   });
 
-  test("hears it also if it asks for the signal only afterwards", () => {
+  test("gets it also if it reads the signal only afterwards", () => {
     const { runner, context } = makeListener();
     const claimed = claimedTask();
     runner.run(claimed);

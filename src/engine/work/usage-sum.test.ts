@@ -26,7 +26,7 @@ describe("what an attempt reports of its cost", () => {
     });
   });
 
-  test("tells how full the context is as the last call left it", () => {
+  test("says how full the context is as the last call left it", () => {
     const contextAfter = (...reports: Usage[]) => {
       let sum: Parameters<typeof addUsage>[0] = null;
       for (const report of reports) {
@@ -160,7 +160,7 @@ describe("what a task cost", () => {
     ]);
   });
 
-  test("is as it was after a report that is wrong, of which the log tells", async () => {
+  test("is as it was after a report that is wrong, which is logged", async () => {
     const { task, log, engine } = await run((_task, { usage }) => {
       usage({ inputTokens: 5 });
       usage({ inputTokens: 7, outputTokens: -1 });

@@ -36,7 +36,7 @@ async function clockFindings({ tookMs, aheadMs }: { tookMs: number; aheadMs: num
   return examined("default").checks.find(({ name }) => name === "clock")?.findings;
 }
 
-test("clocks that differ are told", async () => {
+test("clocks that differ are reported", async () => {
   expect(await clockFindings({ tookMs: 10, aheadMs: 5_000 })).toEqual([
     expect.stringContaining("4990 ms ahead of"),
   ]);

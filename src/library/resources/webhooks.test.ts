@@ -39,7 +39,7 @@ async function errorOf(promise: Promise<unknown>): Promise<unknown> {
 
 const NOT_FOUND = { code: "not_found", message: "delivery not found" };
 
-test("tells a callback how the task ended, whatever ended it", async () => {
+test("sends a callback with how the task ended, whatever ended it", async () => {
   const { rota, received, url, clock } = await open({ options: { lanes: { closed: 0 } } });
   const running = new Gate();
   rota.agent("worker", async ({ payload }, { signal }) => {
@@ -79,7 +79,7 @@ test("tells a callback how the task ended, whatever ended it", async () => {
   ]);
 });
 
-test("a batch tells once that all have ended, and how, whatever is retried later", async () => {
+test("a batch reports once that all have ended, and how, whatever is retried later", async () => {
   const clock = new ManualClock(Date.now());
   const { rota, received, url, untilStatus } = await open({
     clock,
@@ -139,7 +139,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
   expect(received[1]?.body).toEqual(expected);
 });
 
-test("a batch tells of itself beside its tasks, and also when none of them found room", async () => {
+test("a batch has its own callback beside those of its tasks, and also when none of them found room", async () => {
   const { rota, received, url, clock } = await open({ options: { scheduler: { maxPerAgent: 1 } } });
   await rota.start();
   await rota.tasks.submit({ agentId: "full", payload: 0, runAt: "2100-01-01T00:00:00Z" });
@@ -268,7 +268,7 @@ test.each([
   });
 });
 
-test("what is still to be told goes out with the next start, even of a scheduler that is disabled", async () => {
+test("pending callbacks are sent with the next start, even of a scheduler that is disabled", async () => {
   const first = await open();
   const { taskId } = await first.rota.tasks.submit({ payload: 1, callbackUrl: first.url });
   await first.rota.tasks.cancel(taskId);

@@ -114,7 +114,7 @@ describe("which machine may ask:", () => {
   });
 });
 
-test("a caller that is refused before the body has arrived is told that the connection is closed, and it is", async () => {
+test("a caller that is refused before the body has arrived learns that the connection is closed, and it is", async () => {
   const { url } = await openTestServer({ start: false });
   const head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
   for (const body of ["Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"]) {

@@ -20,7 +20,7 @@ test("a bucket never holds more than its burst, however long there was no reques
   expect(onRefused).toHaveBeenCalledTimes(1);
 });
 
-test("a request that costs more takes more, and is told when there will be as much", async () => {
+test("a request that costs more takes more, and is refused with the time when there will be as much", async () => {
   const { limit, clock } = openLimit({ perSecond: 10, burst: 100 });
   limit.take("a", 60);
   expect(() => limit.take("a", 60)).toThrow(

@@ -42,7 +42,7 @@ async function hasEnded(stream: OpenStream): Promise<boolean> {
   }
 }
 
-test("tells at once that it is open, and then what schedules and runs do", async () => {
+test("says at once that it is open, and then what schedules and runs do", async () => {
   const server = await openTestServer();
   const { url, clock, ask } = server;
   const stream = await openStream(url + PATH);
@@ -131,7 +131,7 @@ test("goes on after a restart of the server, on what it has on disk", async () =
   ]);
 });
 
-test("tells after the opening that some are missing which would have come", async () => {
+test("says after the opening that some are missing which would have come", async () => {
   const server = await openTestServer();
   const { url, clock, storage } = server;
   await schedule(server);
@@ -155,7 +155,7 @@ test("gives a sign of life every 30 seconds", async () => {
   expect(await stream.take(2)).toEqual(Array(2).fill({ comment: "heartbeat" }));
 });
 
-test("goes on while the node drains, tells how its runs end, and ends when it stops", async () => {
+test("goes on while the node drains, reports how its runs end, and ends when it stops", async () => {
   const server = await openTestServer();
   const { url, rota, clock } = server;
   const gate = new Gate();

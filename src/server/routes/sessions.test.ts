@@ -233,7 +233,7 @@ describe("a message that is waited for", () => {
 });
 
 describe("a message whose events are asked for", () => {
-  test("is told as it goes, from its acceptance to its end", async () => {
+  test("is streamed as it goes, from its acceptance to its end", async () => {
     const { ask, url, gate, rota } = await openChat();
     const stream = await streamOf(url, slowly);
     expect(stream.status).toBe(200);

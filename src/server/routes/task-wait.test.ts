@@ -65,7 +65,7 @@ test("stops waiting when the caller disconnects", async () => {
   gate.open(null);
 });
 
-test("waits on while the node drains, whether it began before or after, and is told how the task ends", async () => {
+test("waits on while the node drains, whether it began before or after, and learns how the task ends", async () => {
   const { ask, gate, taskId, rota } = await startBusy();
   const waited = vi.spyOn(rota.tasks, "wait");
   const before = ask(`/tasks/${taskId}?wait=60`);
