@@ -65,12 +65,12 @@ test("sends a callback with how the task ended, whatever ended it", async () => 
     await clock.advance(10);
     return received.length === 5;
   }, "all five callbacks");
-  const expected = received.map(({ body }) => [
+  const bodies = received.map(({ body }) => [
     body["payload"],
     body["state"],
     body["error"] ?? body["result"],
   ]);
-  expect(expected.sort()).toEqual([
+  expect(bodies.sort()).toEqual([
     ["expire", "failed", "deadline exceeded while queued"],
     ["hang", "cancelled", undefined],
     ["throw", "failed", "broke"],
