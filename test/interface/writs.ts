@@ -241,8 +241,8 @@ export function describeWrits(open: Open): void {
 
   describe("agents that may write writs into their answers", () => {
     test("are described so, and no longer", async () => {
-      const { api } = await open({ options: { agents: { replies: { writs: true } } } });
-      expect(await api.agents.get("told")).toEqual({ id: "told", writs: true, source: "config" });
+      const { api } = await open({ options: { agents: { configured: { writs: true } } } });
+      expect(await api.agents.get("configured")).toEqual({ id: "configured", writs: true, source: "config" });
       expect(await api.agents.create({ id: "a", writs: true })).toEqual({
         id: "a",
         writs: true,

@@ -672,7 +672,7 @@ describe("every end is sent to its callback URL", () => {
     made("of two ends one has no callback", /the end in event 6 has no callback/, twice, {
       deliveries: [{ ...delivery, state: "failed" }],
     }),
-    made("one tells of nothing", /whd_a_2 tells of nothing/, story, {
+    made("one is for nothing", /whd_a_2 is for nothing/, story, {
       deliveries: [delivery, { ...delivery, deliveryId: "whd_a_2" }],
       callbacks: [acknowledging],
     }),
