@@ -3,7 +3,7 @@ import { parseCommandLine } from "./command-line.ts";
 import { FULL, QUICK } from "./job.ts";
 import { ATTACKS } from "./neighbours/attack-names.ts";
 
-test("measures everything but the peers and the neighbours unless told otherwise", () => {
+test("measures everything but the peers and the neighbours by default", () => {
   const { parts, sizes, turns } = parseCommandLine([]);
   expect(parts).toContain("sqlite");
   expect(parts).not.toContain("peers");
@@ -11,7 +11,7 @@ test("measures everything but the peers and the neighbours unless told otherwise
   expect([sizes, turns]).toEqual([FULL, 3]);
 });
 
-test("runs all attacks on SQLite, with as many tasks as the sizes say, unless told otherwise", () => {
+test("runs all attacks on SQLite, with as many tasks as the sizes say, by default", () => {
   const { parts, storages, neighbours } = parseCommandLine(["neighbours"]);
   expect([parts, storages]).toEqual([["neighbours"], ["sqlite"]]);
   expect(neighbours).toEqual({ attacks: ATTACKS, sizes: {} });

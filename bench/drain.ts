@@ -7,7 +7,7 @@ export interface DrainParams {
   readonly nodes?: number;
   /** Tasks each of them runs at once. */
   readonly atOnce?: number;
-  /** Whether somebody follows the event log meanwhile. */
+  /** Whether a listener follows the event log meanwhile. */
   readonly listening?: boolean;
   /** Whether each task is the only one of a session, or all are of one, which runs as many at once as there are slots. */
   readonly sessions?: "each" | "one";

@@ -1,4 +1,4 @@
-// A chat gateway: what somebody types in a hurry becomes one question, a correction interrupts, and /stop stops.
+// A chat gateway: messages typed in quick succession become one question, a correction interrupts, and /stop stops.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRota } from "rota";
 

@@ -6,7 +6,7 @@ const rota = await createRota({ storage: "sqlite::memory:", scheduler: { workerC
 rota.agent("worker", async (task, { signal }) => {
   console.log("begins to", task.payload);
   if (task.attempts.length > 1 || task.priority === 0) return;
-  // The first time it takes for ever: until somebody needs the slot more.
+  // The first time it takes for ever: until a critical task needs the slot.
   await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 });
 await rota.start();

@@ -8,7 +8,7 @@ let most = 0;
 rota.agent("researcher", async (task) => {
   running += 1;
   most = Math.max(most, running);
-  // Somebody reads, asks a model, or looks around in a browser.
+  // An agent reads, asks a model, or uses a browser.
   await new Promise((resolve) => setTimeout(resolve, 20));
   running -= 1;
   return `${task.instruction} Many things.`;

@@ -18,7 +18,7 @@ rota.agent("lead", async (task, { signal }) => {
       { agentId: "writer", instruction: "Sum it up", dependsOn: topics },
     ],
   });
-  // Whoever stops the lead stops its helpers.
+  // Cancelling the lead cancels its helpers.
   signal.addEventListener("abort", () => void rota.tasks.cancelBatch(batchId).catch(() => {}));
   const summary = await rota.tasks.wait(taskIds.at(-1) ?? "", { signal });
   return `${task.message} ${summary.result}`;

@@ -23,7 +23,7 @@ const WAIT_MS = 120_000;
 /** How many builds of other states of the sources are kept beside this one. */
 const KEPT = 4;
 
-// Whoever starts this may be a test: what is served is never a build for development.
+// A test may start this. The server never serves a development build.
 process.env["NODE_ENV"] = "production";
 
 const folder = resolve(process.argv[2] ?? join(ROOT, "dist", "dashboard"));
@@ -90,7 +90,7 @@ async function buildInto(target: string): Promise<void> {
     );
     await writeFile(join(made, MANIFEST), JSON.stringify({ files }));
     if (process.argv[2] === undefined) await rm(target, { recursive: true, force: true });
-    // Whoever was faster has built the same.
+    // A process that was faster has built the same.
     await rename(made, target).catch((error) => {
       if (!isBuilt()) throw error;
     });

@@ -39,7 +39,7 @@ function pack(destination: string): string {
   return join(destination, tarball);
 }
 
-/** Nobody is handed tests, notes or whatever else lies around where it was packed. */
+/** The package contains no tests, and nothing else of the working directory. */
 function checkContents(tarball: string): void {
   const files = execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" }).trim().split("\n");
   const strange = files.filter((file) => !CONTENTS.test(file) || /\.test\./.test(file));

@@ -18,7 +18,14 @@ export type {
   AgentPageInput,
   Agents,
 } from "./interface/agents.ts";
-export type { Audit, AuditFilter, AuditNote, AuditPage, AuditRecord, LocalAudit } from "./interface/audit.ts";
+export type {
+  Audit,
+  AuditFilter,
+  AuditPage,
+  AuditRecord,
+  LocalAudit,
+  NewAuditRecord,
+} from "./interface/audit.ts";
 export type {
   Bulk,
   BulkFilter,
@@ -158,13 +165,13 @@ export type { Log } from "./model/log.ts";
 export type { PriorityName } from "./model/priority.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { Caller, Role } from "./model/role.ts";
+export type { RunStatus } from "./model/run.ts";
 export type {
   AtSchedule,
   CatchUp,
   CronSchedule,
   EverySchedule,
   Overlap,
-  RunStatus,
   ScheduleInput,
   ScheduleKind,
   SchedulePreview,

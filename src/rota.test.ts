@@ -298,7 +298,7 @@ describe("agents", () => {
 });
 
 describe("failing", () => {
-  test("is retried with growing waits, told of each time, and final when no retry is left", async () => {
+  test("is retried with growing waits, logged each time, and final when no retry is left", async () => {
     const { rota, clock } = await openTestRota();
     const events: RotaEvent[] = [];
     rota.onEvent((event) => void events.push(event));
@@ -470,11 +470,11 @@ describe("cancelling", () => {
 });
 
 describe("progress", () => {
-  test("is told while it runs, and no longer after its end", async () => {
+  test("is published while it runs, and no longer after its end", async () => {
     const { rota } = await openTestRota();
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     rota.onEvent(({ type, progress }) => {
-      if (type === "task.progress") told.push(progress);
+      if (type === "task.progress") reported.push(progress);
     });
     const gate = new Gate();
     let late: ((data: unknown) => void) | undefined;
@@ -490,7 +490,7 @@ describe("progress", () => {
     await settle();
     late?.({ step: 2 });
     await settle();
-    expect(told).toEqual([{ step: 1 }]);
+    expect(reported).toEqual([{ step: 1 }]);
   });
 });
 
@@ -554,7 +554,7 @@ describe("stopping", () => {
     await expect(rota.start()).rejects.toMatchObject({ code: "draining" });
   });
 
-  test("is told at once, also while it starts, and what it began then is stopped in order", async () => {
+  test("is visible at once, also while it starts, and what it began then is stopped in order", async () => {
     const registering = new Gate();
     const { rota } = await openTestRota({
       meddler: {
@@ -711,7 +711,7 @@ describe("reading", () => {
 });
 
 describe("events", () => {
-  test("tell of everything from the moment a handler was added", async () => {
+  test("include everything from the moment a handler was added", async () => {
     const { rota } = await openTestRota();
     await rota.start();
     const created = nextEvent(rota, ({ type }) => type === "task.created");

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
+import { systemClock } from "./clock/system-clock.ts";
 import { type Environment, processEnvironment } from "./config/process-environment.ts";
 import { Engine } from "./engine/engine.ts";
-import { systemClock } from "./engine/node/system-clock.ts";
 import { idMaker, nodeIdMaker } from "./engine/work/new-id.ts";
 import { EventLog } from "./events/event-log.ts";
 import { NotificationLog } from "./events/notification-log.ts";
@@ -91,7 +91,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
   const service = { clock, random, log };
-  const surroundings = { clock, environment };
+  const executorDependencies = { clock, environment };
   const turns = new OneAtATime();
   const laneTurns = new OneAtATime();
   const lanes = new LaneTable(current);
@@ -109,7 +109,13 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
   const withoutWrits = refusingWrits(log);
   const box = new SecretBox(environment[SECRET_KEY_VARIABLE]);
-  const agents = new AgentTable({ current, surroundings, keyIds: box.keyIds, withWrits, withoutWrits });
+  const agents = new AgentTable({
+    current,
+    executorDependencies,
+    keyIds: box.keyIds,
+    withWrits,
+    withoutWrits,
+  });
   const requestMetrics = new RequestMetrics();
   const tenants = new TenantCatalogue({
     ...service,
@@ -212,7 +218,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storage,
     engine,
     turns,
-    surroundings,
+    executorDependencies,
     log,
     onChanged: (paths) => {
       if (paths.some((path) => TARGET_PATHS.includes(path))) catalogue.rebuild();

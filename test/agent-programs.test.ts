@@ -51,17 +51,17 @@ test("an instruction that the chat API refuses is not tried again", async () => 
   });
 });
 
-test("a stream that never ends is dropped by the timeout, and each event was told", async () => {
+test("a stream that never ends is dropped by the timeout, and each event was reported", async () => {
   const dropped = new Gate();
   const url = await serve((_request, response) => {
     response.on("close", () => dropped.open());
     beginEvents(response).write(eventText({ step: "thinking" }));
   });
   const { rota, clock } = await openRota({ executors: { instruction: { type: "chat", url } } });
-  const told = nextEvent(rota, ({ type }) => type === "task.progress");
+  const reported = nextEvent(rota, ({ type }) => type === "task.progress");
   const input = { instruction: "Go", timeout: 5_000, retryPolicy: { maxRetries: 0 } };
   const { taskId } = await rota.tasks.submit(input);
-  expect(await told).toMatchObject({ taskId, progress: { step: "thinking" } });
+  expect(await reported).toMatchObject({ taskId, progress: { step: "thinking" } });
   await clock.advance(5_000);
   expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "failed", error: "timed out after 5000 ms" });
   await dropped.opened;
@@ -380,7 +380,7 @@ async function startFamily(source: string) {
   return { server, family: family().map(endWithTest), folder };
 }
 
-test("a server that is told to stop ends its programs first, and lets them clean up", async () => {
+test("a server that is stopped ends its programs first, and lets them clean up", async () => {
   const { server, family, folder } = await startFamily(
     `trap 'sleep 0.3; echo yes > cleaned; exit' TERM; ${FAMILY}`,
   );
@@ -390,7 +390,7 @@ test("a server that is told to stop ends its programs first, and lets them clean
   expect(readFileSync(join(folder, "cleaned"), "utf8")).toBe("yes\n");
 });
 
-test("a server that is told to stop twice takes its programs along", async () => {
+test("a server that gets two signals to stop takes its programs along", async () => {
   const { server, family } = await startFamily(`trap '' TERM; ${FAMILY}; sleep 600`);
   server.kill("SIGTERM");
   await eventually(() => server.stderr().includes("stopping"), "the server to stop");

@@ -19,7 +19,7 @@ prepareDatabases();
 
 interface Opened {
   readonly storage: Storage;
-  /** Runs SQL past Rota, as somebody who wants to hide something would. */
+  /** Runs SQL past Rota, as an attacker who wants to hide something would. */
   tamper(sql: string): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ async function fill({ storage, tamper }: Opened, clock: ManualClock) {
   const { id } = await rota.tenants.create({ name: "acme" });
   for (let n = 1; n <= 5; n += 1) {
     const subject = n === 3 ? "front desk" : `tsk_${n}`;
-    rota.audit.note({ tenantId: id, keyId: "key_1", route: "POST /tasks", subject, isChosen: n === 3 });
+    rota.audit.record({ tenantId: id, keyId: "key_1", route: "POST /tasks", subject, isChosen: n === 3 });
     await clock.advance(1_000);
   }
   await rota.audit.write({ route: "POST /v1/keys", subject: "key_2", address: "203.0.113.7" });
@@ -72,7 +72,7 @@ describe.each<[string, (clock: ManualClock) => Promise<Opened>]>([
   ["SQLite", openSqliteFile],
   ["PostgreSQL", openPostgresDatabase],
 ])("on %s", (_name, open) => {
-  test("an audit log that nobody touched is as it was written, also after the end of a tenant", async () => {
+  test("an audit log without tampering is as it was written, also after the end of a tenant", async () => {
     const clock = new ManualClock();
     const { rota, tenant, examine } = await fill(await open(clock), clock);
     const summary = "No entry of the audit log was changed or removed: 6 entries in 1 chain.";
@@ -166,8 +166,8 @@ test("an entry whose answer got lost is written once, and the chain goes on", as
       },
     },
   });
-  rota.audit.note({ route: "POST /tasks", subject: "tsk_1" });
-  rota.audit.note({ route: "POST /tasks", subject: "tsk_2" });
+  rota.audit.record({ route: "POST /tasks", subject: "tsk_1" });
+  rota.audit.record({ route: "POST /tasks", subject: "tsk_2" });
   await clock.advance(100);
   await clock.advance(10_000);
   await rota.audit.write({ route: "POST /tasks", subject: "tsk_3" });

@@ -87,7 +87,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     expect(await look(await open())).toEqual(found);
   });
 
-  test("the result of a task that somebody was shown", async () => {
+  test("the result of a task that a caller was shown", async () => {
     const rota = await open();
     rota.agent("worker", () => "kept");
     await rota.start();

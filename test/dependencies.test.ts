@@ -114,7 +114,7 @@ describe("tasks that depend on others", () => {
     });
   });
 
-  test("wait for one that nobody knows until they are cancelled", async () => {
+  test("wait for an unknown one until they are cancelled", async () => {
     const { rota } = await openTestRota();
     await rota.start();
     const { taskId, state, position } = await rota.tasks.submit({ payload: 1, dependsOn: ["tsk_unknown"] });

@@ -21,13 +21,8 @@ import { describeField, type Field } from "../src/model/input/schema.ts";
 import { MESSAGE_REQUEST } from "../src/model/input/session-input.ts";
 import { TASK } from "../src/model/input/task-schema.ts";
 import { ROLES, type Role } from "../src/model/role.ts";
-import {
-  CATCH_UPS,
-  NOTIFICATION_KINDS,
-  OVERLAPS,
-  RUN_STATUSES,
-  SCHEDULE_STATUSES,
-} from "../src/model/schedule.ts";
+import { RUN_STATUSES } from "../src/model/run.ts";
+import { CATCH_UPS, NOTIFICATION_KINDS, OVERLAPS, SCHEDULE_STATUSES } from "../src/model/schedule.ts";
 import { SESSION_ENDS } from "../src/model/session.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
 import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
@@ -219,7 +214,7 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
 });
 
 test.skipIf(!hasCurl)(
-  "whoever reads on from the first key to tenants has one key, and it is a real one",
+  "a reader who follows the page from the first key to tenants has one key, and it is a real one",
   async () => {
     const { url } = await serveConfig({ folder: newFolder() });
     const commandsOf = (page: string) =>
@@ -243,7 +238,7 @@ const browserPrograms = PAGES.flatMap((page) =>
 );
 
 test.each(browserPrograms)(
-  "the program for browsers at $place tells of a task that is done",
+  "the program for browsers at $place reports a task that is done",
   async ({ text }) => {
     const server = await serveConfig({ folder: newFolder() });
     await followProgram(text, {

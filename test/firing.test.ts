@@ -11,7 +11,7 @@ async function statuses({ rota }: TestRota): Promise<string[]> {
   return (await rota.runs.list()).runs.map(({ status }) => status).reverse();
 }
 
-test("a schedule hands its message to its agent at its moment, and its run tells what came of it", async () => {
+test("a schedule hands its message to its agent at its moment, and its run has the result", async () => {
   const { rota, clock } = await openTestRota();
   rota.agent("research", async (task, { usage }) => {
     usage({ inputTokens: 70, outputTokens: 3 });

@@ -14,14 +14,14 @@ import { type ScannedSource, scanSource } from "./layers/scan-source.ts";
 const PARTS: Record<string, readonly string[]> = {
   "src/model/": [],
   "src/version.ts": [],
+  // The clocks of the machine, and waiting by a clock. Runs in browsers, too.
+  "src/clock/": ["src/model/"],
 
   "src/schedules/": ["src/model/", "src/schedules/writ.ts"],
   // How phrase and message are told apart, which the command line does as agents do.
   "src/schedules/writ.ts": [],
-  "src/outbound/": ["src/model/"],
-  // The machine's own time, which a watcher waits by unless it is handed another.
-  "src/engine/node/system-clock.ts": ["src/model/"],
-  "src/config/": ["src/model/", "src/engine/node/system-clock.ts"],
+  "src/outbound/": ["src/model/", "src/clock/"],
+  "src/config/": ["src/model/", "src/clock/"],
 
   // The files that lie directly in storage/ are the contract and what every driver shares.
   "src/storage/": ["src/model/"],
@@ -33,6 +33,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/executors/": [
     "src/version.ts",
     "src/model/",
+    "src/clock/",
     "src/outbound/",
     "src/executors/executor.ts",
     "src/executors/errors.ts",
@@ -52,6 +53,7 @@ const PARTS: Record<string, readonly string[]> = {
   // Contracts, never an implementation.
   "src/engine/": [
     "src/model/",
+    "src/clock/",
     "src/schedules/",
     "src/storage/",
     "src/services/",
@@ -68,6 +70,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/library/": [
     "src/version.ts",
     "src/model/",
+    "src/clock/",
     "src/config/",
     "src/schedules/",
     "src/schedules/writ.ts",
@@ -104,7 +107,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/webhooks/",
     "src/services/",
     "src/engine/",
-    "src/engine/node/system-clock.ts",
+    "src/clock/",
     "src/interface/",
     "src/metrics/",
   ],
@@ -112,7 +115,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/api/": ["src/model/"],
   "src/server/": [
     "src/version.ts",
-    "src/engine/node/system-clock.ts",
+    "src/clock/",
     "src/services/turn-budget.ts",
     "src/model/",
     "src/config/",
@@ -122,7 +125,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/rota.ts",
     "src/interface/",
   ],
-  "src/client/": ["src/model/", "src/api/", "src/interface/"],
+  "src/client/": ["src/model/", "src/clock/", "src/api/", "src/interface/"],
   "src/mcp/": ["src/model/", "src/api/", "src/client/", "src/interface/"],
   "src/cli/": [
     "src/version.ts",
@@ -151,7 +154,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/testing/": ["src/model/", "src/rota.ts", "src/interface/"],
 };
 
-/** Loaded only when chosen: nobody outside may load a driver with the file that names it. */
+/** Loaded only when chosen: no other part may load a driver with the file that names it. */
 const LOADED_WHEN_CHOSEN = ["src/storage/sqlite/", "src/storage/postgres/"];
 
 /** Packages that only these parts may import. */
@@ -310,6 +313,7 @@ function faultOfOurs(part: string, target: string, kind: string): string | undef
 function faultOfPackage(part: string, specifier: string, kind: string): string | undefined {
   if (isBuiltin(specifier)) {
     if (part === "src/model/") return `imports ${specifier}, but src/model is pure`;
+    if (part === "src/clock/") return `imports ${specifier}, but src/clock runs in browsers, too`;
     // `env` from node:process would be the environment by another name.
     return /^(?:node:)?process$/.test(specifier) ? `imports ${specifier}: use the global process` : undefined;
   }
@@ -382,12 +386,13 @@ test.each([
   ["a file the table does not know", "src/helpers.ts", ""],
   ["a test in a folder the table does not know", "src/utils/strings.test.ts", ""],
   ["an import from a folder the table does not know", "src/engine/a.ts", 'import "../utils/strings.ts";'],
-  ["an import nobody can check", "src/engine/a.ts", "await import(`../storage/${name}/open.ts`);"],
+  ["an import that cannot be checked", "src/engine/a.ts", "await import(`../storage/${name}/open.ts`);"],
   ["an environment variable read outside config", "src/engine/a.ts", "process.env.HOME;"],
   ["the environment taken as a whole", "src/server/a.ts", "const { env } = process;"],
   ["the environment by its other name", "src/server/a.ts", 'import { env } from "node:process";'],
   ["a file system in the model", "src/model/task.ts", 'import { readFileSync } from "node:fs";'],
   ["a network in the model", "src/model/task.ts", 'import type { Socket } from "net";'],
+  ["a timer of Node in a clock", "src/clock/pause.ts", 'import { setTimeout } from "node:timers/promises";'],
   ["a timer in the model", "src/model/task.ts", "setTimeout(() => {}, 1);"],
   ["the wall clock in the model", "src/model/task.ts", "export const at = Date.now();"],
   ["chance in the model", "src/model/task.ts", "export const id = Math.random();"],

@@ -302,9 +302,9 @@ describe.each([
     const hang = await serve(() => {
       hanging += 1;
     });
-    let told = 0;
+    let received = 0;
     const url = await serve((_request, response) => {
-      told += 1;
+      received += 1;
       response.end();
     });
     // Another host: ports do not make one.
@@ -317,8 +317,8 @@ describe.each([
     await until(async () => {
       // One receiver gets a few at a time, the others a moment later.
       await clock.advance(10);
-      return told === 5;
-    }, "the callbacks to somebody who answers");
+      return received === 5;
+    }, "the callbacks to a receiver that responds");
     expect((await rota.tasks.counts()).counts).toEqual({ done: 35 });
   });
 });

@@ -24,7 +24,7 @@ async function take(notifications: AsyncIterable<Notification>, count: number): 
   return taken;
 }
 
-test("every node tells the same, in the same order and without a gap, whichever of them does it", async () => {
+test("every node sends the same, in the same order and without a gap, whichever of them does it", async () => {
   const nodes = await openNodes(3);
   const readers = nodes.map((rota) => rota.notifications());
   await Promise.all(readers.map(({ ready }) => ready));
@@ -35,17 +35,17 @@ test("every node tells the same, in the same order and without a gap, whichever 
     Array.from({ length: 20 }, (_, n) => rota.schedules.create({ schedule, message: `look ${n}` })),
   );
   await Promise.all(made);
-  const told = await Promise.all(readers.map((reader) => take(reader, 120)));
-  expect(told[1]).toEqual(told[0]);
-  expect(told[2]).toEqual(told[0]);
-  const ids = (told[0] ?? []).map(({ id }) => id);
+  const notified = await Promise.all(readers.map((reader) => take(reader, 120)));
+  expect(notified[1]).toEqual(notified[0]);
+  expect(notified[2]).toEqual(notified[0]);
+  const ids = (notified[0] ?? []).map(({ id }) => id);
   expect(ids).toEqual(ids.toSorted((one, other) => one - other));
-  const kinds = Map.groupBy(told[0] ?? [], ({ task_id }) => task_id).values();
+  const kinds = Map.groupBy(notified[0] ?? [], ({ task_id }) => task_id).values();
   for (const ofOne of kinds) {
     expect(ofOne.map(({ kind }) => kind)).toEqual(["run.started", "run.completed"]);
   }
   // Who comes later reads the same from the log.
-  expect(await take((nodes[0] as Rota).notifications({ after: 0 }), 120)).toEqual(told[0]);
+  expect(await take((nodes[0] as Rota).notifications({ after: 0 }), 120)).toEqual(notified[0]);
 });
 
 test("what an agent asks for in its answer on one node is seen and touched on the others", async () => {

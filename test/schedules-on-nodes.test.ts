@@ -98,12 +98,12 @@ test("runs that fail at once on several nodes pause their schedule once", async 
     consecutive_failures: 9,
     run_count: 9,
   });
-  const told: unknown[] = [];
+  const kinds: unknown[] = [];
   for await (const { kind } of first.notifications({ after: 0 })) {
-    told.push(kind);
-    if (told.length === 19) break;
+    kinds.push(kind);
+    if (kinds.length === 19) break;
   }
-  expect(told.filter((kind) => kind === "schedule.paused")).toHaveLength(1);
+  expect(kinds.filter((kind) => kind === "schedule.paused")).toHaveLength(1);
 });
 
 test("a run that is replaced is stopped on whichever node it runs", async () => {

@@ -9,7 +9,7 @@ const KEY = "user:42";
 const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
 afterAll(() => copies.drop());
 
-interface Told {
+interface Message {
   readonly node: number;
   readonly message: string;
   readonly signal: AbortSignal;
@@ -19,13 +19,13 @@ interface Told {
 /** Two nodes that share one PostgreSQL, whose agent `a` answers when the test lets it. */
 async function openNodes({ maxConcurrent = 1 } = {}) {
   const { url } = await copies.copy();
-  const told: Told[] = [];
+  const messages: Message[] = [];
   const open = async (node: number): Promise<Rota> => {
     const rota = await createRota({ storage: url, sessions: { debounceMs: 0, maxConcurrent } });
     onTestFinished(() => rota.stop({ graceMs: 0 }));
     rota.agent("a", async ({ message = "" }, { signal }) => {
       const gate = new Gate();
-      told.push({ node, message, signal, gate });
+      messages.push({ node, message, signal, gate });
       const stopped = new Promise((_, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason));
       });
@@ -36,40 +36,44 @@ async function openNodes({ maxConcurrent = 1 } = {}) {
     return rota;
   };
   const nodes = [await open(0), await open(1)] as const;
-  return { nodes, told, untilTold: (count: number) => until(() => told.length === count, `${count} told`) };
+  return {
+    nodes,
+    messages,
+    untilMessages: (count: number) => until(() => messages.length === count, `${count} messages`),
+  };
 }
 
 test("messages sent to several nodes are answered one at a time, in the order they were taken in", async () => {
-  const { nodes, told, untilTold } = await openNodes();
+  const { nodes, messages, untilMessages } = await openNodes();
   const sent = [];
   for (let n = 0; n < 10; n++) {
     sent.push(await (nodes[n % 2] as Rota).sessions.send(KEY, { message: `${n}`, agentId: "a" }));
   }
   for (let n = 0; n < 10; n++) {
-    await untilTold(n + 1);
+    await untilMessages(n + 1);
     expect(await nodes[0].sessions.get(KEY)).toMatchObject({ running: 1, queued: 9 - n });
-    told[n]?.gate.open();
+    messages[n]?.gate.open();
   }
   for (const { taskId = "" } of sent)
     expect(await nodes[1].tasks.wait(taskId)).toMatchObject({ state: "done" });
-  expect(told.map(({ message }) => Number(message))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(messages.map(({ message }) => Number(message))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
 test.each(["/stop", "/stopall", "interrupt", "reset"])(
-  "%s, told to either node, aborts what runs on the other, and the next one starts",
+  "%s, sent to either node, aborts what runs on the other, and the next one starts",
   async (how) => {
-    const { nodes, told, untilTold } = await openNodes();
+    const { nodes, messages, untilMessages } = await openNodes();
     const seen: RotaEvent[] = [];
     nodes[0].onEvent((event) => void seen.push(event));
     const { taskId = "" } = await nodes[0].sessions.send(KEY, { message: "one", agentId: "a" });
-    await untilTold(1);
-    const other = nodes[told[0]?.node === 0 ? 1 : 0];
+    await untilMessages(1);
+    const other = nodes[messages[0]?.node === 0 ? 1 : 0];
     if (how === "reset") await other.sessions.reset(KEY);
     else if (how !== "interrupt") await other.sessions.send(KEY, { message: how });
     const mode = how === "interrupt" ? "interrupt" : "queue";
     await other.sessions.send(KEY, { message: "two", agentId: "a", mode });
-    await until(() => told[0]?.signal.aborted === true, "the abort");
-    await untilTold(2);
+    await until(() => messages[0]?.signal.aborted === true, "the abort");
+    await untilMessages(2);
     const error = { interrupt: "interrupted", reset: "session_reset" }[how] ?? "stopped";
     expect(await nodes[0].tasks.get(taskId)).toMatchObject({ state: "cancelled", error });
     await until(() => seen.some(({ type }) => type === "task.cancelled"), "the event");
@@ -82,21 +86,21 @@ test.each(["/stop", "/stopall", "interrupt", "reset"])(
   },
 );
 
-test("what one node is told to run at once, the other does too", async () => {
-  const { nodes, told, untilTold } = await openNodes();
+test("a change of what runs at once on one node applies to the other, too", async () => {
+  const { nodes, messages, untilMessages } = await openNodes();
   for (const message of ["one", "two", "three"]) {
     await nodes[0].sessions.send(KEY, { message, agentId: "a" });
   }
-  await untilTold(1);
+  await untilMessages(1);
   await nodes[1].sessions.update(KEY, { maxConcurrent: 3 });
-  await untilTold(3);
-  expect(told.map(({ message }) => message).sort()).toEqual(["one", "three", "two"]);
+  await untilMessages(3);
+  expect(messages.map(({ message }) => message).sort()).toEqual(["one", "three", "two"]);
 });
 
-test("whoever asks is answered, wherever it ran", async () => {
-  const { nodes, told, untilTold } = await openNodes({ maxConcurrent: 2 });
+test("every caller gets the result, wherever the task ran", async () => {
+  const { nodes, messages, untilMessages } = await openNodes({ maxConcurrent: 2 });
   const asked = nodes.map((rota, n) => rota.sessions.ask(KEY, { message: `${n}`, agentId: "a" }));
-  await untilTold(2);
-  for (const { gate } of told) gate.open();
+  await untilMessages(2);
+  for (const { gate } of messages) gate.open();
   expect(await Promise.all(asked)).toMatchObject([{ result: "0!" }, { result: "1!" }]);
 });

@@ -132,7 +132,7 @@ describe("nodes that share a database", () => {
     });
   });
 
-  test("keep to a limit that another one was told to change", async () => {
+  test("keep to a limit that was changed on another one", async () => {
     const { openNode } = await makeNodes();
     const options = { scheduler: { maxInflight: 1 } };
     const [front, back] = [await openNode(options), await openNode(options)];
@@ -155,7 +155,7 @@ describe("nodes that share a database", () => {
     gates[0]?.open();
   });
 
-  test("run as much of a lane as another one was told, each and together, as soon as that is answered", async () => {
+  test("run as much of a lane as was set on another one, each and together, as soon as that is answered", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
     const gates: { node: string; gate: Gate }[] = [];
@@ -270,11 +270,11 @@ describe("nodes that share a database", () => {
     expect(most).toBeLessThanOrEqual(6);
   });
 
-  test("run no more of a batch at once than it may, and tell its end once, between them", async () => {
+  test("run no more of a batch at once than it may, and report its end once, between them", async () => {
     const { openNode } = await makeNodes();
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     const batchCallbackUrl = await serve((_request, response, body) => {
-      told.push(JSON.parse(body));
+      received.push(JSON.parse(body));
       response.end();
     });
     const options = { webhooks: { allow: ["127.0.0.1"] } };
@@ -294,9 +294,11 @@ describe("nodes that share a database", () => {
     const tasks = Array(40).fill({ agentId: "worker", payload: 1 });
     const { batchId } = await nodes[0].tasks.submitBatch({ parallelism: 3, batchCallbackUrl, tasks });
     const ends = () => seen.filter(({ type }) => type === "batch.completed");
-    await until(() => ends().length === 2 && told.length === 1, "both nodes and the receiver to be told");
+    await until(() => ends().length === 2 && received.length === 1, "both nodes and the receiver to be told");
     expect(most).toBeLessThanOrEqual(3);
-    expect(told).toMatchObject([{ type: "batch.completed", batchId, parallelism: 3, counts: { done: 40 } }]);
+    expect(received).toMatchObject([
+      { type: "batch.completed", batchId, parallelism: 3, counts: { done: 40 } },
+    ]);
     expect(ends()[0]).toMatchObject({ batchId, counts: { done: 40 } });
     expect(ends()[1]).toEqual(ends()[0]);
     expect((await nodes[1].webhooks.deliveries()).count).toBe(1);

@@ -388,15 +388,15 @@ describe("one tenant", () => {
     expect(await sightOf(acme, owned)).toEqual(before);
   });
 
-  test("is nobody who was never created", async () => {
+  test("that was never created sees nothing", async () => {
     const { rota, owned } = world;
-    const nobody = rota.tenant("nobody");
+    const unknown = rota.tenant("unknown");
     for (const [name, { call, answer }] of Object.entries(EMPTY)) {
-      expect([name, await call(nobody, owned)]).toEqual([name, answer]);
+      expect([name, await call(unknown, owned)]).toEqual([name, answer]);
     }
   });
 
-  test("has agents of the same id that somebody else's executor works for", async () => {
+  test("has agents of the same id that the executor of another tenant runs", async () => {
     const { rota, acme, other } = world;
     const server = await serve((_request, response) => response.end(JSON.stringify("from the server")));
     await acme.agents.create({ id: "twin", executor: { type: "echo" } });
@@ -413,18 +413,18 @@ describe("one tenant", () => {
     expect((await submit(other)).result).toBe("from the server");
   });
 
-  test("hears what its own do and nothing else, while the whole installation hears of all", async () => {
+  test("gets its own events and no others, while the whole installation gets all", async () => {
     const { rota, acme, other, clock } = world;
     const all: RotaEvent[] = [];
     rota.onEvent((event) => {
       all.push(event);
     });
-    const [heardByAcme, heardByOther]: [RotaEvent[], RotaEvent[]] = [[], []];
+    const [readByAcme, readByOther]: [RotaEvent[], RotaEvent[]] = [[], []];
     const controller = new AbortController();
     const listen = async (tenant: LocalTenant, heard: RotaEvent[]) => {
       for await (const event of tenant.events({ signal: controller.signal })) heard.push(event);
     };
-    const listening = [listen(acme, heardByAcme), listen(other, heardByOther)];
+    const listening = [listen(acme, readByAcme), listen(other, readByOther)];
     await settle();
     const mine = await other.tasks.submit({ payload: 1 });
     const theirs = await acme.tasks.submit({ payload: 1 });
@@ -432,8 +432,8 @@ describe("one tenant", () => {
     await settle();
     controller.abort();
     await Promise.all(listening);
-    expect(new Set(heardByOther.map(({ taskId }) => taskId))).toEqual(new Set([mine.taskId]));
-    expect(new Set(heardByAcme.map(({ taskId }) => taskId))).toEqual(new Set([theirs.taskId]));
+    expect(new Set(readByOther.map(({ taskId }) => taskId))).toEqual(new Set([mine.taskId]));
+    expect(new Set(readByAcme.map(({ taskId }) => taskId))).toEqual(new Set([theirs.taskId]));
     expect(new Set(all.map(({ taskId }) => taskId))).toEqual(new Set([mine.taskId, theirs.taskId]));
   });
 

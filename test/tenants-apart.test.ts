@@ -223,7 +223,7 @@ describe.each<[string, OpenStorage]>([
     expect((await askWith(keys.ours, `/tasks/${body.taskId}`)).body.payload).toBe("ours");
   });
 
-  test("what waits for another's task is told nothing of it", async () => {
+  test("what waits for another's task shows nothing of it", async () => {
     const { askWith, keys, rota, tenants } = await openTenants(openStorage);
     const [done] = (await rota.tenant(tenants.theirs).tasks.list({ state: "done" })).tasks;
     const json = { message: "ours", dependsOn: [done?.taskId] };
@@ -235,7 +235,7 @@ describe.each<[string, OpenStorage]>([
   });
 
   test.each(["/tasks/events", "/v1/tasks/events", "/v1/notifications/stream"])(
-    "%s tells of one's own alone, from the beginning and from now on",
+    "%s returns a tenant's own entries alone, from the beginning and from now on",
     async (path) => {
       const { url, keys, rota, tenants } = await openTenants(openStorage);
       const headers = { authorization: `Bearer ${keys.ours}`, "last-event-id": "0" };

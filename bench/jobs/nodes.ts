@@ -6,7 +6,7 @@ import { postgresPlaces } from "../place.ts";
 import { formatPart } from "../report.ts";
 
 const NODES = [1, 2, 4, 8] as const;
-/** Held so much of the time, the gate is what everybody waits for. */
+/** Held so much of the time, the write lock is what every node waits for. */
 const GATE_FULL = 0.85;
 /** So much of all cores taken, it is the machine. */
 const MACHINE_FULL = 0.85;

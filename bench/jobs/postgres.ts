@@ -36,7 +36,7 @@ export async function postgresJob({ postgresUrl, sizes, turns }: Setting): Promi
     figure("raw drain, 2 connections, 100 at a time", "tasks/s", drain.raw2),
     figure("drain, 1 node, 50 at once", "tasks/s", drain.rota),
     figure("drain, 2 nodes, 100 at once each", "tasks/s", drain.rota2),
-    figure("drain, 1 node, 50 at once, somebody listening", "tasks/s", drain.rotaListening),
+    figure("drain, 1 node, 50 at once, with a listener", "tasks/s", drain.rotaListening),
     shareOf("drain, 1 node / raw, 1 connection", { of: drain.rota, against: drain.raw, goal: drainGoal }),
     shareOf("drain, 2 nodes / raw, 2 connections", { of: drain.rota2, against: drain.raw2, goal: drainGoal }),
     figure("raw inserts, 50 in a statement", "tasks/s", submit.raw50),

@@ -39,7 +39,7 @@ export async function sqliteJob({ folder, sizes, turns }: Setting): Promise<Figu
     figure("raw drain, 100 at a time, FULL", "tasks/s", drain.raw100Full),
     figure("raw drain, 50 at a time, FULL", "tasks/s", drain.raw50Full),
     figure("drain, 50 at once", "tasks/s", drain.rota),
-    figure("drain, 50 at once, somebody listening", "tasks/s", drain.rotaListening),
+    figure("drain, 50 at once, with a listener", "tasks/s", drain.rotaListening),
     shareOf("drain / raw, 100 at a time", { of: drain.rota, against: drain.raw100, goal: drainGoal }),
     shareOf("drain / raw, 50 at a time", { of: drain.rota, against: drain.raw50, goal: drainGoal }),
     figure("raw inserts, 100 at a time, NORMAL", "tasks/s", submit.raw100),

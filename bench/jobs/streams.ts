@@ -18,7 +18,7 @@ export async function streamsJob({ folder, turns, sizes }: Setting): Promise<Fig
   return [
     figure(`memory of a stream, ${count} open`, "KiB", runs("rssKib"), GOAL),
     figure(`of that in use, ${count} open`, "KiB", runs("usedKib")),
-    figure(`a change until ${count} streams have told of it`, "ms", runs("toldMs")),
+    figure(`a change until ${count} streams have sent it`, "ms", runs("notifiedMs")),
     figure("statements for that", "count", runs("statements")),
   ];
 }

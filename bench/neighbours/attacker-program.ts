@@ -3,7 +3,7 @@ import type { AttackName } from "./attack-names.ts";
 import { NEW_ATTACK } from "./attacks/index.ts";
 import { noRequests } from "./flood.ts";
 import { HttpCaller } from "./http-caller.ts";
-import { hear, say } from "./program-side.ts";
+import { receive, say } from "./program-side.ts";
 import type { NeighbourSizes } from "./sizes.ts";
 
 export interface AttackerOrders {
@@ -30,6 +30,6 @@ function sceneFor(ms: number) {
 
 await attack.prepare?.(sceneFor(PREPARE_MS_MAX));
 say(null);
-await hear();
+await receive();
 await attack.run?.(sceneFor(sizes.windowSec * 1_000));
 say(counted);

@@ -63,14 +63,14 @@ async function play(
   try {
     const attacker =
       attack === null ? null : start("attacker-program.ts", { attack, url, key: keys.attacker, sizes });
-    await attacker?.hear();
+    await attacker?.receive();
     const victim = start("victim-program.ts", { url, key: keys.victim, windowSec: sizes.windowSec });
-    await victim.hear();
+    await victim.receive();
     attacker?.goOn();
     victim.goOn();
     const [report, counted] = await Promise.all([
-      victim.hear<VictimReport>(),
-      attacker?.hear<FloodCount>() ?? null,
+      victim.receive<VictimReport>(),
+      attacker?.receive<FloodCount>() ?? null,
     ]);
     return { victim: report, attacker: counted };
   } catch (error) {

@@ -19,7 +19,7 @@ export interface NodeParams {
   readonly configFile: string;
 }
 
-/** A `rota serve`, started again whenever it dies, as whoever runs it would. */
+/** A `rota serve`, started again whenever it dies, as an operator would. */
 export class NodeProcess {
   readonly url: string;
   readonly #params: NodeParams;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 
 /** Waits until the process that started this program lets it take its next step. */
-export async function hear(): Promise<void> {
+export async function receive(): Promise<void> {
   await once(process, "message");
 }
 

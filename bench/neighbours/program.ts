@@ -15,7 +15,7 @@ export class Program {
   }
 
   /** The next thing that it says. */
-  async hear<Said>(): Promise<Said> {
+  async receive<Said>(): Promise<Said> {
     const stop = new AbortController();
     const ended = once(this.#child, "close", { signal: stop.signal }).then(() => {
       throw new Error(`${this.#name} ended before it had said what it was asked for`);

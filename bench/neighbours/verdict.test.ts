@@ -75,13 +75,13 @@ describe("the table", () => {
       attacked({}),
       attacked({ listMs: [100], refused: 2, refusal }, { name: "far-tasks" }),
     ];
-    const [header, , quiet, ok, missed, , told] = formatNeighbours("SQLite", scenes).split("\n");
+    const [header, , quiet, ok, missed, , refusalLine] = formatNeighbours("SQLite", scenes).split("\n");
     expect(header).toMatch(/^\| SQLite .* attacker: accepted \| refused \| unanswered \| verdict/);
     expect(quiet).toMatch(/^\| quiet .*\| +20\.00 ms \|/);
     expect(quiet).not.toContain("×");
     expect(ok).toMatch(/^\| reads .* 7 \| +5 \| +0 \| ok +\|$/);
     expect(missed).toMatch(/^\| far-tasks .*100\.00 ms \(50 ×\).*\| MISSED: list p99, refused \|$/);
-    expect(told).toBe(`far-tasks: the victim's first refusal was: ${refusal}`);
+    expect(refusalLine).toBe(`far-tasks: the victim's first refusal was: ${refusal}`);
   });
 
   test("says when the machine was too busy: quiet alone misses the goals", () => {

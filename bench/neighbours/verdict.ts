@@ -7,7 +7,7 @@ export interface Scene {
   /** `quiet`, or the attack. */
   readonly name: string;
   readonly victim: VictimReport;
-  /** Null: nobody attacked. */
+  /** Null: there was no attack. */
   readonly attacker: FloodCount | null;
   readonly deaths: number;
   /** Null where the system does not say. */

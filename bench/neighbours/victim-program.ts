@@ -1,7 +1,7 @@
 /** The victim, in a process of its own: an ordinary tenant with an agent, a receiver, a schedule and a page that it lists. */
 import { setTimeout as delay } from "node:timers/promises";
 import { HttpCaller } from "./http-caller.ts";
-import { hear, say } from "./program-side.ts";
+import { receive, say } from "./program-side.ts";
 import { openVictimServer } from "./victim-server.ts";
 import { preciseNow, type RunOfSchedule, VictimWatch } from "./victim-watch.ts";
 
@@ -22,7 +22,7 @@ const CALLBACK_EVERY = 5;
 const WARM_UP_MS = 2_000;
 /** What began in the window may end until then. */
 const DRAIN_MS_MAX = 5_000;
-/** At even seconds of the clock, so that anybody can tell how late a run is. */
+/** At even seconds of the clock, so that the lateness of a run can be computed. */
 const EVERY_2_SECONDS = "*/2 * * * * *";
 
 const orders = JSON.parse(process.argv[2] ?? "") as VictimOrders;
@@ -38,7 +38,7 @@ const { scheduled_task } = await node.mustPost<{ scheduled_task: { id: number } 
 
 await work(WARM_UP_MS);
 say(null);
-await hear();
+await receive();
 watch.begin();
 await work(orders.windowSec * 1_000);
 const windowEndedAt = preciseNow();

@@ -27,7 +27,7 @@ export class NodeProcess {
   static async open(url: string, setup: NodeSetup): Promise<NodeProcess> {
     const child = fork(PROGRAM, [url, JSON.stringify(setup)]);
     const node = new NodeProcess(child);
-    await node.#hear("ready");
+    await node.#receive("ready");
     return node;
   }
 
@@ -37,7 +37,7 @@ export class NodeProcess {
 
   /** Ends what runs. It stays connected: what the server did for it can be looked up no longer once it is not. */
   async drain(): Promise<Drained> {
-    const drained = this.#hear("drained");
+    const drained = this.#receive("drained");
     this.#say({ say: "drain" });
     return (await drained) as Drained;
   }
@@ -53,18 +53,18 @@ export class NodeProcess {
     this.#child.send(word);
   }
 
-  async #hear(said: Answer["said"]): Promise<Answer> {
+  async #receive(said: Answer["said"]): Promise<Answer> {
     const stop = new AbortController();
     const ended = once(this.#child, "close", { signal: stop.signal }).then(() => {
       throw new Error(`a node ended before it was ${said}`);
     });
-    const heard = new Promise<Answer>((resolve) => {
+    const answered = new Promise<Answer>((resolve) => {
       this.#child.on("message", (answer: Answer) => {
         if (answer.said === said) resolve(answer);
       });
     });
     try {
-      return await Promise.race([heard, ended]);
+      return await Promise.race([answered, ended]);
     } finally {
       ended.catch(() => {});
       stop.abort();

@@ -22,7 +22,7 @@ export type Answer =
   | { readonly said: "started"; readonly tasks: number }
   | { readonly said: "drained"; readonly roundTrips: number; readonly cpuMs: number };
 
-const TELL_EVERY_MS = 10;
+const REPORT_EVERY_MS = 10;
 
 let roundTrips = 0;
 const query = pg.Client.prototype.query;
@@ -41,12 +41,12 @@ const handler = () => {
 };
 const rota = await openRota(url, { handler, nodes, ...(atOnce === undefined ? {} : { atOnce }) });
 
-let told = 0;
-const telling = setInterval(() => {
-  if (tasks === told) return;
-  told = tasks;
-  tell({ said: "started", tasks });
-}, TELL_EVERY_MS);
+let reported = 0;
+const reporting = setInterval(() => {
+  if (tasks === reported) return;
+  reported = tasks;
+  send({ said: "started", tasks });
+}, REPORT_EVERY_MS);
 
 let cpuAtStart = process.cpuUsage();
 process.on("message", async ({ say }: Word) => {
@@ -58,16 +58,16 @@ process.on("message", async ({ say }: Word) => {
     case "drain": {
       await rota.drain();
       const { user, system } = process.cpuUsage(cpuAtStart);
-      return tell({ said: "drained", roundTrips, cpuMs: (user + system) / 1_000 });
+      return send({ said: "drained", roundTrips, cpuMs: (user + system) / 1_000 });
     }
     case "leave":
-      clearInterval(telling);
+      clearInterval(reporting);
       await rota.stop();
       process.disconnect();
   }
 });
-tell({ said: "ready" });
+send({ said: "ready" });
 
-function tell(answer: Answer): void {
+function send(answer: Answer): void {
   process.send?.(answer);
 }

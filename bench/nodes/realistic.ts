@@ -5,7 +5,7 @@ import { loadBacklog, openRota, perSecond, taskInput } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";
 
 /** What users of several nodes have: tasks that take a while, many agents, and new tasks all the time. */
-export const REALISTIC = { slots: 400, taskMs: 100, agents: 50, submitsPerSec: 2_000 } as const;
+const REALISTIC = { slots: 400, taskMs: 100, agents: 50, submitsPerSec: 2_000 } as const;
 /** Not measured: connections, plans and code are cold, and the slots fill. */
 const WARM_UP_MS = 3_000;
 /** How often the next submits are made: some at once, as requests arrive. */

@@ -8,7 +8,7 @@ const GATE = 7682;
 const LOOK_EVERY_MS = 20;
 
 export interface Watched {
-  /** The share of moments in which somebody held the gate. */
+  /** The share of moments in which a node held the write lock. */
   readonly gateHeld: number;
   /** How many connections waited at it, on average. */
   readonly gateWaiting: number;

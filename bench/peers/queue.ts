@@ -57,7 +57,7 @@ export interface OpenParams {
 export interface Tuning {
   /** Tasks that are being run at once, at most. */
   readonly atOnce: number;
-  /** How often it looks for tasks when nobody tells it of them; 0: it is told. */
+  /** How often it polls for tasks; 0: it is notified instead. */
   readonly pollMs: number;
   /** The system's own words: they are printed as they are, and given to it. */
   readonly options: Readonly<Record<string, number>>;

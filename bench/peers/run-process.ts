@@ -46,7 +46,7 @@ function valuesOf(answer: Answer, signal: unknown): Values {
 
 /** The other side. */
 async function obey(orders: RunOrders): Promise<void> {
-  // Whoever asked for it has gone.
+  // The parent process has gone.
   process.once("disconnect", () => process.exit(1));
   const { url, tuning, sizes, count = 0 } = orders;
   const queue = await findSystem(orders.system).open({ url, tuning });

@@ -29,20 +29,20 @@ export function stepsOf({ backlogs, fairness }: PeerSizes): Step[] {
   const small = `${smallAgents} agents with ${count(each)} each`;
   return [
     step("idle", [
-      told("CPU when idle, own process", "own", "percent"),
-      told("CPU when idle, with its server", "all", "percent", "others"),
+      row("CPU when idle, own process", "own", "percent"),
+      row("CPU when idle, with its server", "all", "percent", "others"),
     ]),
-    step("latency", [told("pick-up, p50", "p50", "ms", "latency"), told("pick-up, p99", "p99", "ms")]),
+    step("latency", [row("pick-up, p50", "p50", "ms", "latency"), row("pick-up, p99", "p99", "ms")]),
     step("addOne", [rate("adding one by one, 1 caller", "others")]),
     step("addConcurrent", [rate("adding one by one, 50 callers", "others")]),
     step("addMany", [rate("adding 1,000 per call", "others")]),
     step("drain", [
       rate("drain, 50 at once", "drain"),
-      told("the same, CPU of a task, with its server", "cpuUs", "µs"),
+      row("the same, CPU of a task, with its server", "cpuUs", "µs"),
     ]),
     step("fairness", [
-      told(`behind ${count(big)} of one agent: ${small}, p50`, "p50", "ms", "others"),
-      told("the same, the last of them", "last", "ms", "others"),
+      row(`behind ${count(big)} of one agent: ${small}, p50`, "p50", "ms", "others"),
+      row("the same, the last of them", "last", "ms", "others"),
     ]),
     ...backlogs.map(
       (backlog): Step => ({
@@ -63,7 +63,7 @@ function rate(name: string, goal: keyof PeerGoals): Row {
   return { name, value: "perSecond", unit: "tasks/s", better: "more", goal };
 }
 
-function told(name: string, value: string, unit: Unit, goal: keyof PeerGoals | null = null): Row {
+function row(name: string, value: string, unit: Unit, goal: keyof PeerGoals | null = null): Row {
   return { name, value, unit, better: "less", goal };
 }
 

@@ -13,7 +13,7 @@ export interface StreamFigures {
   readonly rssKib: number;
   readonly usedKib: number;
   /** Until the last stream has told what happened. */
-  readonly toldMs: number;
+  readonly notifiedMs: number;
   /** Statements that the storage ran for it. */
   readonly statements: number;
 }
@@ -29,21 +29,21 @@ export function measureStreams(newPlace: NewPlace, count: number): Promise<Strea
       const streams = new Streams(Number(port));
       // What the server makes once, for the first of them, is not what one takes.
       await streams.open(AT_ONCE);
-      await tellOf(String(url), 1);
-      await streams.told();
+      await notify(String(url), 1);
+      await streams.allNotified();
       const before = await costOf(server);
       await streams.open(count);
       const after = await costOf(server);
       const begun = performance.now();
-      await tellOf(String(url), 2);
-      await streams.told();
-      const toldMs = performance.now() - begun;
+      await notify(String(url), 2);
+      await streams.allNotified();
+      const notifiedMs = performance.now() - begun;
       const { statements } = await costOf(server);
       streams.close();
       return {
         rssKib: (after.rssBytes - before.rssBytes) / 1_024 / count,
         usedKib: (after.usedBytes - before.usedBytes) / 1_024 / count,
-        toldMs,
+        notifiedMs,
         statements: statements - after.statements,
       };
     } finally {
@@ -60,7 +60,7 @@ async function costOf(server: ChildProcess): Promise<StreamCost> {
 }
 
 /** Makes a schedule, and takes it away again: that is told. */
-async function tellOf(url: string, id: number): Promise<void> {
+async function notify(url: string, id: number): Promise<void> {
   const response = await fetch(`${url}/v1/writs`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -74,8 +74,8 @@ async function tellOf(url: string, id: number): Promise<void> {
 class Streams {
   readonly #port: number;
   readonly #sockets: Socket[] = [];
-  #told = 0;
-  #onTold = () => {};
+  #notified = 0;
+  #onAllNotified = () => {};
 
   constructor(port: number) {
     this.#port = port;
@@ -89,13 +89,13 @@ class Streams {
   }
 
   /** Resolves once each has been told something since this was called last. */
-  async told(): Promise<void> {
-    if (this.#told < this.#sockets.length) {
+  async allNotified(): Promise<void> {
+    if (this.#notified < this.#sockets.length) {
       await new Promise<void>((resolve) => {
-        this.#onTold = resolve;
+        this.#onAllNotified = resolve;
       });
     }
-    this.#told = 0;
+    this.#notified = 0;
   }
 
   close(): void {
@@ -110,8 +110,8 @@ class Streams {
       socket.on("data", (chunk) => {
         if (chunk.includes("event: open")) resolve();
         if (!chunk.includes("event: notification")) return;
-        this.#told += 1;
-        if (this.#told === this.#sockets.length) this.#onTold();
+        this.#notified += 1;
+        if (this.#notified === this.#sockets.length) this.#onAllNotified();
       });
       socket.write("GET /v1/notifications/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     });

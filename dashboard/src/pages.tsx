@@ -20,7 +20,7 @@ export default function SignedIn() {
 }
 
 function Pages() {
-  const { me, place } = useSession();
+  const { me, basePaths } = useSession();
   const [{ nav, routes }] = useState(() => {
     const views = viewsFor(me);
     const pages = views.flatMap((view) => view.routes);
@@ -31,7 +31,7 @@ function Pages() {
   });
   const first = nav[0]?.items[0]?.path ?? "/tasks";
   return (
-    <Router base={place.uiPath}>
+    <Router base={basePaths.uiPath}>
       <ToastProvider>
         <Frame nav={nav}>
           <PageBoundary>

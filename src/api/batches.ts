@@ -22,16 +22,16 @@ export const submittedBatch = z
         }),
       )
       .readonly()
-      .describe("In the order they were handed in."),
+      .describe("In the order of submission."),
     taskIds: z.array(z.string()).readonly().describe("Of all of them, rejected ones included."),
     submitted: z.int().describe("How many were accepted."),
-    count: z.int().describe("How many were handed in."),
+    count: z.int().describe("How many were submitted."),
     createdAt: time,
     warnings,
   })
   .meta({
     id: "SubmittedBatch",
-    description: "What became of the tasks of a batch.",
+    description: "The states of the tasks of a batch.",
     examples: [
       {
         batchId: "bat_019a8f6e",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NODE_STATES } from "../model/node-state.ts";
+import { NODE_STATES } from "../model/node.ts";
 import { errorAnswers } from "./error.ts";
 import { time } from "./time.ts";
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { NOTIFICATION_KINDS, RUN_STATUSES } from "../model/schedule.ts";
+import { RUN_STATUSES } from "../model/run.ts";
+import { NOTIFICATION_KINDS } from "../model/schedule.ts";
 import { errorAnswers } from "./error.ts";
 
 const seconds = z.int().describe("Seconds since 1970; 0: not yet.");
@@ -45,7 +46,7 @@ export const notification = z
     agent_id: z.string(),
     status: z
       .enum([...RUN_STATUSES, "paused", "canceled"])
-      .describe("Of a run its status, of a schedule what became of it."),
+      .describe("The status of the run, or the new status of the schedule."),
     started_at: seconds.exactOptional().describe("When the run fired; 0: it did not."),
     completed_at: seconds.exactOptional().describe("When the run ended; 0: it goes."),
     result_summary: z

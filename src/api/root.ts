@@ -17,6 +17,6 @@ export const getRoot = {
   operationId: "getRoot",
   tags: ["node"],
   summary: "What there is",
-  description: "For whoever opens the address of the server: its name, its version and links.",
+  description: "The name and version of the server, and links, for people who open its address.",
   response: { 200: root, ...errorAnswers() },
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { RUN_FILTER } from "../model/input/schedule-filters.ts";
-import { RUN_STATUSES } from "../model/schedule.ts";
+import { RUN_STATUSES } from "../model/run.ts";
 import { errorAnswersWith } from "./error.ts";
 import { querySchema } from "./input-schema.ts";
 import { seconds } from "./time.ts";
@@ -44,11 +44,11 @@ const run = z
     id: z.int().describe("Grows with every run."),
     task_id: z.int().describe("The schedule."),
     agent_id: z.string(),
-    queue_task_id: z.string().nullable().describe("The task that it became: `GET /tasks/{id}` shows it."),
+    queue_task_id: z.string().nullable().describe("Its task: `GET /tasks/{id}` shows it."),
     due_at: seconds.describe("The moment; of several, the last."),
     moments: z.int().describe("How many moments it stands for."),
     status: z.enum(RUN_STATUSES).describe("`skipped` and `missed` never ran."),
-    reason: z.string().nullable().describe("Why it was skipped or missed, or ended by somebody."),
+    reason: z.string().nullable().describe("Why it was skipped or missed, or why a caller ended it."),
     started_at: seconds.describe("When it fired; 0: it did not."),
     completed_at: seconds.describe("When it ended, or was written down as skipped or missed; 0: it goes."),
     request_id: z.string().nullable(),
@@ -63,7 +63,7 @@ const run = z
   })
   .meta({
     id: "Run",
-    description: "One due moment of a schedule, or several that it stands for, and what became of it.",
+    description: "One due time of a schedule, or several together, and its outcome.",
     examples: [RUN_EXAMPLE, SKIPPED_EXAMPLE],
   });
 
@@ -106,7 +106,7 @@ export const getRun = {
   operationId: "getRun",
   tags,
   summary: "Look at a run",
-  description: "One moment of a schedule and what became of it.",
+  description: "One due time of a schedule and its outcome.",
   params: z.strictObject({ id: z.string().describe("The `id`, a number.") }),
   response: { 200: shownRun, ...errorAnswers("not_found", "storage_unavailable") },
 };

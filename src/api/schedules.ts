@@ -7,7 +7,8 @@ import {
   SCHEDULE,
   SCHEDULE_CHANGES,
 } from "../model/input/schedule-schema.ts";
-import { CATCH_UPS, OVERLAPS, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
+import { RUN_STATUSES } from "../model/run.ts";
+import { CATCH_UPS, OVERLAPS, SCHEDULE_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
 import { optionalRequestSchema, presentFields, querySchema, requestSchema } from "./input-schema.ts";
 import { runPage, runQuery } from "./runs.ts";
@@ -130,7 +131,7 @@ const scheduledTask = z
     consecutive_failures: z
       .int()
       .describe("How many of its runs have failed since one succeeded, or since it was resumed."),
-    paused_reason: z.string().nullable().describe("Why it is paused, unless somebody asked for it."),
+    paused_reason: z.string().nullable().describe("Why it is paused, unless a caller paused it."),
   })
   .meta({
     id: "ScheduledTask",
@@ -346,7 +347,7 @@ export const listRunsOfSchedule = {
   operationId: "listRunsOfSchedule",
   tags,
   summary: "List the runs of a schedule",
-  description: "What became of each of its moments, newest first, a page at a time.",
+  description: "The runs of a schedule, newest first, a page at a time.",
   params,
   querystring: runQuery,
   response: { 200: runPage, ...errorAnswers("not_found", "storage_unavailable") },

@@ -32,7 +32,7 @@ const sessionMessage = requestSchema(MESSAGE_REQUEST);
 
 export const sentMessage = z
   .strictObject({
-    taskId: z.string().describe("The task that it became, or was added to."),
+    taskId: z.string().describe("Its task, or the task that it was added to."),
     state: z.enum(TASK_STATES),
     position: z.int(),
     merged: z.boolean().describe("It was added to a message before it that had not been passed on yet."),
@@ -58,7 +58,7 @@ export const stoppedTasks = z
 export const session = z
   .strictObject({
     key: z.string(),
-    agentId: z.string().describe("Who is told what does not say."),
+    agentId: z.string().describe("The agent that gets messages that name none."),
     lane: z.string(),
     mode,
     cap: z.int().describe("How many messages may wait."),
@@ -134,7 +134,7 @@ export const sendMessage = {
   tags,
   summary: "Say something",
   description:
-    "202 means that the message is on disk and will be answered, after those before it. With `wait` the answer comes once the run has ended, and with `Accept: text/event-stream` its events come as they happen, the last one with the end. Whoever goes away cancels nothing, unless `cancelOnDisconnect` says so. A session that is full and drops what is new answers 429 with `details` `{waiting, cap}`.",
+    "202 means that the message is on disk and will be answered, after those before it. With `wait` the answer comes once the run has ended, and with `Accept: text/event-stream` its events come as they happen, the last one with the end. A caller that disconnects cancels nothing, unless `cancelOnDisconnect` says so. A session that is full and drops what is new answers 429 with `details` `{waiting, cap}`.",
   params,
   querystring: z.strictObject({
     timeout: z

@@ -100,13 +100,13 @@ export const task = z
     createdAt: time,
     ...work,
     metadata: anyObject.exactOptional(),
-    key: z.string().exactOptional().describe("What those it was handed in with call it."),
+    key: z.string().exactOptional().describe("Its name in `dependsOn` of tasks of the same request."),
     dependsOn: z
       .array(z.string())
       .readonly()
       .exactOptional()
       .describe("The tasks that must be done before it starts."),
-    batchId: z.string().exactOptional().describe("The batch it was handed in with."),
+    batchId: z.string().exactOptional().describe("The batch it was submitted with."),
     sessionKey: z.string().exactOptional().describe("The conversation it is part of."),
     scheduleId: z.int().exactOptional().describe("The schedule that it is a run of."),
     conversationId: z
@@ -117,7 +117,7 @@ export const task = z
       .string()
       .exactOptional()
       .describe("The `request_id` of the run that it is; the agent is called with it."),
-    callbackUrl: z.string().exactOptional().describe("Where its end is told."),
+    callbackUrl: z.string().exactOptional().describe("The URL that is called when it has ended."),
     preemptible: z
       .boolean()
       .exactOptional()
@@ -141,10 +141,10 @@ export const task = z
         contextWindow: z.number().exactOptional().describe("What the model used last can take in."),
       })
       .exactOptional()
-      .describe("What it cost, over all attempts that told."),
+      .describe("What it cost, over all attempts that reported it."),
     attempts: z.array(attempt).readonly(),
   })
-  .meta({ id: "Task", description: "A task and all that became of it.", examples: [TASK_EXAMPLE] });
+  .meta({ id: "Task", description: "A task, with its attempts and its outcome.", examples: [TASK_EXAMPLE] });
 
 const taskId = z.strictObject({ id: z.string().describe("The `taskId`.") });
 
@@ -189,7 +189,7 @@ const taskRow = z
     startedAt: time.exactOptional().describe("The first execution."),
     completedAt: time.exactOptional(),
     attempts: z.int().describe("How often it was tried, the attempt in progress included."),
-    tokens: z.number().exactOptional().describe("In and out together, over all attempts that told."),
+    tokens: z.number().exactOptional().describe("In and out together, over all attempts that reported them."),
     error: z.string().exactOptional().describe("On one line, cut after 160 characters."),
   })
   .meta({

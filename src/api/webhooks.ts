@@ -36,7 +36,7 @@ export const delivery = z
     deliveryId: z.string().describe("Also the `webhook-id` that the receiver sees, the same for every try."),
     event: z
       .enum(DELIVERY_EVENTS)
-      .describe("What it tells of: the end of a task, however it ended, or of all tasks of a batch."),
+      .describe("What it reports: the end of a task, however it ended, or of all tasks of a batch."),
     batchId: z.string().exactOptional().describe("With `batch.completed`: the batch."),
     taskId: z.string().describe("With `batch.completed`: of its tasks, the one that was accepted last."),
     url: z.string(),
@@ -58,7 +58,7 @@ export const delivery = z
   })
   .meta({
     id: "Delivery",
-    description: "One callback: that a task or a batch ended, told to the URL it named.",
+    description: "One callback to the URL that a task or a batch named, when it has ended.",
     examples: [DELIVERY_EXAMPLE, BATCH_EXAMPLE],
   });
 
@@ -90,7 +90,7 @@ export const listDeliveries = {
   tags,
   summary: "List callbacks",
   description:
-    "What became of the callbacks that tasks and batches asked for, newest first. They are kept as long as their task.",
+    "The callbacks of tasks and batches and their outcomes, newest first. They are kept as long as their task.",
   querystring: deliveryQuery,
   response: { 200: deliveryPage, ...errorAnswers("storage_unavailable") },
 };
@@ -99,7 +99,7 @@ export const getDelivery = {
   operationId: "getDelivery",
   tags,
   summary: "Look at a callback",
-  description: "What became of one callback.",
+  description: "One callback and its outcome.",
   params,
   response: { 200: delivery, ...errorAnswers("not_found", "storage_unavailable") },
 };

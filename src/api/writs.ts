@@ -17,7 +17,7 @@ export const writAnswer = z
   })
   .meta({
     id: "WritAnswer",
-    description: "What became of it. With `Accept: text/plain` the answer is `output` alone.",
+    description: "The outcome. With `Accept: text/plain` the response is `output` alone.",
     examples: [
       { ok: true, output: OUTPUT_EXAMPLE },
       {
@@ -43,7 +43,7 @@ export const carryOutWrits = {
   body: writInput,
   response: {
     200: {
-      description: "What became of it.",
+      description: "The outcome of a writ.",
       content: {
         "application/json": { schema: writAnswer },
         "text/plain": { schema: z.string().meta({ examples: [`${OUTPUT_EXAMPLE}\n`] }) },

@@ -126,7 +126,7 @@ describe("what is thrown", () => {
     );
   });
 
-  test("says so when nobody is there", async () => {
+  test("throws when no server listens", async () => {
     const { rota } = open([networkFailure("ECONNREFUSED")], { retry: false });
     expect(await errorOf(rota.health())).toMatchObject({
       name: "ConnectionError",
@@ -178,7 +178,7 @@ describe("a request that may work later", () => {
     expect(sent).toHaveLength(requests);
   });
 
-  test("waits longer each time when nobody says how long", async () => {
+  test("waits longer each time when the server does not say how long", async () => {
     const { rota, sent, clock } = open([networkFailure("ECONNRESET")]);
     const error = errorOf(rota.stats());
     const times: number[] = [];

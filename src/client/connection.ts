@@ -1,3 +1,4 @@
+import { pause } from "../clock/pause.ts";
 import { RotaError } from "../model/errors.ts";
 import { retryAfterMs } from "../model/text/retry-after.ts";
 import { AbortScope } from "./abort-scope.ts";
@@ -7,7 +8,6 @@ import { mayHaveHappened } from "./may-have-happened.ts";
 import { isRead, type Request, toFetch } from "./request.ts";
 import { type Failure, RetryBudget } from "./retry-budget.ts";
 import type { ClientSettings } from "./settings.ts";
-import { pause } from "./timers.ts";
 
 /** Streams open within milliseconds. One that a proxy holds back must not delay writes for longer than this. */
 const HOLD_WRITES_MS = 5_000;

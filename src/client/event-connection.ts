@@ -68,9 +68,9 @@ export class EventConnection {
   }
 
   /** The position of the stream, if that is the first message. */
-  get place(): SseMessage | undefined {
+  get position(): SseMessage | undefined {
     const [first] = this.#unread;
-    return first !== undefined && isPlace(first) ? first : undefined;
+    return first !== undefined && isPosition(first) ? first : undefined;
   }
 
   /** How long the server asks the client to wait before it connects again. */
@@ -116,6 +116,6 @@ export class EventConnection {
 }
 
 /** Whether a message contains only the position of the stream. */
-export function isPlace({ type, data }: SseMessage): boolean {
+export function isPosition({ type, data }: SseMessage): boolean {
   return data === undefined || type === "open";
 }

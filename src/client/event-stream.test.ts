@@ -184,7 +184,7 @@ describe("events over HTTP", () => {
     await events.return();
   });
 
-  test("tell of a gap, and then go on with smaller numbers if there are no others", async () => {
+  test("report a gap, and then go on with smaller numbers if there are no others", async () => {
     const [first, second] = [new Stream(), new Stream()];
     const { rota, clock } = open([first.answer, second.answer]);
     const gaps: unknown[] = [];
@@ -232,7 +232,7 @@ describe("events over HTTP", () => {
     await events.return();
   });
 
-  test("of a server that has begun anew are not taken for those told before", async () => {
+  test("of a server that has begun anew are not taken for those sent before", async () => {
     const [first, second] = [new Stream(), new Stream()];
     const { rota, sent, clock } = open([first.answer, second.answer]);
     const events = rota.events({ after: 0 });
@@ -338,7 +338,7 @@ describe("events over HTTP", () => {
     await failed;
   });
 
-  test("have begun before anything is written that they should tell of", async () => {
+  test("have begun before anything is written that they should report", async () => {
     const clock = new ManualClock();
     const stream = new Stream();
     const slow: Answerer = (request) =>
@@ -372,7 +372,7 @@ describe("events over HTTP", () => {
 
 describe("notifications over HTTP", () => {
   const opening = (id: number) => `retry: 1000\nid: ${id}\nevent: open\ndata: {"ok":true}\n\n`;
-  const told = (id: number) =>
+  const entry = (id: number) =>
     `id: ${id}\nevent: notification\ndata: {"kind":"run.started","task_id":17}\n\n`;
 
   test("are those that the server sends, with their number, and go on after a lost connection", async () => {
@@ -380,7 +380,7 @@ describe("notifications over HTTP", () => {
     const { rota, sent, clock } = open([first.answer, second.answer]);
     const notifications = rota.notifications({ after: 6 });
     await clock.advance(0);
-    first.write(opening(6) + told(7));
+    first.write(opening(6) + entry(7));
     expect(await notifications.next()).toEqual({
       done: false,
       value: { id: 7, kind: "run.started", task_id: 17 },
@@ -388,7 +388,7 @@ describe("notifications over HTTP", () => {
     first.breakOff();
     const next = notifications.next();
     await clock.advance(1_000);
-    second.write(opening(7) + told(7) + told(8));
+    second.write(opening(7) + entry(7) + entry(8));
     expect((await next).value?.id).toBe(8);
     expect(sent.map(({ path, headers }) => [path, headers.get("last-event-id")])).toEqual([
       ["/v1/notifications/stream", "6"],
@@ -444,7 +444,7 @@ describe("a handler of events", () => {
     expect([seqs, clock.pending]).toEqual([[1, 2, 3], 0]);
   });
 
-  test("hears nothing more when the server refuses, which the log says", async () => {
+  test("gets nothing more when the server refuses, which the log says", async () => {
     const log = new RecordingLog();
     const { rota } = open([refusal("forbidden", 403)], { log });
     rota.onEvent(() => {});

@@ -1,11 +1,11 @@
+import { pause } from "../clock/pause.ts";
 import { isObject, optionalNumber } from "../model/input/field-checks.ts";
 import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
 import { notRotasAnswer } from "./connection-error.ts";
-import { EventConnection, isPlace } from "./event-connection.ts";
+import { EventConnection, isPosition } from "./event-connection.ts";
 import { isPassing, pauseAfterFailures } from "./passing.ts";
 import type { SseMessage } from "./sse-parser.ts";
-import { pause } from "./timers.ts";
 
 /** Pauses before reconnecting. The server may set the first one. */
 const RECONNECT_MS = { first: 1_000, max: 30_000 } as const;
@@ -100,7 +100,7 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
   /** The item of a message. Undefined for events that were already seen, and for other messages. */
   #take({ type, data, id }: SseMessage): Item | undefined {
     const seq = toSeq(id);
-    if (data === undefined || isPlace({ type, data, id })) {
+    if (data === undefined || isPosition({ type, data, id })) {
       // The server has read up to here and resumes from here, even after a restore to smaller numbers.
       this.#after = seq ?? this.#after;
       return undefined;
@@ -162,7 +162,7 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
     const params = { path, query, silenceMaxMs, after: this.#after, signal };
     const stream = await EventConnection.open(this.#connection, params);
     // Taken now, so that the position is known as soon as the stream is ready, and not only at the next read.
-    if (stream.place !== undefined) this.#take(stream.place);
+    if (stream.position !== undefined) this.#take(stream.position);
     return stream;
   }
 }

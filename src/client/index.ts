@@ -116,13 +116,13 @@ export type { Feature, Me } from "../model/me.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type { Role } from "../model/role.ts";
+export type { RunStatus } from "../model/run.ts";
 export type {
   AtSchedule,
   CatchUp,
   CronSchedule,
   EverySchedule,
   Overlap,
-  RunStatus,
   ScheduleInput,
   ScheduleKind,
   SchedulePreview,

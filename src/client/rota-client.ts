@@ -107,7 +107,7 @@ export class RotaClient implements RotaApi {
         }
       }
     };
-    handleAll().catch((error) => log.error({ error }, "the event stream ended; handlers hear nothing more"));
+    handleAll().catch((error) => log.error({ error }, "the event stream ended; handlers get no more events"));
     return () => void stream.return();
   }
 

@@ -1,7 +1,7 @@
+import { keepAliveClock } from "../clock/keep-alive-clock.ts";
 import type { Clock } from "../model/clock.ts";
 import { checkKnown, invalidField, optionalNumber, optionalObject } from "../model/input/field-checks.ts";
 import { asLog, type ConsoleLog, type Log, silentLog } from "../model/log.ts";
-import { realTime } from "./timers.ts";
 
 export interface RotaClientOptions {
   /** The address of the server: `http://127.0.0.1:7682`, or behind a proxy `https://example.com/rota`. */
@@ -60,7 +60,7 @@ export function checkOptions(options: RotaClientOptions): ClientSettings {
     log: asLog(options.log ?? silentLog),
     // Looked up for each request: in a browser it must be called by its own name, and tests replace it.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
-    clock: options.clock ?? realTime,
+    clock: options.clock ?? keepAliveClock,
     random: options.random ?? Math.random,
   };
 }

@@ -56,7 +56,7 @@ describe("SseParser", () => {
     expect(ids).toEqual(["1", "1", ""]);
   });
 
-  test("tells an id without data, once that event is whole", () => {
+  test("returns an id without data, once that event is whole", () => {
     const parser = new SseParser();
     expect(parse("id: 12\n", parser)).toEqual([]);
     expect(parse("\n", parser)).toEqual([{ type: "message", data: undefined, id: "12" }]);
@@ -71,7 +71,7 @@ describe("SseParser", () => {
     expect(parser.retryMs).toBeUndefined();
   });
 
-  test("does not tell an event whose end has not arrived", () => {
+  test("does not return an event whose end has not arrived", () => {
     expect(parse("data: a\n\ndata: b\n")).toHaveLength(1);
   });
 

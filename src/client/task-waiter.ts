@@ -1,3 +1,4 @@
+import { pause } from "../clock/pause.ts";
 import type { WaitOptions } from "../interface/tasks.ts";
 import { RotaError } from "../model/errors.ts";
 import { checkWait, waitedInVain } from "../model/input/wait-input.ts";
@@ -7,7 +8,6 @@ import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
 import { isPassing, pauseAfterFailures } from "./passing.ts";
 import { NO_RETRY } from "./settings.ts";
-import { pause } from "./timers.ts";
 
 /** How long the server is asked to hold its response. Proxies often close a connection that is silent for 60 seconds. */
 const HOLD_SEC = 30;

@@ -136,7 +136,7 @@ test("an unexpected token is found wherever it stands", () => {
   }
 });
 
-test("all faults of a YAML file are told at once, together with those of variables", () => {
+test("all faults of a YAML file are reported at once, together with those of variables", () => {
   const folder = folderWith({ "rota.config.yaml": "a: 1\na: 2\nb: 1\nb: 2\n" });
   expect(() => loadConfig({ folder, environment: { ROTA_SERVER_PORT: "high" } })).toThrow(
     [

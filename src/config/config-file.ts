@@ -72,10 +72,10 @@ function parseText(name: string, text: string): ParsedText {
 }
 
 function sentence(name: string, { message, line, column }: TextFault): string {
-  const place = line === undefined ? name : `${name}:${line}:${column}`;
-  if (isYaml(name)) return `${name} is not YAML: ${message} (${place})`;
+  const location = line === undefined ? name : `${name}:${line}:${column}`;
+  if (isYaml(name)) return `${name} is not YAML: ${message} (${location})`;
   const hint = extname(name) === ".json" ? "" : "; a file of YAML has a name that ends in .yaml or .yml";
-  return `${name} is not JSON: ${message} (${place})${hint}`;
+  return `${name} is not JSON: ${message} (${location})${hint}`;
 }
 
 function isYaml(name: string): boolean {

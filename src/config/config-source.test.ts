@@ -33,7 +33,7 @@ test("what `scheduler` does not say, or says with 0, is left out when it is read
   expect(rotaOptions(source.loadAgain()).scheduler).toEqual({});
 });
 
-test("of the lanes the scheduler is told those that the file or a variable says", () => {
+test("of the lanes the scheduler gets those that the file or a variable says", () => {
   const { source, write } = sourceOf(
     { lanes: { cron: { concurrency: 3, total: 9 } } },
     { ROTA_LANE_MINE: "2" },
@@ -124,10 +124,10 @@ test("a file that comes, changes or goes is noticed within a second, once it is 
   const folder = newFolder();
   const paths = [join(folder, "a"), join(folder, "b")] as const;
   const clock = new ManualClock();
-  let heard = 0;
-  const stop = watchFiles(paths, () => heard++, { clock });
+  let changeCount = 0;
+  const stop = watchFiles(paths, () => changeCount++, { clock });
   await clock.advance(10_000);
-  expect(heard).toBe(0);
+  expect(changeCount).toBe(0);
   const changes = [
     () => writeFileSync(paths[1], "x"),
     () => writeFileSync(paths[1], "xx"),
@@ -138,11 +138,11 @@ test("a file that comes, changes or goes is noticed within a second, once it is 
   for (const [index, change] of changes.entries()) {
     change();
     await clock.advance(1_000);
-    expect(heard).toBe(index);
+    expect(changeCount).toBe(index);
     await clock.advance(100);
-    expect(heard).toBe(index + 1);
+    expect(changeCount).toBe(index + 1);
     await clock.advance(10_000);
-    expect(heard).toBe(index + 1);
+    expect(changeCount).toBe(index + 1);
   }
   stop();
   expect(clock.pending).toBe(0);

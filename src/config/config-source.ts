@@ -25,7 +25,7 @@ export class ConfigSource {
   /** For the start. Throws one `invalid_field` with everything that is wrong. */
   load(): LoadedConfig {
     const loaded = loadConfig(this.#params);
-    this.#note(loaded.file);
+    this.#remember(loaded.file);
     return loaded;
   }
 
@@ -36,11 +36,11 @@ export class ConfigSource {
       throw faultsError([`${this.#seen} is gone: put it back, or start Rota again without it`]);
     }
     const config = checkConfig(read);
-    this.#note(read.file);
+    this.#remember(read.file);
     return { ...read, config };
   }
 
-  #note({ found, name }: LoadedConfig["file"]): void {
+  #remember({ found, name }: LoadedConfig["file"]): void {
     if (found) this.#seen = name;
   }
 }

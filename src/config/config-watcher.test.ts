@@ -105,7 +105,7 @@ test("what is loaded after a stop is not taken over, also when it was started ag
   expect([reloads, faults]).toEqual([[2], [null]]);
 });
 
-test("what cannot be loaded or is refused is told, and it goes on", async () => {
+test("what cannot be loaded or is refused is logged, and the watcher goes on", async () => {
   const said: (number | Error | string)[] = [new Error("no such file"), -1, 5, "odd"];
   const { watcher, clock, reloads, faults } = watch(() => {
     const next = said.shift() ?? 7;

@@ -1,4 +1,4 @@
-import { systemClock } from "../engine/node/system-clock.ts";
+import { systemClock } from "../clock/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import { invalidField, preview, quoted } from "../model/input/field-checks.ts";
 

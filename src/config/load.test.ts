@@ -372,7 +372,7 @@ test("a section that is no object keeps its fault when a variable would set some
   ]);
 });
 
-test("of thousands of faults the first fifty are told, and how many there are", () => {
+test("of thousands of faults the first fifty are reported, and how many there are", () => {
   const file = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`option${index}`, 1]));
   const faults = faultsOf({ file });
   expect([faults.length, faults.at(-1)]).toEqual([51, "and 4950 more"]);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
+import { AGENT_ID_FORM, toAgentId } from "../model/agent.ts";
 import { TIMEOUT_MAX_MS, TIMEOUT_MIN_MS } from "../model/input/kinds.ts";
 import { RETRY_RANGES } from "../model/input/retry-policy-schema.ts";
 import { STRATEGIES } from "../model/lane.ts";

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { systemClock } from "../engine/node/system-clock.ts";
+import { systemClock } from "../clock/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 
 /** The interval of the polling. */

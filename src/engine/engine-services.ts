@@ -1,5 +1,6 @@
 import type { Executor } from "../executors/executor.ts";
 import type { RunMetrics } from "../metrics/run-metrics.ts";
+import type { AgentName } from "../model/agent.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
@@ -9,7 +10,7 @@ import { Heartbeat, type HeartbeatOptions } from "./node/heartbeat.ts";
 import { Membership } from "./node/membership.ts";
 import { Rescuer, type RescuerOptions } from "./node/rescuer.ts";
 import { Rewinder } from "./schedules/rewinder.ts";
-import { type AgentName, RunMaker, type RunMakerOptions, type RunOptions } from "./schedules/run-maker.ts";
+import { RunMaker, type RunMakerOptions, type RunOptions } from "./schedules/run-maker.ts";
 import { ScheduleTicker } from "./schedules/schedule-ticker.ts";
 import { Timekeeper, type TimekeeperOptions } from "./schedules/timekeeper.ts";
 import { Pruner } from "./upkeep/pruner.ts";

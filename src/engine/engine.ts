@@ -1,5 +1,5 @@
 import { RunMetrics } from "../metrics/run-metrics.ts";
-import { REPLACED } from "../model/schedule.ts";
+import { REPLACED } from "../model/run.ts";
 import type { Service } from "../services/service.ts";
 import { type SignalTable, wakeAt } from "../services/signal-table.ts";
 import type { Held, InsertedTask, NewTask, StorageSignal } from "../storage/storage.ts";

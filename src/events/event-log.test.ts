@@ -65,7 +65,7 @@ function idsOf(events: readonly RotaEvent[]): string[] {
 }
 
 describe("following the log", () => {
-  test("hands on what happens, in order, to everybody who listens", async () => {
+  test("sends events in order to every listener", async () => {
     const { eventLog, add } = await makeLog();
     const seen: string[][] = [[], []];
     for (const list of seen) eventLog.listen(({ taskId }) => list.push(taskId));
@@ -90,7 +90,7 @@ describe("following the log", () => {
     expect(seen).toEqual(["after"]);
   });
 
-  test("reads nothing while nobody listens, and stops when the last one leaves", async () => {
+  test("reads nothing while there is no listener, and stops when the last one leaves", async () => {
     const { eventLog, add, clock, reads } = await makeLog();
     await add("a");
     await clock.advance(60_000);
@@ -105,7 +105,7 @@ describe("following the log", () => {
     expect([reads(), clock.pending]).toEqual([before, 0]);
   });
 
-  test("finds what no signal told of, within the poll", async () => {
+  test("finds entries without a signal, within the poll", async () => {
     const { eventLog, add, clock, deafen } = await makeLog();
     const seen: string[] = [];
     eventLog.listen(({ taskId }) => seen.push(taskId));
@@ -171,7 +171,7 @@ describe("a handler", () => {
     expect(log.messages("error")).toEqual(Array(4).fill("an event handler failed"));
   });
 
-  test("that never settles holds up nobody", async () => {
+  test("that never settles delays no other", async () => {
     const { eventLog, add, log } = await makeLog();
     const seen: string[] = [];
     handleEvents(eventLog, () => new Promise(() => {}), log);
@@ -206,7 +206,7 @@ describe("catching up", () => {
     const seen: number[] = [];
     eventLog.listen((event) => seen.push(event.seq));
     await eventLog.ready;
-    // Nobody is woken: the log learns of them by looking.
+    // The log is not woken: it finds them by polling.
     deafen();
     await addMany(450);
     const caughtUp = eventLog.caughtUp();
@@ -215,7 +215,7 @@ describe("catching up", () => {
     expect(seen).toHaveLength(450);
   });
 
-  test("ends at once when nobody listens, or nothing is missing", async () => {
+  test("ends at once when there is no listener, or nothing is missing", async () => {
     const { eventLog, add, clock } = await makeLog();
     await add("a");
     await eventLog.caughtUp();
@@ -266,7 +266,7 @@ describe("a reader", () => {
     expect(idsOf(await reading)).toEqual(["b", "c", "d", "e"]);
   });
 
-  test("that is slow misses nothing, holds up nobody, and takes no more room than its buffer", async () => {
+  test("that is slow misses nothing, delays no other reader, and takes no more memory than its buffer", async () => {
     const { reader, addMany, eventLog } = await makeLog();
     let others = 0;
     eventLog.listen(() => {
@@ -294,7 +294,7 @@ describe("a reader", () => {
     await add("live");
     expect((await next).value).toMatchObject({ taskId: "live" });
     await settle();
-    // Only the one who follows for everybody has read.
+    // Only the reader that follows for all listeners has read.
     expect(reads() - before).toBeLessThanOrEqual(2);
   });
 
@@ -343,7 +343,7 @@ describe("a reader", () => {
     expect(reads()).toBe(before);
   });
 
-  test("is told of a gap when what it asks for has been deleted", async () => {
+  test("gets a gap when what it asks for has been deleted", async () => {
     const { reader, add, storage, clock } = await makeLog();
     await add("a", "b");
     await storage.tasks.cancel({ tenant: "default", ids: ["a"], error: null });
@@ -358,7 +358,7 @@ describe("a reader", () => {
     expect(gaps).toEqual([{ after: 1, oldest }]);
   });
 
-  test("is told of a gap when everything has been deleted, and goes on from there", async () => {
+  test("gets a gap when everything has been deleted, and goes on from there", async () => {
     const { reader, add, storage, clock } = await makeLog();
     await add("a", "b");
     await storage.tasks.cancel({ tenant: "default", ids: ["a", "b"], error: null });
@@ -374,7 +374,7 @@ describe("a reader", () => {
     expect(gaps).toEqual([{ after: 1, oldest: newest + 1 }]);
   });
 
-  test("that asks for more than there ever was is told so, and gets what there is", async () => {
+  test("that asks for more than there ever was gets a gap, and what there is", async () => {
     const { reader, add } = await makeLog();
     await add("a");
     const gaps: unknown[] = [];
@@ -383,7 +383,7 @@ describe("a reader", () => {
     expect(gaps).toEqual([{ after: 5_000, oldest: 1 }]);
   });
 
-  test("hears of a storage that cannot be read", async () => {
+  test("gets the error of a storage that cannot be read", async () => {
     let broken = false;
     const gate = new Gate();
     const { reader } = await makeLog({
@@ -406,20 +406,20 @@ describe("a reader", () => {
     const { reader, add, storage } = await makeLog();
     await add("before");
     const all = reader();
-    const ofNobody = reader({ agentId: "nobody" });
-    expect([all.position, ofNobody.position]).toEqual([undefined, undefined]);
-    await Promise.all([all.ready, ofNobody.ready]);
-    expect([all.position, ofNobody.position]).toEqual([1, 1]);
+    const ofUnknown = reader({ agentId: "unknown" });
+    expect([all.position, ofUnknown.position]).toEqual([undefined, undefined]);
+    await Promise.all([all.ready, ofUnknown.ready]);
+    expect([all.position, ofUnknown.position]).toEqual([1, 1]);
     await add("a", "b");
     await settle();
     // Two are at hand, and neither has been handed out.
-    expect([all.position, ofNobody.position]).toEqual([1, 3]);
+    expect([all.position, ofUnknown.position]).toEqual([1, 3]);
     await all.next();
     expect(all.position).toBe(2);
     await all.next();
     expect(all.position).toBe(3);
     expect((await storage.events.range()).newest).toBe(3);
-    await Promise.all([all.return(), ofNobody.return()]);
+    await Promise.all([all.return(), ofUnknown.return()]);
   });
 
   test("that begins beyond the newest event goes on from the beginning", async () => {

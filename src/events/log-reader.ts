@@ -39,7 +39,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   /** At the last entry that was buffered, or skipped because the reader did not ask for it. */
   readonly #cursor: LogCursor<Value>;
   /** The last entry returned by `next`; before the first one, where reading began. */
-  #handedOut: number | undefined;
+  #returned: number | undefined;
   #live = false;
   #ended = false;
   #wake: (() => void) | null = null;
@@ -74,7 +74,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   }
 
   get position(): number | undefined {
-    return this.#handedOut === undefined || this.#buffer.length > 0 ? this.#handedOut : this.#cursor.seq;
+    return this.#returned === undefined || this.#buffer.length > 0 ? this.#returned : this.#cursor.seq;
   }
 
   [Symbol.asyncIterator](): this {
@@ -102,8 +102,8 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
       const next = this.#buffer.shift();
       if (next !== undefined) {
         this.#bytes -= next.bytes;
-        const before = this.#handedOut;
-        this.#handedOut = next.seq;
+        const before = this.#returned;
+        this.#returned = next.seq;
         if (next.shown !== null) return next.shown;
         await this.#reportGap(before);
         continue;
@@ -125,7 +125,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     const { after, onGap } = this.#options;
     if (after === undefined) {
       this.#cursor.moveTo(this.#log.position);
-      this.#handedOut = this.#cursor.seq;
+      this.#returned = this.#cursor.seq;
       this.#live = true;
       return;
     }
@@ -140,7 +140,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     if (after > 0 && (beyond || takenBack || after + 1 < oldest)) onGap?.({ after, oldest });
     if (mark === null) this.#cursor.moveTo(beyond ? 0 : Math.max(after, oldest - 1));
     else this.#cursor.moveTo(after, mark);
-    this.#handedOut = this.#cursor.seq;
+    this.#returned = this.#cursor.seq;
   }
 
   async #reportGap(after = 0): Promise<void> {
@@ -176,7 +176,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   }
 
   async #catchUp(): Promise<void> {
-    const handedOn = this.#log.position;
+    const positionBefore = this.#log.position;
     const page = await this.#cursor.read();
     if (page === null) {
       await this.#cursor.resume();
@@ -186,7 +186,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     for (const entry of entries) this.#take(entry, this.#pick(entry.value));
     if (upTo > this.#cursor.seq) this.#cursor.moveTo(upTo);
     // Live again once every entry that listeners have got so far is either in the buffer or deleted.
-    const nothingLeft = entries.length === 0 && !more && this.#log.position === handedOn;
+    const nothingLeft = entries.length === 0 && !more && this.#log.position === positionBefore;
     this.#live = nothingLeft || this.#cursor.seq >= this.#log.position;
     // Yields to the event loop between pages, even if the storage responds synchronously: a reader that is far behind
     // must not block other work.

@@ -34,7 +34,7 @@ async function makeLog(meddler: Meddler = {}) {
   storage.subscribe(({ kind }) => kind === "notifications" && log.wake());
   onTestFinished(() => log.close());
   /** Tells that a schedule of the tenant's was canceled, by making and deleting it. */
-  const tell = async (tenant = "default"): Promise<number> => {
+  const publish = async (tenant = "default"): Promise<number> => {
     const { id } = await storage.schedules.create({
       tenant,
       status: "paused",
@@ -69,7 +69,7 @@ async function makeLog(meddler: Meddler = {}) {
   };
   const reader = (options: LogReaderOptions = {}, tenant = "default") =>
     new NotificationReader(log, { tenant }, options);
-  return { clock, storage, log, tell, reader, reads: () => reads };
+  return { clock, storage, log, publish, reader, reads: () => reads };
 }
 
 /** A reader that notes what it is handed, and gaps, in the order in which they come. */
@@ -105,19 +105,19 @@ describe("a reader of notifications", () => {
     onTestFinished(() => log.close());
     const seen = note((options) => new NotificationReader(log, { tenant: "default" }, options));
     await settle();
-    const ids = [await lost.tell(), await lost.tell()];
+    const ids = [await lost.publish(), await lost.publish()];
     log.wake();
     await settle();
     isRestored.value = true;
     await restored.clock.advance(1_000);
-    const [again] = [await restored.tell(), await restored.tell(), await restored.tell()];
+    const [again] = [await restored.publish(), await restored.publish(), await restored.publish()];
     log.wake();
     await settle();
     expect(seen.slice(0, 4)).toEqual([...ids, { after: 2, oldest: 1 }, again]);
   });
 
   test("gets no gap because another tenant and all of its are gone", async () => {
-    const { storage, log, tell, reader, clock } = await makeLog();
+    const { storage, log, publish, reader, clock } = await makeLog();
     const limits = {
       maxQueued: null,
       maxInflight: null,
@@ -130,8 +130,8 @@ describe("a reader of notifications", () => {
     await storage.tenants.create({ id: "ten_gone", name: "gone", limits });
     const seen = note((options) => reader(options));
     await settle();
-    const mine = await tell();
-    await tell("ten_gone");
+    const mine = await publish();
+    await publish("ten_gone");
     await settle();
     for (let slices = 0; slices < 20; slices += 1) {
       await storage.tenants.delete({ id: "ten_gone", limit: 100 });
@@ -141,37 +141,37 @@ describe("a reader of notifications", () => {
     expect([seen, log.position]).toEqual([[mine], 2]);
   });
 
-  test("is told what concerns its tenant, live and from before, and nothing else", async () => {
-    const { tell, reader } = await makeLog();
-    const before = [await tell(), await tell("other"), await tell()];
+  test("gets what concerns its tenant, live and from before, and nothing else", async () => {
+    const { publish, reader } = await makeLog();
+    const before = [await publish(), await publish("other"), await publish()];
     const [ours, theirs] = [reader({ after: 0 }), reader({ after: 0 }, "other")];
     expect(await take(theirs, 1)).toEqual([before[1]]);
     const live = reader();
     await live.ready;
-    const after = [await tell("other"), await tell()];
+    const after = [await publish("other"), await publish()];
     expect(await take(ours, 3)).toEqual([before[0], before[2], after[1]]);
     expect(await take(live, 1)).toEqual([after[1]]);
   });
 
   test("costs the storage nothing once it has caught up, however many there are", async () => {
-    const { tell, reader, reads } = await makeLog();
-    for (let n = 0; n < 3; n++) await tell();
+    const { publish, reader, reads } = await makeLog();
+    for (let n = 0; n < 3; n++) await publish();
     const readers = Array.from({ length: 200 }, () => reader({ after: 1 }));
     for (const each of readers) await each.next();
     await Promise.all(readers.map((each) => each.next()));
     const waiting = readers.map((each) => each.next());
     await settle();
     const before = reads();
-    const id = await tell();
+    const id = await publish();
     for (const { value } of await Promise.all(waiting)) expect(value?.task_id).toBe(id);
     await settle();
-    // Only the one who follows for everybody has read: what there was, and that there is no more.
+    // Only the reader that follows for all listeners has read: the entries, and that there are no more.
     expect(reads() - before).toBeLessThanOrEqual(3);
     await Promise.all(readers.map((each) => each.return()));
   });
 
-  test("hears once that more waits for it than is kept, and misses nothing", async () => {
-    const { tell, reader } = await makeLog();
+  test("learns once that more waits for it than is kept, and misses nothing", async () => {
+    const { publish, reader } = await makeLog();
     let behind = 0;
     const slow = reader({
       onBehind: () => {
@@ -180,7 +180,7 @@ describe("a reader of notifications", () => {
     });
     await slow.ready;
     // Each takes about half a kibibyte.
-    for (let n = 0; n < 2_100; n++) await tell();
+    for (let n = 0; n < 2_100; n++) await publish();
     await settle();
     expect(behind).toBe(1);
     expect(await take(slow, 2_100)).toEqual(Array.from({ length: 2_100 }, (_, index) => index + 1));
@@ -207,7 +207,7 @@ describe("a notification", () => {
     agent: "research",
     reason: null,
   } as const;
-  const told = { id: 7, task_id: 17, agent_id: "research", timestamp: SECONDS };
+  const common = { id: 7, task_id: 17, agent_id: "research", timestamp: SECONDS };
   const ran = { run_id: 42, due_at: SECONDS - 1, moments: 2 };
 
   type Said = Pick<StoredNotification, "kind" | "run"> & { readonly reason?: string };
@@ -262,7 +262,7 @@ describe("a notification", () => {
     "%s says what there is to say, as the schema has it",
     (kind, said, expected) => {
       const shown = toNotification({ ...stored, ...said }, new Redactor([]));
-      expect(shown).toEqual({ ...told, kind, ...expected });
+      expect(shown).toEqual({ ...common, kind, ...expected });
       const { id: _id, ...data } = shown;
       expect(schema.parse(data)).toEqual(data);
     },

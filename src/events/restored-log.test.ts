@@ -52,7 +52,7 @@ async function makeHistories(shared: readonly string[]) {
       eventLog.wake();
       await settle();
     },
-    /** Puts the database back, and adds these before anybody looks. */
+    /** Puts the database back, and adds these before any reader polls. */
     restore: async (...ids: string[]) => {
       await clock.advance(1_000);
       current = histories.restored;
@@ -141,7 +141,7 @@ describe("a reader of a database that is restored to an earlier state", () => {
     expect(seen.slice(3)).toEqual(["x"]);
   });
 
-  test("that only waits for a task hears that it is gone", async () => {
+  test("that only waits for a task learns that it is gone", async () => {
     const { storage, clock, eventLog, lose, restore } = await makeHistories(["a"]);
     const waiter = new TaskWaiter({ eventLog, clock });
     await lose("b");

@@ -27,7 +27,7 @@ test("answers at once for a task that has ended", async () => {
   expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "done" });
 });
 
-test("answers however it ended, and everybody who waits", async () => {
+test("resolves for every waiting caller, however the task ended", async () => {
   const { rota, taskId } = await makeWaiting();
   const waiting = [rota.tasks.wait(taskId), rota.tasks.wait(taskId)];
   await settle();

@@ -6,10 +6,10 @@ import type { NotifiedRun, StoredNotification } from "../storage/storage.ts";
 /** The public view of a stored notification, with secrets masked. */
 export function toNotification(stored: StoredNotification, redactor: Redactor): Notification {
   const { seq, kind, scheduleId, agent, run, reason, at } = stored;
-  const told = { id: seq, kind, task_id: scheduleId };
-  if (run !== null) return { ...told, ...runFields(agent, run, redactor), timestamp: toSeconds(at) };
+  const common = { id: seq, kind, task_id: scheduleId };
+  if (run !== null) return { ...common, ...runFields(agent, run, redactor), timestamp: toSeconds(at) };
   return {
-    ...told,
+    ...common,
     agent_id: agent,
     status: kind === "schedule.paused" ? "paused" : "canceled",
     ...(reason === null ? {} : { reason }),

@@ -139,7 +139,7 @@ test("merges llmConfig over the request, but not over what makes it this task", 
 test.each<Partial<Task>>([
   { kind: "action", action: "click" },
   { kind: "custom", payload: { message: "x" } },
-])("a task of kind $kind cannot be told to anybody", async (task) => {
+])("a task of kind $kind cannot be sent", async (task) => {
   await expect(chat("http://127.0.0.1:1").run(task)).rejects.toMatchObject({
     name: "PermanentError",
     message: `the chat executor does tasks with an \`instruction\` or a \`message\`; this one is of kind ${task.kind}`,
@@ -191,7 +191,7 @@ test("events are read as such, whatever type they say they are", async () => {
   }
 });
 
-test("progress is told while the answer is being written", async () => {
+test("progress is reported while the answer is being written", async () => {
   const more = new Gate();
   const url = await serve(async (_request, response) => {
     beginEvents(response).write(eventText({ step: 1 }));
@@ -306,7 +306,7 @@ test.each<[string, string]>([
   });
 });
 
-test("where nobody listens, nobody can be told anything", async () => {
+test("fails when no server listens", async () => {
   const url = await nowhere();
   await expect(chat(url).run(order)).rejects.toThrow(`cannot reach ${url}: `);
 });
@@ -521,7 +521,7 @@ test.each<[string, unknown, string | undefined, object[]]>([
     JSON.stringify({ inputTokens: 1 }),
     [{ inputTokens: 1 }],
   ],
-  ["in a way that nobody can count", { usage: { inputTokens: "many" } }, "many", []],
+  ["in a form that cannot be counted", { usage: { inputTokens: "many" } }, "many", []],
 ])("reports what the agent says %s", async (_where, event, header, reported) => {
   const url = await serve((_request, response) => {
     response.writeHead(200, {

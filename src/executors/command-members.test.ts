@@ -29,7 +29,7 @@ test("a group has members as long as any of its processes runs", async () => {
   await until(() => !hasMembers(pid), "the last one to end");
 });
 
-test.runIf(process.platform === "linux")("whoever has ended and was not asked how is no member", async () => {
+test.runIf(process.platform === "linux")("a zombie process is no member", async () => {
   // Whatever the shell becomes does not ask for the child, which leads a group of its own.
   const { said } = await startLeader("setsid sleep 0.1 >/dev/null & echo $!; exec sleep 600");
   await until(() => hasMembers(said), "the child to lead its group");

@@ -171,7 +171,7 @@ test.each<[string, string]>([
   await expect(failed).rejects.toThrow(new Error(message));
 });
 
-test("the end of what it complained of tells why it failed", async () => {
+test("the end of what it complained of is the reason of its failure", async () => {
   const source =
     "process.stderr.write('x'.repeat(5_000) + 'é'.repeat(600) + ' the end\\n', () => process.exit(1))";
   await expect(program(nodeProgram(source)).run(order)).rejects.toThrow(
@@ -230,7 +230,7 @@ test("it has time to clean up", async () => {
   expect(readFileSync(file, "utf8")).toBe("yes\n");
 });
 
-test("whoever does not end when asked is not asked after five seconds", async () => {
+test("a process that ignores SIGTERM gets SIGKILL after five seconds", async () => {
   const executor = program(
     shellProgram("trap '' TERM; echo $$ >&2; sleep 600 & echo $! >&2; wait; sleep 600"),
   );

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { within } from "../clock/within.ts";
 import type { Clock } from "../model/clock.ts";
 import type { ExecutorConfig, ProgramResult } from "../model/executor-config.ts";
 import { PASSED_VARIABLES } from "../model/executor-program.ts";
@@ -48,7 +49,7 @@ export function commandExecutor(options: CommandExecutorOptions): Executor {
     const complaint = logLines(program.stderr, log);
 
     const exit = await exited;
-    if (!signal.aborted) await within(LEFTOVER_MS, closed, clock);
+    if (!signal.aborted) await within({ clock, ms: LEFTOVER_MS, work: closed, onLate: () => undefined });
     signal.removeEventListener("abort", stop);
     for (const pipe of [program.stdin, program.stdout, program.stderr]) pipe.destroy();
     const ended = group.end();
@@ -139,14 +140,6 @@ function cannotRun(error: NodeJS.ErrnoException, { command, cwd }: CommandExecut
   return reason === undefined
     ? new Error(`${what}: ${error.message}`, { cause: error })
     : new PermanentError(`${what}: ${reason}`, { cause: error });
-}
-
-/** Waits for a promise, for `ms` at most. */
-async function within(ms: number, something: Promise<unknown>, clock: Clock): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = clock.setTimer(ms, late.resolve);
-  await Promise.race([something, late.promise]);
-  timer.cancel();
 }
 
 function checkExit({ code, signal }: Exit, complaint: string): void {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { DEFAULT_TENANT } from "../model/task.ts";
+import { DEFAULT_TENANT } from "../model/tenant.ts";
 
 /** The namespace of the UUIDv5 of conversations. It must never change: agents store conversations under these ids. */
 const NAMESPACE = Buffer.from("6f1d0c52-8a3e-5b7f-9c44-2e7a51d3b0a9".replaceAll("-", ""), "hex");

@@ -213,7 +213,7 @@ test.each(hostileValues())("is not harmed by %s", (_what, value) => {
   }
 });
 
-test("tells which URLs an executor calls", () => {
+test("returns which URLs an executor calls", () => {
   expect(executorUrls({ type: "echo" })).toEqual([]);
   expect(executorUrls({ type: "http", url: "http://a/" })).toEqual(["http://a/"]);
   expect(executorUrls({ type: "tab-action", url: "http://b/", resolver: "pinchtab" })).toEqual(["http://b/"]);

@@ -101,13 +101,13 @@ export class ModelAnswer {
     const name = nameIn(called["name"]);
     const added = textIn(called["arguments"]);
     this.#countToolCalls(id.length + name.length + added.length);
-    const place = this.#callAt.get(index) ?? -1;
-    const begun = this.#toolCalls[place];
+    const position = this.#callAt.get(index) ?? -1;
+    const begun = this.#toolCalls[position];
     const isNew = begun === undefined || (id !== "" && begun.id !== "" && begun.id !== id);
     const before = isNew ? { id: "", name: "", arguments: "" } : begun;
     if (isNew) this.#countToolCalls(TOOL_CALL_LENGTH);
     if (isNew) this.#callAt.set(index, this.#toolCalls.length);
-    this.#toolCalls[isNew ? this.#toolCalls.length : place] = {
+    this.#toolCalls[isNew ? this.#toolCalls.length : position] = {
       id: before.id || id,
       name: before.name || name,
       arguments: before.arguments + added,

@@ -184,7 +184,7 @@ test("calls with one index but several ids are several calls", async () => {
   expect(await answered(answer)).toMatchObject({ toolCalls: [{ id: "a" }, { id: "b" }] });
 });
 
-test("a refusal is told", async () => {
+test("a refusal is reported", async () => {
   const answer = events(delta({ refusal: "I will " }), delta({ refusal: "not." }, "stop"), "[DONE]");
   expect(await answered(answer)).toMatchObject({ text: "", refusal: "I will not." });
 });
@@ -319,7 +319,7 @@ test.each([
   });
 });
 
-test("nobody who repeats the key is quoted with it", async () => {
+test("an answer that repeats the key is quoted without it", async () => {
   const said = `Incorrect API key provided: ${KEY}. ${"x".repeat(995)}${KEY}`;
   for (const answer of [
     (response: ServerResponse) => response.writeHead(401).end(said),
@@ -342,7 +342,7 @@ test("a text beyond a mebibyte is cut and marked, and still fits as a result", a
   expect(bytes).toBeGreaterThan(1_000_000);
 });
 
-test("tools called with more than anybody needs fail the attempt", async () => {
+test("tool calls with too large arguments fail the attempt", async () => {
   const call = delta({
     tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: "x".repeat(50_000) } }],
   });
@@ -448,7 +448,7 @@ async function messagesFor(
   return { said: messages.map(({ role, content }) => `${role}: ${content}`), asked: executor.turnsAsked };
 }
 
-test("tells the model what was said before in the session", async () => {
+test("sends the model what was said before in the session", async () => {
   expect(await messagesFor(now, { system: "Be brief." })).toEqual({
     said: [
       "system: Be brief.",
@@ -462,7 +462,7 @@ test("tells the model what was said before in the session", async () => {
   });
 });
 
-test("reads as many turns as it was told, and none where it need not", async () => {
+test("reads as many turns as configured, and none where it need not", async () => {
   expect((await messagesFor(now, { history: 3 })).asked).toEqual([3]);
   const alone = { said: ["user: What is my name?"], asked: [] };
   expect(await messagesFor(now, { history: 0 })).toEqual(alone);
@@ -497,12 +497,12 @@ test.each<[string, Partial<OpenAiConfig>, RunnableOptions, number]>([
   ["that have room beside a long answer", { maxTokens: 600 }, { contextWindow: 1_000 }, 3],
   ["that have room beside what it is told first", { system: "x".repeat(1_500) }, { contextWindow: 1_000 }, 2],
   ["that have room beside the question, which may be none", {}, { contextWindow: 20 }, 0],
-])("tells the last turns %s", async (_which, settings, options, count) => {
+])("sends the last turns %s", async (_which, settings, options, count) => {
   // Some hundred tokens each.
   const turns = Array.from({ length: 10 }, (_, n) => turn(`${n}`, "x".repeat(310)));
   const { said } = await messagesFor(now, settings, { ...options, session: { turns, ...options.session } });
-  const told = said.filter((line) => /^user: \d$/.test(line));
-  expect(told).toEqual(turns.slice(10 - count).map(({ taskId }) => `user: ${taskId}`));
+  const sent = said.filter((line) => /^user: \d$/.test(line));
+  expect(sent).toEqual(turns.slice(10 - count).map(({ taskId }) => `user: ${taskId}`));
 });
 
 test("says whose task it is, and who calls", async () => {

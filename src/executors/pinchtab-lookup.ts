@@ -3,7 +3,7 @@ import { type CallOptions, callOut } from "./call-out.ts";
 import { HttpError } from "./errors.ts";
 import { failureOf, isSuccess } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
-import { type Places, readInstances, readTabs } from "./pinchtab-places.ts";
+import { readInstances, readTabs, type TabLocations } from "./pinchtab-locations.ts";
 
 /** A server lists its tabs and instances at once. If it takes longer than this, it is not healthy. */
 const LOOKUP_MS = 10_000;
@@ -12,7 +12,7 @@ const LIST_BYTES_MAX = 4 * 1_048_576;
 
 const TABS = "/instances/tabs";
 
-export interface LookUpPlacesParams extends CallOptions {
+export interface LookUpTabsParams extends CallOptions {
   /** The URL of the PinchTab server, without a slash at its end. */
   readonly base: string;
   readonly signal: AbortSignal;
@@ -21,7 +21,7 @@ export interface LookUpPlacesParams extends CallOptions {
 }
 
 /** Asks a PinchTab server which instance has which tab, with a timeout of its own. */
-export async function lookUpPlaces(params: LookUpPlacesParams): Promise<Places> {
+export async function lookUpTabs(params: LookUpTabsParams): Promise<TabLocations> {
   const { clock, signal } = params;
   const late = new AbortController();
   const timer = clock.setTimer(LOOKUP_MS, () =>
@@ -39,7 +39,7 @@ export async function lookUpPlaces(params: LookUpPlacesParams): Promise<Places> 
 }
 
 /** A server that does not know this request has no cache either. */
-async function getFreshTabs(params: LookUpPlacesParams): Promise<Places["tabs"]> {
+async function getFreshTabs(params: LookUpTabsParams): Promise<TabLocations["tabs"]> {
   try {
     return await getList(`${TABS}?fresh=1`, readTabs, params);
   } catch (error) {
@@ -51,7 +51,7 @@ async function getFreshTabs(params: LookUpPlacesParams): Promise<Places["tabs"]>
 async function getList<List>(
   path: string,
   read: (answer: unknown) => List | null,
-  params: LookUpPlacesParams,
+  params: LookUpTabsParams,
 ): Promise<List> {
   const { base, signal } = params;
   const headers = mergeHeaders({ "user-agent": USER_AGENT }, params.headers);

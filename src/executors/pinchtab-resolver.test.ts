@@ -71,7 +71,7 @@ test("remembers for five seconds where tabs are, all of them", async () => {
   expect(lookups(pinchTab)).toBe(2);
 });
 
-test("remembers for as long as it was told to, or not at all", async () => {
+test("remembers for as long as configured, or not at all", async () => {
   const long = await pinchTabWithTwo({ cacheSec: 60 });
   await long.run(click);
   await long.clock.advance(59_999);
@@ -100,7 +100,7 @@ test("a tab that moved is found where it is now, and remembered there", async ()
   expect([lookups(pinchTab), pinchTab.seenBy("inst_1").length]).toEqual([2, 2]);
 });
 
-test("what turned out wrong is not remembered, even if nobody says what is right", async () => {
+test("a wrong location is not remembered, even if the right one is unknown", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   await run(click);
   pinchTab.openTab("tab-1", "inst_2");
@@ -148,7 +148,7 @@ test("a tab that moves on and on is followed once an attempt", async () => {
   expect([pinchTab.seenBy("inst_1").length, pinchTab.seenBy("inst_2").length]).toEqual([1, 1]);
 });
 
-test("a tab that was closed is nobody's", async () => {
+test("a closed tab has no location", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   await run(click);
   pinchTab.closeTab("tab-1");
@@ -158,7 +158,7 @@ test("a tab that was closed is nobody's", async () => {
   });
 });
 
-test("a tab that the server has not heard of yet is found by asking it to look anew", async () => {
+test("a tab that the server does not list yet is found by asking it to look anew", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   pinchTab.rememberTabs();
   pinchTab.openTab("tab-2", "inst_2");
@@ -207,7 +207,7 @@ test("an instance's URL that a guard forbids is not called", async () => {
 
 // ------------------------------------------------------------------------------------------------------ who cannot be
 
-test("a tab that nobody has fails for good", async () => {
+test("a tab that no instance has fails for good", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   await expect(run({ ...click, tabId: "__proto__" })).rejects.toMatchObject({
     name: "PermanentError",
@@ -326,7 +326,7 @@ test("a crowd that asks for what is not there shares its questions too", async (
   const asked = Array.from({ length: 20 }, (_, index) => run({ ...click, tabId: `no-${index}` }));
   const outcomes = await Promise.allSettled(asked);
   expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
-  // One for whoever came first, and one that began after the others came; the same when the server is to look anew.
+  // One for the first caller, and one that began after the others came; the same when the server must not use its cache.
   expect(lookups(pinchTab)).toBe(4);
 });
 

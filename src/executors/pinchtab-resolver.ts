@@ -3,8 +3,8 @@ import { SharedCall } from "../outbound/shared-call.ts";
 import { baseOf } from "./base-url.ts";
 import type { CallOptions } from "./call-out.ts";
 import { HttpError, PermanentError } from "./errors.ts";
-import { lookUpPlaces } from "./pinchtab-lookup.ts";
-import type { Places } from "./pinchtab-places.ts";
+import type { TabLocations } from "./pinchtab-locations.ts";
+import { lookUpTabs } from "./pinchtab-lookup.ts";
 import { cannotResolve, type ResolveTabParams, type TabResolver, unresolved } from "./tab-resolver.ts";
 
 /** Tabs seldom move, and a tab that moved is looked up again. The cache only spares a busy server. */
@@ -21,13 +21,13 @@ export interface PinchTabResolverOptions extends CallOptions {
 interface Lookup {
   /** Counts up: of two lookups, the higher number saw the later state. */
   readonly number: number;
-  readonly call: SharedCall<Places>;
+  readonly call: SharedCall<TabLocations>;
 }
 
 /** The result of the last lookup. */
 interface Remembered {
   readonly number: number;
-  readonly places: Places;
+  readonly locations: TabLocations;
   /** When it began. */
   readonly at: number;
   /** Tabs that were not at the instance that it names. */
@@ -54,22 +54,22 @@ export class PinchTabResolver implements TabResolver {
   async resolve(params: ResolveTabParams): Promise<string> {
     const remembered = this.#recall(params);
     if (remembered !== undefined) return remembered;
-    let places: Places;
+    let locations: TabLocations;
     try {
-      places = await this.#findPlaces(params);
+      locations = await this.#findLocations(params);
     } catch (error) {
       params.signal.throwIfAborted();
       throw lookupFailure(params.tabId, error);
     }
-    return this.#baseIn(places, params.tabId) ?? this.#fail(places, params.tabId);
+    return this.#baseIn(locations, params.tabId) ?? this.#fail(locations, params.tabId);
   }
 
   /** Another call that did not find the tab there may already have looked it up again. */
   #recall({ tabId, notAt }: ResolveTabParams): string | undefined {
     if (this.#remembered === null) return undefined;
-    const { places, at, doubted } = this.#remembered;
+    const { locations, at, doubted } = this.#remembered;
     if (this.#options.clock.monotonic() - at >= this.#cacheMs) return undefined;
-    const base = this.#baseIn(places, tabId);
+    const base = this.#baseIn(locations, tabId);
     if (base !== undefined && base === notAt) doubted.add(tabId);
     return doubted.has(tabId) ? undefined : base;
   }
@@ -79,16 +79,16 @@ export class PinchTabResolver implements TabResolver {
    * only a lookup that began after this call proves that the tab is gone. The server itself caches tabs. So a tab that it does
    * not list, or that was not where it said, counts as gone only after a fresh lookup.
    */
-  async #findPlaces({ tabId, signal, notAt }: ResolveTabParams): Promise<Places> {
+  async #findLocations({ tabId, signal, notAt }: ResolveTabParams): Promise<TabLocations> {
     const begunBefore = this.#begun;
     let fresh = notAt !== undefined;
     for (;;) {
       const lookup = this.#joinLookup(fresh);
-      const places = await lookup.call.wait(signal);
-      const base = this.#baseIn(places, tabId);
-      if (base !== undefined && base !== notAt) return places;
+      const locations = await lookup.call.wait(signal);
+      const base = this.#baseIn(locations, tabId);
+      if (base !== undefined && base !== notAt) return locations;
       if (lookup.number <= begunBefore) continue;
-      if (fresh || isListed(places, tabId)) return places;
+      if (fresh || isListed(locations, tabId)) return locations;
       fresh = true;
     }
   }
@@ -106,23 +106,23 @@ export class PinchTabResolver implements TabResolver {
     const number = ++this.#begun;
     const at = this.#options.clock.monotonic();
     const call = new SharedCall(async (signal) => {
-      const places = await lookUpPlaces({ ...this.#options, base: this.#base, signal, fresh });
+      const locations = await lookUpTabs({ ...this.#options, base: this.#base, signal, fresh });
       if (number > (this.#remembered?.number ?? 0)) {
-        this.#remembered = { number, places, at, doubted: new Set() };
+        this.#remembered = { number, locations, at, doubted: new Set() };
       }
-      return places;
+      return locations;
     });
     return { number, call };
   }
 
   /** An instance without a URL runs on the same machine as the server, on its own port. */
-  #baseIn({ tabs, instances }: Places, tabId: string): string | undefined {
+  #baseIn({ tabs, instances }: TabLocations, tabId: string): string | undefined {
     const address = instances.get(tabs.get(tabId) ?? "");
     if (address === undefined || address === null) return undefined;
     return "url" in address ? address.url : `http://${new URL(this.#base).hostname}:${address.port}`;
   }
 
-  #fail({ tabs, instances }: Places, tabId: string): never {
+  #fail({ tabs, instances }: TabLocations, tabId: string): never {
     const instance = tabs.get(tabId);
     if (instance === undefined) throw unresolved(tabId, "no instance has it", { permanent: true });
     const name = `its instance "${preview(instance)}"`;
@@ -132,7 +132,7 @@ export class PinchTabResolver implements TabResolver {
 }
 
 /** Whether the server lists the tab and its instance, reachable or not. */
-function isListed({ tabs, instances }: Places, tabId: string): boolean {
+function isListed({ tabs, instances }: TabLocations, tabId: string): boolean {
   const instance = tabs.get(tabId);
   return instance !== undefined && instances.has(instance);
 }

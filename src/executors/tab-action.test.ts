@@ -78,7 +78,7 @@ test("a parameter called __proto__ is one like any other", async () => {
 });
 
 test("says for whom it acts whatever its headers say, and sends JSON as JSON", async () => {
-  const { pinchTab, run } = await browser({ "X-Agent-ID": "somebody", "Content-Type": "text/plain" });
+  const { pinchTab, run } = await browser({ "X-Agent-ID": "another", "Content-Type": "text/plain" });
   await run(click);
   expect(pinchTab.seen[0]?.headers).toMatchObject({
     "x-agent-id": "agent",
@@ -128,7 +128,7 @@ test.each([{}, { tabId: "" }, { tabId: " \t" }])("without a tab (%j) it fails fo
   expect(pinchTab.seen).toEqual([]);
 });
 
-test.each([".", ".."])("a tab called %j, which is a step in a URL, is nobody's", async (tabId) => {
+test.each([".", ".."])("a tab called %j, which is a step in a URL, is refused", async (tabId) => {
   const { pinchTab, run } = await browser();
   await expect(run({ ...click, tabId })).rejects.toMatchObject({
     name: "PermanentError",

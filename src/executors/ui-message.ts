@@ -67,7 +67,7 @@ export class UiMessage {
   add(event: Fields): string {
     const { type } = event;
     if (typeof type !== "string") return "";
-    this.#begun ||= isTelling(type, event);
+    this.#begun ||= isSignOfUiMessage(type, event);
     this.#usage = attachedUsage(event) ?? this.#usage;
     switch (type) {
       case "text-delta":
@@ -132,7 +132,7 @@ export class UiMessage {
 }
 
 /** Whether such an event shows that the stream is a UI message stream. */
-function isTelling(type: string, { finishReason }: Fields): boolean {
+function isSignOfUiMessage(type: string, { finishReason }: Fields): boolean {
   if (type === "finish") return typeof finishReason === "string";
   return /^(?:text-start|text-delta|error|abort)$/.test(type) || type.startsWith("tool-");
 }

@@ -9,12 +9,12 @@ export interface Audit {
 /** For code in this process that acts for callers, such as the server. */
 export interface LocalAudit extends Audit {
   /** Queues an entry. It is written soon, in a batch with others, and at the latest before `stop()` resolves. */
-  note(entry: AuditNote): void;
+  record(entry: NewAuditRecord): void;
   /** The same, but the entry is durable once this resolves. */
-  write(entry: AuditNote): Promise<void>;
+  write(entry: NewAuditRecord): Promise<void>;
 }
 
-export interface AuditNote {
+export interface NewAuditRecord {
   /** The tenant of the key; left out: `default`. */
   readonly tenantId?: string;
   /** Left out: no key was required. */

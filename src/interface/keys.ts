@@ -23,10 +23,10 @@ export interface LocalKeys extends Keys {
    * Returns the caller that a key belongs to; null: the key is unknown, deleted or expired.
    *
    * @example
-   * const caller = await rota.keys.whose("rota_…");
+   * const caller = await rota.keys.callerOf("rota_…");
    * if (caller !== null) await rota.tenant(caller.tenant).tasks.list();
    */
-  whose(key: string): Promise<Caller | null>;
+  callerOf(key: string): Promise<Caller | null>;
   /** Its signal fires within a second after the key was deleted or has expired. Call `stop` when you no longer need it. */
   watch(key: string): KeyWatch;
   /** Whether any tenant has a key. */

@@ -1,4 +1,4 @@
-import type { NodeState } from "../model/node-state.ts";
+import type { NodeState } from "../model/node.ts";
 
 export type { NodeState };
 

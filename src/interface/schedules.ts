@@ -1,14 +1,8 @@
 import type { RUN_FILTER, SCHEDULE_FILTER, UPCOMING_FILTER } from "../model/input/schedule-filters.ts";
 import type { PREVIEW, RETRY_FIELDS, SCHEDULE, SCHEDULE_CHANGES } from "../model/input/schedule-schema.ts";
 import type { ChangesOf, InputOf, OrNull } from "../model/input/schema.ts";
-import type {
-  CatchUp,
-  Overlap,
-  RunStatus,
-  ScheduleKind,
-  SchedulePreview,
-  ScheduleStatus,
-} from "../model/schedule.ts";
+import type { RunStatus } from "../model/run.ts";
+import type { CatchUp, Overlap, ScheduleKind, SchedulePreview, ScheduleStatus } from "../model/schedule.ts";
 
 /**
  * Schedules create tasks at due times, once or repeatedly. Each due time leaves a run. Objects are the same here and over HTTP,

@@ -1,4 +1,4 @@
-import { toAgentId } from "../model/agent-id.ts";
+import { toAgentId } from "../model/agent.ts";
 import { RotaError } from "../model/errors.ts";
 import { isObject } from "../model/input/field-checks.ts";
 import type { Scope } from "../model/scope.ts";

@@ -31,11 +31,11 @@ import type { Tenants } from "../interface/tenants.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
-import { checkAgentId } from "../model/agent-id.ts";
+import { checkAgentId } from "../model/agent.ts";
 import { RotaError } from "../model/errors.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
-import { DEFAULT_TENANT } from "../model/task.ts";
+import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { rfc3339 } from "../model/text/rfc3339.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
@@ -44,7 +44,7 @@ import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageSignal } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
 import { OpenStreams } from "./open-streams.ts";
-import { TenantEraser } from "./registries/tenant-eraser.ts";
+import { TenantDeleter } from "./registries/tenant-deleter.ts";
 import { TenantRotas } from "./registries/tenant-rotas.ts";
 import { warnOfUnservedLanes } from "./registries/unserved-lanes.ts";
 import { type Examined, examine } from "./resources/doctor.ts";
@@ -93,7 +93,7 @@ export class LocalRota implements Rota {
   readonly #storageHealth: StorageHealth;
   readonly #estimates: TokenEstimates;
   readonly #restoreWatch: RestoreWatch;
-  readonly #eraser: TenantEraser;
+  readonly #tenantDeleter: TenantDeleter;
   readonly #tenants: TenantRotas;
   /** The API of the tenant `default`, which this object itself has. */
   readonly #own: TenantRota;
@@ -162,11 +162,11 @@ export class LocalRota implements Rota {
     });
     this.#own = this.#tenants.of(DEFAULT_TENANT);
     this.nodes = createNodes({ storage, storageClock: parts.storageClock, node: () => engine.node });
-    this.#eraser = new TenantEraser({
+    this.#tenantDeleter = new TenantDeleter({
       storage,
       storageClock: parts.storageClock,
       catalogue: tenants,
-      takenIn: () => engine.intake.written(),
+      accepted: () => engine.intake.written(),
       lockedElsewhere: () => this.#lockedElsewhere(),
       clock,
       log: parts.log,
@@ -178,7 +178,7 @@ export class LocalRota implements Rota {
       newTenantId: idMaker("ten_", clock),
       hasConfiguredSecret: () => parts.current.value.webhookKey !== null,
       bounded: () => parts.bounds.settled(),
-      erase: (tenant) => this.#eraser.erase(tenant),
+      erase: (tenant) => this.#tenantDeleter.delete(tenant),
       resume: (tenant) => engine.scheduleTicker.resumeTenant(tenant),
     });
     this.tasks = this.#own.tasks;
@@ -324,10 +324,10 @@ export class LocalRota implements Rota {
     if (this.#stopping !== null) throw new RotaError("draining", "this Rota was stopped: create a new one");
     try {
       const reloaded = await this.#parts.reloader.reload(options);
-      this.#configHealth.note(null);
+      this.#configHealth.setFault(null);
       return reloaded;
     } catch (error) {
-      this.#configHealth.note(error as Error);
+      this.#configHealth.setFault(error as Error);
       throw error;
     }
   }
@@ -339,7 +339,7 @@ export class LocalRota implements Rota {
   }
 
   configFault(error: Error | null): void {
-    this.#configHealth.tell(error);
+    this.#configHealth.report(error);
   }
 
   async health(): Promise<Health> {
@@ -395,7 +395,7 @@ export class LocalRota implements Rota {
     // Callbacks of tasks that ended before are still to be sent, even if this process runs no more tasks.
     deliverer.start();
     access.start();
-    this.#eraser.start();
+    this.#tenantDeleter.start();
     this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     if (this.#draining === null) this.#state = "running";
@@ -424,7 +424,7 @@ export class LocalRota implements Rota {
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([...this.#watchers(), this.#eraser].map((each) => each.stop()));
+    await Promise.all([...this.#watchers(), this.#tenantDeleter].map((each) => each.stop()));
     await access.close();
     await guard.close();
     this.#estimates.stop();

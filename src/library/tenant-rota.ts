@@ -19,7 +19,6 @@ import type { LocalTasks } from "../interface/tasks.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
-import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../model/default-limits.ts";
 import { RotaError } from "../model/errors.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/input/events-options.ts";
 import { parseSeriesQuery } from "../model/input/stats-series-input.ts";
@@ -27,6 +26,7 @@ import type { TaskDefaults } from "../model/input/task-input.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Scope } from "../model/scope.ts";
 import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
+import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../model/tenant.ts";
 import { goDuration } from "../model/text/go-duration.ts";
 import { namesOther, permitted, refuseAgent } from "./agent-scope.ts";
 import type { OpenStreams } from "./open-streams.ts";
@@ -47,7 +47,7 @@ import type { TokenEstimates } from "./resources/token-estimates.ts";
 import { waitingReasons } from "./resources/waiting-reasons.ts";
 import { createWebhooks } from "./resources/webhooks.ts";
 import { WritAnswers } from "./resources/writ-answers.ts";
-import { WritClerk } from "./resources/writ-clerk.ts";
+import { WritRunner } from "./resources/writ-runner.ts";
 import { createWrits } from "./resources/writs.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
@@ -183,7 +183,7 @@ export class TenantRota implements LocalTenant {
       quota: parts.quota,
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
-    const clerk = { tenant, storage, log };
+    const writOptions = { tenant, storage, log };
     this.agents = permitted(scope, agents, ["get", "list"]);
     // No route cancels a single task of an agent. `cancelOnDisconnect` of a message does.
     this.tasks = permitted(scope, tasks, [
@@ -195,17 +195,17 @@ export class TenantRota implements LocalTenant {
     this.writs = createWrits({
       scope,
       storage,
-      clerk: new WritClerk({ ...clerk, schedules }),
+      runner: new WritRunner({ ...writOptions, schedules }),
       isKnown,
       agentIds,
       checkOpen,
     });
     this.writAnswers = new WritAnswers({
-      ...clerk,
+      ...writOptions,
       storageClock,
       // Tasks that still run while this node drains may create schedules: other nodes fire them.
-      clerk: new WritClerk({
-        ...clerk,
+      runner: new WritRunner({
+        ...writOptions,
         schedules: createSchedules({ ...scheduling, checkOpen: () => tenants.checkNotGone(tenant) }),
       }),
     });

@@ -38,7 +38,7 @@ describe("dependencies", () => {
   test.each([
     [{ a: ["bb"], b: [] }, "unknown_key", 'names "bb"'],
     [{ first: [], b: ["frist"] }, "unknown_key", 'did you mean "first"?'],
-  ])("that nobody could mean are refused: %j", (graph, code, message) => {
+  ])("that cannot be meant are refused: %j", (graph, code, message) => {
     expect(() => resolveDependencies(tasks(graph as never))).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining(message) }),
     );

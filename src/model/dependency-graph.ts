@@ -24,9 +24,9 @@ export interface Graph {
  * `invalid_field` for a duplicate key, and `dependency_cycle` with the tasks of the cycle.
  */
 export function resolveDependencies(tasks: readonly GraphTask[]): Graph {
-  const byKey = placesOfKeys(tasks);
-  const parents = tasks.map((task, place) =>
-    task.dependsOn.map((name) => findParent(name, place, tasks, byKey)),
+  const byKey = indexesOfKeys(tasks);
+  const parents = tasks.map((task, index) =>
+    task.dependsOn.map((name) => findParent(name, index, tasks, byKey)),
   );
   return {
     dependsOn: parents.map((each) => [...new Set(each.map((parent) => parent.id))]),
@@ -37,35 +37,35 @@ export function resolveDependencies(tasks: readonly GraphTask[]): Graph {
 interface Parent {
   readonly id: string;
   /** Null: it is not part of this request. */
-  readonly place: number | null;
+  readonly index: number | null;
 }
 
-function placesOfKeys(tasks: readonly GraphTask[]): Map<string, number> {
+function indexesOfKeys(tasks: readonly GraphTask[]): Map<string, number> {
   const byKey = new Map<string, number>();
-  for (const [place, { key }] of tasks.entries()) {
+  for (const [index, { key }] of tasks.entries()) {
     if (key === undefined) continue;
     const first = byKey.get(key);
     if (first !== undefined) {
       throw new RotaError(
         "invalid_field",
-        `tasks[${place}]: \`key\` "${preview(key)}" is also that of tasks[${first}]: give each its own`,
-        { details: { field: "key", index: place } },
+        `tasks[${index}]: \`key\` "${preview(key)}" is also that of tasks[${first}]: give each its own`,
+        { details: { field: "key", index } },
       );
     }
-    byKey.set(key, place);
+    byKey.set(key, index);
   }
   return byKey;
 }
 
 function findParent(
   name: string,
-  place: number,
+  index: number,
   tasks: readonly GraphTask[],
   byKey: ReadonlyMap<string, number>,
 ): Parent {
   const parent = byKey.get(name);
-  if (parent !== undefined) return { id: tasks[parent]?.id ?? "", place: parent };
-  if (isTaskId(name)) return { id: name, place: null };
+  if (parent !== undefined) return { id: tasks[parent]?.id ?? "", index: parent };
+  if (isTaskId(name)) return { id: name, index: null };
   const nearest = nearestName(name, [...byKey.keys()]);
   const hint =
     nearest !== undefined
@@ -75,8 +75,8 @@ function findParent(
         : "write the id of a task, like tsk_…";
   throw new RotaError(
     "unknown_key",
-    `${tasks.length === 1 ? "" : `tasks[${place}]: `}\`dependsOn\` names "${preview(name)}", which is neither the id of a task nor a key: ${hint}`,
-    { details: { field: "dependsOn", key: name, index: place } },
+    `${tasks.length === 1 ? "" : `tasks[${index}]: `}\`dependsOn\` names "${preview(name)}", which is neither the id of a task nor a key: ${hint}`,
+    { details: { field: "dependsOn", key: name, index } },
   );
 }
 
@@ -86,20 +86,20 @@ function inOrder(tasks: readonly GraphTask[], parents: readonly (readonly Parent
   const seen: ("entered" | "left" | undefined)[] = Array(tasks.length).fill(undefined);
   for (const start of tasks.keys()) {
     if (seen[start] !== undefined) continue;
-    const path: { place: number; next: number }[] = [{ place: start, next: 0 }];
+    const path: { index: number; next: number }[] = [{ index: start, next: 0 }];
     seen[start] = "entered";
     for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
-      const parent = parents[top.place]?.[top.next];
+      const parent = parents[top.index]?.[top.next];
       top.next += 1;
       if (parent === undefined) {
-        seen[top.place] = "left";
-        order.push(top.place);
+        seen[top.index] = "left";
+        order.push(top.index);
         path.pop();
-      } else if (parent.place !== null && seen[parent.place] === "entered") {
-        throw cycle(tasks, [...path.map(({ place }) => place), parent.place]);
-      } else if (parent.place !== null && seen[parent.place] === undefined) {
-        seen[parent.place] = "entered";
-        path.push({ place: parent.place, next: 0 });
+      } else if (parent.index !== null && seen[parent.index] === "entered") {
+        throw cycle(tasks, [...path.map(({ index }) => index), parent.index]);
+      } else if (parent.index !== null && seen[parent.index] === undefined) {
+        seen[parent.index] = "entered";
+        path.push({ index: parent.index, next: 0 });
       }
     }
   }
@@ -109,7 +109,7 @@ function inOrder(tasks: readonly GraphTask[], parents: readonly (readonly Parent
 /** The tasks of the cycle, each of which depends on the next. */
 function cycle(tasks: readonly GraphTask[], way: readonly number[]): RotaError {
   const around = way.slice(way.indexOf(way.at(-1) as number));
-  const path = around.map((place) => tasks[place]?.key ?? `tasks[${place}]`);
+  const path = around.map((index) => tasks[index]?.key ?? `tasks[${index}]`);
   return new RotaError(
     "dependency_cycle",
     `these tasks depend on each other in a circle, so that none could ever start: ${path.map(preview).join(" → ")}`,

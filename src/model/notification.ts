@@ -1,4 +1,5 @@
-import type { NotificationKind, RunStatus } from "./schedule.ts";
+import type { RunStatus } from "./run.ts";
+import type { NotificationKind } from "./schedule.ts";
 
 /** A change of a schedule or a run. Times are seconds since 1970, and 0 means never. */
 export interface Notification {

@@ -97,13 +97,13 @@ function masked(value: unknown, names: Names): unknown {
 function maskIn(value: unknown, names: Names, path: string): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   for (const [name, inner] of Object.entries(value)) {
-    const place = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
+    const innerPath = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
     const found =
       !Array.isArray(value) && isSecret(name, inner, names)
         ? inner === MASK
-          ? place
+          ? innerPath
           : undefined
-        : maskIn(inner, names, place);
+        : maskIn(inner, names, innerPath);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from "./task.ts";
+import { DEFAULT_TENANT } from "./tenant.ts";
 
 /**
  * What a key allows. `viewer` reads. `agent` submits tasks, reads and uses writs, all for its own agent. `operator` does

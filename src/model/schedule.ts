@@ -55,21 +55,6 @@ export type Overlap = (typeof OVERLAPS)[number];
 export const CATCH_UPS = ["one", "none", "all"] as const;
 export type CatchUp = (typeof CATCH_UPS)[number];
 
-/** `skipped` and `missed` runs never started. */
-export const RUN_STATUSES = ["running", "succeeded", "failed", "skipped", "missed"] as const;
-export type RunStatus = (typeof RUN_STATUSES)[number];
-
-/** How many runs of one schedule may wait, their tasks neither running nor ended; a due time beyond that is skipped. */
-export const WAITING_RUNS_MAX = 100;
-/**
- * How many due times of a schedule that are skipped in a row, for the same reason, have rows of their own. Later ones share the
- * last row. A schedule that is due every second and whose run takes a day would have 86 400 rows.
- */
-export const SKIPPED_ROWS_MAX = 10;
-/** The reason of a due time that was skipped because `WAITING_RUNS_MAX` runs wait. */
-export const TOO_MANY_WAITING = "too_many_waiting";
-/** The reason of a run that was cancelled in favour of the next one. */
-export const REPLACED = "replaced";
 /** Why a schedule was paused after too many failed runs in a row; their number follows. */
 export const FAILED_IN_A_ROW = "failed runs in a row: ";
 /** The error of the task of a run whose schedule was deleted. */

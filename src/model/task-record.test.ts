@@ -9,7 +9,7 @@ function ended(startedAt: number, endedAt: number) {
   return toTask({ ...task, state: "done", startedAt, completedAt: endedAt, attempts }, new Redactor([]));
 }
 
-test("a task that ended tells how long it took", () => {
+test("a task that ended says how long it took", () => {
   expect(ended(1_000, 3_500)).toMatchObject({ latencyMs: 2_500, executionTimeMs: 2_500 });
 });
 

@@ -4,13 +4,6 @@ import type { TaskState } from "./task-state.ts";
 export const TASK_KINDS = ["action", "instruction", "message", "custom"] as const;
 export type TaskKind = (typeof TASK_KINDS)[number];
 
-/** The agent that always exists. */
-export const DEFAULT_AGENT = "index";
-/** The limit of waiting tasks of an agent without a limit. */
-export const NO_QUEUE_LIMIT = Number.MAX_SAFE_INTEGER;
-/** The tenant of callers without keys, for local use. */
-export const DEFAULT_TENANT = "default";
-
 /** The work of a task: exactly one of the four kinds, fixed at submission. */
 export type TaskWork =
   | {

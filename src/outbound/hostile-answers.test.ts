@@ -48,7 +48,7 @@ test.each<[string, (socket: Socket) => void, RegExp]>([
     once("HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
     /: bad upgrade$/,
   ],
-])("whoever %s gave no answer", async (_what, answer, reason) => {
+])("a server that %s gave no answer", async (_what, answer, reason) => {
   const url = await serveRaw(answer);
   const failed = fetch(url);
   await expect(failed).rejects.toMatchObject({ name: "CallError", neverSent: false });
@@ -94,11 +94,7 @@ test.each<[string, string | Buffer, Partial<LimitedResponse>]>([
     `HTTP/1.1 103 Early Hints\r\n\r\n${head("content-length: 2")}ok`,
     { status: 200, body: "ok" },
   ],
-  [
-    "of a status nobody knows",
-    "HTTP/1.1 999 Odd\r\ncontent-length: 2\r\n\r\nok",
-    { status: 999, body: "ok" },
-  ],
+  ["of an unknown status", "HTTP/1.1 999 Odd\r\ncontent-length: 2\r\n\r\nok", { status: 999, body: "ok" }],
   ["of no content", "HTTP/1.1 204 No Content\r\n\r\n", { status: 204, body: "" }],
 ])("an answer %s is one", async (_what, bytes, expected) => {
   expect(await fetch(await serveRaw(once(bytes)))).toMatchObject({ truncated: false, ...expected });
@@ -159,11 +155,11 @@ test("a port that must not be called is named as such", async () => {
   });
 });
 
-test("where nobody listens, the request was never sent", async () => {
+test("when no server listens, the request was never sent", async () => {
   const url = await nowhere();
   await expect(fetch(url)).rejects.toMatchObject({ name: "CallError", neverSent: true });
-  await expect(fetch("http://nobody.invalid/")).rejects.toMatchObject({
-    message: expect.stringMatching(/^cannot reach http:\/\/nobody\.invalid: getaddrinfo /),
+  await expect(fetch("http://unknown.invalid/")).rejects.toMatchObject({
+    message: expect.stringMatching(/^cannot reach http:\/\/unknown\.invalid: getaddrinfo /),
     neverSent: true,
   });
 });

@@ -35,7 +35,7 @@ test("knows nothing of a name that has no address", async () => {
   expect(await names.addresses("nowhere")).toBeNull();
 });
 
-test("waits a second for a slow answer, which then serves whoever asks next", async () => {
+test("waits a second for a slow answer, which then serves the next caller", async () => {
   const slow = new Gate<readonly ResolvedAddress[]>();
   const { names, clock, asked } = hurried(() => slow.opened);
   const first = names.addresses("slow");

@@ -1,4 +1,5 @@
 import { lookup as dnsLookup } from "node:dns/promises";
+import { within } from "../clock/within.ts";
 import type { Clock } from "../model/clock.ts";
 
 export interface ResolvedAddress {
@@ -50,13 +51,7 @@ export class HurriedLookup {
     const fresh = known !== undefined && this.#clock.monotonic() < known.until;
     const addresses = fresh ? known.addresses : this.#ask(name);
     if (addresses === null) return null;
-    const late = Promise.withResolvers<null>();
-    const timer = this.#clock.setTimer(WAIT_MS, () => late.resolve(null));
-    try {
-      return await Promise.race([addresses, late.promise]);
-    } finally {
-      timer.cancel();
-    }
+    return within({ clock: this.#clock, ms: WAIT_MS, work: addresses, onLate: () => null });
   }
 
   #ask(name: string): Remembered["addresses"] | null {

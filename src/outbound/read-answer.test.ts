@@ -26,7 +26,7 @@ test("answers with status, type and body", async () => {
   });
 });
 
-test("reads no more than it was told to, however much is sent", async () => {
+test("reads no more than its limit, however much is sent", async () => {
   const closed = new Gate();
   const url = await serve((_request, response) => {
     response.on("close", () => closed.open());

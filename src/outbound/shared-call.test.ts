@@ -24,7 +24,7 @@ test("gives its answer to all who wait, and is over then", async () => {
   expect(call.isOver).toBe(true);
 });
 
-test("fails for all who wait, and harms nobody when none does", async () => {
+test("fails for all waiting callers, and throws nothing when there are none", async () => {
   const failing = () => new SharedCall(() => Promise.reject(new Error("no")));
   const call = failing();
   const waiting = [call.wait(never), call.wait(never)];
@@ -44,7 +44,7 @@ test("is dropped by the last of those who leave, at once", async () => {
   await expect(waiting[1]).rejects.toThrow("second");
 });
 
-test("does not begin to wait for whoever has already gone", async () => {
+test("does not begin for a caller that has already gone", async () => {
   const { call, isDropped } = open();
   await expect(call.wait(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
   expect(isDropped()).toBe(false);

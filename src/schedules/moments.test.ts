@@ -182,7 +182,7 @@ function expectSame(found: readonly number[], watched: readonly number[], rule: 
   expect(found.map(iso), JSON.stringify(rule)).toEqual(watched.map(iso));
 }
 
-describe("somebody who watches the clock agrees", () => {
+describe("a simulation of a wall clock agrees", () => {
   test("minute by minute, for cron expressions, days and weeks", () => {
     fc.assert(
       fc.property(

@@ -1,10 +1,10 @@
+import { DEFAULT_AGENT } from "../model/agent.ts";
 import type { RotaError } from "../model/errors.ts";
 import { insteadOf, invalidField, isObject } from "../model/input/field-checks.ts";
 import { readFields } from "../model/input/read-fields.ts";
 import { SCHEDULE } from "../model/input/schedule-schema.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
-import { DEFAULT_AGENT } from "../model/task.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import { nextDue } from "./limits.ts";
 import type { When } from "./phrase.ts";

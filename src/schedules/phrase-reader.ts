@@ -9,7 +9,7 @@ export class PhraseReader {
   readonly #phrase: string;
   readonly #field: string;
   readonly #tokens: readonly Token[];
-  #place = 0;
+  #position = 0;
 
   constructor(phrase: string, field: string) {
     this.#phrase = phrase;
@@ -19,14 +19,14 @@ export class PhraseReader {
 
   /** Returns the next token without taking it. */
   peek(): Token | undefined {
-    return this.#tokens[this.#place];
+    return this.#tokens[this.#position];
   }
 
   /** Takes the next token if it is of this kind. */
   take(kind: Token["kind"]): string | undefined {
     const token = this.peek();
     if (token?.kind !== kind) return undefined;
-    this.#place += 1;
+    this.#position += 1;
     return token.text;
   }
 
@@ -34,7 +34,7 @@ export class PhraseReader {
   takeOneOf(...texts: readonly string[]): string | undefined {
     const token = this.peek();
     if (token === undefined || !texts.includes(token.text)) return undefined;
-    this.#place += 1;
+    this.#position += 1;
     return token.text;
   }
 
@@ -42,7 +42,7 @@ export class PhraseReader {
   takeFrom<Meaning>(table: ReadonlyMap<string, Meaning>): Meaning | undefined {
     const token = this.peek();
     const meaning = token?.kind === "word" ? table.get(token.text) : undefined;
-    if (meaning !== undefined) this.#place += 1;
+    if (meaning !== undefined) this.#position += 1;
     return meaning;
   }
 
@@ -50,21 +50,21 @@ export class PhraseReader {
   end(): void {
     const token = this.peek();
     if (token !== undefined) {
-      const place = this.#taken();
-      throw this.unclear(`nothing can follow "${preview(place)}", but "${preview(token.text)}" does`);
+      const previous = this.#taken();
+      throw this.unclear(`nothing can follow "${preview(previous)}", but "${preview(token.text)}" does`);
     }
   }
 
   /** The error if the next token is not one that can follow, with a hint at the word that was perhaps meant. */
   expected(what: string, words: Iterable<string> = []): RotaError {
     const token = this.peek();
-    const place = this.#place === 0 ? "it begins with" : `after "${preview(this.#taken())}" comes`;
+    const where = this.#position === 0 ? "it begins with" : `after "${preview(this.#taken())}" comes`;
     if (token === undefined) {
-      return this.unclear(this.#place === 0 ? "it is empty" : `${place} nothing, but ${what} is needed`);
+      return this.unclear(this.#position === 0 ? "it is empty" : `${where} nothing, but ${what} is needed`);
     }
     const nearest = token.kind === "word" ? nearestWord(token.text, words) : undefined;
     const hint = nearest === undefined ? `, but ${what} is needed` : `: did you mean "${nearest}"?`;
-    return this.unclear(`${place} "${preview(token.text)}"${hint}`);
+    return this.unclear(`${where} "${preview(token.text)}"${hint}`);
   }
 
   /** The error for a phrase that is not understood. */
@@ -79,7 +79,7 @@ export class PhraseReader {
 
   #taken(): string {
     return this.#tokens
-      .slice(0, this.#place)
+      .slice(0, this.#position)
       .map(({ text }) => text)
       .join(" ");
   }

@@ -9,17 +9,17 @@ const DEFAULT_TIME = "09:00";
  * end of that day.
  */
 export function readOptionalTime(reader: PhraseReader): string {
-  const isTold = reader.takeOneOf("at") !== undefined;
+  const hasAt = reader.takeOneOf("at") !== undefined;
   if (reader.peek()?.text === MIDNIGHT) {
     throw reader.unclear("midnight may be the beginning of that day or its end: write 00:00 or 23:59");
   }
-  return isTold || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
+  return hasAt || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
 }
 
 /** The same for a rule of every day, or every few days. Midnight is accepted: it is between one day and the next. */
 export function readDailyTime(reader: PhraseReader): string {
-  const isTold = reader.takeOneOf("at") !== undefined;
-  return isTold || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
+  const hasAt = reader.takeOneOf("at") !== undefined;
+  return hasAt || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
 }
 
 function isTime(reader: PhraseReader): boolean {

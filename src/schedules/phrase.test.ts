@@ -272,7 +272,7 @@ const WORDS = [
   ),
 ];
 
-/** What somebody might say who has read the forms, or nearly. */
+/** What a user might write who knows the forms, more or less. */
 const sensible = fc
   .record({
     start: fc.constantFrom(

@@ -122,9 +122,9 @@ function readToday(reader: PhraseReader, { now, tz }: When): OnceRule {
 
 /** A time of this evening. A time like 01:00 is refused: it belongs to tomorrow, and not all users mean that. */
 function readTonight(reader: PhraseReader, when: When): OnceRule {
-  const isTold = reader.peek() !== undefined;
+  const hasTime = reader.peek() !== undefined;
   const time = readOptionalTime(reader);
-  if (!isTold || timeOfText(time) < EVENING_HOUR * HOUR_MS) {
+  if (!hasTime || timeOfText(time) < EVENING_HOUR * HOUR_MS) {
     throw reader.unclear(
       `"tonight" takes a time from ${EVENING_HOUR}:00 to 23:59, as in "tonight at 21:00"; for later, write "tomorrow at 01:00"`,
     );

@@ -224,7 +224,7 @@ describe("a one-shot", () => {
     expect(runs).toMatchObject([{ status: "missed", reason }]);
   });
 
-  test("is skipped while a run that somebody asked for still goes", () => {
+  test("is skipped while a run that a caller requested is still running", () => {
     expect(deeds(planFire(shot({ openRuns: 1 }), AT).runs)).toBe("skip 1");
   });
 });

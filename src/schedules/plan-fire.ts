@@ -168,7 +168,7 @@ function fatesOfOnTime(schedule: DueSpan, now: number): Fate[] {
 function withOverlap(spans: readonly (readonly Fate[])[], { overlap, openRuns }: DueSchedule): PlannedRun[] {
   const runs: PlannedRun[] = [];
   let isGoing = openRuns > 0;
-  const fates = spans.flatMap((span) => span.map((fate, place) => ({ ...fate, isFirst: place === 0 })));
+  const fates = spans.flatMap((span) => span.map((fate, index) => ({ ...fate, isFirst: index === 0 })));
   for (const { missed, inTurn, isFirst, ...moments } of fates) {
     const before = runs.at(-1);
     if (missed !== null) {

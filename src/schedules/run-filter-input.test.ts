@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseRunFilter, parseRunMode, parseScheduleFilter } from "./run-filter-input.ts";
 
 describe("runs", () => {
-  test("are a page of a hundred of all unless told otherwise", () => {
+  test("are a page of a hundred of all by default", () => {
     expect(parseRunFilter({})).toEqual({ limit: 100 });
   });
 

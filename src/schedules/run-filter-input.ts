@@ -9,7 +9,8 @@ import {
   UPCOMING_LIMIT_DEFAULT,
 } from "../model/input/schedule-filters.ts";
 import { RUN_REQUEST } from "../model/input/schedule-schema.ts";
-import { type RunStatus, SCHEDULE_PAGE_MAX, type ScheduleStatus } from "../model/schedule.ts";
+import type { RunStatus } from "../model/run.ts";
+import { SCHEDULE_PAGE_MAX, type ScheduleStatus } from "../model/schedule.ts";
 import { parseScheduleCursor, type ScheduleCursor } from "./schedule-cursor.ts";
 import type { UpcomingRange } from "./upcoming.ts";
 

@@ -1,8 +1,8 @@
+import { DEFAULT_AGENT } from "../model/agent.ts";
 import { type Fields, insteadOf, invalidField, isObject } from "../model/input/field-checks.ts";
 import { readChanges } from "../model/input/read-fields.ts";
 import { SCHEDULE_CHANGES } from "../model/input/schedule-schema.ts";
 import type { ReadChangesOf } from "../model/input/schema.ts";
-import { DEFAULT_AGENT } from "../model/task.ts";
 import { RUN_RETRY_POLICY } from "./retry-input.ts";
 import {
   DEFAULT_CATCH_UP,

@@ -82,7 +82,7 @@ describe("a schedule of a disabled tenant", () => {
     expect(skipped).toEqual({ firstDueAt: START + 55 * MINUTE, dueAt: START + HOUR, moments: 2 });
   });
 
-  test("is not due before now, however long nobody looked", () => {
+  test("is not due before now, however long ago the last look was", () => {
     const now = START + 30 * DAY + 123;
     for (const schedule of [every(MINUTE), every(HOUR), every(7 * HOUR), daily]) {
       const { skipped, nextFireAt } = deferWhileDisabled(schedule, now);

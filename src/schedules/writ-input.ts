@@ -1,7 +1,7 @@
+import { DEFAULT_AGENT } from "../model/agent.ts";
 import { insteadOf, invalidField, isObject } from "../model/input/field-checks.ts";
 import { readFields } from "../model/input/read-fields.ts";
 import { WRITS } from "../model/input/writ-schema.ts";
-import { DEFAULT_AGENT } from "../model/task.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 import { writsIn } from "./writs-in.ts";
 

@@ -86,7 +86,7 @@ describe("what was only quoted", () => {
     expect(read("Like this:", ...lines)).toEqual([]);
   });
 
-  test("is a writ to whoever does not quote", () => {
+  test("is a writ for readers that do not know quotes", () => {
     expect(writsIn(["```", writ, "```"].join("\n"))).toEqual([LOOK]);
   });
 

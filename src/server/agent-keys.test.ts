@@ -66,7 +66,7 @@ describe("a key of the role agent", () => {
     expect((await again(tasks.others, { message: "hi" })).status).toBe(404);
   });
 
-  test("is told what is wrong with what it hands in, as everybody is", async () => {
+  test("gets the same errors for invalid input as other callers", async () => {
     const { ask } = await openForScout();
     for (const json of [{}, [], null, "text", { message: 5 }]) {
       const { status, body } = await ask("/tasks", { method: "POST", json });
@@ -102,7 +102,7 @@ describe("a key of the role agent", () => {
     expect((await ask("/tasks", { json: { message: "hi", dependsOn: [tasks.own] } })).status).toBe(202);
   });
 
-  test("waits for a task once, however often it names it, and for no more than anybody may", async () => {
+  test("waits for a task once, however often it names it, and for no longer than other callers may", async () => {
     const reads: unknown[] = [];
     const server = await openForScout({
       before: ({ operation, params }) => {
@@ -145,7 +145,7 @@ describe("a key of the role agent", () => {
     expect(sessions).toBe(1);
   });
 
-  test("is not told which task another agent's idempotency key made", async () => {
+  test("does not learn which task another agent's idempotency key made", async () => {
     const { ask, rota, tasks } = await openForScout();
     const theirs = await rota.tasks.submit({ agentId: "writer", message: "x", idempotencyKey: "order-1" });
     const { status, body } = await ask("/tasks", { json: { message: "x", idempotencyKey: "order-1" } });
@@ -212,7 +212,7 @@ describe("a key of the role agent", () => {
     expect((await ask("/v1/sessions/begun/messages", { json: { message: "hi" } })).status).toBe(202);
   });
 
-  test.each(["mine", "theirs", "nobody's"])(
+  test.each(["mine", "theirs", "unknown"])(
     "stops nothing by a word, in a session that is %s",
     async (name) => {
       const { ask, rota } = await openForScout();
@@ -226,7 +226,7 @@ describe("a key of the role agent", () => {
     },
   );
 
-  test("takes the place of nothing that another agent was told, where both were in one session", async () => {
+  test("takes the place of nothing that another agent got, where both were in one session", async () => {
     const { ask, rota } = await openForScout();
     const say = (key: string, json: object) => ask(`/v1/sessions/${key}/messages`, { json });
     for (const key of ["mixed", "full"]) {
@@ -508,7 +508,7 @@ describe("a key of the role agent", () => {
     const { ask } = await openForScout();
     expect((await ask("/v1/agents")).body).toMatchObject({ agents: [{ id: "scout" }], count: 1 });
     expect((await ask("/v1/agents/scout")).status).toBe(200);
-    for (const id of ["writer", "index", "nobody"]) {
+    for (const id of ["writer", "index", "unknown"]) {
       expect((await ask(`/v1/agents/${id}`)).body).toEqual({ code: "not_found", error: "agent not found" });
     }
   });

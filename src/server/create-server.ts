@@ -1,5 +1,5 @@
 import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
-import { systemClock } from "../engine/node/system-clock.ts";
+import { systemClock } from "../clock/system-clock.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
@@ -7,7 +7,7 @@ import type { Dashboard } from "./dashboard/dashboard.ts";
 import { serveDashboard } from "./dashboard/serve-dashboard.ts";
 import { EventStreams } from "./event-stream.ts";
 import { MessageRuns } from "./message-runs.ts";
-import { admitVisitors } from "./middleware/admission.ts";
+import { admitCallers } from "./middleware/admission.ts";
 import { auditWrites } from "./middleware/audit.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
 import { chargeRequests } from "./middleware/charge-requests.ts";
@@ -96,7 +96,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
   chargeRequests(app);
   const limit = new RateLimit(rateLimit, clock, () => rota.noteRefused("rate"));
-  admitVisitors(app, {
+  admitCallers(app, {
     rota,
     isLocal,
     hasDashboard: dashboard !== undefined,
@@ -116,7 +116,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   answerErrors(app, {
     log,
     onQuota: () => rota.noteRefused("quota"),
-    onRefused: (request, status) => refusals.note(request, status),
+    onRefused: (request, status) => refusals.record(request, status),
   });
   // The schemas of api/ describe responses, and tests check responses against them. Checking each response again at run time
   // would only turn a bug of ours into an error for the caller.

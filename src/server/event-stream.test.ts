@@ -12,17 +12,17 @@ import { EventStreams } from "./event-stream.ts";
 import { DEFAULT_RATE_LIMIT, RateLimit } from "./middleware/rate-limit.ts";
 import { Replays } from "./replays.ts";
 
-type Tell = (options: EventsOptions & LocalReading) => AsyncGenerator<RotaEvent, undefined>;
+type Publish = (options: EventsOptions & LocalReading) => AsyncGenerator<RotaEvent, undefined>;
 
 /** A server on which every request opens a stream of what the test tells it. */
 async function serveStreams(
-  tell: Tell,
+  publish: Publish,
   { max, before }: { max?: number; before?: (response: ServerResponse) => Promise<void> } = {},
 ) {
   const clock = new ManualClock();
   const log = new RecordingLog();
   const events = (options: EventsOptions = {}): Events =>
-    Object.assign(tell(options), { ready: Promise.resolve(), position: 0 });
+    Object.assign(publish(options), { ready: Promise.resolve(), position: 0 });
   const rota = { events, notifications: () => expect.unreachable() };
   const keys = { watch: () => expect.unreachable() };
   const replays = new Replays(new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {}));
@@ -73,21 +73,21 @@ function someEvent(seq: number, result: unknown): RotaEvent {
 }
 
 /** A connection that never reads, once as much has been sent as fits into it. `told` is how many events were asked for. */
-async function neverReading(port: number, told: () => number): Promise<Socket> {
+async function neverReading(port: number, sent: () => number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1").pause();
   socket.on("error", () => {});
   onTestFinished(() => void socket.destroy());
   socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  await until(() => told() > 1, "the first events");
+  await until(() => sent() > 1, "the first events");
   await until(async () => {
-    const before = told();
+    const before = sent();
     for (let turns = 0; turns < 20; turns++) await settle();
-    return told() === before;
+    return sent() === before;
   }, "the sending to rest");
   return socket;
 }
 
-test("whoever goes away before the stream begins leaves nothing open", async () => {
+test("a client that disconnects before the stream begins leaves nothing open", async () => {
   const opened = new Gate();
   let stopped = false;
   const { clock, streams, port } = await serveStreams(
@@ -98,7 +98,7 @@ test("whoever goes away before the stream begins leaves nothing open", async () 
       return endless(100_000, signal as AbortSignal, () => {});
     },
     {
-      // As looking up a key in a database does, which may take longer than anybody waits.
+      // As looking up a key in a database does, which may take longer than a client waits.
       before: async (response) => {
         const closed = new Promise((resolve) => response.once("close", resolve));
         socket.destroy();
@@ -116,37 +116,37 @@ test("whoever goes away before the stream begins leaves nothing open", async () 
   expect(streams.size).toBe(0);
 });
 
-test("whoever does not read is not written to: neither the next event nor a sign of life", async () => {
-  let told = 0;
+test("a client that does not read is not written to: neither the next event nor a sign of life", async () => {
+  let sent = 0;
   const { clock, streams, port } = await serveStreams(({ signal }) =>
     endless(1_000_000, signal as AbortSignal, () => {
-      told += 1;
+      sent += 1;
     }),
   );
-  const socket = await neverReading(port, () => told);
+  const socket = await neverReading(port, () => sent);
   // What the kernel holds for a connection is a few megabytes; the rest has not even been asked for.
-  expect(told).toBeLessThan(50);
-  const before = told;
+  expect(sent).toBeLessThan(50);
+  const before = sent;
   await clock.advance(29_000);
-  expect([told, streams.size]).toEqual([before, 1]);
+  expect([sent, streams.size]).toEqual([before, 1]);
 
   socket.resume();
-  await until(() => told > before + 20, "the sending to go on");
+  await until(() => sent > before + 20, "the sending to go on");
   socket.destroy();
   await until(() => streams.size === 0, "the stream to end");
   expect(clock.pending).toBe(0);
 });
 
-test("whoever takes nothing for 30 seconds is dropped", async () => {
-  let told = 0;
+test("a client that reads nothing for 30 seconds is dropped", async () => {
+  let sent = 0;
   const signals: AbortSignal[] = [];
   const { clock, log, streams, port } = await serveStreams(({ signal }) => {
     signals.push(signal as AbortSignal);
     return endless(1_000_000, signal as AbortSignal, () => {
-      told += 1;
+      sent += 1;
     });
   });
-  const socket = await neverReading(port, () => told);
+  const socket = await neverReading(port, () => sent);
   await clock.advance(30_000);
   await until(() => streams.size === 0, "the reader to be dropped");
   expect(signals[0]?.aborted).toBe(true);
@@ -159,16 +159,16 @@ test("whoever takes nothing for 30 seconds is dropped", async () => {
   await closed.opened;
 });
 
-test("whoever takes nothing while a mebibyte piles up is dropped sooner", async () => {
-  let told = 0;
+test("a client that reads nothing while a mebibyte piles up is dropped sooner", async () => {
+  let sent = 0;
   let fallBehind = () => {};
   const { clock, streams, port } = await serveStreams(({ signal, onBehind }) => {
     fallBehind = onBehind ?? fallBehind;
     return endless(1_000_000, signal as AbortSignal, () => {
-      told += 1;
+      sent += 1;
     });
   });
-  await neverReading(port, () => told);
+  await neverReading(port, () => sent);
   fallBehind();
   await clock.advance(4_999);
   expect(streams.size).toBe(1);
@@ -176,13 +176,13 @@ test("whoever takes nothing while a mebibyte piles up is dropped sooner", async 
   await until(() => streams.size === 0, "the reader to be dropped");
 });
 
-test("whoever reads on in time stays, however much has piled up, and however large one event is", async () => {
-  let told = 0;
+test("a client that reads on in time stays, however much has piled up, and however large one event is", async () => {
+  let sent = 0;
   let fallBehind = () => {};
   const { clock, streams, port } = await serveStreams(({ signal, onBehind }) => {
     fallBehind = onBehind ?? fallBehind;
     return endless(50_000_000, signal as AbortSignal, () => {
-      told += 1;
+      sent += 1;
     });
   });
   // The first event alone is more than a connection holds.
@@ -190,7 +190,7 @@ test("whoever reads on in time stays, however much has piled up, and however lar
   socket.on("error", () => {});
   onTestFinished(() => void socket.destroy());
   socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  await until(() => told > 0, "the first event");
+  await until(() => sent > 0, "the first event");
   let read = 0;
   socket.on("readable", () => {});
   const take = async (bytes: number) => {
@@ -207,7 +207,7 @@ test("whoever reads on in time stays, however much has piled up, and however lar
     fallBehind();
     await clock.advance(4_000);
   }
-  expect([told, streams.size]).toEqual([1, 1]);
+  expect([sent, streams.size]).toEqual([1, 1]);
 });
 
 test("a reader that goes away gives back its place and its reader, also while it is being waited for", async () => {

@@ -9,11 +9,11 @@ import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
+import type { CallerContext } from "./caller-context.ts";
 import type { Replays } from "./replays.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { ResponseStream } from "./response-stream.ts";
-import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
-import type { Visitor } from "./visitor.ts";
+import { eventFrame, gapFrame, notificationFrame, positionLine, RECONNECT } from "./stream-frames.ts";
 
 /** Proxies close idle connections, many after 30 or 60 seconds. */
 const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
@@ -66,13 +66,13 @@ interface Sink {
 }
 
 /** The caller who reads a stream. The stream ends when their key is deleted or expires. */
-type Reader = Pick<Visitor, "key"> & {
-  readonly caller: Pick<Visitor["caller"], "keyId">;
-  readonly rota: Pick<Visitor["rota"], "events" | "notifications">;
+type Reader = Pick<CallerContext, "key"> & {
+  readonly caller: Pick<CallerContext["caller"], "keyId">;
+  readonly rota: Pick<CallerContext["rota"], "events" | "notifications">;
 };
 
 export interface RunStream {
-  readonly visitor: Reader;
+  readonly callerContext: Reader;
   readonly sessionKey: string;
   /** Ends the stream after this time, even if its task has not ended. Undefined: no timeout. */
   readonly timeoutMs: number | undefined;
@@ -111,7 +111,7 @@ export class EventStreams {
       events,
       { stream, key: reader.key },
       {
-        opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
+        opening: () => `${RECONNECT}${positionLine(events)}\n${missing()}`,
         ...eventPlan(events),
       },
     );
@@ -131,7 +131,8 @@ export class EventStreams {
       notifications,
       { stream, key: reader.key },
       {
-        opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
+        opening: () =>
+          `${RECONNECT}${positionLine(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
         frame: notificationFrame,
         heartbeat: { everyMs: HEARTBEAT_MS.notifications, text: () => ": heartbeat\n\n" },
       },
@@ -144,12 +145,12 @@ export class EventStreams {
    */
   async openRun(
     response: ServerResponse,
-    { visitor, sessionKey, timeoutMs, begin, onGone }: RunStream,
+    { callerContext, sessionKey, timeoutMs, begin, onGone }: RunStream,
   ): Promise<void> {
-    const stream = this.#enter(response, visitor);
+    const stream = this.#enter(response, callerContext);
     // Subscribes before the message is sent, so that its first events are not missed.
-    const { reading, missing } = this.#readingFor(visitor, stream, () => events);
-    const events: Events = visitor.rota.events({ sessionKey, ...reading });
+    const { reading, missing } = this.#readingFor(callerContext, stream, () => events);
+    const events: Events = callerContext.rota.events({ sessionKey, ...reading });
     const sent = await begin().catch((error) => {
       stream.stop();
       throw error;
@@ -160,7 +161,7 @@ export class EventStreams {
     stream.begin(STREAM_HEADERS);
     void this.#send(
       events,
-      { stream, key: visitor.key },
+      { stream, key: callerContext.key },
       {
         opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
         ...eventPlan(events),
@@ -265,6 +266,6 @@ export class EventStreams {
 function eventPlan(events: Feed<RotaEvent>): Pick<StreamPlan<RotaEvent>, "frame" | "heartbeat"> {
   return {
     frame: eventFrame,
-    heartbeat: { everyMs: HEARTBEAT_MS.events, text: () => `: still here\n${place(events)}\n` },
+    heartbeat: { everyMs: HEARTBEAT_MS.events, text: () => `: still here\n${positionLine(events)}\n` },
   };
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer as createSocketServer } from "node:net";
-import { systemClock } from "../engine/node/system-clock.ts";
+import { systemClock } from "../clock/system-clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { createServer, type ServerOptions } from "./create-server.ts";
 

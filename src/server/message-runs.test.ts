@@ -8,7 +8,7 @@ import { DEFAULT_RATE_LIMIT, RateLimit } from "./middleware/rate-limit.ts";
 import { Replays } from "./replays.ts";
 import { TaskWaits } from "./task-waits.ts";
 
-/** Room for nobody. */
+/** No slots. */
 async function openFull() {
   const { rota, clock, log } = await openTestRota();
   const replays = new Replays(new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {}));
@@ -21,7 +21,7 @@ test.each(["stream", "wait"] as const)("says nothing when there is no room to %s
   const { rota, runs } = await openFull();
   const caller = { tenant: "default", role: "admin", agent: null, keyId: null, keyName: null } as const;
   const run = {
-    visitor: { caller, rota, key: null },
+    callerContext: { caller, rota, key: null },
     sessionKey: "s",
     message: "hi",
     send: () => rota.sessions.send("s", { message: "hi" }),

@@ -2,13 +2,13 @@ import type { ServerResponse } from "node:http";
 import type { SentMessage, SessionAnswer, SessionReply, StoppedTasks } from "../interface/sessions.ts";
 import { RotaError } from "../model/errors.ts";
 import { isTerminal } from "../model/task-state.ts";
+import type { CallerContext } from "./caller-context.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { TaskWaits } from "./task-waits.ts";
-import type { Visitor } from "./visitor.ts";
 import { whenClosed } from "./when-closed.ts";
 
 export interface MessageRun {
-  readonly visitor: Visitor;
+  readonly callerContext: CallerContext;
   readonly sessionKey: string;
   /** The message as the caller sent it. */
   readonly message: unknown;
@@ -33,16 +33,25 @@ export class MessageRuns {
   /** Resolves with the task once it has ended, or with its state when the time is over or the server closes. */
   wait(
     response: ServerResponse,
-    { visitor, message, send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
+    {
+      callerContext,
+      message,
+      send,
+      cancelOnDisconnect,
+      timeoutSec,
+    }: MessageRun & { readonly timeoutSec: number },
   ): Promise<{ ended: boolean; answer: SessionReply | SentMessage }> {
     const { waits } = this.#options;
     const gone = goneOf(response);
-    return waits.holding(visitor, async () => {
+    return waits.holding(callerContext, async () => {
       const sent = await send();
       if (sent.taskId === undefined) return { ended: true, answer: sent };
-      const task = await waits.untilEnded(visitor, sent.taskId, { timeoutMs: timeoutSec * 1_000, gone });
+      const task = await waits.untilEnded(callerContext, sent.taskId, {
+        timeoutMs: timeoutSec * 1_000,
+        gone,
+      });
       if (isTerminal(task.state)) return { ended: true, answer: task };
-      if (gone.aborted && cancelOnDisconnect) await cancelUnlessShared(visitor, sent, message);
+      if (gone.aborted && cancelOnDisconnect) await cancelUnlessShared(callerContext, sent, message);
       return { ended: false, answer: { ...sent, state: task.state } };
     });
   }
@@ -53,7 +62,7 @@ export class MessageRuns {
   async stream(
     response: ServerResponse,
     {
-      visitor,
+      callerContext,
       sessionKey,
       message,
       send,
@@ -63,7 +72,7 @@ export class MessageRuns {
   ): Promise<StoppedTasks | null> {
     let answer: StoppedTasks | null = null;
     await this.#options.streams.openRun(response, {
-      visitor,
+      callerContext,
       sessionKey,
       timeoutMs: timeoutSec === undefined ? undefined : timeoutSec * 1_000,
       begin: async () => {
@@ -73,7 +82,7 @@ export class MessageRuns {
         return null;
       },
       onGone: (sent) => {
-        if (cancelOnDisconnect) void cancelUnlessShared(visitor, sent, message);
+        if (cancelOnDisconnect) void cancelUnlessShared(callerContext, sent, message);
       },
     });
     return answer;
@@ -82,7 +91,7 @@ export class MessageRuns {
 
 /** Does not cancel a task that contains messages of other callers: messages merge into one task. */
 async function cancelUnlessShared(
-  { rota: { tasks } }: Visitor,
+  { rota: { tasks } }: CallerContext,
   { taskId, merged }: SentMessage,
   message: unknown,
 ): Promise<void> {

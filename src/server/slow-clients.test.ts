@@ -19,13 +19,13 @@ async function openImpatient(options: Partial<ServerOptions> = {}) {
 function talk(port: number, say: (socket: Socket) => void): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
-    let heard = "";
+    let received = "";
     socket.setEncoding("utf8").on("data", (chunk) => {
-      heard += chunk;
+      received += chunk;
     });
-    // Whoever talks on to somebody who has hung up is told so with an error.
+    // A client that writes to a closed connection gets an error.
     socket.on("error", () => {});
-    socket.on("close", () => resolve(heard));
+    socket.on("close", () => resolve(received));
     say(socket);
   });
 }
@@ -57,17 +57,17 @@ test.each<[string, (socket: Socket) => void]>([
       dribble(socket, "x");
     },
   ],
-])("whoever %s is cut off, with a word of why, and nobody else is", async (_what, say) => {
+])("a client that %s is disconnected with a reason, and no other is", async (_what, say) => {
   const { port, url, rota } = await openImpatient();
-  const heard = await talk(port, say);
-  expect(heard).toMatch(/^HTTP\/1\.1 400 .*"the request did not arrive within /s);
+  const received = await talk(port, say);
+  expect(received).toMatch(/^HTTP\/1\.1 400 .*"the request did not arrive within /s);
   expect((await fetch(`${url}/health`)).status).toBe(200);
   expect((await rota.tasks.counts()).total).toBe(0);
 });
 
 const ASK_MUCH = "GET /tasks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-describe("whoever asks for much", () => {
+describe("a client that asks for much", () => {
   async function openFull(options?: Partial<ServerOptions>) {
     const server = await openImpatient(options);
     for (let task = 0; task < 12; task++) await server.rota.tasks.submit({ payload: "x".repeat(900_000) });

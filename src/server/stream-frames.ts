@@ -19,14 +19,14 @@ export function gapFrame(
   gap: { readonly after: number; readonly oldest: number },
   from: { readonly position: number | undefined } = { position: undefined },
 ): string {
-  return `${place(from)}event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
+  return `${positionLine(from)}event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
 }
 
 /**
  * The position of a stream, written even when no event matches: a client that loses the connection resumes from there. Browsers
  * do not dispatch an event without data, but they keep its id.
  */
-export function place({ position }: { readonly position: number | undefined }): string {
+export function positionLine({ position }: { readonly position: number | undefined }): string {
   return position === undefined ? "" : `id: ${position}\n`;
 }
 

@@ -2,8 +2,8 @@ import type { LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
 import { optionalNumber } from "../model/input/field-checks.ts";
 import type { Task } from "../model/task.ts";
+import type { CallerContext } from "./caller-context.ts";
 import { RequestSlots } from "./request-slots.ts";
-import type { Visitor } from "./visitor.ts";
 
 /** Many proxies do not wait longer than this for a response either. */
 const WAIT_MAX_SEC = 60;
@@ -35,16 +35,16 @@ export class TaskWaits {
    * since running tasks can still end. `gone` fires when the caller disconnects.
    */
   async wait(
-    visitor: Visitor,
+    callerContext: CallerContext,
     taskId: string,
     { seconds, gone }: { seconds: unknown; gone: AbortSignal },
   ): Promise<Task> {
     const timeoutMs = checkSeconds(seconds) * 1_000;
-    return this.holding(visitor, () => this.untilEnded(visitor, taskId, { timeoutMs, gone }));
+    return this.holding(callerContext, () => this.untilEnded(callerContext, taskId, { timeoutMs, gone }));
   }
 
   /** Holds a slot while `work` runs, for a request that does something before it waits. Throws `rate_limited`. */
-  async holding<T>({ key }: Visitor, work: () => Promise<T>): Promise<T> {
+  async holding<T>({ key }: CallerContext, work: () => Promise<T>): Promise<T> {
     const freeSlot = this.#slots.take(key);
     try {
       return await work();
@@ -55,7 +55,7 @@ export class TaskWaits {
 
   /** Like `wait`, but takes no slot. */
   async untilEnded(
-    { key, rota: { tasks } }: Visitor,
+    { key, rota: { tasks } }: CallerContext,
     taskId: string,
     { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
   ): Promise<Task> {

@@ -59,10 +59,10 @@ export class UnreadBytes {
   }
 }
 
-function tooMuch(whose: string, bytesMax: number): RotaError {
+function tooMuch(owner: string, bytesMax: number): RotaError {
   return new RotaError(
     "rate_limited",
-    `the answers ${whose} that have not been read yet may take ${bytesMax} bytes, and this one would be too many: read those first, or ask for less at once`,
+    `the answers ${owner} that have not been read yet may take ${bytesMax} bytes, and this one would be too many: read those first, or ask for less at once`,
     { details: { bytesMax } },
   );
 }

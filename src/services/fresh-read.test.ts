@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Gate } from "../testing/signals.ts";
 import { FreshRead } from "./fresh-read.ts";
 
-test("whoever asks while a read is under way is answered by the next, and all who do share it", async () => {
+test("callers that ask while a read is under way share the next one", async () => {
   const gates = [new Gate(), new Gate()];
   let reads = 0;
   const fresh = new FreshRead(async () => {
@@ -23,7 +23,7 @@ test("whoever asks while a read is under way is answered by the next, and all wh
   expect(reads).toBe(2);
 });
 
-test("a read that fails is told to those who wait for it, and to nobody after them", async () => {
+test("a read that fails rejects for its waiting callers, and for no later ones", async () => {
   let reads = 0;
   const fresh = new FreshRead(async () => {
     reads += 1;

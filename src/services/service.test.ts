@@ -101,7 +101,7 @@ test("stopping waits for the tick under way", async () => {
   expect(ended).toBe(true);
 });
 
-test("failures are waited out ever more patiently, and told of once", async () => {
+test("failures are waited out ever more patiently, and logged once", async () => {
   const { clock, log, ticker } = makeTicker();
   let broken = true;
   ticker.work = () => {
@@ -125,7 +125,7 @@ test("failures are waited out ever more patiently, and told of once", async () =
   expect(log.messages("info")).toEqual(["works again"]);
 });
 
-test("an error that is nobody's connection is told of as an error", async () => {
+test("an error other than a lost connection is logged as an error", async () => {
   const { log, ticker } = makeTicker();
   ticker.work = () => {
     throw new Error("a bug");

@@ -102,13 +102,13 @@ export abstract class Service<Options extends ServiceOptions = ServiceOptions> {
       this.#failures = 0;
       return delayMs;
     } catch (error) {
-      if (this.#failures === 0 && this.#started) this.#tell(error);
+      if (this.#failures === 0 && this.#started) this.#logFailure(error);
       this.#failures += 1;
       return backoffMs(RETRY, this.#failures, this.random);
     }
   }
 
-  #tell(error: unknown): void {
+  #logFailure(error: unknown): void {
     const fields = { service: this.name, error };
     if (isStorageAway(error)) {
       this.log.warn(fields, "the storage does not answer; trying again until it does");

@@ -1,4 +1,5 @@
-import { DEFAULT_AGENT, type TaskKind } from "../model/task.ts";
+import { DEFAULT_AGENT } from "../model/agent.ts";
+import type { TaskKind } from "../model/task.ts";
 
 /**
  * Tasks that run alone in their process wait in an agent queue of their own, which ordinary claims skip. The `kind` of such a

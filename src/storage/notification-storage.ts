@@ -1,5 +1,6 @@
 /** Notifications about schedules: one part of the contract in storage.ts. */
-import type { NotificationKind, RunStatus } from "../model/schedule.ts";
+import type { RunStatus } from "../model/run.ts";
+import type { NotificationKind } from "../model/schedule.ts";
 import type { LogMark } from "./event-storage.ts";
 
 /** The log of what schedules and runs did. The transaction that makes a change also writes its notification. */

@@ -1,7 +1,9 @@
 /** Schedules and their runs: one part of the contract in storage.ts. */
+
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { Rule } from "../model/rule.ts";
-import type { CatchUp, Overlap, RunStatus, ScheduleStatus, ScheduleWork } from "../model/schedule.ts";
+import type { RunStatus } from "../model/run.ts";
+import type { CatchUp, Overlap, ScheduleStatus, ScheduleWork } from "../model/schedule.ts";
 import type { EndedTask } from "./session-storage.ts";
 import type { InsertedTask, NewTask } from "./task-storage.ts";
 

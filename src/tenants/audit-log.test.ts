@@ -15,18 +15,18 @@ test("what is noted is written down together, and what is written is durable at 
       },
     },
   });
-  for (const subject of ["1", "2", "3"]) rota.audit.note({ route: "POST /tasks", subject });
+  for (const subject of ["1", "2", "3"]) rota.audit.record({ route: "POST /tasks", subject });
   expect(appended).toEqual([]);
   await clock.advance(100);
   expect(appended).toEqual([3]);
-  rota.audit.note({ route: "POST /tasks", subject: "4" });
+  rota.audit.record({ route: "POST /tasks", subject: "4" });
   await rota.audit.write({ route: "POST /v1/keys", subject: "5", keyId: "key_1" });
   expect(appended).toEqual([3, 2]);
   const { entries } = await storage.audit.list({ tenant: "default", limit: 10 });
   expect(entries.map(({ subject }) => subject)).toEqual(["5", "4", "3", "2", "1"]);
 });
 
-test("what could not be written is told to whoever waits for it, and tried again for all others", async () => {
+test("what could not be written rejects for the caller that waits for it, and is tried again for all others", async () => {
   let isAway = true;
   const { rota, clock } = await openTestRota({
     meddler: {
@@ -35,7 +35,7 @@ test("what could not be written is told to whoever waits for it, and tried again
       },
     },
   });
-  rota.audit.note({ route: "POST /tasks", subject: "noted" });
+  rota.audit.record({ route: "POST /tasks", subject: "noted" });
   const written = rota.audit.write({ route: "POST /v1/keys", subject: "waited for" });
   await expect(written).rejects.toMatchObject({ code: "storage_unavailable" });
   isAway = false;
@@ -48,7 +48,7 @@ test("what was noted last is written down before a Rota has stopped", async () =
   const clock = new ManualClock();
   const storage = asSharedStorage(await openMemory(clock));
   const { rota } = await openTestRota({ clock, storage });
-  rota.audit.note({ route: "POST /tasks", subject: "last" });
+  rota.audit.record({ route: "POST /tasks", subject: "last" });
   await rota.stop();
   expect((await storage.audit.list({ tenant: "default", limit: 1 })).entries).toMatchObject([
     { subject: "last" },

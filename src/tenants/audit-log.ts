@@ -32,7 +32,7 @@ export class AuditLog extends Service<AuditLogOptions> {
   #unsure: { readonly last: NewAuditEntry | null; readonly slice: readonly Waiting[] } | null = null;
 
   /** Queues an entry, which is written after `GATHER_MS` together with others. */
-  note(entry: AuditFacts): void {
+  record(entry: AuditFacts): void {
     if (this.#waiting.length >= WAITING_MAX) {
       this.log.error({ route: entry.route, keyId: entry.keyId }, "the audit log is full: this is not in it");
       return;

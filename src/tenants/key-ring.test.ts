@@ -34,10 +34,10 @@ async function openNodes() {
   return { clock, one: one.rota, other: other.rota, reads };
 }
 
-test("a key that is deleted elsewhere is nobody's within a second, also when nothing is heard of it", async () => {
+test("a key that is deleted elsewhere is unknown within a second, also without a notification", async () => {
   const { clock, one, other } = await openNodes();
   const { id, key } = await one.keys.create({ role: "viewer", name: "lost" });
-  expect(await other.keys.whose(key)).toEqual({
+  expect(await other.keys.callerOf(key)).toEqual({
     tenant: "default",
     role: "viewer",
     agent: null,
@@ -45,9 +45,9 @@ test("a key that is deleted elsewhere is nobody's within a second, also when not
     keyName: "lost",
   });
   await one.keys.delete(id);
-  expect(await one.keys.whose(key)).toBeNull();
+  expect(await one.keys.callerOf(key)).toBeNull();
   await clock.advance(1_000);
-  expect(await other.keys.whose(key)).toBeNull();
+  expect(await other.keys.callerOf(key)).toBeNull();
 });
 
 test("that there is a key is known elsewhere within a second", async () => {
@@ -62,19 +62,19 @@ test("that there is a key is known elsewhere within a second", async () => {
 test("the storage is asked once a second for a key, however often it is used, and not for what is none", async () => {
   const { clock, one, other, reads } = await openNodes();
   const { key } = await one.keys.create({ role: "viewer", name: "busy" });
-  await Promise.all(Array.from({ length: 100 }, () => other.keys.whose(key)));
+  await Promise.all(Array.from({ length: 100 }, () => other.keys.callerOf(key)));
   await clock.advance(500);
-  await other.keys.whose(key);
+  await other.keys.callerOf(key);
   expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(1);
   await clock.advance(500);
-  await other.keys.whose(key);
+  await other.keys.callerOf(key);
   expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(2);
   for (const none of ["", "rota_", "rota_short", `${key}x`, "Bearer"])
-    expect(await other.keys.whose(none)).toBeNull();
+    expect(await other.keys.callerOf(none)).toBeNull();
   expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(2);
 });
 
-test("whoever watches a key hears within a second that it was deleted or has expired", async () => {
+test("a watcher of a key is called within a second after it was deleted or has expired", async () => {
   const { clock, one, other } = await openNodes();
   const lost = await one.keys.create({ role: "viewer", name: "lost" });
   const expiresAt = new Date(clock.now() + 5_000).toISOString();
@@ -90,7 +90,7 @@ test("whoever watches a key hears within a second that it was deleted or has exp
   expect(gone()).toEqual([true, true]);
 });
 
-test("in the process that deletes a key whoever watches it hears at once", async () => {
+test("in the process that deletes a key its watchers are called at once", async () => {
   const { rota, clock } = await openTestRota();
   const { id, key } = await rota.keys.create({ role: "viewer", name: "lost" });
   const { gone } = rota.keys.watch(key);
@@ -109,7 +109,7 @@ test("a watch that is over costs nothing any more", async () => {
   expect(reads.length).toBe(before);
 });
 
-test("nobody is let in without a key because the storage cannot say whether there is one", async () => {
+test("a caller without a key is refused while the storage cannot say whether there are keys", async () => {
   let isAway = false;
   const { rota } = await openTestRota({
     meddler: {
@@ -124,16 +124,16 @@ test("nobody is let in without a key because the storage cannot say whether ther
   await expect(rota.keys.any()).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
-test("when a key was used last is written down once a second, and seen at once by whoever lists keys", async () => {
+test("when a key was used last is written down once a second, and shown at once in the list of keys", async () => {
   const { clock, one, other, reads } = await openNodes();
   const { key } = await one.keys.create({ role: "viewer", name: "busy" });
   const lastUsed = async () => (await one.keys.list()).keys[0]?.lastUsedAt;
   expect(await lastUsed()).toBeUndefined();
-  for (let use = 0; use < 10; use++) await other.keys.whose(key);
+  for (let use = 0; use < 10; use++) await other.keys.callerOf(key);
   await clock.advance(1_000);
   expect(await lastUsed()).toBe(new Date(clock.now() - 1_000).toISOString());
   expect(reads.filter((read) => read === "keys.touch")).toHaveLength(1);
-  await one.keys.whose(key);
+  await one.keys.callerOf(key);
   expect(await lastUsed()).toBe(new Date(clock.now()).toISOString());
 });
 
@@ -142,7 +142,7 @@ test("what was used last is written down before a Rota has stopped", async () =>
   const storage = asSharedStorage(await openMemory(clock));
   const { rota } = await openTestRota({ clock, storage });
   const { key } = await rota.keys.create({ role: "viewer", name: "last" });
-  await rota.keys.whose(key);
+  await rota.keys.callerOf(key);
   await rota.stop();
   expect((await storage.keys.list({ tenant: "default" }))[0]?.lastUsedAt).toBe(clock.now());
 });

@@ -36,11 +36,11 @@ export class KeyRing {
     this.#any = new Recent({ clock, maxAgeMs: KNOWN_MS, read: () => storage.keys.any() });
   }
 
-  async whose(key: string): Promise<Caller | null> {
+  async callerOf(key: string): Promise<Caller | null> {
     if (!isApiKey(key)) return null;
     const record = await this.#find(hashOf(key));
     if (record === null) return null;
-    this.#options.uses.note(record.id);
+    this.#options.uses.record(record.id);
     return {
       tenant: record.tenant,
       role: roleIn(record.tenant, record.role),

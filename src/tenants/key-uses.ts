@@ -16,7 +16,7 @@ export class KeyUses extends Service<KeyUsesOptions> {
   readonly name = "key uses";
   #uses = new Map<string, number>();
 
-  note(id: string): void {
+  record(id: string): void {
     this.#uses.set(id, this.options.storageClock.now());
     if (this.#uses.size > 1) return;
     this.start();

@@ -76,7 +76,7 @@ test("setting the wall clock leaves the monotonic one and the timers alone", asy
   expect([fired, clock.now()]).toEqual([true, 500_010]);
 });
 
-test("tells whole milliseconds, whatever was waited for", async () => {
+test("returns whole milliseconds, whatever was waited for", async () => {
   const clock = new ManualClock(1_000);
   let at = 0;
   clock.setTimer(0.75, () => {

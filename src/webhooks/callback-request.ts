@@ -46,6 +46,6 @@ export function callbackRequest(
 /** The counts of the batch, or the task as it was when it ended. */
 function subjectOf({ delivery: { batch, end }, task }: ClaimedDelivery, redactor: Redactor): object {
   if (batch !== null) return batchCompleted(batch);
-  if (end === null) throw new Error("A delivery tells of a task or of a batch.");
+  if (end === null) throw new Error("A delivery is for a task or for a batch.");
   return snapshotAt(end, task, redactor);
 }

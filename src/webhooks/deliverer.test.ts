@@ -198,7 +198,7 @@ test("signs with the secret so that the library of Standard Webhooks verifies it
   expect(new Webhook(SECRET).verify(body, headers as Record<string, string>)).toMatchObject({ taskId });
 });
 
-test("tells of the end that was, although the task was retried meanwhile", async () => {
+test("reports the end that was, although the task was retried meanwhile", async () => {
   const { end, list, storage, clock } = await makeDeliverer();
   const { url, received } = await receiver(status(500), status(204));
   const [id = ""] = await end(url);
@@ -250,7 +250,7 @@ test("gives up after the fourth try, and the log says so without the URL", async
   expect(results.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "failed"]);
   const [first, line, ...more] = log.lines.filter(({ level }) => level === "warn");
   expect(more).toEqual([]);
-  // Whoever waits for a callback need not wait for the fourth try to find out why it does not come.
+  // A user who waits for a callback can see before the fourth try why it does not come.
   expect(first).toMatchObject({
     message: "a callback failed; it is tried again",
     fields: { deliveryId: deliveryId(given), taskId, tries: 1, error: "HTTP 503" },
@@ -271,7 +271,7 @@ test("waits as long as a busy receiver asks for", async () => {
   await untilOnly({ status: "delivered" });
 });
 
-test("does not insist where it is told that nobody will ever want it", async () => {
+test("stops trying when the receiver says that it is gone for good", async () => {
   const { end, untilOnly } = await makeDeliverer();
   const { url } = await receiver(status(410));
   await end(url);
@@ -667,7 +667,7 @@ test("two on one storage never send the same at the same time", async () => {
   expect(second.results.length).toBeGreaterThan(0);
 });
 
-test("finds without being told what another node left, and what becomes due", async () => {
+test("finds without a signal what another node left, and what becomes due", async () => {
   const clock = new ManualClock();
   const { storage, untilOnly } = await makeDeliverer({ clock });
   const { url } = await receiver();

@@ -19,7 +19,7 @@ function endOf(end: Partial<TaskEnd>): TaskEnd {
   return { state: "failed", completedAt: 25, error: null, retryCount: 0, attempts: 0, ...end };
 }
 
-test("a task that nothing happened to since is told as it is", () => {
+test("a task that nothing happened to since is sent as it is", () => {
   const { task } = claimedTask({
     state: "done",
     startedAt: 10,
@@ -31,7 +31,7 @@ test("a task that nothing happened to since is told as it is", () => {
   expect(snapshotAt(end, task, REDACTOR)).toEqual(toTask(task, REDACTOR));
 });
 
-test("a task that was retried since, and is done by now, is told as it had failed", () => {
+test("a task that was retried since, and is done by now, is sent as it had failed", () => {
   const { task } = claimedTask({
     state: "done",
     startedAt: 10,
@@ -55,7 +55,7 @@ test("a task that was retried since, and is done by now, is told as it had faile
   expect(snapshot).not.toHaveProperty("result");
 });
 
-test("a task that was cancelled before it started, and runs by now, is told as never started", () => {
+test("a task that was cancelled before it started, and runs by now, is sent as never started", () => {
   const { task } = claimedTask({ state: "running", startedAt: 90 });
   const snapshot = snapshotAt(endOf({ state: "cancelled" }), task, REDACTOR);
   expect(snapshot).toMatchObject({ state: "cancelled", attempts: [] });

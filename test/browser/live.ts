@@ -99,7 +99,7 @@ export function liveTests(world: () => World): void {
     },
   );
 
-  test("a tab of another tenant hears nothing of it", async () => {
+  test("a tab of another tenant gets nothing of it", async () => {
     const [one, other] = [await newTenant(world()), await newTenant(world())];
     const person = await newPerson(world());
     const signIn = async (key: string) => {

@@ -191,7 +191,7 @@ export function overviewTests(world: () => World): void {
     expect(new URL(page.url()).search).toBe("?range=24h");
   });
 
-  test("the charts tell what happened when, to a pointer and to the arrow keys", async () => {
+  test("the charts show what happened when, to a pointer and to the arrow keys", async () => {
     const tenant = await newTenant(world());
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
     await stubMuch(world(), context);

@@ -90,7 +90,7 @@ export function sessionsTests(world: () => World): void {
     await expectAccessible(page);
   });
 
-  test("schedules are hidden until somebody asks for them, also where there are very many", async () => {
+  test("schedules are hidden until the user asks for them, also where there are very many", async () => {
     const tenant = await newTenant(world());
     await tenant.rota.sessions.update("chat:first", { cap: 5 });
     for (let batch = 0; batch < 3; batch++) {

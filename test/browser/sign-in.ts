@@ -58,7 +58,7 @@ export function signInTests(world: () => World): void {
     await page.getByRole("heading", { name: "stays" }).waitFor();
   });
 
-  test("where there are no keys nobody signs in", async () => {
+  test("without keys there is no sign-in", async () => {
     const rota = await createRota({ storage: "sqlite::memory:" });
     const { dashboard } = world();
     const server = await listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: 0 });

@@ -63,7 +63,7 @@ export async function startAgentsProgram(chance: Chance): Promise<AgentsProgram>
       response.on("close", () => end(call));
       await take(call, manner(), markOf(task).takesMs ?? null, response);
     } catch {
-      // Whoever called was killed in the middle of it.
+      // The caller was killed in the middle of it.
       response.destroy();
     }
   });
@@ -101,7 +101,7 @@ export async function startAgentsProgram(chance: Chance): Promise<AgentsProgram>
     const longMs = behaves ? 0 : (takesMs ?? ownTime(chosen));
     if (chosen === "hangs") return;
     await delay(longMs);
-    // Whoever called has gone meanwhile.
+    // The caller has gone meanwhile.
     if (call.ended !== null) return;
     end(call);
     switch (chosen) {

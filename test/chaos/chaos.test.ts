@@ -12,8 +12,8 @@ test.concurrent.each([
     const { findings, history, plan } = await runChaos({ ...options, brief: true });
     expect(findings).toEqual([]);
     // A run in which nothing happened would prove nothing.
-    const told = new Set(history.acknowledged.map(({ what }) => what));
-    expect([...told]).toEqual(expect.arrayContaining(["task", "message", "scheduled"]));
+    const kinds = new Set(history.acknowledged.map(({ what }) => what));
+    expect([...kinds]).toEqual(expect.arrayContaining(["task", "message", "scheduled"]));
     const { calls, callbacks, edits, knocks } = history;
     for (const seen of [calls, callbacks, edits, knocks]) expect(seen).not.toEqual([]);
     expect(plan).not.toEqual([]);

@@ -14,15 +14,15 @@ export function follow(url: string, { id: tenantId, key }: Pick<Tenancy, "id" | 
   const seqs: number[] = [];
   const abort = new AbortController();
   let failure: unknown = null;
-  let heard: () => void = () => {};
+  let arrived: () => void = () => {};
   const reading = (async () => {
     for await (const { seq } of new RotaClient({ url, key }).events({ after: 0, signal: abort.signal })) {
       seqs.push(seq);
-      heard();
+      arrived();
     }
   })().catch((error) => {
     failure = error;
-    heard();
+    arrived();
   });
   return {
     tenantId,
@@ -33,7 +33,7 @@ export function follow(url: string, { id: tenantId, key }: Pick<Tenancy, "id" | 
     async until(seq) {
       while ((seqs.at(-1) ?? 0) < seq && failure === null)
         await new Promise<void>((resolve) => {
-          heard = resolve;
+          arrived = resolve;
         });
       abort.abort();
       await reading;

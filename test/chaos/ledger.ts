@@ -33,6 +33,6 @@ export class Ledger {
 
   /** The ids of the tasks that clients know of, oldest first. */
   get accepted(): string[] {
-    return this.acknowledged.flatMap((told) => (told.what === "task" ? [told.taskId] : []));
+    return this.acknowledged.flatMap((known) => (known.what === "task" ? [known.taskId] : []));
   }
 }

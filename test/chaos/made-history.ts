@@ -1,7 +1,8 @@
 import type { Delivery } from "../../src/model/delivery.ts";
 import { type EventType, type RotaEvent, STATE_AFTER } from "../../src/model/event.ts";
-import { type Attempt, type AttemptOutcome, DEFAULT_TENANT, type Task } from "../../src/model/task.ts";
+import type { Attempt, AttemptOutcome, Task } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import type { Call, Callback, History } from "./history.ts";
 
 /** What to make a history of. */

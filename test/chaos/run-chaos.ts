@@ -108,7 +108,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   return {
     ledgers,
     history: {
-      ...toldIn(ledgers),
+      ...knownIn(ledgers),
       ...seen,
       limits: {
         ...LIMITS,
@@ -126,9 +126,9 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   };
 }
 
-type Told = Pick<History, "acknowledged" | "retriesAsked" | "resendsAsked" | "edits" | "knocks">;
+type Known = Pick<History, "acknowledged" | "retriesAsked" | "resendsAsked" | "edits" | "knocks">;
 
-function toldIn(ledgers: readonly Ledger[]): Told {
+function knownIn(ledgers: readonly Ledger[]): Known {
   return {
     acknowledged: ledgers.flatMap(({ acknowledged }) => acknowledged),
     retriesAsked: ledgers.flatMap(({ retriesAsked }) => retriesAsked),

@@ -64,7 +64,7 @@ describe("rota submit", () => {
     ]);
   });
 
-  test("with --wait tells on stderr how it goes, answers with the result, and ends as the task does", async () => {
+  test("with --wait shows the progress on stderr, answers with the result, and ends as the task does", async () => {
     const { rota } = await withServer({ environment: FAIL_AT_ONCE });
     const done = await rota(["submit", "--message", "hello", "--wait"]);
     expect([done.code, done.stdout]).toEqual([0, "hello\n"]);
@@ -202,7 +202,7 @@ describe("rota tasks", () => {
     expect([none.stdout, none.stderr]).toEqual(["", "There are no such tasks.\n"]);
   });
 
-  test("ends quietly when nobody reads on", async () => {
+  test("ends quietly when the pipe is closed", async () => {
     const { server } = await withServer();
     const tasks = Array(5).fill({ payload: "x".repeat(100_000), runAt: "2100-01-01T00:00:00Z" });
     await server.ask("/tasks/batch", { json: { tasks } });
@@ -472,16 +472,16 @@ describe("rota deliveries", () => {
     const batch = { batchCallbackUrl: `${url}/batch`, tasks: [{ message: "hello" }] };
     const { batchId } = (await server.ask("/tasks/batch", { json: batch })).body;
     await eventually(() => bodies.length === 3, "the callback of the batch");
-    const told = await delivered();
+    const delivery = await delivered();
     expect((await rota(["deliveries"])).stdout).toMatch(new RegExp(` ${batchId} +${url}/batch\n`));
-    expect((await rota(["deliveries", "get", told.deliveryId])).stdout).toMatch(
+    expect((await rota(["deliveries", "get", delivery.deliveryId])).stdout).toMatch(
       new RegExp(`^event +batch.completed\nbatch +${batchId}\nurl `, "m"),
     );
   });
 });
 
 describe("rota watch", () => {
-  test("writes a line for each event when nobody sits in front of it, until it is told to stop", async () => {
+  test("writes a line for each event when stdout is no terminal, until it is stopped", async () => {
     const { start, submit } = await withServer();
     const { taskId } = JSON.parse(await submit("--message", "hello", "--wait", "--json"));
     const process = start(["watch", "--after", "0"]);

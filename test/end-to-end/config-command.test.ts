@@ -38,7 +38,7 @@ test("check says that a configuration is right, and which", async () => {
   );
 });
 
-test("check tells everything that is wrong, and exits with 1", async () => {
+test("check reports everything that is wrong, and exits with 1", async () => {
   const checked = await config(["check", "--config", "mine.yml", "--port", "high"], {
     file: ["mine.yml", "schduler: {}\nagents: { research: { maxInflight: 0 } }\n"],
     environment: { ROTA_RETRY_JITTER: "much", ROTA_SCHEDULER_MAX_INFLITE: "5" },
@@ -110,7 +110,7 @@ test("show answers in JSON when asked to", async () => {
   expect(shown.stdout()).not.toContain("hidden");
 });
 
-test("show tells what is wrong when there is nothing to show", async () => {
+test("show reports what is wrong when there is nothing to show", async () => {
   const shown = await config(["show"], { file: ["rota.config.json", '{"server": }'] });
   expect([shown.code, shown.stdout()]).toEqual([1, ""]);
   expect(shown.stderr()).toBe(

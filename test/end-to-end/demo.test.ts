@@ -14,7 +14,7 @@ test("rota demo serves, works and ends by itself", async () => {
   expect(demo.stderr()).toBe("");
 });
 
-test("rota demo is a server like any other until it is told to stop", async () => {
+test("rota demo is a server like any other until it is stopped", async () => {
   const demo = runRota(["demo", "--port", "0"]);
   await eventually(() => demo.stdout().includes("task.completed"), "the first task");
   const url = /http:\/\/[\d.:]+\d/.exec(demo.stdout())?.[0] as string;
@@ -24,7 +24,7 @@ test("rota demo is a server like any other until it is told to stop", async () =
   expect(demo.stderr()).toBe("");
 });
 
-test("rota demo says when the port it is told to take is taken", async () => {
+test("rota demo says when the requested port is taken", async () => {
   const { url } = await startServer();
   const demo = runRota(["demo", "--port", new URL(url).port]);
   expect(await demo.ended).toEqual({ code: 2, signal: null });

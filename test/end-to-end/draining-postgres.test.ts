@@ -58,7 +58,7 @@ test("a server that drains leaves new work to the other, which takes and runs it
   expect((await staying.ask(`/tasks/${taskId}`)).body.state).toBe("done");
 });
 
-test("a lane that one server is told of holds for the other, and for the next start", async () => {
+test("a lane that is changed on one server applies to the other, and for the next start", async () => {
   const one = await startServer({ storage: database.url });
   const other = await startServer({ storage: database.url, environment: { ROTA_LANE_FIXED: "7" } });
   const put = (server: typeof one, name: string, json: object) =>

@@ -61,7 +61,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   },
 );
 
-test("streams and waits go on while it drains, and hear how what runs ends", async () => {
+test("streams and waits go on while it drains, and report how running tasks end", async () => {
   const { program, server } = await startBusy();
   const taskId = await submit(server, { payload: 1 });
   await eventually(() => program.holding().length === 1, "the task to be under way");

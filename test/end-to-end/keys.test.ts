@@ -15,7 +15,7 @@ function somewhere() {
 }
 
 describe("where other machines can reach it,", () => {
-  test("Rota serves once a key was made as the refusal says, and whoever has it", async () => {
+  test("Rota serves once a key was made as the refusal says, and callers that have it", async () => {
     const { storage, rota } = somewhere();
     const refused = await rota("serve", "--host", "0.0.0.0", "--port", "0", "--storage", storage);
     expect(refused.code).toBe(1);

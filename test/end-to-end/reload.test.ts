@@ -93,7 +93,7 @@ test("a change of the file is noticed without a signal, in YAML too", async () =
   await eventually(async () => (await stats(server)).maxInflight === 6, "the change to be noticed");
 });
 
-test("a broken file changes nothing and is told once, at /health too, until it is mended", async () => {
+test("a broken file changes nothing and is logged once, at /health too, until it is mended", async () => {
   const { server, change, log, folder } = await served({ scheduler: { maxInflight: 5 } });
   const health = async () => (await server.ask("/health")).body.config;
   const faults = () => log().filter(({ level }) => level === "error");
@@ -127,7 +127,7 @@ test("a broken file changes nothing and is told once, at /health too, until it i
   expect(log().at(-1)).toMatchObject({ level: "info", msg: "the configuration can be used again" });
 });
 
-test("what needs a restart is told once for each change", async () => {
+test("what needs a restart is logged once for each change", async () => {
   const { server, change, log } = await served({});
   const warnings = () => log().filter(({ level }) => level === "warn");
   const other = {
@@ -151,10 +151,10 @@ test("what needs a restart is told once for each change", async () => {
   expect((await server.ask("/tasks", { json: { payload: 1 } })).status).toBe(202);
 });
 
-test("whoever sends SIGHUP is told what came of it, also when nothing did", async () => {
+test("the log says what came of a SIGHUP, also when nothing did", async () => {
   const { server, change, log } = await served({ scheduler: { maxInflight: 5 } });
   /** The log from the signal to the last line that it causes. */
-  const told = async (what: unknown, last: RegExp) => {
+  const logged = async (what: unknown, last: RegExp) => {
     const before = log().length;
     const lines = () => log().slice(before + 1);
     change(what);
@@ -163,24 +163,24 @@ test("whoever sends SIGHUP is told what came of it, also when nothing did", asyn
   };
   const broken =
     "the configuration has a fault: rota.config.json is empty: write {} if nothing is to be configured";
-  expect(await told({ scheduler: { maxInflight: 5 } }, /as it was/)).toEqual([
+  expect(await logged({ scheduler: { maxInflight: 5 } }, /as it was/)).toEqual([
     ["info", "the configuration is as it was: nothing changes"],
   ]);
-  expect(await told({ scheduler: { maxInflight: 6 } }, /took over/)).toEqual([
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /took over/)).toEqual([
     ["info", "took over the new configuration"],
   ]);
   expect(log().at(-1)).toMatchObject({ changed: ["scheduler.maxInflight"] });
-  expect(await told("", /cannot be used/)).toEqual([
+  expect(await logged("", /cannot be used/)).toEqual([
     ["error", `the configuration cannot be used, so that nothing changes: ${broken}`],
   ]);
-  expect(await told("", /cannot be used/)).toEqual([
+  expect(await logged("", /cannot be used/)).toEqual([
     ["warn", `the configuration still cannot be used, so that nothing changes: ${broken}`],
   ]);
-  expect(await told({ scheduler: { maxInflight: 6 } }, /used again/)).toContainEqual([
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /used again/)).toContainEqual([
     "info",
     "the configuration can be used again",
   ]);
-  expect(await told({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^nothing changes/)).toContainEqual([
+  expect(await logged({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^nothing changes/)).toContainEqual([
     "info",
     "nothing changes until Rota is started again",
   ]);

@@ -54,14 +54,14 @@ test("no key and no secret is in any log, event, error, answer or callback that 
     server.ask(path, { ...init, headers: { authorization: `Bearer ${key}`, ...init.headers } });
   const events = await openStream(`${server.url}/tasks/events`, { authorization: `Bearer ${key}` });
 
-  const told: unknown[] = [];
+  const shown: unknown[] = [];
   for (const agentId of agents) {
     const json = { agentId, message: "hello", callbackUrl, retryPolicy: { maxRetries: 0 } };
-    told.push((await ask("/tasks", { json })).body);
+    shown.push((await ask("/tasks", { json })).body);
   }
   for (let ended = 0; ended < agents.length; ) {
     const frame = await events.next();
-    told.push(frame);
+    shown.push(frame);
     if (frame?.event === "task.failed") ended += 1;
   }
   await eventually(
@@ -70,21 +70,21 @@ test("no key and no secret is in any log, event, error, answer or callback that 
   );
   const wrong = `rota_${"x".repeat(33)}${PLANTED}-0x`;
   for (const authorization of [`Bearer ${wrong}`, `Bearer ${PLANTED}`, `Basic ${PLANTED}`]) {
-    told.push((await ask("/tasks", { headers: { authorization } })).body);
+    shown.push((await ask("/tasks", { headers: { authorization } })).body);
   }
   // A key that is sent where none belongs is not repeated either.
-  told.push((await ask(`/tasks/${"x".repeat(20)}`, { headers: { "x-key": wrong } })).body);
+  shown.push((await ask(`/tasks/${"x".repeat(20)}`, { headers: { "x-key": wrong } })).body);
 
   const { paths } = (await ask("/openapi.json")).body;
   const reads = Object.keys(paths).filter((path) => "get" in paths[path] && !/events$|stream$|\{/.test(path));
   expect(reads).toContain("/v1/config");
-  for (const path of reads) told.push([path, (await ask(path)).body]);
-  for (const { taskId } of (await ask("/tasks")).body.tasks) told.push((await ask(`/tasks/${taskId}`)).body);
+  for (const path of reads) shown.push([path, (await ask(path)).body]);
+  for (const { taskId } of (await ask("/tasks")).body.tasks) shown.push((await ask(`/tasks/${taskId}`)).body);
   server.kill("SIGTERM");
   await server.ended;
-  told.push(server.stdout(), server.stderr());
+  shown.push(server.stdout(), server.stderr());
 
-  const text = JSON.stringify(told);
+  const text = JSON.stringify(shown);
   for (const secret of [PLANTED, key.slice(5), SECRETS.webhook, SECRETS.webhook.slice(6)]) {
     expect(text.includes(secret), text.slice(Math.max(text.indexOf(secret) - 200, 0)).slice(0, 300)).toBe(
       false,

@@ -25,7 +25,7 @@ test("serves the dashboard, which in a clone it builds by itself, and never befo
   );
 });
 
-test("serves none where it is switched off, and below a path where it is told so", async () => {
+test("serves none where it is switched off, and below a path if configured", async () => {
   const off = await startServer({ environment: { ROTA_UI_ENABLED: "false" } });
   expect(off.stdout()).not.toContain("dashboard");
   expect((await off.ask("/ui/", PAGE)).status).toBe(404);
@@ -35,7 +35,7 @@ test("serves none where it is switched off, and below a path where it is told so
   expect((await below.ask("/rota/health")).status).toBe(200);
 });
 
-test("says in one line where it is, does what it is asked and stops when it is told to", async () => {
+test("says in one line where it is, does what it is asked and stops on a signal", async () => {
   const server = await startServer();
   expect(server.stdout()).toMatch(
     /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage sqlite::memory:\), dashboard at http:\/\/127\.0\.0\.1:\d+\/ui\/\n$/,

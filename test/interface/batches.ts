@@ -60,7 +60,7 @@ export function describeBatches(open: Open): void {
       expect(await errorOf(api.tasks.cancelBatch("bat\0"))).toMatchObject({ code: "not_found" });
     });
 
-    test("runs no more at once than its parallelism, and tells when all have ended", async () => {
+    test("runs no more at once than its parallelism, and reports when all have ended", async () => {
       const { api, rota, clock } = await open();
       const gates = Array.from({ length: 3 }, () => new Gate());
       let [now, most] = [0, 0];
@@ -102,12 +102,12 @@ export function describeBatches(open: Open): void {
         completedAt,
         counts: { done: 3 },
       });
-      let told: RotaEvent | undefined;
+      let completed: RotaEvent | undefined;
       for await (const event of events) {
-        told = event;
+        completed = event;
         if (event.type === "batch.completed") break;
       }
-      expect(told).toMatchObject({ batchId, taskId: last, counts: { done: 3 }, timestamp: completedAt });
+      expect(completed).toMatchObject({ batchId, taskId: last, counts: { done: 3 }, timestamp: completedAt });
     });
 
     test("gives the batch again that was made with the same keys", async () => {

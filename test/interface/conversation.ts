@@ -7,7 +7,7 @@ export const KEY = "chat:7/é 1";
 
 export interface Conversation extends Opened {
   /** What the agent was told, in order. */
-  readonly told: readonly string[];
+  readonly messages: readonly string[];
   /** Everything that happened in the session. */
   readonly seen: readonly RotaEvent[];
   /** Says something to the agent at once, without a debounce unless the session has one. Answers the id of its task. */
@@ -15,7 +15,7 @@ export interface Conversation extends Opened {
   /** Lets the agent answer what it was told. */
   answer(message: string): void;
   /** Resolves once the agent was told so many things. */
-  untilTold(count: number): Promise<void>;
+  untilMessages(count: number): Promise<void>;
   session(): Promise<Session>;
 }
 
@@ -25,12 +25,12 @@ export async function openConversation(open: Open, params: OpenParams = {}): Pro
   const sessions = { debounceMs: 0, ...options.sessions };
   const opened = await open({ ...rest, options: { ...options, sessions } });
   const { api, rota } = opened;
-  const told: string[] = [];
+  const messages: string[] = [];
   const gates = new Map<string, Gate>();
   rota.agent("a", async ({ message = "" }, { signal }) => {
     const gate = new Gate();
     gates.set(message, gate);
-    told.push(message);
+    messages.push(message);
     const stopped = new Promise((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
     });
@@ -41,14 +41,14 @@ export async function openConversation(open: Open, params: OpenParams = {}): Pro
   rota.onEvent((event) => void (event.sessionKey === KEY && seen.push(event)));
   return {
     ...opened,
-    told,
+    messages,
     seen,
     async say(message, more = {}) {
       const { taskId = "" } = await api.sessions.send(KEY, { message, agentId: "a", ...more });
       return taskId;
     },
     answer: (message) => gates.get(message)?.open(),
-    untilTold: (count) => until(() => told.length >= count, `the agent to be told ${count} things`),
+    untilMessages: (count) => until(() => messages.length >= count, `the agent to get ${count} messages`),
     session: () => api.sessions.get(KEY),
   };
 }

@@ -13,7 +13,7 @@ async function take(events: AsyncIterable<RotaEvent>, count: number): Promise<Ro
 
 export function describeEvents(open: Open): void {
   describe("events", () => {
-    test("tell what happens from now on, in order", async () => {
+    test("report what happens from now on, in order", async () => {
       const { api, rota } = await open();
       rota.agent("a", async (_task, { progress }) => {
         progress({ at: "half" });
@@ -34,7 +34,7 @@ export function describeEvents(open: Open): void {
       expect(seen[3]).toMatchObject({ result: { n: 1 }, agentId: "a", lane: "tasks", state: "done" });
     });
 
-    test("go on after the one that was seen last, and are the same for everybody", async () => {
+    test("go on after the one that was seen last, and are the same for all readers", async () => {
       const { api, rota } = await open({ start: false });
       for (let n = 0; n < 5; n++) await api.tasks.submit({ payload: n });
       const all = await take(api.events({ after: 0 }), 5);
@@ -74,8 +74,8 @@ export function describeEvents(open: Open): void {
         next: null,
       });
       expect(await api.eventPage({ type: "task.cancelled" })).toMatchObject({ count: 1 });
-      for (const nobody of ["tsk_nobody", "no such id"]) {
-        expect(await api.eventPage({ taskId: nobody })).toEqual({ events: [], count: 0, next: null });
+      for (const taskId of ["tsk_nobody", "no such id"]) {
+        expect(await api.eventPage({ taskId: taskId })).toEqual({ events: [], count: 0, next: null });
       }
     });
 
@@ -120,7 +120,7 @@ export function describeEvents(open: Open): void {
       await events.return?.();
     });
 
-    test("tell of events that are no longer there", async () => {
+    test("report events that are no longer there", async () => {
       const { api, clock } = await open({ options: { scheduler: { resultTTLSec: 1 } } });
       const submitAndWait = async () => api.tasks.wait((await api.tasks.submit({ payload: 1 })).taskId);
       await submitAndWait();

@@ -36,7 +36,7 @@ export function describeKeys(open: Open): void {
       });
     });
 
-    test("belong to a tenant, which has to be named by whoever is of another", async () => {
+    test("belong to a tenant, which a caller of another tenant has to name", async () => {
       const { api } = await openAsAdmin();
       const { id: tenantId } = await api.tenants.create({ name: "acme" });
       const { id } = await api.keys.create({ role: "viewer", name: "theirs", tenantId });

@@ -136,7 +136,7 @@ export function describeLanes(open: Open): void {
       expect((await api.stats()).metrics.tasksCancelled).toBe(3);
     });
 
-    test("that nobody knows cannot be cleared", async () => {
+    test("that are unknown cannot be cleared", async () => {
       const { api } = await open();
       for (const name of ["nowhere", "two words", "x".repeat(500)]) {
         expect(await errorOf(api.lanes.clear(name))).toMatchObject({

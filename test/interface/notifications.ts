@@ -35,7 +35,7 @@ async function follow(open: Open, params: Parameters<Open>[0] = {}) {
 
 export function describeNotifications(open: Open): void {
   describe("notifications", () => {
-    test("tell that a run starts and how it ends, with what came of it", async () => {
+    test("report that a run starts and how it ends, with what came of it", async () => {
       const { api, next, clock, rota } = await follow(open);
       rota.agent("research", async () => ({ found: 3 }));
       const task_id = await create({ api, rota, clock }, { agent: "research" });
@@ -61,7 +61,7 @@ export function describeNotifications(open: Open): void {
       });
     });
 
-    test("tell that a run failed for good, and why", async () => {
+    test("report that a run failed for good, and why", async () => {
       const { api, next, clock, rota } = await follow(open);
       rota.agent("broken", async () => {
         throw new Error("no luck");
@@ -78,7 +78,7 @@ export function describeNotifications(open: Open): void {
       });
     });
 
-    test("tell of moments that were skipped or missed, and of what becomes of schedules", async () => {
+    test("report due times that were skipped or missed, and changes of schedules", async () => {
       const held = new Held();
       const { api, next, clock, rota } = await follow(open, {
         options: { executors: { message: held.executor } },
@@ -124,20 +124,20 @@ export function describeNotifications(open: Open): void {
       });
     });
 
-    test("tell why a schedule was paused whose agent is gone", async () => {
+    test("report why a schedule was paused whose agent is gone", async () => {
       const { api, next, clock, rota } = await follow(open);
       await api.agents.create({ id: "helper", executor: { type: "echo" } });
       const task_id = await create({ api, rota, clock }, { agent: "helper" });
       await api.agents.delete("helper");
       await clock.advance(MINUTE);
-      const told = [await next(), await next()].sort((one, other) => one.kind.localeCompare(other.kind));
-      expect(told).toMatchObject([
+      const notified = [await next(), await next()].sort((one, other) => one.kind.localeCompare(other.kind));
+      expect(notified).toMatchObject([
         { kind: "run.failed", task_id, error_message: 'agent "helper" not found' },
         { kind: "schedule.paused", task_id, reason: 'agent "helper" not found' },
       ]);
     });
 
-    test("come from now on, or after the one that was seen last, and are the same for everybody", async () => {
+    test("come from now on, or after the one that was seen last, and are the same for all readers", async () => {
       const opened = await open();
       const { api, rota, clock } = opened;
       await create(opened);

@@ -74,7 +74,7 @@ export function describePreemption(open: Open): void {
       ]);
     });
 
-    test("waits when nobody offered to give way", async () => {
+    test("waits when no running task is pre-emptible", async () => {
       const { api, rota } = await open({ options: ONE_SLOT });
       const finish = new Gate();
       rota.agent("a", () => finish.opened);

@@ -177,7 +177,7 @@ export function describeRuns(open: Open): void {
       expect(await api.schedules.get(id)).toMatchObject({ next_fire_at: MIDNIGHT + 120 });
     });
 
-    test("of an agent that is gone fail and pause the schedule, until it is told another", async () => {
+    test("of an agent that is gone fail and pause the schedule, until it gets another", async () => {
       const opened = await open();
       const { api, clock } = opened;
       await api.agents.create({ id: "research" });
@@ -198,7 +198,7 @@ export function describeRuns(open: Open): void {
       expect(await api.schedules.get(id)).toMatchObject({ status: "active", last_status: "succeeded" });
     });
 
-    test("of what is due once and had no agent then come when it goes on, told another", async () => {
+    test("of what is due once and had no agent then come when it is resumed with another", async () => {
       const opened = await open();
       const { api, clock } = opened;
       await api.agents.create({ id: "research" });

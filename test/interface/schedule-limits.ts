@@ -125,7 +125,7 @@ export function describeScheduleLimits(open: Open): void {
       expect((await api.schedules.list()).count).toBe(1);
     });
 
-    test("tells the end of each run where it is asked to", async () => {
+    test("calls back at the end of each run", async () => {
       const bodies: Task[] = [];
       const url = await serve((_request, response, body) => {
         bodies.push(JSON.parse(body));
@@ -223,7 +223,7 @@ export function describeScheduleLimits(open: Open): void {
   describe("a schedule whose runs fail", () => {
     const failing = { retry: { max_retries: 0 }, agent: "a" } as const;
 
-    test("is paused after so many in a row, says why and tells it, and goes on when it is resumed", async () => {
+    test("is paused after so many in a row, has a reason and a notification, and goes on when it is resumed", async () => {
       const opened = await open();
       const { api, clock, rota } = opened;
       let fails = true;
@@ -233,7 +233,7 @@ export function describeScheduleLimits(open: Open): void {
       });
       const { id } = await create(opened, { ...failing, pause_after_failures: 2 });
       const seen: unknown[] = [];
-      const told = (async () => {
+      const paused = (async () => {
         for await (const notification of api.notifications()) {
           if (notification.kind !== "schedule.paused") continue;
           seen.push(notification);
@@ -252,7 +252,7 @@ export function describeScheduleLimits(open: Open): void {
         paused_reason: "failed runs in a row: 2",
         last_error: "no luck",
       });
-      await told;
+      await paused;
       expect(seen).toMatchObject([{ task_id: id, reason: "failed runs in a row: 2" }]);
       fails = false;
       expect(await api.schedules.update(id, { status: "active" })).toMatchObject({
@@ -281,7 +281,7 @@ export function describeScheduleLimits(open: Open): void {
         expect(await api.schedules.get(id)).toMatchObject({ status: "active", consecutive_failures: 3 });
     });
 
-    test("that somebody pauses gives no reason", async () => {
+    test("that a caller pauses has no reason", async () => {
       const opened = await open();
       const { id } = await create(opened);
       expect(await opened.api.schedules.update(id, { status: "paused" })).toMatchObject({

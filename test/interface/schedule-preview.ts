@@ -6,7 +6,7 @@ import { errorOf, type Open } from "./opened.ts";
 
 export function describeSchedulePreview(open: Open): void {
   describe("a preview of schedules", () => {
-    test("tells what was understood, when it is due by the clocks of its zone, and what they do", async () => {
+    test("returns what was understood, when it is due by the clocks of its zone, and what they do", async () => {
       const { api } = await open();
       expect(
         await api.schedules.preview({
@@ -25,7 +25,7 @@ export function describeSchedulePreview(open: Open): void {
       });
     });
 
-    test("begins now, in the zone of the server, and has five moments, unless told otherwise", async () => {
+    test("begins now, in the zone of the server, and has five moments, by default", async () => {
       const { api, clock } = await open();
       await clock.advance(1_500);
       const hours = [1, 2, 3, 4, 5].map((n) => isoText(localZone(), clock.now() + n * 3_600_000));

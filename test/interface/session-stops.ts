@@ -26,7 +26,13 @@ export function describeSessionStops(open: Open): void {
     test.each(["/stop", "  /stop\n", "/STOP", "/Stop@some_bot", "the method"])(
       "by %j ends what has been running longest, and the rest goes on",
       async (how) => {
-        const { api, seen, say, untilTold, told } = await openConversation(open, {
+        const {
+          api,
+          seen,
+          say,
+          untilMessages: untilTold,
+          messages: told,
+        } = await openConversation(open, {
           options: { sessions: { maxConcurrent: 2 } },
         });
         const [first, second, third] = [await say("one"), await say("two"), await say("three")];
@@ -106,7 +112,14 @@ export function describeSessionStops(open: Open): void {
       ["stopAll", "stopped", 0],
       ["reset", "session_reset", 1],
     ] as const)("%s ends all that runs and waits", async (method, error, generation) => {
-      const { api, say, untilTold, session, told, answer } = await openConversation(open);
+      const {
+        api,
+        say,
+        untilMessages: untilTold,
+        session,
+        messages: told,
+        answer,
+      } = await openConversation(open);
       const { taskId: later } = await api.tasks.submit({
         agentId: "a",
         message: "later",
@@ -201,7 +214,7 @@ export function describeSessionStops(open: Open): void {
       expect((await api.sessions.list()).count).toBe(0);
     });
 
-    test("show how full the context is, as the executor told, and run one at a time from 60 % on", async () => {
+    test("show how full the context is, as the executor reported, and run one at a time from 60 % on", async () => {
       const { api, rota } = await open({ options: { sessions: { debounceMs: 0, maxConcurrent: 2 } } });
       rota.agent("model", (task, { usage }) => {
         usage({ inputTokens: Number(task.message), outputTokens: 0, contextWindow: 100 });
@@ -224,7 +237,7 @@ export function describeSessionStops(open: Open): void {
     });
 
     test("let more start when it is allowed", async () => {
-      const { api, say, untilTold } = await openConversation(open);
+      const { api, say, untilMessages: untilTold } = await openConversation(open);
       for (const message of ["one", "two"]) await say(message);
       await untilTold(1);
       await api.sessions.update(KEY, { maxConcurrent: 2 });

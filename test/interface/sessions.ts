@@ -45,7 +45,14 @@ export function describeSessions(open: Open): void {
     });
 
     test("runs one at a time, in the order they were sent, whatever else is submitted for the session", async () => {
-      const { api, told, say, answer, untilTold, session } = await openConversation(open);
+      const {
+        api,
+        messages: told,
+        say,
+        answer,
+        untilMessages: untilTold,
+        session,
+      } = await openConversation(open);
       await say("one");
       const task = { agentId: "a", message: "two", sessionKey: KEY, priority: "critical" } as const;
       const { taskId } = await api.tasks.submit(task);
@@ -63,7 +70,7 @@ export function describeSessions(open: Open): void {
     });
 
     test("says of one that waits whom it waits for", async () => {
-      const { api, say, untilTold } = await openConversation(open);
+      const { api, say, untilMessages: untilTold } = await openConversation(open);
       const [first, second] = [await say("one"), await say("two")];
       await untilTold(1);
       expect(await api.tasks.explain(second)).toMatchObject({
@@ -80,7 +87,7 @@ export function describeSessions(open: Open): void {
     });
 
     test("runs as many at once as a message said, from then on", async () => {
-      const { say, untilTold, session } = await openConversation(open);
+      const { say, untilMessages: untilTold, session } = await openConversation(open);
       await say("one", { maxConcurrent: 2 });
       await say("two");
       await say("three");
@@ -115,7 +122,7 @@ export function describeSessions(open: Open): void {
       ["..", { message: "hi" }, "key"],
       ["a\0b", { message: "hi" }, "key"],
       ["x".repeat(257), { message: "hi" }, "key"],
-    ])("refuses to say to %j %j, and says why, the same to everybody", async (key, input, field) => {
+    ])("refuses to say to %j %j, and says why, the same to every caller", async (key, input, field) => {
       const { api, rota } = await open({ start: false });
       const error = (await errorOf(api.sessions.send(key, input as never))) as RotaError;
       const expected = (await errorOf(rota.sessions.send(key, input as never))) as RotaError;
@@ -126,7 +133,7 @@ export function describeSessions(open: Open): void {
     });
 
     test("takes nothing while it drains, but still stops what runs", async () => {
-      const { api, rota, say, untilTold } = await openConversation(open);
+      const { api, rota, say, untilMessages: untilTold } = await openConversation(open);
       const running = await say("one");
       await untilTold(1);
       const drained = rota.drain();
@@ -188,7 +195,14 @@ export function describeSessions(open: Open): void {
 
   describe("a message that interrupts", () => {
     test("takes the place of all that runs and waits, at once", async () => {
-      const { api, seen, told, say, answer, untilTold } = await openConversation(open);
+      const {
+        api,
+        seen,
+        messages: told,
+        say,
+        answer,
+        untilMessages: untilTold,
+      } = await openConversation(open);
       const [first, second] = [await say("one"), await say("two")];
       await untilTold(1);
       const third = await say("no, this", { mode: "interrupt" });
@@ -207,7 +221,12 @@ export function describeSessions(open: Open): void {
     });
 
     test("does not wait for the debounce, and takes what did along", async () => {
-      const { api, say, untilTold, told } = await openConversation(open, {
+      const {
+        api,
+        say,
+        untilMessages: untilTold,
+        messages: told,
+      } = await openConversation(open, {
         options: { sessions: { debounceMs: 800 } },
       });
       const waiting = await say("one");
@@ -220,7 +239,12 @@ export function describeSessions(open: Open): void {
 
   describe("a session that is full", () => {
     test("lets the message go that waits longest", async () => {
-      const { api, say, untilTold, session } = await openConversation(open, {
+      const {
+        api,
+        say,
+        untilMessages: untilTold,
+        session,
+      } = await openConversation(open, {
         options: { sessions: { cap: 2 } },
       });
       await say("runs");
@@ -232,7 +256,7 @@ export function describeSessions(open: Open): void {
     });
 
     test("refuses the one that comes, if it is set to, and stores nothing", async () => {
-      const { api, say, untilTold } = await openConversation(open);
+      const { api, say, untilMessages: untilTold } = await openConversation(open);
       await api.sessions.update(KEY, { cap: 1, drop: "new" });
       await say("runs");
       await untilTold(1);
@@ -249,15 +273,15 @@ export function describeSessions(open: Open): void {
 
   describe("sessions.ask", () => {
     test("answers with what became of the message", async () => {
-      const { api, untilTold, answer } = await openConversation(open);
+      const { api, untilMessages: untilTold, answer } = await openConversation(open);
       const asked = api.sessions.ask(KEY, { message: "why?", agentId: "a" });
       await untilTold(1);
       answer("why?");
       expect(await asked).toMatchObject({ state: "done", result: "re: why?", sessionKey: KEY });
     });
 
-    test("loses its patience when it is told to, and the message goes on", async () => {
-      const { api, clock, untilTold, session } = await openConversation(open);
+    test("times out as requested, and the message goes on", async () => {
+      const { api, clock, untilMessages: untilTold, session } = await openConversation(open);
       const asked = errorOf(api.sessions.ask(KEY, { message: "why?", agentId: "a" }, { timeoutMs: 1_000 }));
       await untilTold(1);
       await clock.advance(1_000);
@@ -283,7 +307,7 @@ export function describeSessions(open: Open): void {
 
   describe("sessions.delete", () => {
     test("forgets what is set of an idle session, and goes with its tasks", async () => {
-      const { api, say, answer, untilTold, session } = await openConversation(open);
+      const { api, say, answer, untilMessages: untilTold, session } = await openConversation(open);
       await api.sessions.update(KEY, { cap: 3 });
       await say("one");
       await untilTold(1);

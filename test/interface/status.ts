@@ -7,7 +7,7 @@ import type { Open } from "./opened.ts";
 
 export function describeStatus(open: Open): void {
   describe("stats", () => {
-    test("tell of the queue, of what was done and of the limits", async () => {
+    test("show the queue, what was done and the limits", async () => {
       const { api, rota } = await open();
       await api.tasks.wait((await api.tasks.submit({ message: "x" })).taskId);
       await api.tasks.submit({ agentId: "a", payload: 1, runAt: "2100-01-01T00:00:00Z" });
@@ -85,7 +85,7 @@ export function describeStatus(open: Open): void {
   });
 
   describe("health", () => {
-    test("is told, also while it drains", async () => {
+    test("is shown, also while it drains", async () => {
       const { api, rota } = await open();
       expect(await api.health()).toEqual({
         status: "ok",

@@ -33,7 +33,7 @@ export function describeTasks(open: Open): void {
       [{ message: "a", deadline: "2001-01-01T00:00:00Z" }, "deadline"],
       [{ mesage: "a" }, "mesage"],
       [null, undefined],
-    ])("refuses %j and says why, the same to everybody", async (input, field) => {
+    ])("refuses %j and says why, the same to every caller", async (input, field) => {
       const { api, rota } = await open({ start: false });
       const error = (await errorOf(api.tasks.submit(input as never))) as RotaError;
       const expected = (await errorOf(rota.tasks.submit(input as never))) as RotaError;
@@ -79,7 +79,7 @@ export function describeTasks(open: Open): void {
     });
   });
 
-  describe("tasks.get of a task that told its cost", () => {
+  describe("tasks.get of a task that reported its cost", () => {
     test("shows the sum over its attempts", async () => {
       const { api, rota, clock } = await open();
       let runs = 0;
@@ -350,7 +350,7 @@ export function describeTasks(open: Open): void {
       expect(await api.tasks.wait(third)).toMatchObject({ state: "done", result: "luck" });
     });
 
-    test("refuses a dependency that nobody knows, and what is neither true nor false", async () => {
+    test("refuses an unknown dependency, and what is neither true nor false", async () => {
       const { api } = await open();
       const { taskId } = await api.tasks.submit({ payload: 1, dependsOn: ["tsk_gone"] });
       await api.tasks.cancel(taskId);

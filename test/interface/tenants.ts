@@ -97,7 +97,7 @@ export function describeTenants(open: Open): void {
       expect((await api.tenants.list()).count).toBe(1);
     });
 
-    test("have names that are nobody else's", async () => {
+    test("have unique names", async () => {
       const { api } = await open();
       await api.tenants.create({ name: "Acme" });
       const { id } = await api.tenants.create({ name: "Zeta" });

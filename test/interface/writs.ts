@@ -89,7 +89,7 @@ export function describeWrits(open: Open): void {
       expect((await api.schedules.get(1)).agent_id).toBe("index");
     });
 
-    test("see and touch nobody else's schedules", async () => {
+    test("see and change no schedules of others", async () => {
       const opened = await open({ options: RESEARCH });
       const { api } = opened;
       await write(opened, "writer", "/schedule every hour: write");
@@ -98,8 +98,8 @@ export function describeWrits(open: Open): void {
         (line) => `/schedule ${line}`,
       );
       expect((await api.writs.carryOut({ agent: "research", text: lines.join("\n") })).ok).toBe(false);
-      const told = (await write(opened, "research", ...lines)).filter((line) => !line.startsWith("["));
-      expect(told).toEqual(["(none)", ...[1, 1, 1, 99].map((id) => `ERR: no schedule #${id}`)]);
+      const replies = (await write(opened, "research", ...lines)).filter((line) => !line.startsWith("["));
+      expect(replies).toEqual(["(none)", ...[1, 1, 1, 99].map((id) => `ERR: no schedule #${id}`)]);
       expect(await api.schedules.get(1)).toEqual(before);
     });
 
@@ -180,7 +180,7 @@ export function describeWrits(open: Open): void {
       expect(await write(opened, "research", "/schedule list")).toContain("(none)");
     });
 
-    test("that are none are told what was expected", async () => {
+    test("that are invalid get a reply with what was expected", async () => {
       const { api } = await open();
       const { ok, output } = await api.writs.carryOut({ text: "please look again\nin an hour" });
       expect(ok).toBe(false);
@@ -241,8 +241,8 @@ export function describeWrits(open: Open): void {
 
   describe("agents that may write writs into their answers", () => {
     test("are described so, and no longer", async () => {
-      const { api } = await open({ options: { agents: { told: { writs: true } } } });
-      expect(await api.agents.get("told")).toEqual({ id: "told", writs: true, source: "config" });
+      const { api } = await open({ options: { agents: { configured: { writs: true } } } });
+      expect(await api.agents.get("configured")).toEqual({ id: "configured", writs: true, source: "config" });
       expect(await api.agents.create({ id: "a", writs: true })).toEqual({
         id: "a",
         writs: true,
@@ -255,7 +255,7 @@ export function describeWrits(open: Open): void {
       });
     });
 
-    test("have them carried out, and are told what became of them", async () => {
+    test("have them carried out, and get replies with their outcomes", async () => {
       const { api, clock } = await open();
       await api.agents.create({ id: "parrot", executor: { type: "echo" }, writs: true });
       const message = "Sure.\n/schedule in 1 hour: look again";

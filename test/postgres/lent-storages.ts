@@ -68,7 +68,7 @@ class LentClock implements Clock {
   }
 
   #lender(): Clock {
-    if (this.lender === undefined) throw new Error("Nobody has this storage now.");
+    if (this.lender === undefined) throw new Error("No test has this storage now.");
     return this.lender;
   }
 }

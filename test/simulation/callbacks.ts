@@ -17,18 +17,19 @@ export function callbacks(history: History, world: World): string[] {
   const byNumber = new Map(deliveries.map((delivery) => [seqOfDelivery(delivery.deliveryId), delivery]));
   const tries = Map.groupBy(receiver.exchanges, ({ id }) => id);
   const wanted = new Map(
-    history.events.filter((event) => isToldOf(event, history)).map((event) => [event.seq, event]),
+    history.events.filter((event) => isReported(event, history)).map((event) => [event.seq, event]),
   );
   const findings: string[] = [];
   for (const [seq, { taskId, type }] of wanted)
-    if (!byNumber.has(seq)) findings.push(`${taskId}: nobody was to be told of ${type} (event ${seq})`);
+    if (!byNumber.has(seq)) findings.push(`${taskId}: no callback was due for ${type} (event ${seq})`);
   for (const [seq, { deliveryId: id, status, event, state = event, ...delivery }] of byNumber) {
     const seen = tries.get(id) ?? [];
     const cause = wanted.get(seq ?? 0);
     if (cause === undefined) findings.push(`${id} tells of nothing that happened`);
     else if (delivery.batchId === undefined && cause.state !== state)
       findings.push(`${id} tells of ${state}, and event ${seq} of ${cause.state}`);
-    if (seen.some(({ told }) => told !== state)) findings.push(`${id} told something else than ${state}`);
+    if (seen.some(({ state: told }) => told !== state))
+      findings.push(`${id} told something else than ${state}`);
     if (status === "pending") findings.push(`${id} is still pending`);
     if (status === "delivered" && !seen.some(({ accepted }) => accepted))
       findings.push(`${id} is delivered, and was not taken`);
@@ -44,7 +45,7 @@ export function callbacks(history: History, world: World): string[] {
   return findings;
 }
 
-function isToldOf({ type, taskId }: RotaEvent, { tasks }: History): boolean {
+function isReported({ type, taskId }: RotaEvent, { tasks }: History): boolean {
   const task = tasks.get(taskId);
   if (type === "batch.completed") return task?.metadata?.["callsBack"] === true;
   return ENDS.includes(type) && task?.callbackUrl !== undefined;

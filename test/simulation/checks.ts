@@ -16,7 +16,7 @@ const EXPECTED = new Set([
 const DECLARED_DEAD = "another node declared this one dead";
 
 /** Callbacks come to a receiver that can see more than one on a network: whether two are on their way at the same time. */
-const LOOKED_AT_HERE = "every end is told to who asked for it";
+const LOOKED_AT_HERE = "every end is sent to its callback URL";
 
 /** What chaos looks for, and what can be seen only where everything can be. */
 export function checkAll(history: History, world: World): Finding[] {

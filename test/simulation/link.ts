@@ -31,7 +31,7 @@ export class Link {
   readonly storage: Storage;
   readonly #options: LinkOptions;
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
-  readonly #stopHearing: () => void;
+  readonly #stopListening: () => void;
   #cut = false;
   /** Operations, and parts of the storage, that fail for now, though all others work. */
   readonly #ailing = new Set<string>();
@@ -44,7 +44,7 @@ export class Link {
   constructor(options: LinkOptions) {
     this.#options = options;
     const { storage } = options;
-    this.#stopHearing = storage.subscribe((signal) => this.#hear(signal));
+    this.#stopListening = storage.subscribe((signal) => this.#receive(signal));
     const parts = Object.entries(storage).map(([name, part]) => [name, this.#wrapped(name, part)]);
     this.storage = {
       ...Object.fromEntries(parts),
@@ -98,7 +98,7 @@ export class Link {
   }
 
   close(): void {
-    this.#stopHearing();
+    this.#stopListening();
     this.#listeners.clear();
   }
 
@@ -181,7 +181,7 @@ export class Link {
     run();
   }
 
-  #hear(signal: StorageSignal): void {
+  #receive(signal: StorageSignal): void {
     const { process, climate } = this.#options;
     const { signals } = climate();
     if (this.#cut || happens(process.chance, signals.lost)) return;
@@ -195,7 +195,7 @@ export class Link {
     void this.#watched(arrived.promise);
     process.plan(delayMs, `hears ${signal.kind}`, () => {
       arrived.resolve();
-      witness.heard(process.name, signal);
+      witness.received(process.name, signal);
       for (const listener of this.#listeners) listener(signal);
     });
   }

@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from "../../src/model/task.ts";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import type { DeliveryRecord } from "../../src/storage/storage.ts";
 import type { World } from "./world.ts";
 

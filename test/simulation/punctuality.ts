@@ -18,9 +18,9 @@ export function watchPunctuality(world: World): void {
       const isCalm = world.processes.some(({ calmSince }) => agenda.now - calmSince >= CALM_MS);
       void tasks.look(storage.tasks.nextDueAt(), isCalm);
       // Who is never told of a schedule or of a callback finds it by a look every half a minute.
-      const isTold = isCalm && worst.signals.lost === null;
-      void schedules.look(storage.schedules.nextDueAt(), isTold);
-      void callbacks.look(nextDeliveryAt(world), isTold);
+      const isReported = isCalm && worst.signals.lost === null;
+      void schedules.look(storage.schedules.nextDueAt(), isReported);
+      void callbacks.look(nextDeliveryAt(world), isReported);
       next();
     });
   next();

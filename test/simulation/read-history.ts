@@ -2,7 +2,8 @@ import type { LocalTenant, Rota } from "../../src/interface/rota.ts";
 import type { Run } from "../../src/interface/schedules.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
-import { DEFAULT_TENANT, type Task } from "../../src/model/task.ts";
+import type { Task } from "../../src/model/task.ts";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import type { History } from "../chaos/history.ts";
 

@@ -18,7 +18,7 @@ export interface Exchange {
   readonly id: string;
   readonly process: string;
   /** How the task had ended, or that a batch had. */
-  readonly told: string;
+  readonly state: string;
   readonly from: number;
   /** When either side had done with it; null while neither has. */
   until: number | null;
@@ -53,9 +53,9 @@ export class Receiver {
       const delayMs = process.chance.next() * 3;
       this.#network.plan(delayMs, `${process.name} calls back`, () => {
         if (connection.aborted || process.isGone) return;
-        const { type, taskId = "", state = type } = JSON.parse(body) as Told;
+        const { type, taskId = "", state = type } = JSON.parse(body) as Callback;
         const id = headers["webhook-id"] ?? taskId;
-        const exchange = { id, process: process.name, told: `${state}`, from: process.agenda.now };
+        const exchange = { id, process: process.name, state: `${state}`, from: process.agenda.now };
         this.#take(process, { ...exchange, until: null, accepted: false }, connection);
       });
     });
@@ -84,7 +84,7 @@ export class Receiver {
   }
 }
 
-interface Told {
+interface Callback {
   readonly taskId?: string;
   readonly state?: string;
   readonly type?: string;

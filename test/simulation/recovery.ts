@@ -1,5 +1,5 @@
-import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import { pendingDeliveries } from "./pending-deliveries.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { limitsIn } from "./settings.ts";

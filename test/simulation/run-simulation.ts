@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { DoctorReport } from "../../src/interface/doctor.ts";
 import type { Rota } from "../../src/interface/rota.ts";
-import { DEFAULT_TENANT } from "../../src/model/task.ts";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import type { Finding } from "../chaos/checks/index.ts";
 import type { History } from "../chaos/history.ts";

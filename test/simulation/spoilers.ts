@@ -1,4 +1,5 @@
-import { DEFAULT_AGENT, DEFAULT_TENANT } from "../../src/model/task.ts";
+import { DEFAULT_AGENT } from "../../src/model/agent.ts";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import type { Abilities, ClaimedTask, Storage } from "../../src/storage/storage.ts";
 import { LOCAL_AGENTS } from "./settings.ts";
 

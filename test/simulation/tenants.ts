@@ -69,13 +69,13 @@ export function checkGuests(history: History, { calls }: Pick<History, "calls">,
     };
     findings.push(...check(own).map(({ promise, said }) => ({ promise, said: `${agent}: ${said}` })));
   }
-  const everybody = [history, ...world.seenByGuests.map(([, seen]) => seen)];
+  const histories = [history, ...world.seenByGuests.map(([, seen]) => seen)];
   const merged: History = {
     ...history,
     limits: limitsOfAll(world, world.worst),
     calls,
-    events: everybody.flatMap(({ events }) => events).toSorted((a, b) => a.seq - b.seq),
-    tasks: new Map(everybody.flatMap(({ tasks }) => [...tasks])),
+    events: histories.flatMap(({ events }) => events).toSorted((a, b) => a.seq - b.seq),
+    tasks: new Map(histories.flatMap(({ tasks }) => [...tasks])),
   };
   findings.push(...limits(merged).map((said) => ({ promise: "no limit is exceeded", said })));
   return findings;

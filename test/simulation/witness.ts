@@ -27,7 +27,7 @@ export class Witness {
     this.#newestEvent = newestEvent;
   }
 
-  heard(process: string, signal: StorageSignal): void {
+  received(process: string, signal: StorageSignal): void {
     if (signal.kind !== "fenced") return;
     for (const token of signal.tokens) {
       const key = `${process} ${token}`;
@@ -83,8 +83,8 @@ export class Witness {
     );
     return calls
       .filter(({ taskId, attempt, process, began }) => {
-        const heardAt = this.#fences.get(`${process} ${tokens.get(`${taskId} ${attempt}`)}`);
-        return heardAt !== undefined && began > heardAt;
+        const receivedAt = this.#fences.get(`${process} ${tokens.get(`${taskId} ${attempt}`)}`);
+        return receivedAt !== undefined && began > receivedAt;
       })
       .map(({ taskId, attempt, process }) => `${taskId}: ${process} began attempt ${attempt} all the same`);
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseCommandLine } from "./command-line.ts";
 
-test("takes twenty minutes on SQLite unless told otherwise", () => {
+test("takes twenty minutes on SQLite by default", () => {
   expect(parseCommandLine([])).toEqual({ minutes: 20, storage: "sqlite", jsonFile: null });
   expect(parseCommandLine(["--minutes", "4", "--storage", "postgres"])).toMatchObject({
     minutes: 4,

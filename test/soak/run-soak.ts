@@ -16,9 +16,9 @@ import { Submitter } from "./load/submitter.ts";
 import { Talker } from "./load/talker.ts";
 import type { Circumstances, User } from "./load/user.ts";
 import { type Look, look } from "./look.ts";
+import { openOutsideServers } from "./outside-servers.ts";
 import { ServerProcess } from "./server-process.ts";
 import { configFor, RETENTION_SEC } from "./settings.ts";
-import { openSurroundings } from "./surroundings.ts";
 import { Tally } from "./tally.ts";
 
 const LOOK_EVERY_MS = 3_000;
@@ -56,20 +56,20 @@ export async function runSoak({ storage, lastsMs, stop, say }: SoakParams): Prom
   const folder = await mkdtemp(join(tmpdir(), "rota-soak-"));
   const chance = new Chance(1);
   const tally = new Tally();
-  const surroundings = await openSurroundings(chance.fork("surroundings"), tally.pickUp);
+  const outside = await openOutsideServers(chance.fork("surroundings"), tally.pickUp);
   const postgres = storage === "postgres" ? await startPostgres({ durable: true }) : null;
   let server: ServerProcess | null = null;
   let meter: DatabaseMeter | null = null;
   try {
     const configFile = join(folder, "rota.config.json");
-    await writeFile(configFile, JSON.stringify(configFor(surroundings.agentsUrl)));
+    await writeFile(configFile, JSON.stringify(configFor(outside.agentsUrl)));
     const file = join(folder, "rota.db");
     server = await ServerProcess.start({ folder, storage: postgres?.url ?? `sqlite:${file}`, configFile });
     meter = await openMeter(postgres, file);
     const rota = new RotaClient({ url: server.url, retry: false });
 
     const leave = new AbortController();
-    const { callbackUrl } = surroundings;
+    const { callbackUrl } = outside;
     const circumstances = { url: server.url, callbackUrl, chance, tally, stop: leave.signal };
     const work = Promise.all(users(circumstances).map((user) => user.run()));
     const looks = await lookAgainAndAgain(
@@ -82,12 +82,12 @@ export async function runSoak({ storage, lastsMs, stop, say }: SoakParams): Prom
     const doctor = await rota.doctor();
     const { keptForDays } = await meter.read();
     const endedWell = await server.stop();
-    const { callbacks } = surroundings;
+    const { callbacks } = outside;
     return { looks, tally, callbacks, doctor, endedWell, keptForDaysBytes: keptForDays };
   } finally {
     server?.kill();
     await meter?.close();
-    surroundings.close();
+    outside.close();
     await postgres?.stop();
     await rm(folder, { recursive: true, force: true });
   }

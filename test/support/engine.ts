@@ -22,7 +22,7 @@ export interface EngineParams {
   readonly clock?: ManualClock;
   readonly storage?: Storage;
   /** Whether it hears what the storage signals, as it does within Rota. */
-  readonly hears?: boolean;
+  readonly getsSignals?: boolean;
   readonly hasAgent?: RunOptions["hasAgent"];
   /** What it can execute; left out: every kind. */
   readonly abilities?: Abilities;
@@ -93,7 +93,7 @@ export async function makeEngine(params: EngineParams = {}) {
     maxLost: () => 5,
     spansLanes: ({ agent }) => agent === "spanning",
   });
-  if (params.hears === true) storage.subscribe((signal) => engine.onSignal(signal));
+  if (params.getsSignals === true) storage.subscribe((signal) => engine.onSignal(signal));
   onTestFinished(async () => {
     await Promise.race([engine.drain(0), clock.advance(60_000)]);
     await storage.close();

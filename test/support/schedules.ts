@@ -63,7 +63,7 @@ export function createSchedule(
 
 /** An engine that runs schedules, hears what the storage signals, and is yet to be started. */
 export async function makeScheduler(params: EngineParams = {}) {
-  const made = await makeEngine({ concurrency: { cron: 100 }, hears: true, ...params });
+  const made = await makeEngine({ concurrency: { cron: 100 }, getsSignals: true, ...params });
   const { storage, clock } = made;
   const anchor = clock.now();
   return {

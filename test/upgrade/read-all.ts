@@ -27,13 +27,13 @@ export interface Work {
 }
 
 /** How much there is of what is told without end; Infinity: as much as comes before nothing comes for a while. */
-export interface Told {
+export interface EntryCounts {
   readonly events: number;
   readonly notifications: number;
 }
 
 /** Reads all of it. `told` says how much each tenant was told, since a stream does not say where it ends. */
-export async function readAll(rota: Rota, told: (tenantId: string) => Told): Promise<Everything> {
+export async function readAll(rota: Rota, countsOf: (tenantId: string) => EntryCounts): Promise<Everything> {
   const { tenants } = await rota.tenants.list();
   const keys = [];
   const audit = [];
@@ -41,14 +41,14 @@ export async function readAll(rota: Rota, told: (tenantId: string) => Told): Pro
   for (const { id } of tenants) {
     keys.push(...(await rota.keys.list({ tenantId: id })).keys);
     audit.push(...(await rota.audit.list({ tenantId: id })).entries);
-    work[id] = await readWork(rota.tenant(id), told(id));
+    work[id] = await readWork(rota.tenant(id), countsOf(id));
   }
   // How long something has waited is another matter each time.
   const lanes = (await rota.lanes.list()).lanes.map(({ oldestWaitMs: _, ...lane }) => lane);
   return asJson({ tenants, keys, audit, lanes, work });
 }
 
-async function readWork(rota: LocalTenant, told: Told): Promise<Work> {
+async function readWork(rota: LocalTenant, countsOf: EntryCounts): Promise<Work> {
   const tasks = await everyPage(async (cursor) => {
     const page = await rota.tasks.list({ limit: 20, ...cursor });
     return { items: page.tasks, next: page.nextCursor };
@@ -72,8 +72,8 @@ async function readWork(rota: LocalTenant, told: Told): Promise<Work> {
       const page = await rota.webhooks.deliveries({ limit: 2, ...cursor });
       return { items: page.deliveries, next: page.nextCursor };
     }),
-    events: await take<RotaEvent>(rota.events({ after: 0 }), told.events),
-    notifications: await take<Notification>(rota.notifications({ after: 0 }), told.notifications),
+    events: await take<RotaEvent>(rota.events({ after: 0 }), countsOf.events),
+    notifications: await take<Notification>(rota.notifications({ after: 0 }), countsOf.notifications),
   };
 }
 

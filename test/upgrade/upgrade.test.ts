@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/engine/node/system-clock.ts";
+import { systemClock } from "../../src/clock/system-clock.ts";
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Tenant } from "../../src/interface/tenants.ts";
 import { resolveSettings } from "../../src/library/settings/settings.ts";
@@ -75,15 +75,15 @@ for (const driver of DRIVERS) {
       expect(EMPTY_UNTIL_LATER).toEqual(expect.arrayContaining(empty));
     });
 
-    test("tells all that it told then", async () => {
+    test("returns all that it returned then", async () => {
       const rota = await open(fixture);
       const { everything } = fixture.contents;
-      const told = (tenantId: string) => {
+      const countsOf = (tenantId: string) => {
         const { events, notifications } = everything.work[tenantId] ?? { events: [], notifications: [] };
         return { events: events.length, notifications: notifications.length };
       };
       // What a later version tells beyond that is its own affair.
-      expect(await readAll(rota, told)).toMatchObject({
+      expect(await readAll(rota, countsOf)).toMatchObject({
         ...everything,
         tenants: everything.tenants.map((tenant) => withDefaults(tenant as Tenant)),
       });
@@ -110,10 +110,10 @@ for (const driver of DRIVERS) {
       }
     });
 
-    test("lets in whoever had a key", async () => {
+    test("admits callers that had a key", async () => {
       const rota = await open(fixture);
       for (const [role, key] of Object.entries(fixture.contents.keys))
-        expect(await rota.keys.whose(key)).toMatchObject({ role });
+        expect(await rota.keys.callerOf(key)).toMatchObject({ role });
     });
 
     test("goes on where it was: ends what ran and waited, and does what has become due", async () => {

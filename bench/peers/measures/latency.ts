@@ -19,7 +19,7 @@ export const latency: Measure = async ({ queue, tuning, sizes }) => {
     const begun = performance.now();
     await queue.add(task(n));
     latencies.push((await start) - begun);
-    // Whoever looks for tasks now and then is not to be met at the same moment every time.
+    // A queue that polls must not be measured at the same point of its interval every time.
     await sleep(PAUSE_MS + Math.random() * Math.max(tuning.pollMs, PAUSE_MS));
   }
   const counted = latencies.slice(WARM_UP);

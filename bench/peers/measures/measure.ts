@@ -6,7 +6,7 @@ import type { PeerSizes } from "../sizes.ts";
 export type Measure = (run: Run) => Promise<Values>;
 
 export interface Run {
-  /** Closed by whoever runs the measurement. */
+  /** The measurement closes it. */
   readonly queue: Queue;
   readonly url: string;
   readonly tuning: Tuning;

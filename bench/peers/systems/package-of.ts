@@ -1,6 +1,6 @@
 /**
  * Loads a package that is installed in this folder by the program itself. Where it is not installed nothing of it can
- * be known, its types neither: whoever loads it says what of it is used.
+ * be known, its types neither: the file that loads it declares what it uses.
  */
 export async function load<Package>(name: string): Promise<Package> {
   return (await import(name)) as Package;

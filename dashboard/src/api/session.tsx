@@ -1,10 +1,10 @@
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import { type Me, RotaClient } from "../../../src/client/index.ts";
 import { Icon } from "../parts/icon.tsx";
+import { type BasePaths, currentBasePaths } from "./base-paths.ts";
 import { hasCode, sentenceOf } from "./errors.ts";
 import { KeyStore } from "./key-store.ts";
 import { isAllowed, type Permission } from "./permissions.ts";
-import { currentPlace, type Place } from "./place.ts";
 import { SignIn } from "./sign-in.tsx";
 
 /** The signed-in user, and the only client of the server. */
@@ -12,7 +12,7 @@ export interface Session {
   readonly client: RotaClient;
   readonly key: string | undefined;
   readonly me: Me;
-  readonly place: Place;
+  readonly basePaths: BasePaths;
   /** Whether the role allows it. Buttons that a role may not use are hidden. */
   readonly may: (permission: Permission) => boolean;
   readonly signOut: () => void;
@@ -39,14 +39,14 @@ const REVOKED = "Your key was deleted or has expired. Sign in again to go on whe
 
 /** Shows the sign-in page to unknown users. The address stays, so that the user returns to the same page. */
 export function SessionGate({ children }: { readonly children: ReactNode }) {
-  const [place] = useState(currentPlace);
-  const [store] = useState(() => new KeyStore(place.basePath));
+  const [basePaths] = useState(currentBasePaths);
+  const [store] = useState(() => new KeyStore(basePaths.basePath));
   const [state, setState] = useState<State>({ kind: "checking" });
 
   const open = async (key: string | undefined, remember: boolean | undefined): Promise<void> => {
     try {
       const client = new RotaClient({
-        url: location.origin + place.basePath,
+        url: location.origin + basePaths.basePath,
         retry: { tries: 1, withinMs: 3_000 },
         ...(key === undefined ? {} : { key }),
       });
@@ -60,7 +60,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         client,
         key,
         me,
-        place,
+        basePaths,
         may: (permission) => isAllowed(me.role, permission),
         signOut: () => leave(undefined),
         refused: () => leave(REVOKED),

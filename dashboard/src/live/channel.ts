@@ -40,9 +40,9 @@ export function openChannel(name: string): Channel {
   return {
     post: (message) => channel.postMessage(message),
     listen(listener) {
-      const heard = ({ data }: MessageEvent<TabMessage>) => listener(data);
-      channel.addEventListener("message", heard);
-      return () => channel.removeEventListener("message", heard);
+      const onMessage = ({ data }: MessageEvent<TabMessage>) => listener(data);
+      channel.addEventListener("message", onMessage);
+      return () => channel.removeEventListener("message", onMessage);
     },
     close: () => channel.close(),
   };

@@ -51,7 +51,7 @@ export class HeartbeatLeadership implements Leadership {
   #lead: ((signal: AbortSignal) => Promise<void>) | undefined;
   #leading: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #deaf: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
   #isClaiming = false;
 
   /** If two tabs lead or claim at the same time, the smaller id wins. */
@@ -63,14 +63,14 @@ export class HeartbeatLeadership implements Leadership {
   join(lead: (signal: AbortSignal) => Promise<void>): void {
     if (this.#lead !== undefined) return;
     this.#lead = lead;
-    this.#deaf = this.#channel.listen(({ kind, from }) => this.#hear(kind, from));
+    this.#stopListening = this.#channel.listen(({ kind, from }) => this.#receive(kind, from));
     this.#channel.post({ kind: "who", from: this.#id });
     this.#claimAfter(CLAIM_MS);
   }
 
   leave(): void {
     clearTimeout(this.#timer);
-    this.#deaf?.();
+    this.#stopListening?.();
     this.#lead = undefined;
     this.#isClaiming = false;
     if (this.#leading === undefined) return;
@@ -78,7 +78,7 @@ export class HeartbeatLeadership implements Leadership {
     this.#channel.post({ kind: "bye", from: this.#id });
   }
 
-  #hear(kind: string, from: string): void {
+  #receive(kind: string, from: string): void {
     if (from === this.#id) return;
     const isLeading = this.#leading !== undefined;
     if (kind === "beat") {

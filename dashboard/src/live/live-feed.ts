@@ -58,7 +58,7 @@ export class LiveFeed {
   #busyUntil = 0;
   #hiding: ReturnType<typeof setTimeout> | undefined;
   #isAway = false;
-  #deaf: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(options: LiveFeedOptions) {
     this.#options = options;
@@ -66,7 +66,7 @@ export class LiveFeed {
 
   start(): void {
     const { channel, id } = this.#options;
-    this.#deaf = channel.listen((message) => this.#hear(message));
+    this.#stopListening = channel.listen((message) => this.#receive(message));
     channel.post({ kind: "who", from: id });
     this.#join();
   }
@@ -78,7 +78,7 @@ export class LiveFeed {
     clearTimeout(this.#flushing);
     clearTimeout(this.#hiding);
     leadership.leave();
-    this.#deaf?.();
+    this.#stopListening?.();
     // The last message is still being delivered.
     setTimeout(() => channel.close(), FLUSH_MS);
   }
@@ -179,7 +179,7 @@ export class LiveFeed {
       return;
     }
     this.#post({ kind: "events", events });
-    this.#tell(events);
+    this.#publish(events);
   }
 
   #settle(): void {
@@ -198,7 +198,7 @@ export class LiveFeed {
     this.#post({ kind: "at", seq: this.#seq, status });
   }
 
-  #hear(message: TabMessage): void {
+  #receive(message: TabMessage): void {
     if (message.from === this.#options.id) return;
     const { kind } = message;
     if (kind === "who") {
@@ -222,14 +222,14 @@ export class LiveFeed {
       this.status.set(message.status);
     } else if (message.kind === "events") {
       this.#seq = message.events.at(-1)?.seq ?? this.#seq;
-      this.#tell(message.events);
+      this.#publish(message.events);
     } else if (message.kind === "changed") {
       this.#seq = message.seq;
       this.#changed();
     }
   }
 
-  #tell(events: readonly RotaEvent[]): void {
+  #publish(events: readonly RotaEvent[]): void {
     for (const { onEvents } of [...this.#listeners]) onEvents(events);
   }
 

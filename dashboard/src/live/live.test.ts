@@ -11,19 +11,20 @@ afterEach(() => void vi.useRealTimers());
 
 /** Tabs that hear each other. */
 function newRoom(): () => Channel {
-  const all = new Set<{ hear: Set<(message: TabMessage) => void> }>();
+  const all = new Set<{ listeners: Set<(message: TabMessage) => void> }>();
   return () => {
-    const own = { hear: new Set<(message: TabMessage) => void>() };
+    const own = { listeners: new Set<(message: TabMessage) => void>() };
     all.add(own);
     return {
       post: (message) => {
         for (const other of all) {
-          if (other !== own) for (const listener of [...other.hear]) queueMicrotask(() => listener(message));
+          if (other !== own)
+            for (const listener of [...other.listeners]) queueMicrotask(() => listener(message));
         }
       },
       listen: (listener) => {
-        own.hear.add(listener);
-        return () => own.hear.delete(listener);
+        own.listeners.add(listener);
+        return () => own.listeners.delete(listener);
       },
       close: () => void all.delete(own),
     };
@@ -82,7 +83,7 @@ class FakeServer {
 
 function newTab(room: () => Channel, server: FakeServer, id: string) {
   const channel = room();
-  const heard: number[] = [];
+  const received: number[] = [];
   const ends: string[] = [];
   let changes = 0;
   const feed = new LiveFeed({
@@ -95,13 +96,13 @@ function newTab(room: () => Channel, server: FakeServer, id: string) {
     onSignedOut: () => ends.push("signed out"),
   });
   feed.subscribe({
-    onEvents: (events) => heard.push(...events.map(({ seq }) => seq)),
+    onEvents: (events) => received.push(...events.map(({ seq }) => seq)),
     onChanged: () => {
       changes += 1;
     },
   });
   feed.start();
-  return { feed, heard, ends, changes: () => changes };
+  return { feed, received, ends, changes: () => changes };
 }
 
 describe("tabs without locks", () => {
@@ -113,7 +114,7 @@ describe("tabs without locks", () => {
     expect(server.opened).toEqual([undefined]);
     server.send(event(1), event(2));
     await vi.advanceTimersByTimeAsync(100);
-    expect(tabs.map(({ heard }) => heard)).toEqual([
+    expect(tabs.map(({ received }) => received)).toEqual([
       [1, 2],
       [1, 2],
       [1, 2],
@@ -124,13 +125,13 @@ describe("tabs without locks", () => {
     expect(server.opened).toEqual([undefined, 2]);
     server.send(event(3));
     await vi.advanceTimersByTimeAsync(100);
-    expect([tabs[0]?.heard, tabs[2]?.heard]).toEqual([
+    expect([tabs[0]?.received, tabs[2]?.received]).toEqual([
       [1, 2, 3],
       [1, 2, 3],
     ]);
   });
 
-  test("look again when the one that read goes before the first event: what happened until the next reads is not told", async () => {
+  test("look again when the one that read goes before the first event: what happened until the next reads is not published", async () => {
     const room = newRoom();
     const server = new FakeServer();
     const tabs = ["c", "a", "b"].map((id) => newTab(room, server, id));
@@ -196,18 +197,18 @@ describe("tabs without locks", () => {
   });
 });
 
-test("more than 200 events a second are no longer told one by one, until it is calm again", async () => {
+test("more than 200 events a second are no longer published one by one, until it is calm again", async () => {
   const server = new FakeServer();
-  const { feed, heard, changes } = newTab(newRoom(), server, "a");
+  const { feed, received, changes } = newTab(newRoom(), server, "a");
   await vi.advanceTimersByTimeAsync(2_000);
   server.send(...Array.from({ length: 250 }, (_, n) => event(n + 1)));
   await vi.advanceTimersByTimeAsync(100);
-  expect([feed.status.get(), heard.length, changes()]).toEqual(["busy", 0, 1]);
+  expect([feed.status.get(), received.length, changes()]).toEqual(["busy", 0, 1]);
   await vi.advanceTimersByTimeAsync(4_000);
   expect(feed.status.get()).toBe("live");
   server.send(event(251));
   await vi.advanceTimersByTimeAsync(100);
-  expect(heard).toEqual([251]);
+  expect(received).toEqual([251]);
 });
 
 test("a tab that was hidden for a minute reads nothing, and looks again when it is shown", async () => {

@@ -97,9 +97,9 @@ function createParts(session: Session): { readonly queries: QueryClient; readonl
   return { queries, live: { feed, queries: new LiveQueries(queries, feed) } };
 }
 
-function createFeed({ place, me, key, refused, signOut }: Session): LiveFeed {
+function createFeed({ basePaths, me, key, refused, signOut }: Session): LiveFeed {
   // The name contains the path and the key: a tab must never show events of another tenant or of another server on the same host.
-  const name = `rota-stream:${place.basePath}:${me.keyId ?? "open"}`;
+  const name = `rota-stream:${basePaths.basePath}:${me.keyId ?? "open"}`;
   const id = String(Math.random()).slice(2);
   const channel = openChannel(name);
   const { locks } = navigator as { readonly locks?: LockManager };
@@ -107,7 +107,7 @@ function createFeed({ place, me, key, refused, signOut }: Session): LiveFeed {
     id,
     channel,
     leadership: locks === undefined ? new HeartbeatLeadership(channel, id) : new LockLeadership(locks, name),
-    open: openStream(location.origin + place.basePath, key),
+    open: openStream(location.origin + basePaths.basePath, key),
     isRefusal: (error) => hasCode(error, "unauthorized"),
     onRefused: refused,
     onSignedOut: signOut,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { placeOf } from "../api/place.ts";
+import { basePathsOf } from "../api/base-paths.ts";
 import { readFilters } from "./use-filters.ts";
 
 test("filters are what the address says, as far as the view allows it", () => {
@@ -15,6 +15,6 @@ test.each([
   ["/rota/ui", "/rota", "/rota", "/rota/ui"],
   // Past the proxy.
   ["/ui/tasks", "/rota", "", "/ui"],
-])("at %s of a server below %j the API is below %j and the app below %j", (path, told, basePath, uiPath) => {
-  expect(placeOf(path, told)).toEqual({ basePath, uiPath });
+])("at %s of a server below %j the API is below %j and the app below %j", (path, base, basePath, uiPath) => {
+  expect(basePathsOf(path, base)).toEqual({ basePath, uiPath });
 });

@@ -6,8 +6,8 @@ export function useKept<Value>(
   name: string,
   parse: (kept: unknown) => Value,
 ): readonly [Value, (value: Value) => void] {
-  const { place, me } = useSession();
-  const key = `rota.${name}${place.basePath}:${me.tenantId}`;
+  const { basePaths, me } = useSession();
+  const key = `rota.${name}${basePaths.basePath}:${me.tenantId}`;
   const [value, setValue] = useState(() => {
     try {
       return parse(JSON.parse(localStorage.getItem(key) ?? "null"));

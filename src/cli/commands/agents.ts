@@ -29,7 +29,7 @@ function listCommand(): Command {
     const { agents } = openClient(flags);
     await printPages(flags, {
       noun: "agents",
-      read: (place) => agents.list(place),
+      read: (position) => agents.list(position),
       cursor: ({ nextCursor }) => nextCursor,
       lines: (page) => agentsTable(page.agents, { width: lineWidth() }),
     });

@@ -5,7 +5,7 @@ import { rotaOptions } from "../../config/rota-options.ts";
 import { RotaError } from "../../model/errors.ts";
 import { type ConfigFlags, configSource, withConfigFlags } from "../flags/config-flags.ts";
 import { oneLine } from "../terminal/display-text.ts";
-import { lineWidth, note, print, printJson } from "../terminal/print.ts";
+import { lineWidth, print, printJson, printNotice } from "../terminal/print.ts";
 import { tableLines } from "../views/table.ts";
 
 /** `rota config`: the configuration that a server would use. It reads files and talks to no server. */
@@ -52,12 +52,12 @@ function shownValue(value: unknown): string {
 function load(flags: ConfigFlags, check: (loaded: LoadedConfig) => void = () => {}): LoadedConfig | null {
   try {
     const loaded = configSource(flags).load();
-    for (const hint of loaded.hints) note(hint);
+    for (const hint of loaded.hints) printNotice(hint);
     check(loaded);
     return loaded;
   } catch (error) {
     if (!(error instanceof RotaError)) throw error;
-    note(error.message);
+    printNotice(error.message);
     process.exitCode = 1;
     return null;
   }

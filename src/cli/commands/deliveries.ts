@@ -31,7 +31,7 @@ function listCommand(): Command {
     const filter = given({ taskId: flags.task, status: flags.status }) as DeliveryFilter;
     await printPages(flags, {
       noun: "deliveries",
-      read: (place) => webhooks.deliveries({ ...filter, ...place }),
+      read: (position) => webhooks.deliveries({ ...filter, ...position }),
       cursor: ({ nextCursor }) => nextCursor,
       lines: ({ deliveries }) => deliveriesTable(deliveries, { now: Date.now(), width: lineWidth() }),
     });

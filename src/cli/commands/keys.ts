@@ -4,7 +4,7 @@ import { KEY } from "../../model/input/key-input.ts";
 import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { oneLine } from "../terminal/display-text.ts";
-import { lineWidth, note, print, printJson } from "../terminal/print.ts";
+import { lineWidth, print, printJson, printNotice } from "../terminal/print.ts";
 import { tableLines } from "../views/table.ts";
 import { shownAgo } from "../views/times.ts";
 import { forEachId } from "./each-id.ts";
@@ -48,7 +48,7 @@ function createCommand(): Command {
       const created = await keys.create(inputOfFlags(KEY.fields, flags, Date.now()) as KeyInput);
       if (flags.json) return printJson(created);
       print(created.key);
-      note(
+      printNotice(
         `${created.id} was created. Store the key now: it is shown only this once. Send it as "Authorization: Bearer …", or set ROTA_KEY.`,
       );
     }),

@@ -44,10 +44,10 @@ function listCommand(): Command {
     await printPages(flags, {
       noun: "runs",
       pageMax: PAGE_MAX,
-      read: (place) =>
+      read: (position) =>
         schedule === undefined
-          ? runs.list({ ...filter, ...place })
-          : schedules.runs(schedule, { ...filter, ...place }),
+          ? runs.list({ ...filter, ...position })
+          : schedules.runs(schedule, { ...filter, ...position }),
       cursor: ({ next_cursor }) => next_cursor,
       lines: (page) => runsTable(page.runs, { now: Date.now(), width: lineWidth() }),
     });

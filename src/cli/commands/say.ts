@@ -4,7 +4,7 @@ import { MESSAGE } from "../../model/input/session-input.ts";
 import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 import { printStopped } from "../views/stopped-lines.ts";
 import { submitAndWait } from "./submit-and-wait.ts";
 
@@ -65,7 +65,7 @@ async function sendMessage(
   // Only the id, so that a script can keep it.
   else print(sent.taskId);
   if (!flags.json && process.stdout.isTTY) {
-    note(`It is ${sent.merged ? "added to what was said before, and " : ""}${sent.state}.`);
+    printNotice(`It is ${sent.merged ? "added to what was said before, and " : ""}${sent.state}.`);
   }
   return sent;
 }

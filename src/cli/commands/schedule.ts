@@ -5,7 +5,7 @@ import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-fl
 import { namingFlags } from "../flags/naming-flags.ts";
 import { scheduleOrder } from "../flags/schedule-order.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 import { listingForms } from "../views/listing-forms.ts";
 import { scheduleLine } from "../views/schedule-text.ts";
 
@@ -56,5 +56,5 @@ async function schedule(words: readonly string[], flags: NewScheduleFlags): Prom
   if (flags.json) return printJson(created);
   const { scheduled_task: made, normalized } = created;
   print(scheduleLine({ ...made, schedule_phrase: normalized }, Date.now()));
-  if (process.stdout.isTTY) note(`See it with "rota schedules show ${made.id}".`);
+  if (process.stdout.isTTY) printNotice(`See it with "rota schedules show ${made.id}".`);
 }

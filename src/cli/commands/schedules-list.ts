@@ -30,7 +30,7 @@ export function listCommand(): Command {
       noun: "schedules",
       ...(isFiltered ? {} : { none: NONE }),
       pageMax: PAGE_MAX,
-      read: (place) => schedules.list({ ...filter, ...place }),
+      read: (position) => schedules.list({ ...filter, ...position }),
       cursor: ({ next_cursor }) => next_cursor,
       lines: (page) => schedulesTable(page.schedules, { now: Date.now(), width: lineWidth() }),
     });

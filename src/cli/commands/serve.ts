@@ -55,9 +55,10 @@ async function serve(flags: ConfigFlags): Promise<void> {
   );
   const watch = watchConfig({ source, rota, config, log });
   current = () => watch.config;
-  const place = dashboard === undefined ? "" : `, dashboard at ${server.url}${config.server.basePath}/ui/`;
+  const dashboardText =
+    dashboard === undefined ? "" : `, dashboard at ${server.url}${config.server.basePath}/ui/`;
   process.stdout.write(
-    `Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})${place}\n`,
+    `Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})${dashboardText}\n`,
   );
   // Only now, so that the dashboard does not delay the start.
   void dashboard?.open();

@@ -56,7 +56,7 @@ async function listSessions(flags: SessionsFlags): Promise<void> {
   const { sessions } = openClient(flags);
   await printPages(flags, {
     noun: "sessions",
-    read: (place) => sessions.list(place),
+    read: (position) => sessions.list(position),
     cursor: ({ nextCursor }) => nextCursor,
     lines: (page) => sessionsTable(page.sessions, { width: lineWidth() }),
   });

@@ -5,7 +5,7 @@ import { isTerminal } from "../../model/task-state.ts";
 import { secondsFlag } from "../flags/flag-values.ts";
 import { oneLine } from "../terminal/display-text.ts";
 import { type Interruption, interruption } from "../terminal/interruption.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 import { eventText } from "../views/event-line.ts";
 import { jsonText } from "../views/task-sheet.ts";
 
@@ -37,17 +37,17 @@ export async function submitAndWait(
     const submitted = await submit({ signal: interrupted.signal });
     if (submitted === null) return;
     taskId = submitted.taskId;
-    note(`Submitted ${taskId}.`);
-    for (const warning of submitted.warnings ?? []) note(`warning: ${warning}`);
-    void tellProgress(events, taskId);
+    printNotice(`Submitted ${taskId}.`);
+    for (const warning of submitted.warnings ?? []) printNotice(`warning: ${warning}`);
+    void printProgress(events, taskId);
     const task = await rota.tasks.wait(taskId, { signal: interrupted.signal, ...timeoutMs });
     if (json) printJson(task);
     else printEnd(task);
     if (task.state !== "done") process.exitCode = 1;
   } catch (error) {
     process.exitCode = codeForLeaving(error, interrupted);
-    if (taskId === undefined) note("Interrupted: the task may have been submitted, or not.");
-    else note(`The task goes on: "rota task ${taskId}" shows it, "rota cancel ${taskId}" ends it.`);
+    if (taskId === undefined) printNotice("Interrupted: the task may have been submitted, or not.");
+    else printNotice(`The task goes on: "rota task ${taskId}" shows it, "rota cancel ${taskId}" ends it.`);
   } finally {
     over.abort();
   }
@@ -61,12 +61,12 @@ function codeForLeaving(error: unknown, interrupted: Interruption): number {
 }
 
 /** Prints progress. The wait does not depend on it, so a failure of the event stream is ignored. */
-async function tellProgress(events: AsyncIterable<RotaEvent>, taskId: string): Promise<void> {
+async function printProgress(events: AsyncIterable<RotaEvent>, taskId: string): Promise<void> {
   try {
     for await (const event of events) {
       // `rota.tasks.wait` reports the end.
       const isProgress = event.type !== "task.created" && !isTerminal(event.state);
-      if (event.taskId === taskId && isProgress) note(eventText(event));
+      if (event.taskId === taskId && isProgress) printNotice(eventText(event));
     }
   } catch {
     // Ignored: see above.
@@ -76,7 +76,7 @@ async function tellProgress(events: AsyncIterable<RotaEvent>, taskId: string): P
 function printEnd({ state, result, error }: Task): void {
   if (state !== "done") {
     const ended = state === "failed" ? "failed" : `was ${state}`;
-    note(`error: the task ${ended}${error === undefined ? "" : `: ${oneLine(error)}`}`);
+    printNotice(`error: the task ${ended}${error === undefined ? "" : `: ${oneLine(error)}`}`);
   }
   const text = jsonText(result);
   if (text !== undefined) print(text);

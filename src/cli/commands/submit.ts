@@ -7,7 +7,7 @@ import { flagsOfFields, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { taskInput } from "../flags/submit-input.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 import { submitAndWait } from "./submit-and-wait.ts";
 
 interface SubmitFlags extends ServerFlags {
@@ -60,8 +60,8 @@ async function submitOnly(submit: Submit, { json }: ServerFlags): Promise<void> 
   if (json) return printJson(submitted);
   // Only the id, so that a script can keep it: TASK=$(rota submit …).
   print(submitted.taskId);
-  for (const warning of submitted.warnings ?? []) note(`warning: ${warning}`);
-  const place = submitted.position === 0 ? "" : ` at position ${submitted.position}`;
+  for (const warning of submitted.warnings ?? []) printNotice(`warning: ${warning}`);
+  const position = submitted.position === 0 ? "" : ` at position ${submitted.position}`;
   if (process.stdout.isTTY)
-    note(`It is ${submitted.state}${place}; see it with "rota task ${submitted.taskId}".`);
+    printNotice(`It is ${submitted.state}${position}; see it with "rota task ${submitted.taskId}".`);
 }

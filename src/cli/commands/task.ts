@@ -3,7 +3,7 @@ import { TASK_LOG_MAX } from "../../model/task-log.ts";
 import { numberFlag } from "../flags/flag-values.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { oneLine } from "../terminal/display-text.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 import { explanationSheet } from "../views/explanation-sheet.ts";
 import { taskSheet } from "../views/task-sheet.ts";
 
@@ -42,7 +42,7 @@ async function showLog(id: string, flags: TaskFlags): Promise<void> {
   const attempt = flags.attempt === undefined ? {} : { attempt: numberFlag(flags.attempt) as number };
   const log = await tasks.logs(id, { ...attempt, limit: TASK_LOG_MAX.lines });
   if (flags.json) return printJson(log);
-  if (log.attempt === null) return note("The task has no log lines.");
-  if (log.dropped > 0) note(`${log.dropped} older lines are no longer kept.`);
+  if (log.attempt === null) return printNotice("The task has no log lines.");
+  if (log.dropped > 0) printNotice(`${log.dropped} older lines are no longer kept.`);
   for (const { at, level, text } of log.lines) print(`${at}  ${level.padEnd(5)}  ${oneLine(text)}`);
 }

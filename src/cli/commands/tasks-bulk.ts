@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import type { Bulk, BulkInput, BulkPreview } from "../../client/index.ts";
 import type { BulkAction } from "../../model/bulk.ts";
@@ -44,7 +45,7 @@ export function bulkTasksCommand(action: BulkAction): Command {
     if (flags.dryRun) return showPreview(await bulks.preview(input), flags);
     let bulk = await bulks.get((await bulks.start(input)).bulkId);
     while (flags.wait && bulk.state === "running") {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await sleep(LOOK_MS);
       bulk = await bulks.get(bulk.bulkId);
     }
     showBulk(bulk, flags);

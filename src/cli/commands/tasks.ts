@@ -33,7 +33,7 @@ async function listTasks(flags: TasksFlags): Promise<void> {
   const filter = { ...toTaskFilter(flags), ...given({ order: flags.order }) } as TaskFilter;
   await printPages(flags, {
     noun: "tasks",
-    read: (place) => tasks.list({ ...filter, ...place }),
+    read: (position) => tasks.list({ ...filter, ...position }),
     cursor: ({ nextCursor }) => nextCursor,
     lines: (page) => tasksTable(page.tasks, { now: Date.now(), width: lineWidth() }),
   });

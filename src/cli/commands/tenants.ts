@@ -9,7 +9,7 @@ import { LIMIT_FIELDS } from "../../model/input/tenant-input.ts";
 import { given } from "../flags/given.ts";
 import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
-import { lineWidth, note, print, printJson } from "../terminal/print.ts";
+import { lineWidth, print, printJson, printNotice } from "../terminal/print.ts";
 import { tenantSheet, tenantsTable } from "../views/tenants-table.ts";
 import { shownMoment } from "../views/times.ts";
 import { forEachId } from "./each-id.ts";
@@ -114,7 +114,7 @@ function printSecret({ secret, previousUntil }: RotatedWebhookSecret): void {
     previousUntil === null
       ? ""
       : ` The previous secret signs as well until ${shownMoment(previousUntil, Date.now())}.`;
-  note(
+  printNotice(
     `Store the secret now: it is shown only this once. Configure it in every receiver of the tenant's webhooks.${previous}`,
   );
 }

@@ -88,7 +88,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     const { rota, log } = this.#params;
     const { changed, needsRestart } = await rota.reload(rotaOptions(loaded));
     this.config = loaded.config;
-    this.#tellOfFixed(loaded.config);
+    this.#logNeededRestart(loaded.config);
     const isLevelNew = this.#changeLevel(loaded.config.log);
     if (!this.#answering || changed.length > 0 || isLevelNew) return;
     if (needsRestart.length === 0) log.info({}, "the configuration is as it was: nothing changes");
@@ -114,7 +114,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     return true;
   }
 
-  #tellOfFixed(wanted: Config): void {
+  #logNeededRestart(wanted: Config): void {
     const { config, log } = this.#params;
     for (const name of FIXED) {
       const isLogged = isDeepStrictEqual(wanted[name], this.#logged[name]);

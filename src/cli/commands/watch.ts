@@ -5,7 +5,7 @@ import { given } from "../flags/given.ts";
 import { serialId } from "../flags/serial-id.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { interruption } from "../terminal/interruption.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 import { eventLine } from "../views/event-line.ts";
 import { liveView } from "../views/live-view.ts";
@@ -96,7 +96,7 @@ async function printNotifications(
 
 function onGap({ after: last, oldest }: { after: number; oldest: number }): void {
   const isOlder = oldest > last;
-  note(
+  printNotice(
     isOlder
       ? `What happened between ${last} and ${oldest} has been deleted.`
       : `The database was restored to an earlier state: what was shown up to ${last} may no longer be so.`,

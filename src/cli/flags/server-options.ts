@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { RotaClient } from "../../client/index.ts";
 import { clientAddress, DEFAULT_URL } from "../../config/client-settings.ts";
 import { type Log, silentLog } from "../../model/log.ts";
-import { note } from "../terminal/print.ts";
+import { printNotice } from "../terminal/print.ts";
 
 /** The flags of every command that talks to a server. */
 export interface ServerFlags {
@@ -26,12 +26,13 @@ export function withServerOptions(command: Command): Command {
 }
 
 /** Makes no retries: the user should see an error at once. */
-export function openClient(flags: ServerFlags, log: Log = tellTrouble): RotaClient {
+export function openClient(flags: ServerFlags, log: Log = logOfWarnings): RotaClient {
   return new RotaClient({ ...clientAddress(flags), retry: false, log });
 }
 
 /** The client reconnects by itself. The warning shows the user why nothing happens. */
-const tellTrouble: Log = {
+const logOfWarnings: Log = {
   ...silentLog,
-  warn: ({ error }, message) => note(error instanceof Error ? `${message} (${error.message})` : message),
+  warn: ({ error }, message) =>
+    printNotice(error instanceof Error ? `${message} (${error.message})` : message),
 };

@@ -10,7 +10,7 @@ export function printJson(value: unknown): void {
   print(safeJson(JSON.stringify(value)));
 }
 
-export function note(text: string): void {
+export function printNotice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 

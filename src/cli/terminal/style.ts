@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import type { DeliveryStatus } from "../../model/delivery.ts";
-import type { RunStatus, ScheduleStatus } from "../../model/schedule.ts";
+import type { RunStatus } from "../../model/run.ts";
+import type { ScheduleStatus } from "../../model/schedule.ts";
 import type { TaskState } from "../../model/task-state.ts";
 
 type Style = Parameters<typeof styleText>[0];

@@ -39,7 +39,7 @@ function filled(): LiveModel {
         agentId: "writer",
         lane: "main",
         kind: "message",
-        message: "write a very long letter to somebody who lives far away and has time to read",
+        message: "write a very long letter to a friend who lives far away and has time to read",
         attempts: [{ startedAt: at(-5_000) }],
       } as unknown as Task,
     ],

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { numberFlag } from "../flags/flag-values.ts";
 import type { ServerFlags } from "../flags/server-options.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 
 export interface PageFlags extends ServerFlags {
   readonly limit?: string;
@@ -26,7 +26,7 @@ export async function printPages<Page extends { readonly count: number }>(
   flags: PageFlags,
   list: {
     readonly pageMax?: number;
-    readonly read: (place: { readonly limit: number; readonly cursor?: string }) => Promise<Page>;
+    readonly read: (position: { readonly limit: number; readonly cursor?: string }) => Promise<Page>;
     /** Where the next page begins; null on the last one. */
     readonly cursor: (page: Page) => string | null;
     readonly lines: (page: Page) => string[];
@@ -54,12 +54,13 @@ export async function printPages<Page extends { readonly count: number }>(
       // The server read many rows and none matched yet. A later page may have matches.
       cursor = next;
       continue;
-    } else if (isFirst) note(list.none ?? `There are no such ${list.noun}.`);
+    } else if (isFirst) printNotice(list.none ?? `There are no such ${list.noun}.`);
     isFirst = false;
     if (next === null) return;
     cursor = next;
     if (flags.all) continue;
-    if (!flags.json) note(`There are more ${list.noun}: add --all, or --cursor ${cursor} for the next page.`);
+    if (!flags.json)
+      printNotice(`There are more ${list.noun}: add --all, or --cursor ${cursor} for the next page.`);
     return;
   }
 }

@@ -15,7 +15,7 @@ const ELSEWHERE = ["Asia/Kathmandu", "America/New_York"].find(
 
 const weekly = shownSchedule({ tz: HERE, next_fire_at: inHours(2), last_run_at: inHours(-3) });
 
-test("a schedule on a line has its number, what was understood, when it is due in words, and who is told", () => {
+test("a schedule on a line has its number, what was understood, when it is due in words, and its agent", () => {
   expect(scheduleLine(weekly, NOW)).toBe("#17 every monday at 09:00, next in 2 h, Fri 09:00 → research");
   const once = shownSchedule({ ...weekly, schedule_kind: "once", schedule_phrase: "in 2 hours" });
   expect(scheduleLine(once, NOW)).toBe("#17 in 2 hours, due in 2 h, Fri 09:00 → research");

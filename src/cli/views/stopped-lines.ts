@@ -1,6 +1,6 @@
 import type { StoppedTasks } from "../../client/index.ts";
 import type { ServerFlags } from "../flags/server-options.ts";
-import { note, print, printJson } from "../terminal/print.ts";
+import { print, printJson, printNotice } from "../terminal/print.ts";
 
 /** Prints the tasks that were ended, one per line. */
 export function printStopped({ stopped, cancelled }: StoppedTasks, { json }: ServerFlags): void {
@@ -10,5 +10,5 @@ export function printStopped({ stopped, cancelled }: StoppedTasks, { json }: Ser
   }
   for (const taskId of stopped) print(`${taskId} stopped`);
   for (const taskId of cancelled) print(`${taskId} cancelled`);
-  if (stopped.length + cancelled.length === 0) note("There was nothing to stop.");
+  if (stopped.length + cancelled.length === 0) printNotice("There was nothing to stop.");
 }

@@ -25,7 +25,7 @@ test("a task that gave way shows so among its attempts, and that it may do so ag
   expect(lines.at(-1)).toMatch(/^ +1 +.* 2\.0 s +preempted +n +made way for the critical task tsk_1$/);
 });
 
-test("a task shows what it cost, if it told", () => {
+test("a task shows what it cost, if it reported it", () => {
   const used = (usage: TaskRecord["usage"]) => sheet({ usage }).filter((line) => line.startsWith("used"));
   expect(used(null)).toEqual([]);
   expect(used({ inputTokens: 12, outputTokens: 3 })).toEqual([

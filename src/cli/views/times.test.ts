@@ -31,7 +31,7 @@ test.each([
   [5_400_000, "90 min"],
   [7_200_000, "2 h"],
   [86_400_000, "1 d"],
-])("%i ms, if somebody set it, is shown as %s", (ms, shown) => {
+])("%i ms, if a user set it, is shown as %s", (ms, shown) => {
   expect(exactSpan(ms)).toBe(shown);
 });
 

@@ -198,7 +198,7 @@ describe("a node that missed its lease", () => {
     expect(signals[0]?.aborted).toBe(true);
   });
 
-  test("aborts no later than others may take its work, though it heard late that it was registered", async () => {
+  test("aborts no later than others may take its work, though the response to its registration was late", async () => {
     const { executor, signals } = makeEndless();
     const clock = new ManualClock();
     const { engine } = await makeNode({

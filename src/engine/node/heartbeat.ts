@@ -1,9 +1,8 @@
 import type { Timer } from "../../model/clock.ts";
+import { LEASE_MS } from "../../model/node.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { Held, Storage } from "../../storage/storage.ts";
 
-/** How long after a renewal other nodes leave a node's tasks alone. */
-export const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 
 export interface HeartbeatOptions extends ServiceOptions {

@@ -5,8 +5,8 @@ import { ManualClock, settle } from "../../testing/manual-clock.ts";
 import { Gate } from "../../testing/signals.ts";
 
 /** An engine, and what it told the storage of its slots, in order. */
-async function makeTelling(params: EngineParams = {}) {
-  const told: { operation: string; node: string; slots: Record<string, number> }[] = [];
+async function makeReporting(params: EngineParams = {}) {
+  const reported: { operation: string; node: string; slots: Record<string, number> }[] = [];
   const made = await makeEngine({
     ...params,
     meddler: {
@@ -14,34 +14,36 @@ async function makeTelling(params: EngineParams = {}) {
       before: (call: Call) => {
         if (call.operation === "nodes.register" || call.operation === "nodes.setSlots") {
           const { node, slots } = call.params;
-          told.push({ operation: call.operation.slice("nodes.".length), node, slots });
+          reported.push({ operation: call.operation.slice("nodes.".length), node, slots });
         }
         return params.meddler?.before?.(call);
       },
     },
   });
-  return { ...made, told };
+  return { ...made, reported };
 }
 
-describe("a node tells the storage how many tasks of each lane it runs at once:", () => {
+describe("a node reports to the storage how many tasks of each lane it runs at once:", () => {
   test("with its name when it starts, and nothing more while nothing changes", async () => {
-    const { engine, clock, told } = await makeTelling({ concurrency: { tasks: 4, main: 30 } });
+    const { engine, clock, reported } = await makeReporting({ concurrency: { tasks: 4, main: 30 } });
     await engine.start();
     engine.settingsChanged();
     await clock.advance(600_000);
-    expect(told).toEqual([{ operation: "register", node: "node", slots: { tasks: 4, main: 30 } }]);
+    expect(reported).toEqual([{ operation: "register", node: "node", slots: { tasks: 4, main: 30 } }]);
   });
 
   test("anew when that changes, and once", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
-    const { engine, clock, told } = await makeTelling({ concurrency });
+    const { engine, clock, reported } = await makeReporting({ concurrency });
     await engine.start();
     concurrency["tasks"] = 2;
     concurrency["main"] = 1;
     engine.settingsChanged();
     engine.settingsChanged();
     await clock.advance(60_000);
-    expect(told.slice(1)).toEqual([{ operation: "setSlots", node: "node", slots: { tasks: 2, main: 1 } }]);
+    expect(reported.slice(1)).toEqual([
+      { operation: "setSlots", node: "node", slots: { tasks: 2, main: 1 } },
+    ]);
   });
 
   test("and what it can execute, anew when the storage was put back to an earlier state", async () => {
@@ -56,21 +58,21 @@ describe("a node tells the storage how many tasks of each lane it runs at once:"
     expect(operations).toEqual(expect.arrayContaining(["nodes.setSlots", "nodes.setAbilities"]));
   });
 
-  test("a lane that left the configuration is still run, and stays told", async () => {
+  test("a lane that left the configuration is still run, and stays reported", async () => {
     const concurrency: Record<string, number> = { tasks: 4, main: 1 };
-    const { engine, told } = await makeTelling({ concurrency });
+    const { engine, reported } = await makeReporting({ concurrency });
     await engine.start();
     delete concurrency["main"];
     concurrency["tasks"] = 5;
     engine.settingsChanged();
     await settle();
-    expect(told.at(-1)?.slots).toEqual({ tasks: 5, main: 1 });
+    expect(reported.at(-1)?.slots).toEqual({ tasks: 5, main: 1 });
   });
 
-  test("again and again until a storage that was away has heard it", async () => {
+  test("again and again until the storage is available again", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
     let broken = false;
-    const { engine, clock, log, told } = await makeTelling({
+    const { engine, clock, log, reported } = await makeReporting({
       concurrency,
       meddler: {
         before: ({ operation }) => {
@@ -83,18 +85,18 @@ describe("a node tells the storage how many tasks of each lane it runs at once:"
     concurrency["tasks"] = 2;
     engine.settingsChanged();
     await clock.advance(10_000);
-    const tries = told.length;
+    const tries = reported.length;
     expect(tries).toBeGreaterThan(3);
     expect(log.messages("error")).toEqual([]);
     broken = false;
     await clock.advance(10_000);
-    expect(told).toHaveLength(tries + 1);
-    expect(told.at(-1)).toEqual({ operation: "setSlots", node: "node", slots: { tasks: 2 } });
+    expect(reported).toHaveLength(tries + 1);
+    expect(reported.at(-1)).toEqual({ operation: "setSlots", node: "node", slots: { tasks: 2 } });
   });
 
   test("also when it takes back what was written although the answer got lost", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
-    const { engine, clock, told } = await makeTelling({
+    const { engine, clock, reported } = await makeReporting({
       concurrency,
       meddler: {
         after: ({ operation, params }) => {
@@ -109,34 +111,34 @@ describe("a node tells the storage how many tasks of each lane it runs at once:"
     concurrency["tasks"] = 2;
     engine.settingsChanged();
     await clock.advance(10_000);
-    expect(told.slice(1).map(({ slots }) => slots)).toEqual([{ tasks: 2 }, { tasks: 4 }]);
+    expect(reported.slice(1).map(({ slots }) => slots)).toEqual([{ tasks: 2 }, { tasks: 4 }]);
   });
 
   test("none as soon as it drains, while what it runs goes on", async () => {
     const gate = new Gate();
-    const { engine, told, states } = await makeTelling({ executor: () => gate.opened });
+    const { engine, reported, states } = await makeReporting({ executor: () => gate.opened });
     await engine.start();
     await engine.intake.add(newTask());
     await settle();
     const draining = engine.drain(60_000);
     await settle();
-    expect(told.slice(1)).toEqual([{ operation: "setSlots", node: "node", slots: {} }]);
+    expect(reported.slice(1)).toEqual([{ operation: "setSlots", node: "node", slots: {} }]);
     expect(await states()).toEqual({ running: 1 });
     gate.open();
     await draining;
-    expect(told).toHaveLength(2);
+    expect(reported).toHaveLength(2);
   });
 });
 
 describe("a node that lost its lease", () => {
   async function makeNode(params: EngineParams = {}) {
     const clock = new ManualClock();
-    return makeTelling({ ...params, clock, storage: asSharedStorage(await openMemory(clock)) });
+    return makeReporting({ ...params, clock, storage: asSharedStorage(await openMemory(clock)) });
   }
 
-  test("tells its slots with its new name, as they are by then", async () => {
+  test("reports its slots with its new id, as they are by then", async () => {
     const concurrency: Record<string, number> = { tasks: 4 };
-    const { engine, clock, told } = await makeNode({ concurrency });
+    const { engine, clock, reported } = await makeNode({ concurrency });
     await engine.start();
     await settle();
     clock.set(clock.now() + 3_600_000);
@@ -144,6 +146,6 @@ describe("a node that lost its lease", () => {
     engine.settingsChanged();
     await clock.advance(10_000);
     expect(engine.node).toBe("node-2");
-    expect(told.at(-1)).toEqual({ operation: "register", node: "node-2", slots: { tasks: 3 } });
+    expect(reported.at(-1)).toEqual({ operation: "register", node: "node-2", slots: { tasks: 3 } });
   });
 });

@@ -8,7 +8,7 @@ const held = [
 
 const knowsNone = () => false;
 
-test("what nobody here knows is an orphan when it is seen a second time", () => {
+test("a task that this node does not know is an orphan when it is seen a second time", () => {
   const orphans = new Orphans();
   const exchanges = { begun: 3, ended: 3 };
   expect(orphans.check({ held, knows: knowsNone, exchanges })).toEqual([]);

@@ -84,7 +84,7 @@ describe("the work of a node that is gone", () => {
     expect((await storage.nodes.list()).map(({ node }) => node)).toEqual(["south"]);
   });
 
-  test("is taken back by whoever comes next if the rescuer itself was lost halfway", async () => {
+  test("is taken back by the next node if the rescuer itself was lost halfway", async () => {
     const makeNode = await makeNodes();
     const { engine, storage, clock, states } = await makeNode({ node: "south" });
     await storage.nodes.register({ node: "north" });
@@ -103,7 +103,7 @@ describe("the work of a node that is gone", () => {
   });
 });
 
-test("a node that renews, however late by anybody's wall clock, is left alone", async () => {
+test("a node that renews, however late by any wall clock, is left alone", async () => {
   const makeNode = await makeNodes();
   const north = await makeNode({ node: "north", executor: endless });
   await north.engine.start();

@@ -1,7 +1,7 @@
+import { LEASE_MS } from "../../model/node.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { NodeRecord, Storage } from "../../storage/storage.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
-import { LEASE_MS } from "./heartbeat.ts";
 
 const LOOK_EVERY_MS = 5_000;
 /** Attempts taken back in one transaction. */
@@ -34,7 +34,7 @@ export class Rescuer extends Service<RescuerOptions> {
   async tick(): Promise<number> {
     const { storage, node } = this.options;
     const others = (await storage.nodes.list()).filter((other) => other.node !== node());
-    this.#note(others);
+    this.#recordBeats(others);
     for (const other of others) {
       if (other.dead || this.#isGone(other)) await this.rescue(other, { died: true });
     }
@@ -66,7 +66,7 @@ export class Rescuer extends Service<RescuerOptions> {
       this.log.warn({ node, ...total }, "took back the work of a lost node");
   }
 
-  #note(nodes: readonly NodeRecord[]): void {
+  #recordBeats(nodes: readonly NodeRecord[]): void {
     const now = this.clock.monotonic();
     // Only listed nodes are kept, so that the map does not grow with every node there ever was.
     this.#seen = new Map(

@@ -1,4 +1,4 @@
-import { WAITING_RUNS_MAX } from "../../model/schedule.ts";
+import { WAITING_RUNS_MAX } from "../../model/run.ts";
 import { openSpans, type TakenTimes } from "../../schedules/open-spans.ts";
 import { type PlannedMoments, type PlannedRun, planFire, upTo } from "../../schedules/plan-fire.ts";
 import { deferWhileDisabled, resumeAfterEnable, type Standstill } from "../../schedules/stand-still.ts";

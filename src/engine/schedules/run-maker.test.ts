@@ -17,7 +17,7 @@ import { RunMaker } from "./run-maker.ts";
 const forEver = () => new Promise(() => {});
 const tenant = "default";
 
-describe("a run that somebody asks for", () => {
+describe("a run that a caller requests", () => {
   test("is made at once, out of turn, and changes nothing about the next moment", async () => {
     const { engine, clock, anchor, create, runs, schedule } = await makeScheduler({ executor: () => "hi" });
     const { id } = await create();
@@ -162,7 +162,7 @@ describe("a run that somebody asks for", () => {
     expect(await runs()).toEqual([]);
   });
 
-  test("tells whoever asks that the storage is away", async () => {
+  test("returns an error to the caller while the storage is unavailable", async () => {
     const { engine, create, schedule } = await makeScheduler({
       meddler: {
         before: ({ operation }) => {
@@ -178,7 +178,7 @@ describe("a run that somebody asks for", () => {
   });
 });
 
-describe("what is due, when somebody asks for it,", () => {
+describe("what is due, when a caller requests it,", () => {
   test("is not there before its moment", async () => {
     const { engine, clock, create, runs } = await makeScheduler();
     const { id } = await create();

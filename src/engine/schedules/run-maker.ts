@@ -1,7 +1,8 @@
 import type { RunMetrics } from "../../metrics/run-metrics.ts";
+import { type AgentName, agentKey } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
-import { TOO_MANY_WAITING } from "../../model/schedule.ts";
+import { TOO_MANY_WAITING } from "../../model/run.ts";
 import { runsLeft } from "../../schedules/limits.ts";
 import type { TakenTimes } from "../../schedules/open-spans.ts";
 import { heldUntil } from "../../schedules/stand-still.ts";
@@ -67,11 +68,6 @@ export interface RunOptions {
   readonly isDisabled: (tenant: string) => Promise<boolean>;
   /** Whether a tenant has used up its storage quota. */
   readonly isFull: (tenant: string) => Promise<boolean>;
-}
-
-export interface AgentName {
-  readonly tenant: string;
-  readonly agent: string;
 }
 
 export interface RunNowParams extends ScheduleName {
@@ -367,10 +363,6 @@ function ranNow({ runs }: Fire, answer: FiredSchedule): RanNow {
     return { ran: false, reason: TOO_MANY_WAITING };
   const isSkipped = runs.some(({ status }) => status === "skipped");
   return { ran: false, reason: isSkipped ? "already-running" : "not-due" };
-}
-
-function agentKey({ tenant, agent }: AgentName): string {
-  return JSON.stringify([tenant, agent]);
 }
 
 function scheduleKey({ tenant, id }: ScheduleName): string {

@@ -64,7 +64,7 @@ describe("a schedule", () => {
   });
 
   test("made for an earlier moment than the one that is waited for fires then", async () => {
-    const { engine, clock, anchor, create, story } = await makeScheduler({ hears: false });
+    const { engine, clock, anchor, create, story } = await makeScheduler({ getsSignals: false });
     await create({ everyMs: HOUR });
     await engine.start();
     await settle();
@@ -87,7 +87,7 @@ describe("a schedule", () => {
   test("whose signal got lost fires soon after all, on a storage that others write to", async () => {
     const clock = new ManualClock();
     const storage = asSharedStorage(await openMemory(clock));
-    const { engine, create, story } = await makeScheduler({ clock, storage, hears: false });
+    const { engine, create, story } = await makeScheduler({ clock, storage, getsSignals: false });
     await engine.start();
     await settle();
     await create({ everyMs: SECOND, overlap: "queue" });
@@ -206,7 +206,7 @@ describe("many schedules", () => {
     expect(Math.max(...rows)).toBeLessThanOrEqual(101);
   });
 
-  test("fire although one of them cannot be worked out, which is put aside and told of once", async () => {
+  test("fire although one of them cannot be worked out, which is paused and logged once", async () => {
     const { engine, clock, log, create, runs, schedule, story, storage } = await makeScheduler();
     const broken = await create({ rule: { kind: "cron", expr: "every now and then", tz: "UTC" } });
     const { id } = await create();
@@ -426,9 +426,11 @@ describe("a moment that comes while a run still goes", () => {
       const { id } = await create({ everyMs: SECOND, overlap, timeoutMs: HOUR });
       await engine.start();
       await clock.advance(110 * SECOND);
-      const told = await story(id);
-      expect(told.slice(0, 101)).toEqual(Array.from({ length: 101 }, (_, place) => `running ${place + 1}`));
-      expect(told.slice(101)).toEqual(["skipped 102–110 ×9"]);
+      const runTexts = await story(id);
+      expect(runTexts.slice(0, 101)).toEqual(
+        Array.from({ length: 101 }, (_, place) => `running ${place + 1}`),
+      );
+      expect(runTexts.slice(101)).toEqual(["skipped 102–110 ×9"]);
       expect((await runs(id)).at(-1)?.reason).toBe("too_many_waiting");
       expect(await schedule(id)).toMatchObject({ openRuns: 101, runCount: 101, status: "active" });
       const [outcomes] = engine.runMetrics.metrics();

@@ -13,7 +13,7 @@ describe("delayed tasks", () => {
     expect(await states()).toEqual({ done: 1 });
   });
 
-  test("that nobody told this node of start at their moment too", async () => {
+  test("of which this node was not notified start at their due time, too", async () => {
     const { engine, clock, storage, states } = await makeEngine();
     await engine.start();
     await settle();

@@ -4,7 +4,7 @@ import { openMemory } from "../../../test/support/storages.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { Recounter } from "./recounter.ts";
 
-test("looks at one line a minute, and tells of a counter that is off", async () => {
+test("looks at one line a minute, and reports a counter that is off", async () => {
   const clock = new ManualClock();
   const log = new RecordingLog();
   const storage = await openMemory(clock);

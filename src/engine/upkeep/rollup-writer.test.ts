@@ -21,7 +21,7 @@ async function submitted(storage: Storage, tenant: string): Promise<number> {
 test("counts what happened within five seconds, and looks at nothing while nothing happens", async () => {
   let advances = 0;
   const { engine, storage, clock } = await makeEngine({
-    hears: true,
+    getsSignals: true,
     meddler: {
       before: ({ operation }) => {
         if (operation === "rollups.advance") advances += 1;

@@ -106,7 +106,7 @@ describe("a task that runs alone", () => {
   });
 
   test("that is cancelled lets the others go on", async () => {
-    const { engine, clock, storage, running } = await gatedEngine(["poison"], { hears: true });
+    const { engine, clock, storage, running } = await gatedEngine(["poison"], { getsSignals: true });
     await engine.start();
     await clock.advance(OTHERS_FIRST_MS);
     await engine.intake.add(newTask({ id: "a" }));

@@ -1,6 +1,6 @@
 import { PROGRESS_BYTES_MAX } from "../../executors/executor.ts";
 import { type Outcome, type Settlement, settle } from "../../model/outcome.ts";
-import { runSummary } from "../../model/run-summary.ts";
+import { runSummary } from "../../model/run.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { AttemptUsage, ClaimedTask, FinishAndClaimParams, Held } from "../../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";

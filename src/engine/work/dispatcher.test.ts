@@ -163,7 +163,7 @@ describe("the dispatcher", () => {
     const started: string[] = [];
     const { engine, states } = await makeEngine({
       concurrency: { tasks: 2, main: 2 },
-      hears: true,
+      getsSignals: true,
       executor: ({ taskId }) => void started.push(taskId),
     });
     await engine.start();
@@ -172,7 +172,7 @@ describe("the dispatcher", () => {
     const tasks = ["tasks", "main", "main", "tasks", "main"].map((lane, place) =>
       newTask({ id: `t${place}`, lane, agent: lane, batch: batch.id }),
     );
-    // The clock stands still: nobody polls.
+    // The clock stands still: no service polls.
     await engine.intake.addMany(tasks, batch);
     await settle();
     expect(started).toEqual(["t0", "t1", "t2", "t3", "t4"]);

@@ -1,8 +1,8 @@
+import type { AgentName } from "../../model/agent.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
 import type { ClaimedTask, FinishedAndClaimed, Storage } from "../../storage/storage.ts";
-import type { AgentName } from "../schedules/run-maker.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
@@ -254,18 +254,18 @@ export class Dispatcher extends Service<DispatcherOptions> {
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
     const { metrics, memory, onRetryAt, onEnded } = this.options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
-    let toTell = answer.expired.length > 0;
+    let hasEnded = answer.expired.length > 0;
     for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
       memory.release(tenant, heldBytes);
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.of(tenant).ended({ agent, lane }, state);
-      toTell ||= callsBack && isTerminal(state);
+      hasEnded ||= callsBack && isTerminal(state);
       if (settlement.to === "delayed") onRetryAt(settlement.runAt);
       if (settlement.to === "queued") this.wakeAll();
     }
     metrics.expired(answer.expired);
-    if (toTell) onEnded();
+    if (hasEnded) onEnded();
     this.#askForMore();
   }
 

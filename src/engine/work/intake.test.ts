@@ -20,7 +20,7 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
   await storage.lanes.configure({ lanes: [lane] });
   const batches: string[][] = [];
   const sent: string[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const intake = new Intake({
     storage: meddle(storage, {
       ...meddler,
@@ -33,9 +33,9 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
     random: () => 0,
     limits: () => ROOMY,
     onSent: (tasks) => sent.push(...tasks.map(({ id }) => id)),
-    onInserted: (_tasks, answers) => told.push(...answers.map(({ id }) => id)),
+    onInserted: (_tasks, answers) => reported.push(...answers.map(({ id }) => id)),
   });
-  return { intake, clock, storage, batches, sent, told };
+  return { intake, clock, storage, batches, sent, reported };
 }
 
 function idsOf({ params }: Call): string[] {
@@ -43,23 +43,23 @@ function idsOf({ params }: Call): string[] {
 }
 
 describe("tasks are written in groups:", () => {
-  test("one that comes alone waits for nobody", async () => {
-    const { intake, batches, told } = await makeIntake();
+  test("a task that comes alone does not wait for others", async () => {
+    const { intake, batches, reported } = await makeIntake();
     const inserted = await intake.add(newTask({ id: "alone" }));
     expect(inserted).toMatchObject({ id: "alone", state: "queued", position: 1 });
     expect(batches).toEqual([["alone"]]);
-    expect(told).toEqual(["alone"]);
+    expect(reported).toEqual(["alone"]);
   });
 
-  test("who could run one hears of it while it is on its way", async () => {
+  test("the dispatcher is notified of a task while its insert is under way", async () => {
     const answered = new Gate();
-    const { intake, sent, told } = await makeIntake({ after: () => answered.opened });
+    const { intake, sent, reported } = await makeIntake({ after: () => answered.opened });
     const inserted = intake.add(newTask({ id: "on its way" }));
     await settle();
-    expect({ sent, told }).toEqual({ sent: ["on its way"], told: [] });
+    expect({ sent, reported }).toEqual({ sent: ["on its way"], reported: [] });
     answered.open();
     await inserted;
-    expect(told).toEqual(["on its way"]);
+    expect(reported).toEqual(["on its way"]);
   });
 
   test("those of one turn of the event loop share a transaction, in order", async () => {
@@ -147,7 +147,7 @@ describe("a batch is written whole:", () => {
     expect(batches.map(({ length }) => length)).toEqual([550, 500, 100]);
   });
 
-  test("one task that cannot be written fails all of its batch, and nobody else", async () => {
+  test("one task that cannot be written fails all of its batch, and no other task", async () => {
     const { intake, storage } = await makeIntake({
       before: (call) => {
         if (idsOf(call).includes("spoilt-7")) throw new Error("cannot be written");
@@ -187,7 +187,7 @@ describe("a batch is written whole:", () => {
 describe("when the storage is away,", () => {
   test("an insert is repeated under the same ids, and nothing is stored twice", async () => {
     let failures = 2;
-    const { intake, clock, storage, batches, told } = await makeIntake({
+    const { intake, clock, storage, batches, reported } = await makeIntake({
       // The second time everything was written, and only the answer got lost.
       after: () => {
         if (failures-- > 0) throw away();
@@ -198,11 +198,11 @@ describe("when the storage is away,", () => {
     expect((await inserted).map(({ state }) => state)).toEqual(["queued", "queued", "queued"]);
     expect(batches).toHaveLength(3);
     expect(new Set(batches.flat()).size).toBe(3);
-    expect(told).toHaveLength(3);
+    expect(reported).toHaveLength(3);
     expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 3 });
   });
 
-  test("the caller is told after five tries, and the next ones are tried afresh", async () => {
+  test("the caller gets the error after five tries, and the next ones are tried afresh", async () => {
     let broken = true;
     const { intake, clock, batches } = await makeIntake({
       before: () => {

@@ -1,3 +1,4 @@
+import { pause } from "../../clock/pause.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { type Backoff, backoffMs } from "../../services/backoff.ts";
@@ -124,10 +125,11 @@ export class Intake {
       return this.#insertApart(group, error);
     }
     this.#options.onInserted(tasks, answers);
-    for (const [place, { task, resolve, reject }] of group.entries()) {
-      const answer = answers[place];
+    for (const [index, { task, resolve, reject }] of group.entries()) {
+      const answer = answers[index];
       if (answer !== undefined) resolve(answer);
-      else reject(new RotaError("storage_unavailable", `the storage did not say what became of ${task.id}`));
+      else
+        reject(new RotaError("storage_unavailable", `the storage did not report the outcome of ${task.id}`));
     }
   }
 
@@ -154,7 +156,7 @@ export class Intake {
         const waitedMs = clock.monotonic() - begun;
         if (!isStorageAway(error) || tries === TRIES_MAX || waitedMs > GIVE_UP_MS) throw error;
       }
-      await new Promise<void>((resolve) => clock.setTimer(backoffMs(RETRY, tries, random), resolve));
+      await pause(clock, backoffMs(RETRY, tries, random));
     }
   }
 }
@@ -166,21 +168,21 @@ function batchesOf(group: readonly Pending[]): NewBatch[] {
 
 /** The first index from `at` on that does not split a batch. */
 function cutAfter(pending: readonly Pending[], at: number): number {
-  let place = Math.min(at, pending.length);
-  while (place < pending.length && isInsideBatch(pending, place)) place += 1;
-  return place;
+  let index = Math.min(at, pending.length);
+  while (index < pending.length && isInsideBatch(pending, index)) index += 1;
+  return index;
 }
 
 /** An index near `at` inside the group that does not split a batch; null: there is none. */
 function cutNear(group: readonly Pending[], at: number): number | null {
-  let place = cutAfter(group, at);
-  if (place < group.length) return place;
-  place = at;
-  while (place > 0 && isInsideBatch(group, place)) place -= 1;
-  return place > 0 && place < group.length ? place : null;
+  let index = cutAfter(group, at);
+  if (index < group.length) return index;
+  index = at;
+  while (index > 0 && isInsideBatch(group, index)) index -= 1;
+  return index > 0 && index < group.length ? index : null;
 }
 
-function isInsideBatch(pending: readonly Pending[], place: number): boolean {
-  const batch = pending[place]?.batch ?? null;
-  return batch !== null && batch === pending[place - 1]?.batch;
+function isInsideBatch(pending: readonly Pending[], index: number): boolean {
+  const batch = pending[index]?.batch ?? null;
+  return batch !== null && batch === pending[index - 1]?.batch;
 }

@@ -1,5 +1,5 @@
 import type { Settlement } from "../../model/outcome.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import type { Attempt } from "./attempt.ts";
 
 /** Logs a failed attempt, so that an operator sees in the log of the server that agents do not work. */

@@ -18,7 +18,7 @@ test("counts for each tenant by itself, and shows it nothing else", () => {
       .series()
       .map(({ labels }) => labels["agent"]),
   ).toEqual(["b"]);
-  expect(metrics.shownTo("nobody").snapshot()).toMatchObject({ tasksSubmitted: 0, agents: {} });
+  expect(metrics.shownTo("unknown").snapshot()).toMatchObject({ tasksSubmitted: 0, agents: {} });
 });
 
 test("counts what expired and what was lost for whom it belongs to", () => {

@@ -41,7 +41,7 @@ test("counts in all, by agent, and by agent and lane", () => {
   ]);
 });
 
-test("counts tokens and cost by agent, of those that told", () => {
+test("counts tokens and cost by agent, of those that reported them", () => {
   const metrics = new Metrics();
   metrics.submitted(B, { rejected: false });
   metrics.used(A, { inputTokens: 10 });
@@ -63,7 +63,7 @@ test("averages the wait from when a task could start", () => {
   expect(metrics.series()[0]?.series).toMatchObject({ started: 2, wait: { sumSec: 0.04 } });
 });
 
-test("a retry waited since its moment; one made by hand waited nobody knows how long", () => {
+test("a retry waited since its moment; a retry that a caller requested has no known waiting time", () => {
   const metrics = new Metrics();
   const failed = { number: 1, startedAt: 0, endedAt: 50, outcome: "failed", error: "x", node: "n" } as const;
   const again = { number: 2, startedAt: 1_060, endedAt: null, outcome: null, error: null, node: "n" };

@@ -1,3 +1,4 @@
+import { pause } from "../../clock/pause.ts";
 import type { Clock } from "../../model/clock.ts";
 import { type Backoff, backoffMs } from "../../services/backoff.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
@@ -25,6 +26,6 @@ export async function readPatiently<Value>(params: PatientReadParams<Value>): Pr
     } catch (error) {
       if (!isStorageAway(error)) throw error;
     }
-    await new Promise<void>((resolve) => clock.setTimer(backoffMs(RETRY, tries, random), resolve));
+    await pause(clock, backoffMs(RETRY, tries, random));
   }
 }

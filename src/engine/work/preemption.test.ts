@@ -27,14 +27,17 @@ function makeRuns(): { executor: Executor; runs: StartedAttempt[]; of: (id: stri
 async function makeBusy(params: EngineParams = {}) {
   const made = makeRuns();
   const { executor } = made;
-  return { ...made, ...(await makeEngine({ executor, concurrency: { tasks: 1 }, hears: true, ...params })) };
+  return {
+    ...made,
+    ...(await makeEngine({ executor, concurrency: { tasks: 1 }, getsSignals: true, ...params })),
+  };
 }
 
 const yielding = (id: string) => newTask({ id, preemptible: true });
 const critical = (id: string) => newTask({ id, agent: "urgent", priority: 0 });
 
 describe("an attempt that has to give way to a critical task", () => {
-  test("hears why, and its slot is free at once", async () => {
+  test("gets the reason, and its slot is free at once", async () => {
     const { engine, of, task } = await makeBusy();
     await engine.start();
     await engine.intake.add(yielding("victim"));
@@ -81,7 +84,7 @@ describe("an attempt that has to give way to a critical task", () => {
     });
   });
 
-  test("that has reported and is not yet heard is not heard any more", async () => {
+  test("that has reported an end which is not stored yet is ignored", async () => {
     const { engine, of, exchanges, storage } = await makeBusy();
     await engine.start();
     await engine.intake.add(yielding("victim"));
@@ -108,7 +111,7 @@ describe("an attempt that has to give way to a critical task", () => {
     expect(log.lines.filter(({ level }) => level === "warn")).toMatchObject([
       {
         fields: { taskId: "victim", attempt: 1 },
-        message: "still runs 5000 ms after it was told to stop; its answer will change nothing",
+        message: "still runs 5000 ms after it was aborted; its result is ignored",
       },
     ]);
   });
@@ -212,7 +215,7 @@ test("a stream of critical tasks makes one give way three times, and then waits 
   expect((await task("critical-4")).state).toBe("running");
 });
 
-test("a slot that is free is taken, and nobody gives way", async () => {
+test("a free slot is taken, and no task is pre-empted", async () => {
   const { engine, runs } = await makeBusy({ concurrency: { tasks: 2 } });
   await engine.start();
   await engine.intake.add(yielding("other"));

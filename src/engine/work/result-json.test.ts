@@ -64,7 +64,7 @@ test("what is nested too deep to be read again says so", () => {
   expect(check(nested(100_000), 1_000_000)).toMatchObject({ ok: false });
 });
 
-test("is a copy that nobody else can change", () => {
+test("is a copy that the executor cannot change", () => {
   const result = { list: [1] };
   const checked = check(result);
   result.list.push(2);

@@ -116,7 +116,7 @@ describe("what the executor does decides:", () => {
   });
 });
 
-test("an outcome that nobody could take in is logged, and ends no process", async () => {
+test("an outcome that could not be handled is logged, and ends no process", async () => {
   const clock = new ManualClock();
   const log = new RecordingLog();
   const runner = new Runner({
@@ -139,8 +139,8 @@ test("an outcome that nobody could take in is logged, and ends no process", asyn
 
 test("a task that this node has no executor for goes back, for a node that has one", () => {
   const { runner, outcomes } = makeRunner(undefined);
-  runner.run(claimedTask({ agent: "nobody" }));
-  const error = 'this node has no executor for agent "nobody" any more';
+  runner.run(claimedTask({ agent: "unknown" }));
+  const error = 'this node has no executor for agent "unknown" any more';
   expect(outcomes).toEqual([{ kind: "not_executed", error }]);
 });
 
@@ -199,7 +199,7 @@ describe("time decides when the executor does not:", () => {
   });
 });
 
-describe("an executor that is told to stop", () => {
+describe("an executor that is aborted", () => {
   function makeListener() {
     const gate = new Gate<unknown>();
     let context: ExecutorContext | undefined;
@@ -210,7 +210,7 @@ describe("an executor that is told to stop", () => {
     return { ...made, gate, context: () => context as ExecutorContext };
   }
 
-  test("hears why through its signal", async () => {
+  test("gets the reason through its signal", async () => {
     const { runner, context, fenced } = makeListener();
     const claimed = claimedTask();
     runner.run(claimed);
@@ -222,7 +222,7 @@ describe("an executor that is told to stop", () => {
     expect(fenced).toEqual([claimed.token]);
   });
 
-  test("hears it also if it asks for the signal only afterwards", () => {
+  test("gets it also if it reads the signal only afterwards", () => {
     const { runner, context } = makeListener();
     const claimed = claimedTask();
     runner.run(claimed);
@@ -261,9 +261,7 @@ describe("an executor that is told to stop", () => {
     expect(log.messages("warn")).toEqual([]);
     await clock.advance(1);
     await clock.advance(60_000);
-    expect(log.messages("warn")).toEqual([
-      "still runs 5000 ms after it was told to stop; its answer will change nothing",
-    ]);
+    expect(log.messages("warn")).toEqual(["still runs 5000 ms after it was aborted; its result is ignored"]);
     expect(log.lines[0]?.fields).toMatchObject({ taskId: "tsk_deaf", attempt: 1 });
     expect(clock.pending).toBe(0);
   });
@@ -303,8 +301,8 @@ test("interrupting stops everything and hands it back", async () => {
 });
 
 test("the functions of the context work on their own", async () => {
-  const { runner, progress } = makeRunner(async (_task, { progress: tell, usage, log }) => {
-    tell(1);
+  const { runner, progress } = makeRunner(async (_task, { progress: report, usage, log }) => {
+    report(1);
     usage({ outputTokens: 2 });
     log.debug({}, "fine");
   });

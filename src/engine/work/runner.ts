@@ -272,10 +272,7 @@ export class Runner {
         continue;
       }
       this.#lingering.delete(attempt);
-      attempt.log.warn(
-        {},
-        `still runs ${IGNORED_ABORT_MS} ms after it was told to stop; its answer will change nothing`,
-      );
+      attempt.log.warn({}, `still runs ${IGNORED_ABORT_MS} ms after it was aborted; its result is ignored`);
     }
   }
 

@@ -61,7 +61,7 @@ test("asks nothing for a task that has no session", async () => {
   expect([await read(20), asked]).toEqual([null, []]);
 });
 
-test("an attempt that no longer holds its task is told so, and so is one that was stopped meanwhile", async () => {
+test("an attempt that no longer holds its task gets an error, and so does one that was stopped meanwhile", async () => {
   const lost = await reading(async () => null);
   await expect(lost.read(0)).rejects.toThrow("the attempt is over");
   const stopped = await reading(async () => {

@@ -26,7 +26,7 @@ describe("what an attempt reports of its cost", () => {
     });
   });
 
-  test("tells how full the context is as the last call left it", () => {
+  test("says how full the context is as the last call left it", () => {
     const contextAfter = (...reports: Usage[]) => {
       let sum: Parameters<typeof addUsage>[0] = null;
       for (const report of reports) {
@@ -48,9 +48,9 @@ describe("what an attempt reports of its cost", () => {
   });
 
   test("says how full the context is itself where it knows better, and what it cost", () => {
-    const told = { inputTokens: 100, outputTokens: 20, contextTokens: 45, model: "m", costMicros: 9 };
+    const reported = { inputTokens: 100, outputTokens: 20, contextTokens: 45, model: "m", costMicros: 9 };
     const sum = { inputTokens: 100, outputTokens: 20, contextTokens: 45 };
-    expect(addUsage(null, told)).toEqual({ ok: true, sum });
+    expect(addUsage(null, reported)).toEqual({ ok: true, sum });
     expect(addUsage(null, { costMicros: -1 })).toMatchObject({ ok: false });
   });
 
@@ -136,7 +136,7 @@ describe("what a task cost", () => {
     expect(await task("t")).toMatchObject({ state: "failed", usage: { inputTokens: 30, outputTokens: 0 } });
   });
 
-  test("is unknown when nobody told", async () => {
+  test("is unknown when no attempt reported it", async () => {
     const { task, exchanges } = await run(() => 1);
     expect((await task("t")).usage).toBeNull();
     expect(exchanges.flatMap(({ finishes }) => finishes)[0]).not.toHaveProperty("usage");
@@ -160,7 +160,7 @@ describe("what a task cost", () => {
     ]);
   });
 
-  test("is as it was after a report that is wrong, of which the log tells", async () => {
+  test("is as it was after a report that is wrong, which is logged", async () => {
     const { task, log, engine } = await run((_task, { usage }) => {
       usage({ inputTokens: 5 });
       usage({ inputTokens: 7, outputTokens: -1 });
@@ -178,7 +178,7 @@ describe("what a task cost", () => {
     ]);
   });
 
-  test.each(hostileValues())("fails nobody when it is reported as %s", async (_what, value) => {
+  test.each(hostileValues())("fails no task when it is reported as %s", async (_what, value) => {
     const { states } = await run((_task, { usage }) => {
       try {
         usage(value as Usage);

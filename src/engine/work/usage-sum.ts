@@ -10,9 +10,10 @@ export type AddedUsage =
  * are not added up: each call of a model gets the whole context. `agentWindow` is the context window that the agent names; it
  * applies if no report names another.
  */
-export function addUsage(before: AttemptUsage | null, told: Usage, agentWindow?: number): AddedUsage {
-  if (typeof told !== "object" || told === null) return refused(`must be an object, not ${nameOf(told)}`);
-  const { inputTokens, outputTokens, contextTokens, contextWindow, costMicros } = told;
+export function addUsage(before: AttemptUsage | null, reported: Usage, agentWindow?: number): AddedUsage {
+  if (typeof reported !== "object" || reported === null)
+    return refused(`must be an object, not ${nameOf(reported)}`);
+  const { inputTokens, outputTokens, contextTokens, contextWindow, costMicros } = reported;
   const counts = { inputTokens, outputTokens, contextTokens, contextWindow, costMicros };
   const given = Object.entries(counts).filter(([, value]) => value !== undefined);
   if (given.length === 0) return refused("needs `inputTokens`, `outputTokens` or `contextWindow`");

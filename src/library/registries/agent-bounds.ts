@@ -1,6 +1,6 @@
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
+import { type AgentName, agentKey } from "../../model/agent.ts";
 import type { Log } from "../../model/log.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { OneAtATime } from "../one-at-a-time.ts";
 import type { AgentTable } from "./agent-table.ts";
@@ -19,18 +19,18 @@ export interface AgentBoundsOptions {
 export class AgentBounds {
   readonly #options: AgentBoundsOptions;
   /** Agents whose limit is not stored yet, or has changed since. */
-  readonly #untold = new Names();
+  readonly #unsaved = new Names();
   #live = false;
 
   constructor(options: AgentBoundsOptions) {
     this.#options = options;
-    for (const agent of options.agents.configuredIds()) this.#untold.add({ tenant: DEFAULT_TENANT, agent });
+    for (const agent of options.agents.configuredIds()) this.#unsaved.add({ tenant: DEFAULT_TENANT, agent });
     for (const tenant of options.tenants()) this.#addBoundsOf(tenant);
   }
 
   /** The limit of an agent has changed. */
   changed(name: AgentName): void {
-    this.#untold.add(name);
+    this.#unsaved.add(name);
     if (this.#live) void this.#storeLater();
   }
 
@@ -40,9 +40,9 @@ export class AgentBounds {
     const names = tenants().map((tenant) => ({ tenant, agent }));
     const before = names.map((name) => agents.maxInflight(name));
     change();
-    for (const [place, name] of names.entries()) {
-      const isOther = agents.maxInflight(name) !== before[place];
-      if (isOther || name.tenant === DEFAULT_TENANT) this.#untold.add(name);
+    for (const [index, name] of names.entries()) {
+      const isOther = agents.maxInflight(name) !== before[index];
+      if (isOther || name.tenant === DEFAULT_TENANT) this.#unsaved.add(name);
     }
     if (this.#live) void this.#storeLater();
   }
@@ -63,12 +63,12 @@ export class AgentBounds {
     await turns.run(async () => {
       for (const name of await storage.agents.bounded()) {
         const isConfigured = agents.find(name)?.source === "config";
-        if (isConfigured ? agents.maxInflight(name) === null : exclusive) this.#untold.add(name);
+        if (isConfigured ? agents.maxInflight(name) === null : exclusive) this.#unsaved.add(name);
       }
       if (!exclusive) return;
       for (const record of await storage.agents.list()) {
         const isWrong = record.maxInflight !== agents.maxInflight(record);
-        if (isWrong && agents.find(record)?.source !== "config") this.#untold.add(record);
+        if (isWrong && agents.find(record)?.source !== "config") this.#unsaved.add(record);
       }
     });
   }
@@ -84,10 +84,10 @@ export class AgentBounds {
 
   /** Stores the limits that are not stored yet. */
   store(): Promise<void> {
-    if (this.#untold.size === 0) return this.#options.turns.idle();
+    if (this.#unsaved.size === 0) return this.#options.turns.idle();
     return this.#options.turns.run(async () => {
-      for (let next = this.#untold.take(); next !== undefined; next = this.#untold.take()) {
-        await this.#tell(next);
+      for (let next = this.#unsaved.take(); next !== undefined; next = this.#unsaved.take()) {
+        await this.#storeOne(next);
       }
     });
   }
@@ -110,24 +110,24 @@ export class AgentBounds {
   #addBoundsOf(tenant: string): void {
     const { agents } = this.#options;
     for (const agent of agents.configuredIds()) {
-      if (agents.maxInflight({ tenant, agent }) !== null) this.#untold.add({ tenant, agent });
+      if (agents.maxInflight({ tenant, agent }) !== null) this.#unsaved.add({ tenant, agent });
     }
   }
 
   /** No caller waits, so that a failure is only logged; the next change of an agent retries. */
   async #storeLater(): Promise<void> {
     await this.store().catch((error) =>
-      this.#options.log.error({ error, agents: this.#untold.size }, "could not store the limits of agents"),
+      this.#options.log.error({ error, agents: this.#unsaved.size }, "could not store the limits of agents"),
     );
   }
 
-  async #tell({ tenant, agent }: AgentName): Promise<void> {
+  async #storeOne({ tenant, agent }: AgentName): Promise<void> {
     const { storage, agents } = this.#options;
     try {
       const maxInflight = agents.maxInflight({ tenant, agent });
       await storage.agents.configure({ tenant, agent, maxInflight });
     } catch (error) {
-      this.#untold.add({ tenant, agent });
+      this.#unsaved.add({ tenant, agent });
       throw error;
     }
   }
@@ -142,7 +142,7 @@ class Names {
   }
 
   add({ tenant, agent }: AgentName): void {
-    this.#names.set(JSON.stringify([tenant, agent]), { tenant, agent });
+    this.#names.set(agentKey({ tenant, agent }), { tenant, agent });
   }
 
   take(): AgentName | undefined {

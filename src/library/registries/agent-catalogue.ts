@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
 import { readPatiently } from "../../engine/work/patient-read.ts";
 import { NoExecutorError, PermanentError } from "../../executors/errors.ts";
 import type { Executor } from "../../executors/executor.ts";
 import type { AgentOptions } from "../../interface/options.ts";
+import { type AgentName, agentKey } from "../../model/agent.ts";
 import type { RotaError } from "../../model/errors.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { TargetGuard } from "../../outbound/target-guard.ts";
@@ -41,7 +41,7 @@ interface Entry {
  */
 export class AgentCatalogue extends Service<AgentCatalogueOptions> {
   readonly name = "agent catalogue";
-  /** By `keyOf`. */
+  /** By `agentKey`. */
   readonly #entries = new Map<string, Entry>();
   /** The last change that was read; null: the next read has to read everything. */
   #lastChange: number | null = null;
@@ -130,27 +130,27 @@ export class AgentCatalogue extends Service<AgentCatalogueOptions> {
       if (goneTenants.includes(record.tenant)) this.#forget(record);
     }
     for (const record of agents) this.#learn(record);
-    const kept = new Set(agents.map(keyOf));
+    const kept = new Set(agents.map(agentKey));
     const names = whole ? [...this.#entries.values()].map(({ record }) => record) : gone;
-    for (const name of names) if (!whole || !kept.has(keyOf(name))) this.#forget(name);
+    for (const name of names) if (!whole || !kept.has(agentKey(name))) this.#forget(name);
     this.#lastChange = last;
   }
 
   #learn(record: AgentRecord): void {
-    const before = this.#entries.get(keyOf(record));
+    const before = this.#entries.get(agentKey(record));
     if (before !== undefined && isDeepStrictEqual(record.definition, before.record.definition)) return;
     this.#know(this.#toEntry(record, before));
     this.#restoreBound(record);
   }
 
   #forget(name: AgentName): void {
-    if (!this.#entries.delete(keyOf(name))) return;
+    if (!this.#entries.delete(agentKey(name))) return;
     this.options.agents.dropStored(name);
     this.#restoreBound(name);
   }
 
   #know(entry: Entry): void {
-    this.#entries.set(keyOf(entry.record), entry);
+    this.#entries.set(agentKey(entry.record), entry);
     this.options.agents.putStored(entry.record, entry.agent);
   }
 
@@ -199,6 +199,3 @@ export class AgentCatalogue extends Service<AgentCatalogueOptions> {
 }
 
 /** Neither part has a line break. */
-function keyOf({ tenant, agent }: AgentName): string {
-  return `${tenant}\n${agent}`;
-}

@@ -1,4 +1,4 @@
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
+import type { AgentName } from "../../model/agent.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import type { SecretBox } from "./secret-box.ts";
 

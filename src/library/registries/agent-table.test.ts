@@ -13,7 +13,7 @@ const tenant = "default";
 function makeTable(options: RotaOptions = {}, parts: Partial<AgentTableOptions> = {}): AgentTable {
   return new AgentTable({
     current: new CurrentSettings(resolveSettings(options, { clock })),
-    surroundings: { clock },
+    executorDependencies: { clock },
     keyIds: [],
     withWrits: (executor) => Object.assign(executor.bind(null), { withWrits: executor }),
     withoutWrits: (executor) => executor,
@@ -21,7 +21,7 @@ function makeTable(options: RotaOptions = {}, parts: Partial<AgentTableOptions> 
   });
 }
 
-test("knows what it was told of each agent, and nothing of others", () => {
+test("knows the definition of each agent, and nothing of others", () => {
   const table = makeTable({ agents: { a: { lane: "team", maxInflight: 2, maxQueued: 7 }, b: {} } });
   expect(table.configuredIds()).toEqual(["a", "b"]);
   expect([
@@ -40,7 +40,7 @@ test("knows what it was told of each agent, and nothing of others", () => {
   ]).toEqual([undefined, null]);
 });
 
-test("an agent the program tells of again is what it was told last", () => {
+test("an agent that the program registers again has its last definition", () => {
   const table = makeTable({ agents: { a: { lane: "team", maxInflight: 2 } } });
   table.set("a", {});
   expect([table.laneOf({ tenant, agent: "a" }), table.maxInflight({ tenant, agent: "a" })]).toEqual([
@@ -111,7 +111,7 @@ test.each([
   ["a", { lane: 5 }, "`agents.a.lane` must be a string"],
   ["a", 5, "`agents.a` must be an object"],
   ["a", { executor: { type: "ecko" } }, "`agents.a.executor.type` must be"],
-])("the program is told that %s cannot be %j", (id, options, message) => {
+])("refuses the definition of %s as %j", (id, options, message) => {
   const table = makeTable();
   expect(() => table.set(id, options as never)).toThrow(message);
   expect(table.ids(tenant)).toEqual(["index"]);

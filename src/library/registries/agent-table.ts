@@ -1,11 +1,9 @@
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
 import { echo } from "../../executors/echo.ts";
 import type { Executor } from "../../executors/executor.ts";
 import type { AgentInfo } from "../../interface/agents.ts";
 import type { AgentOptions } from "../../interface/options.ts";
-import { checkAgentId } from "../../model/agent-id.ts";
+import { type AgentName, checkAgentId, DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../../model/agent.ts";
 import type { RotaError } from "../../model/errors.ts";
-import { DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { Abilities } from "../../storage/storage.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
@@ -13,7 +11,7 @@ import { type Agent, type ExecutorDependencies, readAgent, UNDESCRIBED } from ".
 
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
-  readonly surroundings: ExecutorDependencies;
+  readonly executorDependencies: ExecutorDependencies;
   /** The ids of the keys with which this process decrypts stored agents. */
   readonly keyIds: readonly string[];
   /** Wraps an executor: carries out the `/schedule` lines in its result, for that tenant. */
@@ -51,8 +49,8 @@ export class AgentTable {
   set(given: string, options: AgentOptions): void {
     const id = checkAgentId(given);
     const faults: RotaError[] = [];
-    const { surroundings } = this.#options;
-    const agent = readAgent(options, { ...surroundings, prefix: `agents.${id}.`, faults });
+    const { executorDependencies } = this.#options;
+    const agent = readAgent(options, { ...executorDependencies, prefix: `agents.${id}.`, faults });
     const [fault] = faults;
     if (fault !== undefined) throw fault;
     this.#ofProgram.set(id, agent);

@@ -1,6 +1,6 @@
 import { dotted } from "../../config/option-kinds.ts";
 import type { RotaOptions } from "../../interface/options.ts";
-import { AGENT_ID_FORM, toAgentId } from "../../model/agent-id.ts";
+import { AGENT_ID_FORM, toAgentId } from "../../model/agent.ts";
 import type { RotaError } from "../../model/errors.ts";
 import { checkKnown, isObject, quoted } from "../../model/input/field-checks.ts";
 import { TASK_KINDS, type TaskKind } from "../../model/task.ts";
@@ -23,7 +23,7 @@ interface ReadParams<Value> extends ExecutorDependencies {
 /** The agents of the options. Left out: as before. */
 export function readAgents(
   given: RotaOptions["agents"],
-  { before = new Map(), faults, ...surroundings }: ReadParams<Agent>,
+  { before = new Map(), faults, ...executorDependencies }: ReadParams<Agent>,
 ): ReadonlyMap<string, Agent> {
   if (given === undefined) return before;
   const agents = new Map<string, Agent>();
@@ -34,7 +34,12 @@ export function readAgents(
     else if (agents.has(id)) faults.push(`\`${path}\` is there twice, typed in two ways: keep one of them`);
     else {
       const errors: RotaError[] = [];
-      const params = { ...surroundings, prefix: `${path}.`, before: before.get(id)?.made, faults: errors };
+      const params = {
+        ...executorDependencies,
+        prefix: `${path}.`,
+        before: before.get(id)?.made,
+        faults: errors,
+      };
       agents.set(id, readAgent(options, params));
       faults.push(...errors.map(({ message }) => message));
     }
@@ -45,14 +50,14 @@ export function readAgents(
 /** The executors of the options, by kind of task. Left out: as before. */
 export function readExecutors(
   given: RotaOptions["executors"],
-  { before = new Map(), faults, ...surroundings }: ReadParams<MadeExecutor>,
+  { before = new Map(), faults, ...executorDependencies }: ReadParams<MadeExecutor>,
 ): ReadonlyMap<TaskKind, MadeExecutor> {
   if (given === undefined) return before as ReadonlyMap<TaskKind, MadeExecutor>;
   const executors = new Map<TaskKind, MadeExecutor>();
   const errors: RotaError[] = [];
   attempt(errors, () => checkKnown(isObject(given) ? given : {}, TASK_KINDS, "executors."));
   for (const [kind, config] of entriesOf("executors", given, faults)) {
-    const params = { ...surroundings, before: before.get(kind) };
+    const params = { ...executorDependencies, before: before.get(kind) };
     const made = attempt(errors, () => makeExecutor(config, `executors.${kind}`, params));
     if (made !== undefined) executors.set(kind as TaskKind, made);
   }

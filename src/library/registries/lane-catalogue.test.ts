@@ -28,7 +28,7 @@ async function laneOfTask(rota: Rota, input: object): Promise<string> {
   return (await rota.tasks.get(taskId)).lane;
 }
 
-describe("a lane that one node is told of", () => {
+describe("a lane that is configured on one node", () => {
   test("is served by all of them at once", async () => {
     const { open } = await shared();
     const [here, there] = [new Held(), new Held()];
@@ -96,7 +96,7 @@ describe("a lane that one node is told of", () => {
     expect(settings()).toBe(0);
   });
 
-  test("is known in the end to a node that hears nothing", async () => {
+  test("is known in the end to a node that gets no signals", async () => {
     const { clock, storage, open } = await shared();
     const held = new Held();
     const one = await open();
@@ -169,7 +169,7 @@ describe("what is stored of lanes", () => {
     expect(await crawl()).toMatchObject({ strategy: "priority-fifo", agingMs: 20_000 });
   });
 
-  test("is taken over once the storage lets it, and told as it is until then", async () => {
+  test("is taken over once the storage lets it, and shown as it is until then", async () => {
     const { open } = await shared();
     let broken = false;
     const meddler = {
@@ -204,7 +204,7 @@ describe("what is stored of lanes", () => {
   });
 });
 
-test("a lane of which something is left is listed, though nobody here has it, and can be cleared", async () => {
+test("a lane of which something is left is listed, though this node does not have it, and can be cleared", async () => {
   const { open } = await shared();
   const first = await open({ options: { lanes: { old: 1, empty: 1 } } });
   await first.rota.tasks.submit({ lane: "old", message: "x" });

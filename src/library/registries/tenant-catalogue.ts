@@ -1,5 +1,5 @@
 import { RotaError } from "../../model/errors.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { FreshRead } from "../../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { Storage, TenantLimits, TenantRecord, WebhookSecretRecord } from "../../storage/storage.ts";

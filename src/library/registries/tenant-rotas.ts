@@ -1,4 +1,4 @@
-import { checkAgentId } from "../../model/agent-id.ts";
+import { checkAgentId } from "../../model/agent.ts";
 import { checkTenantId } from "../../model/input/tenant-input.ts";
 import { TenantRota, type TenantRotaParts } from "../tenant-rota.ts";
 

@@ -1,6 +1,6 @@
 import type { SignOptions } from "../../executors/executor.ts";
 import type { Log } from "../../model/log.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import { webhookKey } from "../../model/webhook-secret.ts";
 import type { WebhookSecretRecord } from "../../storage/storage.ts";

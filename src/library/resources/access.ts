@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { idMaker } from "../../engine/work/new-id.ts";
-import type { AuditNote, AuditRecord, LocalAudit } from "../../interface/audit.ts";
+import type { AuditRecord, LocalAudit, NewAuditRecord } from "../../interface/audit.ts";
 import type { KeyInfo, LocalKeys } from "../../interface/keys.ts";
 import { RotaError } from "../../model/errors.ts";
 import { parseAuditFilter } from "../../model/input/audit-filter-input.ts";
 import { parseKeyInput, parseKeyOwner } from "../../model/input/key-input.ts";
 import { roleIn } from "../../model/role.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { ServiceOptions } from "../../services/service.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
@@ -108,7 +108,7 @@ export class Access {
         return { deleted: true };
       },
 
-      whose: (key) => ring.whose(key),
+      callerOf: (key) => ring.callerOf(key),
       watch: (key) => ring.watch(key),
       any: () => ring.any(),
     };
@@ -116,7 +116,7 @@ export class Access {
 
   #createAudit(): LocalAudit {
     const { storage, storageClock } = this.#options;
-    const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: AuditNote) => {
+    const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: NewAuditRecord) => {
       // In a form that every storage keeps: PostgreSQL refuses NUL, and the hash must match the entry that is read later.
       const subject = about.subject?.replaceAll("\0", "").toWellFormed() ?? null;
       const isErasable = about.isChosen === true && subject !== null;
@@ -137,8 +137,8 @@ export class Access {
           nextCursor: nextCursor === null ? null : String(nextCursor),
         };
       },
-      note: (note) => this.#log.note(toEntry(note)),
-      write: (note) => this.#log.write(toEntry(note)),
+      record: (entry) => this.#log.record(toEntry(entry)),
+      write: (entry) => this.#log.write(toEntry(entry)),
     };
   }
 }

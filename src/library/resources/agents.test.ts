@@ -11,8 +11,8 @@ import { sealHeaders } from "../registries/agent-secrets.ts";
 import { SecretBox } from "../registries/secret-box.ts";
 
 /** An address that is public, so that nothing has to be looked up. */
-const URL_OF_SOMEBODY = "https://93.184.216.34/run";
-const HTTP = { type: "http", url: URL_OF_SOMEBODY } as const;
+const URL_OF_USER = "https://93.184.216.34/run";
+const HTTP = { type: "http", url: URL_OF_USER } as const;
 const MODEL = { type: "openai", baseUrl: "https://93.184.216.34/v1", model: "m" } as const;
 
 async function started(params: TestRotaParams = {}) {
@@ -185,10 +185,10 @@ describe("the catalogue", () => {
     const { rota } = await started();
     const executor = {
       ...HTTP,
-      url: `${URL_OF_SOMEBODY}?key=secret`,
+      url: `${URL_OF_USER}?key=secret`,
       headers: { authorization: "Bearer secret" },
     };
-    const shown = { type: "http", url: `${URL_OF_SOMEBODY}?…`, headers: { authorization: "…" } };
+    const shown = { type: "http", url: `${URL_OF_USER}?…`, headers: { authorization: "…" } };
     expect((await rota.agents.create({ id: "a", executor })).executor).toEqual(shown);
     expect((await rota.agents.get("a")).executor).toEqual(shown);
     expect(JSON.stringify(await rota.agents.list())).not.toContain("secret");
@@ -204,7 +204,7 @@ describe("the catalogue", () => {
   test("finds what it shows in place of a secret however deep it is", async () => {
     const { rota } = await started();
     const request = { metadata: { tools: [{ name: "search" }, { name: "mail", password: "secret" }] } };
-    const executor = { type: "openai", baseUrl: URL_OF_SOMEBODY, model: "m", request } as const;
+    const executor = { type: "openai", baseUrl: URL_OF_USER, model: "m", request } as const;
     const { executor: shown } = await rota.agents.create({ id: "a", executor });
     expect(JSON.stringify(shown)).not.toContain("secret");
     await expect(rota.agents.update("a", { executor: shown as never })).rejects.toMatchObject({
@@ -291,7 +291,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     });
   });
 
-  test("more of one agent than anybody needs to say", async () => {
+  test("a definition of an agent that is too large", async () => {
     const { rota } = await started();
     const executor = { ...MODEL, system: "x".repeat(70_000) };
     await expect(rota.agents.create({ id: "a", executor })).rejects.toMatchObject({
@@ -300,7 +300,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     });
   });
 
-  test("a page that nobody can give", async () => {
+  test("a page that does not exist", async () => {
     const { rota } = await started();
     await expect(rota.agents.list({ limit: 0 })).rejects.toMatchObject({ code: "invalid_field" });
     await expect(rota.agents.list({ cursor: "not a cursor" })).rejects.toMatchObject({
@@ -532,7 +532,7 @@ describe("on several nodes", () => {
     });
   });
 
-  test("a task for one that nobody told of is not failed before the storage was asked", async () => {
+  test("a task for an agent that this node does not know fails only after the storage was read", async () => {
     const { maker, runner, clock } = await twoNodes({ signals: false });
     await maker.agents.create({ id: "a", executor: { type: "echo" } });
     const { taskId } = await runner.tasks.submit({ agentId: "a", payload: "x" });
@@ -626,7 +626,7 @@ describe("a bound that an earlier start set", () => {
   });
 });
 
-test("an agent that the program makes known after a stop is told to nobody", async () => {
+test("an agent that the program makes known after a stop is not stored", async () => {
   const { rota, log } = await started();
   await rota.stop();
   rota.agent("late", { maxInflight: 1 }, () => 1);

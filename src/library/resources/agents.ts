@@ -1,7 +1,7 @@
 import { masked } from "../../config/masked.ts";
 import type { AgentInfo, Agents } from "../../interface/agents.ts";
 import type { AgentOptions } from "../../interface/options.ts";
-import { toAgentId } from "../../model/agent-id.ts";
+import { toAgentId } from "../../model/agent.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { AGENT, AGENT_CHANGES } from "../../model/input/agent-schema.ts";

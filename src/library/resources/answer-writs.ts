@@ -25,9 +25,9 @@ export function writsInAnswer(result: unknown): AnswerWrits | null {
 
 /** The result with a block for each writ; null: it would be too large. */
 export function withBlocks(value: unknown, blocks: readonly string[]): unknown {
-  const told =
+  const extended =
     typeof value === "string" ? [value, "", ...blocks].join("\n") : { ...(value as object), writs: blocks };
-  return checkJson("result", told, RESULT_BYTES_MAX).ok ? told : null;
+  return checkJson("result", extended, RESULT_BYTES_MAX).ok ? extended : null;
 }
 
 /** A quick check: few results have writs, and a JSON copy of every result would slow down every task. */

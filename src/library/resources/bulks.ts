@@ -36,11 +36,11 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
 
   async function countSelected({ selection, limit, action }: ParsedBulk): Promise<Found> {
     const sample: TaskRowRecord[] = [];
-    const place: { cursor?: number } = {};
+    const position: { cursor?: number } = {};
     let matched = 0;
     for (;;) {
       const wanted = Math.min(COUNT_SLICE, limit + 1 - matched);
-      const params = { tenant, ...toSelection(action, selection), ...place, limit: wanted };
+      const params = { tenant, ...toSelection(action, selection), ...position, limit: wanted };
       const { rows, nextCursor } = await storage.tasks.listRows(params);
       sample.push(...rows.slice(0, SAMPLE_MAX - sample.length));
       matched += rows.length;
@@ -51,7 +51,7 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
           sample: sample.slice(0, limit),
           ids: null,
         };
-      place.cursor = nextCursor;
+      position.cursor = nextCursor;
       // SQLite reads on this thread: yield to other requests.
       await setImmediate();
     }

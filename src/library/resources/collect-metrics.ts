@@ -1,3 +1,4 @@
+import { within } from "../../clock/within.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { WaitingReason, WaitingReasons } from "../../interface/waiting.ts";
 import { processMetrics } from "../../metrics/process-metrics.ts";
@@ -59,31 +60,33 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
 
 async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
   const { tenant, storage, engine, waiting, clock } = params;
-  const late = Promise.withResolvers<never>();
-  const timer = clock.setTimer(STORAGE_MS, () => late.reject(new Error("the storage does not answer")));
-  try {
-    const look = Promise.all([
-      storage.lanes.list(),
-      storage.tasks.queueDepth({ tenant }),
-      storage.schedules.nextDueAt({ tenant }),
-      storage.now(),
-      waiting(),
-      storage.rollups.lateMs(),
-    ]);
-    const [lanes, depth, dueAt, now, { reasons }, rollupLagMs] = await Promise.race([look, late.promise]);
-    const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
-    const { labels } = engine.metrics.shownTo(tenant);
-    return queueMetrics({
-      lanes,
-      depth,
-      labels,
-      waiting: countByCode(reasons),
-      scheduleLagMs,
-      rollupLagMs,
-    });
-  } finally {
-    timer.cancel();
-  }
+  const work = Promise.all([
+    storage.lanes.list(),
+    storage.tasks.queueDepth({ tenant }),
+    storage.schedules.nextDueAt({ tenant }),
+    storage.now(),
+    waiting(),
+    storage.rollups.lateMs(),
+  ]);
+  const onLate = () => {
+    throw new Error("the storage does not answer");
+  };
+  const [lanes, depth, dueAt, now, { reasons }, rollupLagMs] = await within({
+    clock,
+    ms: STORAGE_MS,
+    work,
+    onLate,
+  });
+  const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
+  const { labels } = engine.metrics.shownTo(tenant);
+  return queueMetrics({
+    lanes,
+    depth,
+    labels,
+    waiting: countByCode(reasons),
+    scheduleLagMs,
+    rollupLagMs,
+  });
 }
 
 function countByCode(reasons: readonly WaitingReason[]): Map<string, number> {

@@ -36,7 +36,7 @@ async function clockFindings({ tookMs, aheadMs }: { tookMs: number; aheadMs: num
   return examined("default").checks.find(({ name }) => name === "clock")?.findings;
 }
 
-test("clocks that differ are told", async () => {
+test("clocks that differ are reported", async () => {
   expect(await clockFindings({ tookMs: 10, aheadMs: 5_000 })).toEqual([
     expect.stringContaining("4990 ms ahead of"),
   ]);
@@ -71,7 +71,7 @@ test("callers that come while an examination is under way share it, and the next
   expect(counted).toBe(2);
 });
 
-test("an examination that fails is not the answer to whoever asks later", async () => {
+test("an examination that fails is not the answer to later callers", async () => {
   let isAway = true;
   const { rota } = await openTestRota({
     meddler: {

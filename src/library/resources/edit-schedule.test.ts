@@ -211,7 +211,7 @@ describe("a new zone", () => {
     ["at 2026-01-01T01:00:00Z", "on 2026-01-01 at 10:00"],
     // By the clocks of Tokyo this would be over.
     ["on 2026-01-01 at 09:00", "on 2026-01-01 at 18:00"],
-    // It has come, and nobody has fired it yet.
+    // It is due, and no node has fired it yet.
     ["on 2026-01-01 at 00:10", "on 2026-01-01 at 09:10"],
   ])("leaves the moment of %j where it is, and calls it %j", (schedule, phrase) => {
     const once = record(schedule);
@@ -226,7 +226,7 @@ describe("a new zone", () => {
   });
 });
 
-test("one that waits for its tenant does so until somebody says that it is to be paused", () => {
+test("one that waits for its tenant does so until a caller pauses it", () => {
   const held = record("in 10 minutes", { ...PAUSED, held: true });
   expect(edit(held, { message: "another" })).not.toHaveProperty("status");
   expect(edit(held, { schedule: "every hour" })).not.toHaveProperty("status");

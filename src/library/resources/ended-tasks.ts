@@ -17,7 +17,7 @@ export class EndedTasks {
     this.#options = options;
   }
 
-  note(tasks: readonly EndedTask[]): void {
+  handle(tasks: readonly EndedTask[]): void {
     if (tasks.length === 0) return;
     const { tenant, engine, onEnded } = this.#options;
     engine.fence(

@@ -109,12 +109,12 @@ test("begins with the last change, and with what is still kept", async () => {
   expect(kept.findings).toEqual([expect.stringContaining("08:00:00+00:00 has left no run")]);
 });
 
-test("says that nobody fires what is long due, unless nobody should", async () => {
+test("reports that no node fires a schedule that is long due, unless none should", async () => {
   const { storage, start, create } = await open();
   await create();
   const now = start + HOUR + 10_001;
   expect((await examine(storage, now)).findings).toEqual([
-    expect.stringContaining("is overdue, and nobody fires it"),
+    expect.stringContaining("is overdue, and no node fires it"),
   ]);
   expect((await examine(storage, now, { fires: false })).findings).toEqual([]);
 });

@@ -98,7 +98,7 @@ async function examineSchedule(
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is next, but is no moment of it.`);
     if (fires && now - nextFireAt > OVERDUE_MS)
       findings.push(
-        `${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it: no node does, or more of its tenant is due than they can fire.`,
+        `${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and no node fires it: none runs, or more schedules of its tenant are due than the nodes can fire.`,
       );
   }
   findings.push(...boundFaults(schedule).map((fault) => `${name} ${fault}`));

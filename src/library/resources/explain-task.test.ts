@@ -7,7 +7,7 @@ function codes({ reasons }: { reasons: readonly { code: string; message: string 
   return reasons.map(({ code }) => code);
 }
 
-test("a task that could start is told what is in its way, and who is ahead", async () => {
+test("a task that could start is explained by what is in its way, and who is ahead", async () => {
   const { rota } = await openTestRota({
     options: { scheduler: { workerCount: 2, maxInflight: 2, maxPerAgentInflight: 1 } },
   });
@@ -55,7 +55,7 @@ test("a task that could start is told what is in its way, and who is ahead", asy
   expect(await rota.tasks.explain(first.taskId)).toMatchObject({ state: "done", reasons: [] });
 });
 
-test("a task of a lane without slots is told that it rests here", async () => {
+test("a task of a lane without slots is explained by the missing slots", async () => {
   const { rota } = await openTestRota({ options: { lanes: { main: 0 } } });
   await rota.start();
   const { taskId } = await rota.tasks.submit({ message: "hello" });
@@ -68,7 +68,7 @@ test("a task of a lane without slots is told that it rests here", async () => {
   ]);
 });
 
-test("a task that waits is told for what, and until when", async () => {
+test("a task that waits is explained by what it waits for, and until when", async () => {
   const { rota, clock } = await openTestRota();
   rota.agent("flaky", () => {
     throw new Error("no");
@@ -102,7 +102,7 @@ test("a task that waits is told for what, and until when", async () => {
   expect((await rota.tasks.explain(taskId)).reasons).toMatchObject([{ code: "retry_wait" }]);
 });
 
-test("a task whose concurrency key another has is told who that is", async () => {
+test("a task whose concurrency key another has is explained by that task", async () => {
   const { rota } = await openTestRota();
   const gate = new Gate();
   rota.agent("a", () => gate.opened);
@@ -140,7 +140,7 @@ test("a process that starts nothing says so", async () => {
   await expect(rota.tasks.explain("tsk_nobody")).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("a task that waits because running tasks hold too much memory is told so", async () => {
+test("a task that waits because running tasks hold too much memory is explained by that", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 100_000 } } });
   const gate = new Gate();
   rota.agent("a", () => gate.opened);

@@ -83,7 +83,7 @@ function parentReasons({ task, parents }: TaskSituation): Reason[] {
     const state = known.get(taskId);
     if (state === "done") return [];
     return state === undefined
-      ? reason(task, "unknown_task", `it waits for ${taskId}, which nobody knows`, { taskId })
+      ? reason(task, "unknown_task", `it waits for ${taskId}, which does not exist`, { taskId })
       : reason(task, "waiting_for_task", `it waits for ${taskId}, which is ${state}`, { taskId });
   });
 }

@@ -83,7 +83,7 @@ export function createLanes(options: LanesOptions): Lanes {
           limit: CLEAR_SLICE,
           ...cutoff,
         });
-        ended.note(cleared.cancelled);
+        ended.handle(cleared.cancelled);
         count += cleared.cancelled.length;
         cutoff = { cutoff: cleared.cutoff };
         more = cleared.more;

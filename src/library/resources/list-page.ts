@@ -40,8 +40,8 @@ async function readPage<Item>(
   let { cursor } = params;
   for (let short = 0; ; ) {
     const limit = Math.min(params.limit - items.length, sliceMax);
-    const place = cursor === undefined ? {} : { cursor };
-    const slice = await read({ ...params, ...place, limit, bytesMax: PAGE_BYTES_MAX - bytes });
+    const position = cursor === undefined ? {} : { cursor };
+    const slice = await read({ ...params, ...position, limit, bytesMax: PAGE_BYTES_MAX - bytes });
     bytes += slice.bytes;
     // A read returns at least one task, even if there was no room for it.
     if (bytes > PAGE_BYTES_MAX && items.length > 0) return { items, nextCursor: cursor ?? null };

@@ -1,5 +1,5 @@
-import { LEASE_MS } from "../../engine/node/heartbeat.ts";
-import type { NodeInfo, NodeState, Nodes } from "../../interface/nodes.ts";
+import type { NodeInfo, Nodes } from "../../interface/nodes.ts";
+import { LEASE_MS, nodeState } from "../../model/node.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
 import type { NodeDetails, Storage } from "../../storage/storage.ts";
@@ -25,7 +25,10 @@ export function createNodes({ storage, storageClock, node: ownId }: NodesOptions
       startedAt: startedAt === null ? null : rfc3339(startedAt),
       lastSeenAt: rfc3339(seenAt),
       lanes: lanes.map(({ lane, slots, running }) => ({ name: lane, slots, running })),
-      state: stateOf(details, storage.capabilities.exclusive ? isHere : now - seenAt < LEASE_MS),
+      state: nodeState({
+        ...details,
+        isRenewed: storage.capabilities.exclusive ? isHere : now - seenAt < LEASE_MS,
+      }),
     };
   }
 
@@ -34,9 +37,4 @@ export function createNodes({ storage, storageClock, node: ownId }: NodesOptions
       return { nodes: (await storage.nodes.details()).map(toInfo) };
     },
   };
-}
-
-function stateOf({ dead, draining }: NodeDetails, isRenewed: boolean): NodeState {
-  if (dead || !isRenewed) return "lost";
-  return draining ? "draining" : "alive";
 }

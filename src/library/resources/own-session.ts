@@ -1,6 +1,6 @@
+import { DEFAULT_AGENT } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import { ownRecord, type Scope } from "../../model/scope.ts";
-import { DEFAULT_AGENT } from "../../model/task.ts";
 import { isTerminal, TASK_STATES } from "../../model/task-state.ts";
 import type { SessionRecord, Storage } from "../../storage/storage.ts";
 import { listRowPage } from "./list-page.ts";

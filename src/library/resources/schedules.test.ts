@@ -70,17 +70,14 @@ test("an edit that comes while it fires neither undoes the fire nor has the mome
 test.each([
   ["a pause", { enabled: false }],
   ["another rule", { schedule: "every 2 hours" }],
-])(
-  "%s leaves no moment without its row that came before it and found nobody there",
-  async (_name, changes) => {
-    const { rota, clock } = await openTestRota();
-    const { scheduled_task: made } = await rota.schedules.create(HOURLY);
-    await clock.advance(2 * HOUR);
-    await rota.schedules.update(1, changes);
-    const { runs } = await rota.schedules.runs(1);
-    expect(runs).toMatchObject([{ due_at: made.next_fire_at + 3_600, moments: 2, status: "running" }]);
-  },
-);
+])("%s leaves no earlier due time without a row that no node fired", async (_name, changes) => {
+  const { rota, clock } = await openTestRota();
+  const { scheduled_task: made } = await rota.schedules.create(HOURLY);
+  await clock.advance(2 * HOUR);
+  await rota.schedules.update(1, changes);
+  const { runs } = await rota.schedules.runs(1);
+  expect(runs).toMatchObject([{ due_at: made.next_fire_at + 3_600, moments: 2, status: "running" }]);
+});
 
 test("an edit that gives an overdue schedule another agent, in place of one that is gone, sets it going", async () => {
   const { rota, clock } = await openTestRota();
@@ -95,7 +92,7 @@ test("an edit that gives an overdue schedule another agent, in place of one that
   expect((await rota.schedules.runs(1)).runs).toMatchObject([{ status: "failed" }]);
 });
 
-test("an edit of the rule that comes second leaves a schedule paused that somebody has just paused", async () => {
+test("an edit of the rule that comes second leaves a schedule paused that a caller has just paused", async () => {
   let edits = 0;
   const { rota, clock } = await openMeddled(async (storage) => {
     const record = await storage.schedules.get({ tenant: "default", id: 1 });
@@ -166,7 +163,7 @@ test("a schedule with very many runs is deleted a slice at a time, with everythi
 test("an agent that another node made a moment ago is listed", async () => {
   const clock = new ManualClock();
   const storage = await openMemory(clock);
-  // Nobody tells it of anything: it has to look.
+  // It gets no notification: it has to poll.
   const deaf = { ...asSharedStorage(storage), subscribe: () => () => {} };
   const [first, second] = [
     await openTestRota({ clock, storage: asSharedStorage(storage) }),

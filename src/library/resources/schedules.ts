@@ -219,7 +219,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
         const deleted = await storage.schedules.delete(params);
         // After the first slice: another caller has done the rest.
         if (deleted === null && slices === 0) throw notFound();
-        ended.note(deleted?.cancelled ?? []);
+        ended.handle(deleted?.cancelled ?? []);
         if (deleted?.more !== true) return { deleted: true };
       }
     },

@@ -1,8 +1,8 @@
 import type { Session } from "../../interface/sessions.ts";
+import { DEFAULT_AGENT } from "../../model/agent.ts";
 import type { TaskDefaults } from "../../model/input/task-input.ts";
 import { FALLBACK_LANE } from "../../model/lane.ts";
 import { effectiveMaxConcurrent, type SessionSettings } from "../../model/session.ts";
-import { DEFAULT_AGENT } from "../../model/task.ts";
 import type { SessionRecord } from "../../storage/storage.ts";
 
 interface FilledIn extends Pick<TaskDefaults, "hasLane" | "laneOf"> {

@@ -28,7 +28,7 @@ test("stopAll goes on until all have ended, and leaves alone what comes meanwhil
   expect((await rota.stats()).metrics.tasksCancelled).toBe(3);
 });
 
-test("a message that cannot be stored is told so, and counts as nothing", async () => {
+test("a message that cannot be stored gets an error, and counts as nothing", async () => {
   const { rota } = await openTestRota({
     meddler: {
       before: ({ operation }) => {

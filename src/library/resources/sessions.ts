@@ -2,6 +2,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { EventLog } from "../../events/event-log.ts";
 import type { Session, SessionAnswer, Sessions, StoppedTasks } from "../../interface/sessions.ts";
 import type { Tasks } from "../../interface/tasks.ts";
+import { DEFAULT_AGENT } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import { codeList, quoted } from "../../model/input/field-checks.ts";
 import {
@@ -16,7 +17,6 @@ import { checkWait } from "../../model/input/wait-input.ts";
 import type { Scope } from "../../model/scope.ts";
 import type { SessionSettings } from "../../model/session.ts";
 import { checkSessionKey } from "../../model/session-key.ts";
-import { DEFAULT_AGENT } from "../../model/task.ts";
 import type {
   NewTask,
   SessionChanges,
@@ -93,7 +93,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     );
     if (sent.refused !== null) throw sessionFull(key, sent.refused);
     if (unstored !== null) await estimates.store({ tenant, key }, unstored);
-    ended.note(sent.cancelled);
+    ended.handle(sent.cancelled);
     if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });
     engine.wakeFor(sent.task);
     const { id: taskId, state, position } = sent.task;
@@ -141,7 +141,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     let cutoff: { cutoff?: number } = {};
     for (let more = true; more; ) {
       const slice = await storage.sessions.stop({ tenant, key, scope, limit: STOP_SLICE, ...cutoff });
-      ended.note([...slice.stopped, ...slice.cancelled]);
+      ended.handle([...slice.stopped, ...slice.cancelled]);
       stopped.push(...slice.stopped.map(({ id }) => id));
       cancelled.push(...slice.cancelled.map(({ id }) => id));
       cutoff = { cutoff: slice.cutoff };

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { DEFAULT_AGENT } from "../../model/agent.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import { inputOfTask } from "../../model/input/input-of-task.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
 import type { Redactor } from "../../model/redactor.ts";
-import { DEFAULT_AGENT } from "../../model/task.ts";
 import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 
 const FREE_FORM = ["params", "llmConfig", "payload", "metadata"] as const;

@@ -1,5 +1,6 @@
+import { DEFAULT_AGENT } from "../../model/agent.ts";
 import type { Scope } from "../../model/scope.ts";
-import { DEFAULT_AGENT, type TaskKind } from "../../model/task.ts";
+import type { TaskKind } from "../../model/task.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
 import type { InsertedTask, NewTask, Storage } from "../../storage/storage.ts";
 
@@ -21,7 +22,7 @@ export async function submitWarnings(
   tasks: readonly Pick<NewTask, "agent" | "spec">[],
   inserted: readonly InsertedTask[],
 ): Promise<{ warnings?: readonly string[] }> {
-  const unserved = tasks.filter((_, place) => inserted[place]?.unserved);
+  const unserved = tasks.filter((_, index) => inserted[index]?.unserved);
   if (unserved.length === 0) return {};
   const named = new Map(unserved.map(({ agent, spec }) => [`${spec.work.kind} ${agent}`, { agent, spec }]));
   // A caller that sees one agent does not learn the names of others.

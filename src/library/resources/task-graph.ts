@@ -7,31 +7,31 @@ import type { NewTask } from "../../storage/storage.ts";
 export function withDependencies(tasks: readonly NewTask[]): NewTask[] {
   const { dependsOn } = resolveDependencies(tasks.map(toGraphTask));
   refuseKeyedParents(tasks, new Set(dependsOn.flat()));
-  return tasks.map((task, place) => {
-    const ids = dependsOn[place] ?? [];
+  return tasks.map((task, index) => {
+    const ids = dependsOn[index] ?? [];
     return ids.length === 0 ? task : { ...task, dependsOn: ids, spec: { ...task.spec, dependsOn: ids } };
   });
 }
 
 /** A task with an idempotency key may repeat an earlier task, whose id differs from the one that its dependants wait for. */
 function refuseKeyedParents(tasks: readonly NewTask[], parents: ReadonlySet<string>): void {
-  const place = tasks.findIndex(({ id, idempotency }) => idempotency !== null && parents.has(id));
-  if (place === -1) return;
+  const index = tasks.findIndex(({ id, idempotency }) => idempotency !== null && parents.has(id));
+  if (index === -1) return;
   const message = "`idempotencyKey` cannot be given to a task that others of the same request depend on";
-  throw atIndex(invalidField("idempotencyKey", message), place);
+  throw atIndex(invalidField("idempotencyKey", message), index);
 }
 
 /** The same tasks, each after its dependencies: the storage resolves only dependencies that it already has. */
 export function parentsFirst(tasks: readonly NewTask[]): readonly NewTask[] {
   if (tasks.every(({ dependsOn }) => dependsOn.length === 0)) return tasks;
-  const places = new Map(tasks.map(({ id }, place) => [id, place]));
-  const byPlace = tasks.map((task) => ({
+  const indexes = new Map(tasks.map(({ id }, index) => [id, index]));
+  const named = tasks.map((task) => ({
     ...toGraphTask(task),
     // Each id is a key here, so that ids are also found among these tasks.
     key: task.id,
-    dependsOn: task.dependsOn.filter((id) => places.has(id)),
+    dependsOn: task.dependsOn.filter((id) => indexes.has(id)),
   }));
-  return resolveDependencies(byPlace).order.flatMap((place) => tasks[place] ?? []);
+  return resolveDependencies(named).order.flatMap((index) => tasks[index] ?? []);
 }
 
 function toGraphTask({ id, dependsOn, spec }: NewTask) {

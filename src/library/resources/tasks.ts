@@ -3,6 +3,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { EventLog } from "../../events/event-log.ts";
 import type { TaskWaiter } from "../../events/task-waiter.ts";
 import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../../interface/tasks.ts";
+import { NO_QUEUE_LIMIT } from "../../model/agent.ts";
 import type { BatchInput, Keyed, SubmittedBatch } from "../../model/batch.ts";
 import { RotaError } from "../../model/errors.ts";
 import { atIndex, parseBatchSteps, parseTaskInputs } from "../../model/input/batch-input.ts";
@@ -13,7 +14,6 @@ import { type ParsedTask, parseTaskInput } from "../../model/input/task-input.ts
 import { checkWait } from "../../model/input/wait-input.ts";
 import type { Redactor } from "../../model/redactor.ts";
 import { ownRecord, type Scope } from "../../model/scope.ts";
-import { NO_QUEUE_LIMIT } from "../../model/task.ts";
 import { taskCursorText } from "../../model/task-cursor.ts";
 import { looksLikeTaskId } from "../../model/task-id.ts";
 import { type TaskRecord, toTask, toTaskRow } from "../../model/task-record.ts";
@@ -148,9 +148,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const made = inserted.filter(({ repeats }) => repeats === null);
     return {
       batchId: made.length > 0 ? batch.id : await storedBatchId(storage, batch, inserted),
-      tasks: inserted.map((task, place) => ({
+      tasks: inserted.map((task, index) => ({
         taskId: task.id,
-        ...keyOf(tasks[place]),
+        ...keyOf(tasks[index]),
         state: task.state,
         position: task.position,
         ...rejectionOf(task),
@@ -181,7 +181,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       throw atRefused(await hideOthers(error), tasks);
     });
     if (ordered === tasks) return { tasks, inserted };
-    const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
+    const answers = new Map(ordered.map(({ id }, index) => [id, inserted[index]]));
     return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
   }
 
@@ -269,7 +269,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
   /** Some may have ended meanwhile: each result says what happened to its task. */
   async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
     const answers = await storage.tasks.cancel({ tenant, ids, error: null });
-    ended.note(answers.filter((answer) => answer.found && answer.was === null));
+    ended.handle(answers.filter((answer) => answer.found && answer.was === null));
     return answers;
   }
 

@@ -7,7 +7,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
 describe("a limit of a tenant", () => {
-  test("on what waits refuses what comes beyond it, and nobody else's", async () => {
+  test("on waiting tasks refuses tasks beyond it, and none of other tenants", async () => {
     const { rota } = await openTestRota();
     const { id, tenant } = await createTenant(rota, { maxQueued: 2 });
     const other = await createTenant(rota);
@@ -25,7 +25,7 @@ describe("a limit of a tenant", () => {
     expect((await tenant.tasks.submit({ agentId: "c", payload: 1 })).state).toBe("queued");
   });
 
-  test("on what runs holds over all lanes and agents, and whoever waits is told", async () => {
+  test("on what runs holds over all lanes and agents, and waiting callers are notified", async () => {
     const { rota, held } = await startedRota();
     const { id, tenant } = await createTenant(rota, { maxInflight: 1 });
     rota.agent("other", held.executor);
@@ -218,7 +218,7 @@ describe("a limit of a tenant", () => {
     const big = "x".repeat(10_000);
     const refused = { code: "quota_exceeded", status: 429, retryable: false };
 
-    test("refuses tasks, batches and messages beyond it, stores nothing of them, and nobody else's", async () => {
+    test("refuses tasks, batches and messages beyond it, stores nothing of them, and refuses none of other tenants", async () => {
       const { rota } = await openTestRota();
       const { id, tenant } = await createTenant(rota, { maxStoredBytes: 30_000 });
       const other = await createTenant(rota);
@@ -286,7 +286,7 @@ describe("a limit of a tenant", () => {
       rota.agent("wordy", () => "y".repeat(50_000));
       const { id, tenant } = await createTenant(rota, { maxStoredBytes: 5_000 });
       const { taskId } = await tenant.tasks.submit({ agentId: "wordy", payload: 1 });
-      const failing = await tenant.tasks.submit({ agentId: "nobody", payload: 1 });
+      const failing = await tenant.tasks.submit({ agentId: "unknown", payload: 1 });
       expect(await tenant.tasks.wait(taskId)).toMatchObject({ state: "done" });
       expect((await rota.tenants.get(id)).storedBytes).toBeGreaterThan(50_000);
       await expect(tenant.tasks.submit({ payload: 1 })).rejects.toMatchObject(refused);

@@ -109,14 +109,14 @@ describe("schedules of a disabled tenant", () => {
       schedule: "in 10 minutes",
     });
     await rota.tenants.disable(id);
-    const told: string[] = [];
+    const notified: string[] = [];
     const reading = (async () => {
-      for await (const { kind, reason } of tenant.notifications()) told.push(`${kind}: ${reason}`);
+      for await (const { kind, reason } of tenant.notifications()) notified.push(`${kind}: ${reason}`);
     })();
     await clock.advance(20 * MINUTE);
     expect(await tenant.schedules.get(schedule)).toMatchObject({ status: "paused", next_fire_at: 0 });
     expect(await rows()).toEqual([]);
-    expect(told).toEqual(["schedule.paused: tenant disabled"]);
+    expect(notified).toEqual(["schedule.paused: tenant disabled"]);
     await rota.tenants.enable(id);
     await clock.advance(SECOND);
     expect(await rows()).toMatchObject([{ status: "succeeded", due_at: start + 600 }]);
@@ -125,7 +125,7 @@ describe("schedules of a disabled tenant", () => {
     await reading;
   });
 
-  test("that somebody paused stay so", async () => {
+  test("that a caller paused stay so", async () => {
     const { rota, clock, id, tenant, schedule, rows } = await withSchedule({ schedule: "in 10 minutes" });
     const recurring = (await tenant.schedules.create(EVERY)).scheduled_task.id;
     await tenant.schedules.update(schedule, { status: "paused" });
@@ -140,7 +140,7 @@ describe("schedules of a disabled tenant", () => {
     expect(await rows()).toEqual([]);
   });
 
-  test("that somebody paused after their moment stay so, and those that wait for their tenant do not", async () => {
+  test("that a caller paused after their due time stay so, and those that wait for their tenant do not", async () => {
     const { rota, clock, id, tenant, schedule } = await withSchedule({ schedule: "in 10 minutes" });
     const make = async () =>
       (await tenant.schedules.create({ ...EVERY, schedule: "in 10 minutes" })).scheduled_task.id;
@@ -178,7 +178,7 @@ describe("schedules of a disabled tenant", () => {
     expect((await tenant.schedules.get(orphan.scheduled_task.id)).status).toBe("paused");
   });
 
-  test("do not run either when somebody asks for it", async () => {
+  test("do not run either when a caller requests it", async () => {
     const { rota, id, tenant, schedule, rows } = await withSchedule();
     await rota.tenants.disable(id);
     await expect(tenant.schedules.run(schedule)).rejects.toMatchObject({

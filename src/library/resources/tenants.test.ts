@@ -28,7 +28,7 @@ describe("a disabled tenant", () => {
     expect(await states()).toEqual(["done", "done", "done"]);
   });
 
-  test("says so to whoever asks why a task waits, however it waits", async () => {
+  test("is the reason why a task waits, however it waits", async () => {
     const { rota, clock } = await startedRota();
     const { id, tenant } = await createTenant(rota);
     await rota.tenants.disable(id);
@@ -43,7 +43,7 @@ describe("a disabled tenant", () => {
     expect(await codes(delayed)).toEqual(["tenant_disabled", "not_before"]);
   });
 
-  test("holds up nobody else", async () => {
+  test("delays no other tenant", async () => {
     const { rota } = await startedRota({ options: { scheduler: { workerCount: 1 } } });
     const { id, tenant } = await createTenant(rota);
     await rota.tenants.disable(id);
@@ -64,7 +64,7 @@ describe("a disabled tenant", () => {
 });
 
 describe("an agent of the program", () => {
-  test("may run as many for each tenant as it is told, also for one that comes later", async () => {
+  test("may run as many for each tenant as configured, also for one that comes later", async () => {
     const { rota, held } = await startedRota({ options: { scheduler: { workerCount: 20 } } });
     rota.agent("held", { maxInflight: 2 }, held.executor);
     const tenants = [await createTenant(rota), await createTenant(rota)];
@@ -125,7 +125,7 @@ describe("an agent of the program", () => {
     expect(await bounds()).toEqual([]);
   });
 
-  test("is told whose task it does, and so is who estimates how full a session is", async () => {
+  test("gets the tenant of its task, and so does the function that estimates how full a session is", async () => {
     const asked: unknown[] = [];
     const { rota, clock } = await startedRota({
       options: {
@@ -216,7 +216,7 @@ describe("a deleted tenant", () => {
     expect(await tenant.tasks.counts()).toEqual({ counts: {}, total: 0 });
   });
 
-  test("takes nothing in any more, whoever still has it in hand", async () => {
+  test("accepts nothing any more, even through handles made before", async () => {
     const { rota } = await startedRota();
     const { id, tenant } = await createTenant(rota);
     await rota.tenants.delete(id);
@@ -301,7 +301,7 @@ describe("on several nodes", () => {
     await expect(b.tenant(id).tasks.submit({ payload: 1 })).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("nothing is left of what another let in before it heard that the tenant goes", async () => {
+  test("nothing is left of what another accepted before it knew that the tenant is deleted", async () => {
     const { a, b, clock, storage } = await nodes({ isDeaf: true });
     const { id } = await createTenant(a);
     await settle();
@@ -372,7 +372,7 @@ describe("on several nodes", () => {
   });
 });
 
-test("the doctor tells of others that something is wrong, and not what they have", async () => {
+test("the doctor reports that something is wrong with other tenants, and not what they have", async () => {
   const { rota, storage, clock } = await openTestRota();
   const { id, tenant } = await createTenant(rota);
   const { scheduled_task } = await tenant.schedules.create({
@@ -391,7 +391,7 @@ test("the doctor tells of others that something is wrong, and not what they have
 });
 
 test.each([["", "acme corp", "a\nb", "x".repeat(65), "ä", null, 5]])(
-  "what cannot be the id of a tenant is nobody's: %j",
+  "no tenant is found by what cannot be the id of one: %j",
   async (...ids) => {
     const { rota } = await openTestRota();
     for (const id of ids) {

@@ -1,9 +1,8 @@
 import type { Tenant, Tenants } from "../../interface/tenants.ts";
-import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../../model/default-limits.ts";
 import { RotaError } from "../../model/errors.ts";
 import { quoted } from "../../model/input/field-checks.ts";
 import { isTenantId, parseTenantChanges, parseTenantInput } from "../../model/input/tenant-input.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT, maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../../model/tenant.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { Storage, TenantRecord } from "../../storage/storage.ts";
 import { newWebhookSecret } from "../../webhooks/new-secret.ts";

@@ -164,7 +164,7 @@ describe("estimateTokens", () => {
 
   test("has to be a function", async () => {
     await expect(openTestRota({ options: { estimateTokens: 5 as never } })).rejects.toThrow(
-      "`estimateTokens` must be a function that is handed the key of a session",
+      "`estimateTokens` must be a function that takes the key of a session",
     );
   });
 });

@@ -1,3 +1,4 @@
+import { within } from "../../clock/within.ts";
 import type { EventLog } from "../../events/event-log.ts";
 import type { ContextUse, EstimateTokens } from "../../interface/options.ts";
 import type { Clock } from "../../model/clock.ts";
@@ -76,7 +77,7 @@ export class TokenEstimates {
   async #refresh(session: SessionName, estimate: EstimateTokens): Promise<ContextUse | null> {
     const { tenant: tenantId, key } = session;
     try {
-      const use = checkUse(await this.#inTime(async () => estimate(key, { tenantId })));
+      const use = checkUse(await this.#inTime((async () => estimate(key, { tenantId }))()));
       return use === null || (await this.#store(session, use)) ? null : use;
     } catch (error) {
       this.#warn(session, error);
@@ -104,15 +105,11 @@ export class TokenEstimates {
     this.#options.log.warn({ error, tenant, sessionKey }, "cannot estimate the tokens of a session");
   }
 
-  async #inTime<T>(work: () => Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
-    const error = new Error(`\`estimateTokens\` did not answer within ${ESTIMATE_MS} ms`);
-    const timer = this.#options.clock.setTimer(ESTIMATE_MS, () => late.reject(error));
-    try {
-      return await Promise.race([work(), late.promise]);
-    } finally {
-      timer.cancel();
-    }
+  #inTime<T>(work: Promise<T>): Promise<T> {
+    const onLate = () => {
+      throw new Error(`\`estimateTokens\` did not answer within ${ESTIMATE_MS} ms`);
+    };
+    return within({ clock: this.#options.clock, ms: ESTIMATE_MS, work, onLate });
   }
 
   /** Returns whether the session exists. Does not create it: without a message nothing would ever delete it. */

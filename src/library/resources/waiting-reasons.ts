@@ -28,7 +28,7 @@ export function waitingReasons(
   add("other", readyElsewhere);
   for (const queue of queues) {
     if (general !== null) add(general, queue.ready);
-    else countQueue(counts, queue, surroundingsOf(waiting, processSituation(queue.lane), tenant));
+    else countQueue(counts, queue, contextOf(waiting, processSituation(queue.lane), tenant));
   }
   return counts.result();
 }
@@ -51,7 +51,7 @@ interface QueueContext {
   readonly memoryFull: boolean;
 }
 
-function surroundingsOf(
+function contextOf(
   waiting: WaitingTasks,
   { lane, memory, alonePhase }: ProcessSituation,
   tenant: string,

@@ -39,7 +39,7 @@ async function errorOf(promise: Promise<unknown>): Promise<unknown> {
 
 const NOT_FOUND = { code: "not_found", message: "delivery not found" };
 
-test("tells a callback how the task ended, whatever ended it", async () => {
+test("sends a callback with how the task ended, whatever ended it", async () => {
   const { rota, received, url, clock } = await open({ options: { lanes: { closed: 0 } } });
   const running = new Gate();
   rota.agent("worker", async ({ payload }, { signal }) => {
@@ -65,8 +65,12 @@ test("tells a callback how the task ended, whatever ended it", async () => {
     await clock.advance(10);
     return received.length === 5;
   }, "all five callbacks");
-  const told = received.map(({ body }) => [body["payload"], body["state"], body["error"] ?? body["result"]]);
-  expect(told.sort()).toEqual([
+  const bodies = received.map(({ body }) => [
+    body["payload"],
+    body["state"],
+    body["error"] ?? body["result"],
+  ]);
+  expect(bodies.sort()).toEqual([
     ["expire", "failed", "deadline exceeded while queued"],
     ["hang", "cancelled", undefined],
     ["throw", "failed", "broke"],
@@ -75,7 +79,7 @@ test("tells a callback how the task ended, whatever ended it", async () => {
   ]);
 });
 
-test("a batch tells once that all have ended, and how, whatever is retried later", async () => {
+test("a batch reports once that all have ended, and how, whatever is retried later", async () => {
   const clock = new ManualClock(Date.now());
   const { rota, received, url, untilStatus } = await open({
     clock,
@@ -104,7 +108,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
     lastTryAt: createdAt,
     responseStatus: 204,
   });
-  const told = {
+  const expected = {
     tenantId: "default",
     type: "batch.completed",
     batchId,
@@ -114,7 +118,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
     completedAt: createdAt,
   };
   const [first] = received;
-  expect(first?.body).toEqual(told);
+  expect(first?.body).toEqual(expected);
   expect(first?.headers).toMatchObject({
     "x-pinchtab-event": "batch.completed",
     "webhook-id": delivery.deliveryId,
@@ -124,7 +128,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
     JSON.stringify(first?.body),
     first?.headers as Record<string, string>,
   );
-  expect(verified).toEqual(told);
+  expect(verified).toEqual(expected);
 
   await rota.tasks.retry(taskIds[1] as string);
   await rota.tasks.wait(taskIds[1] as string);
@@ -132,10 +136,10 @@ test("a batch tells once that all have ended, and how, whatever is retried later
   expect((await rota.webhooks.deliveries()).count).toBe(1);
   await rota.webhooks.resend(delivery.deliveryId);
   await until(() => received.length === 2, "the callback once more");
-  expect(received[1]?.body).toEqual(told);
+  expect(received[1]?.body).toEqual(expected);
 });
 
-test("a batch tells of itself beside its tasks, and also when none of them found room", async () => {
+test("a batch has its own callback beside those of its tasks, and also when none of them found room", async () => {
   const { rota, received, url, clock } = await open({ options: { scheduler: { maxPerAgent: 1 } } });
   await rota.start();
   await rota.tasks.submit({ agentId: "full", payload: 0, runAt: "2100-01-01T00:00:00Z" });
@@ -165,7 +169,7 @@ test("a batch tells of itself beside its tasks, and also when none of them found
   );
 });
 
-test("a task that is rejected tells nobody", async () => {
+test("a rejected task sends no callback", async () => {
   const { rota, url } = await open({ options: { scheduler: { maxQueueSize: 1 } } });
   const input = { payload: 1, callbackUrl: url };
   const answers = await rota.tasks.submitMany([input, input]);
@@ -264,7 +268,7 @@ test.each([
   });
 });
 
-test("what is still to be told goes out with the next start, even of a scheduler that is disabled", async () => {
+test("pending callbacks are sent with the next start, even of a scheduler that is disabled", async () => {
   const first = await open();
   const { taskId } = await first.rota.tasks.submit({ payload: 1, callbackUrl: first.url });
   await first.rota.tasks.cancel(taskId);

@@ -28,7 +28,7 @@ async function schedules(rota: Rota) {
 }
 
 /** The lines of an answer that tell how a writ fared. */
-function told(result: unknown): string[] {
+function replies(result: unknown): string[] {
   return String(result)
     .split("\n")
     .filter((line) => /^(OK|ERR|#|\(none\))/.test(line));
@@ -98,7 +98,7 @@ describe("the writs in an answer", () => {
       expect(await ask(agentId)).toBe(`${LOOK}\n\n${block(agentId)}`);
     }
     expect(await ask("object")).toEqual({ text: LOOK, n: 1, writs: [block("object")] });
-    expect(told(await ask("plain", `${LOOK}\n`.repeat(9)))).toHaveLength(5);
+    expect(replies(await ask("plain", `${LOOK}\n`.repeat(9)))).toHaveLength(5);
     for (const message of ["see /schedule list", `\`\`\`\n${LOOK}\n\`\`\``]) {
       expect(await ask("plain", message)).toBe(message);
     }
@@ -147,7 +147,7 @@ describe("the writs in an answer", () => {
     const { rota, ask } = await open(repeat);
     await rota.schedules.create({ schedule: "every hour", message: "other", agent: "index" });
     const { result } = await ask("/schedule cancel 1\n/schedule list");
-    expect(told(result)).toEqual(["ERR: no schedule #1", "(none)"]);
+    expect(replies(result)).toEqual(["ERR: no schedule #1", "(none)"]);
     expect(await schedules(rota)).toHaveLength(1);
   });
 
@@ -159,7 +159,7 @@ describe("the writs in an answer", () => {
     for await (const { type, result } of done) {
       expect(type).not.toBe("task.cancelled");
       if (type !== "task.completed") continue;
-      expect(told(result)).toEqual(["OK: canceled #1"]);
+      expect(replies(result)).toEqual(["OK: canceled #1"]);
       break;
     }
     expect(await schedules(rota)).toEqual([]);
@@ -185,12 +185,12 @@ describe("what an answer can ask for", () => {
   test("is five things: the rest is refused at once", async () => {
     const { rota, ask } = await open(repeat);
     const { result } = await ask(`${LOOK}\n`.repeat(9));
-    expect(told(result)).toEqual([
+    expect(replies(result)).toEqual([
       ...Array.from({ length: 5 }, (_, index) => expect.stringMatching(`^OK: scheduled #${index + 1} `)),
       "ERR: an answer can have 5 writs at most: this one and 3 more were not carried out",
     ]);
     expect(await schedules(rota)).toHaveLength(5);
-    expect(told((await ask("/schedule list\n".repeat(6))).result).at(-1)).toBe(
+    expect(replies((await ask("/schedule list\n".repeat(6))).result).at(-1)).toBe(
       "ERR: an answer can have 5 writs at most: this one was not carried out",
     );
   });
@@ -199,7 +199,7 @@ describe("what an answer can ask for", () => {
     "is not as often as %s",
     async (phrase) => {
       const { rota, ask } = await open(repeat);
-      expect(told((await ask(`/schedule ${phrase}: look`)).result)).toEqual([
+      expect(replies((await ask(`/schedule ${phrase}: look`)).result)).toEqual([
         `ERR: "${phrase}" is too often: an answer can ask for every 60 seconds at most`,
       ]);
       expect(await schedules(rota)).toEqual([]);
@@ -210,7 +210,7 @@ describe("what an answer can ask for", () => {
     "may be %s",
     async (phrase) => {
       const { ask } = await open(repeat);
-      expect(told((await ask(`/schedule ${phrase}: look`)).result)).toEqual([
+      expect(replies((await ask(`/schedule ${phrase}: look`)).result)).toEqual([
         expect.stringMatching(/^OK: scheduled #1/),
       ]);
     },
@@ -221,10 +221,10 @@ describe("what an answer can ask for", () => {
     for (let n = 0; n < 100; n++) {
       await rota.schedules.create({ schedule: "every day", message: "x", agent: "a" });
     }
-    expect(told((await ask(LOOK)).result)).toEqual([
+    expect(replies((await ask(LOOK)).result)).toEqual([
       "ERR: 100 schedules are active, which is the limit: cancel one first",
     ]);
-    expect(told((await ask(`/schedule cancel 1\n${LOOK}`)).result)).toEqual([
+    expect(replies((await ask(`/schedule cancel 1\n${LOOK}`)).result)).toEqual([
       "OK: canceled #1",
       expect.stringMatching(/^OK: scheduled #101/),
     ]);
@@ -250,7 +250,7 @@ describe("an answer", () => {
     ["another", "/schedule in 2 hours: look once more"],
     ["one among other things", `/schedule list\n${LOOK}\n/schedule list`],
   ])(
-    "that nobody learned of makes nothing twice when its task is run again and asks for %s",
+    "whose end was not stored creates nothing twice when its task is run again and asks for %s",
     async (_what, again) => {
       const clock = new ManualClock();
       const storage = asSharedStorage(await openMemory(clock));
@@ -265,7 +265,7 @@ describe("an answer", () => {
         clock,
         storage,
         meddler: {
-          // From the answer on the first node reaches nobody, except with the schedule itself.
+          // From the answer on the first node reaches no other, except to store the schedule itself.
           before: ({ operation }) => {
             isCut ||= answers === 1 && operation === "schedules.create";
             if (isCut && operation !== "schedules.create") throw away();
@@ -278,7 +278,7 @@ describe("an answer", () => {
       await clock.advance(60_000);
       const task = await second.rota.tasks.get(taskId);
       expect([answers, task.state]).toEqual([2, "done"]);
-      expect(told(task.result)).toContainEqual(expect.stringMatching(/^OK: scheduled #1 in 1 hour /));
+      expect(replies(task.result)).toContainEqual(expect.stringMatching(/^OK: scheduled #1 in 1 hour /));
       expect(await schedules(second.rota)).toMatchObject([{ id: 1, message: "look again" }]);
     },
   );
@@ -295,7 +295,7 @@ describe("an answer", () => {
     const message = `${LOOK}\n/schedule cancel 1`;
     const { result, state } = await ask(message);
     expect([state, String(result).startsWith(message)]).toEqual(["done", true]);
-    expect(told(result)).toEqual([
+    expect(replies(result)).toEqual([
       "ERR: the connection was lost",
       "ERR: it could not be carried out: the log of the server says why",
     ]);
@@ -308,7 +308,7 @@ describe("an answer", () => {
     const { rota, ask, log } = await open(() => long);
     expect((await ask()).result).toBe(long);
     expect(await schedules(rota)).toHaveLength(1);
-    expect(log.messages("warn")).toContain("an answer has no room for what became of its writs");
+    expect(log.messages("warn")).toContain("an answer has no room for the replies to its writs");
   });
 
   test("that cannot be kept fails as it would without any, and nothing is carried out", async () => {
@@ -331,6 +331,8 @@ describe("an answer", () => {
     const drained = rota.drain();
     gate.open();
     await drained;
-    expect(told((await rota.tasks.get(taskId)).result)).toEqual([expect.stringMatching(/^OK: scheduled #1/)]);
+    expect(replies((await rota.tasks.get(taskId)).result)).toEqual([
+      expect.stringMatching(/^OK: scheduled #1/),
+    ]);
   });
 });

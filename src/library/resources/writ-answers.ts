@@ -10,7 +10,7 @@ import { localZone } from "../../schedules/zone.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { ANSWER_WRITS_MAX, withBlocks, writsInAnswer } from "./answer-writs.ts";
-import type { WritClerk } from "./writ-clerk.ts";
+import type { WritRunner } from "./writ-runner.ts";
 
 /*
  * A model writes these lines, perhaps because of a prompt injection, and the schedules may create more schedules. So there are
@@ -28,7 +28,7 @@ export interface WritAnswersOptions {
   readonly tenant: string;
   readonly storage: Storage;
   readonly storageClock: StorageClock;
-  readonly clerk: WritClerk;
+  readonly runner: WritRunner;
   readonly log: Log;
 }
 
@@ -50,9 +50,9 @@ export class WritAnswers {
     try {
       const found = writsInAnswer(result);
       if (found === null) return result;
-      const told = withBlocks(found.value, await this.#carryOutAll(found.writs, task, signal));
-      if (told !== null) return told;
-      this.#options.log.warn({ taskId: task.taskId }, "an answer has no room for what became of its writs");
+      const withReplies = withBlocks(found.value, await this.#carryOutAll(found.writs, task, signal));
+      if (withReplies !== null) return withReplies;
+      this.#options.log.warn({ taskId: task.taskId }, "an answer has no room for the replies to its writs");
     } catch (error) {
       this.#options.log.error(
         { error, taskId: task.taskId },
@@ -67,7 +67,7 @@ export class WritAnswers {
     { taskId, agentId: agent, sessionKey, conversationId }: Task,
     signal: AbortSignal,
   ): Promise<string[]> {
-    const { clerk } = this.#options;
+    const { runner } = this.#options;
     const check = (writ: CreateWrit) => this.#check(writ, agent);
     const blocks: string[] = [];
     let made = 0;
@@ -77,8 +77,8 @@ export class WritAnswers {
       if (writ.kind === "create") made += 1;
       // A task may run again because its end was not stored. The same source makes that idempotent.
       const source = `writ:${taskId}:${made}`;
-      const place = { sessionKey: sessionKey ?? null, conversationId: conversationId ?? null };
-      blocks.push((await clerk.carryOut(writ, { agent, ...place, source, check })).block);
+      const conversation = { sessionKey: sessionKey ?? null, conversationId: conversationId ?? null };
+      blocks.push((await runner.carryOut(writ, { agent, ...conversation, source, check })).block);
     }
     const [next, ...others] = writs.slice(ANSWER_WRITS_MAX);
     if (next !== undefined) blocks.push(errorBlock(next, tooMany(others.length)));

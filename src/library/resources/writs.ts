@@ -7,12 +7,12 @@ import type { Storage } from "../../storage/storage.ts";
 import { forAgent } from "../agent-scope.ts";
 import { findOwnSession } from "./own-session.ts";
 import { agentNotFound } from "./schedules.ts";
-import type { CarriedOut, WritClerk } from "./writ-clerk.ts";
+import type { CarriedOut, WritRunner } from "./writ-runner.ts";
 
 export interface WritsOptions {
   readonly scope: Scope;
   readonly storage: Storage;
-  readonly clerk: WritClerk;
+  readonly runner: WritRunner;
   /** Includes agents that other nodes created. */
   readonly isKnown: (agent: string) => Promise<boolean>;
   /** The ids of the agents that this node knows. */
@@ -23,7 +23,7 @@ export interface WritsOptions {
 
 /** The writs API of one tenant or agent. */
 export function createWrits(options: WritsOptions): Writs {
-  const { scope, storage, clerk, isKnown, agentIds, checkOpen } = options;
+  const { scope, storage, runner, isKnown, agentIds, checkOpen } = options;
   return {
     async carryOut(input) {
       const { writs, ...bearer } = parseWritInput(forAgent(scope, input, "agent"));
@@ -32,7 +32,7 @@ export function createWrits(options: WritsOptions): Writs {
       refuseWhileClosed(writs, checkOpen);
       if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
       const answers: CarriedOut[] = [];
-      for (const writ of writs) answers.push(await clerk.carryOut(writ, bearer));
+      for (const writ of writs) answers.push(await runner.carryOut(writ, bearer));
       return { ok: answers.every(({ ok }) => ok), output: answers.map(({ block }) => block).join("\n") };
     },
   };

@@ -17,7 +17,7 @@ export class ConfigHealth {
   }
 
   /** Sets the current fault; null: there is none. Logs no fault: the caller has reported it. */
-  note(error: Error | null): void {
+  setFault(error: Error | null): void {
     this.#fault = error?.message ?? null;
     if (this.#fault !== null || this.#logged === null) return;
     this.#logged = null;
@@ -25,8 +25,8 @@ export class ConfigHealth {
   }
 
   /** The same for a fault that no caller gets: logs each fault once. */
-  tell(error: Error | null): void {
-    this.note(error);
+  report(error: Error | null): void {
+    this.setFault(error);
     if (error === null || this.#logged === error.message) return;
     this.#logged = error.message;
     this.#log.error({ error }, `the configuration cannot be used, so that nothing changes: ${error.message}`);

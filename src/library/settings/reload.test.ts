@@ -280,7 +280,7 @@ describe("agents and executors", () => {
 });
 
 describe("what cannot be", () => {
-  test("changes nothing at all, and everything that is wrong is told at once", async () => {
+  test("changes nothing at all, and everything that is wrong is reported at once", async () => {
     const writes: string[] = [];
     const { rota } = await openTestRota({
       options: { scheduler: { maxPerAgent: 2 } },
@@ -452,7 +452,7 @@ test("many at once, in the middle of everything, end as the last one says", asyn
   expect(await rota.tasks.counts()).toEqual({ counts: { done: 60 }, total: 60 });
 });
 
-test("what needs a restart is told once for each change, and stays as it is", async () => {
+test("what needs a restart is logged once for each change, and stays as it is", async () => {
   const { rota, log } = await openTestRota();
   await rota.start();
   const warnings = () => log.messages("warn");
@@ -507,7 +507,7 @@ test("a stop while it is under way waits for it", async () => {
   expect(rota.state).toBe("stopped");
 });
 
-test("a watcher tells a fault once, by the log and by health, until it changes or is mended", async () => {
+test("a watcher reports a fault once, by the log and by health, until it changes or is mended", async () => {
   let config: unknown = { scheduler: { maxInflight: 5 } };
   const { rota, clock, log } = await openTestRota();
   await rota.start();

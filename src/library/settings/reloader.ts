@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../../engine/engine.ts";
-import type { AgentName } from "../../engine/schedules/run-maker.ts";
 import type { ReloadOptions } from "../../interface/options.ts";
 import type { Reloaded } from "../../interface/rota.ts";
+import { type AgentName, agentKey } from "../../model/agent.ts";
 import type { Lane } from "../../model/lane.ts";
 import type { Log } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -26,7 +26,7 @@ export interface ReloaderOptions {
   readonly turns: OneAtATime;
   /** Serializes changes of lanes, and reloads. */
   readonly laneTurns: OneAtATime;
-  readonly surroundings: ExecutorDependencies;
+  readonly executorDependencies: ExecutorDependencies;
   readonly log: Log;
   /** Called with the paths of the changed options, once their new values apply. */
   readonly onChanged: (paths: readonly string[]) => void;
@@ -61,9 +61,9 @@ export class Reloader {
   }
 
   async #reload(options: ReloadOptions): Promise<Reloaded> {
-    const { current, engine, surroundings, onChanged } = this.#options;
+    const { current, engine, executorDependencies, onChanged } = this.#options;
     const before = current.value;
-    const wanted = resolveAgain(options, before, surroundings);
+    const wanted = resolveAgain(options, before, executorDependencies);
     const after = withOptions(wanted, runningOptions(wanted.options, before));
     const changes = settingsChanges(before, wanted);
     await this.#store(before, after);
@@ -72,7 +72,7 @@ export class Reloader {
       engine.settingsChanged();
       onChanged(changes.changed);
     }
-    this.#tell(changes, { before, wanted });
+    this.#logChanges(changes, { before, wanted });
     return changes;
   }
 
@@ -132,7 +132,7 @@ export class Reloader {
       }));
   }
 
-  #tell(
+  #logChanges(
     { changed, needsRestart }: Reloaded,
     { before, wanted }: { before: Settings; wanted: Settings },
   ): void {
@@ -163,10 +163,6 @@ export class Reloader {
       `${names} changed, which takes effect when Rota is started again`,
     );
   }
-}
-
-function agentKey({ tenant, agent }: AgentName): string {
-  return JSON.stringify([tenant, agent]);
 }
 
 /** The part of a lane that applies to all nodes. */

@@ -52,7 +52,7 @@ async function watch() {
 }
 
 test.each([0, 1, 5])(
-  "a restore is noticed while nobody reads events, with %i written since",
+  "a restore is noticed while no reader follows events, with %i written since",
   async (count) => {
     const { clock, lost, restored, restore, restores, log } = await watch();
     await add(lost, "a");

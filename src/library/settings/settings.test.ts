@@ -41,7 +41,7 @@ test("without options everything has its default", () => {
   expect(settings.resultTTLSec({ durable: true })).toBe(2_592_000);
 });
 
-test("the queue of all tenants holds those of two, unless told otherwise", () => {
+test("the queue of all tenants holds those of two, by default", () => {
   const total = (scheduler: RotaOptions["scheduler"] = {}) => resolve({ scheduler }).limits.maxQueueSizeTotal;
   expect(total({ maxQueueSize: 60_000 })).toBe(120_000);
   expect(total({ maxQueueSize: 60_000, maxQueueSizeTotal: 7 })).toBe(7);
@@ -144,7 +144,7 @@ test("an agent that is configured twice, typed in two ways, is refused; one is k
   expect(() => resolve({ agents: { ...agents, Über: {} } })).toThrow("typed in two ways: keep one of them");
 });
 
-test("everything that is wrong is told at once", () => {
+test("everything that is wrong is reported at once", () => {
   const options = {
     schduler: {},
     scheduler: { maxInflight: -1 },

@@ -58,8 +58,8 @@ const sharedSchema = configSchema
 type SharedOptions = z.output<typeof sharedSchema>;
 
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
-export function resolveSettings(options: RotaOptions, surroundings: ExecutorDependencies): Settings {
-  return resolve(options, said(options), surroundings);
+export function resolveSettings(options: RotaOptions, executorDependencies: ExecutorDependencies): Settings {
+  return resolve(options, said(options), executorDependencies);
 }
 
 /**
@@ -69,7 +69,7 @@ export function resolveSettings(options: RotaOptions, surroundings: ExecutorDepe
 export function resolveAgain(
   options: ReloadOptions,
   before: Settings,
-  surroundings: ExecutorDependencies,
+  executorDependencies: ExecutorDependencies,
 ): Settings {
   const given = said(options);
   const merged = {
@@ -83,7 +83,7 @@ export function resolveAgain(
     tenants: over(before.options.tenants, given["tenants"]),
     audit: over(before.options.audit, given["audit"]),
   };
-  return resolve(options, merged, surroundings, before);
+  return resolve(options, merged, executorDependencies, before);
 }
 
 function over(before: object, given: unknown): unknown {
@@ -95,14 +95,18 @@ function over(before: object, given: unknown): unknown {
 function resolve(
   options: RotaOptions,
   given: unknown,
-  surroundings: ExecutorDependencies,
+  executorDependencies: ExecutorDependencies,
   before?: Settings,
 ): Settings {
   const faults: string[] = [...unknownNames(options), ...estimatorFaults(options)];
   const checked = check(sharedSchema, given);
   if (!checked.ok) faults.push(...checked.faults.map(({ message }) => message));
-  const executors = readExecutors(options.executors, { ...surroundings, before: before?.executors, faults });
-  const agents = readAgents(options.agents, { ...surroundings, before: before?.agents, faults });
+  const executors = readExecutors(options.executors, {
+    ...executorDependencies,
+    before: before?.executors,
+    faults,
+  });
+  const agents = readAgents(options.agents, { ...executorDependencies, before: before?.agents, faults });
   if (!checked.ok || faults.length > 0) throw faultsError(faults);
   return { ...toSettings(checked.value), agents, executors };
 }
@@ -146,7 +150,7 @@ function unknownNames(options: RotaOptions): string[] {
 
 function estimatorFaults({ estimateTokens }: RotaOptions): string[] {
   if (estimateTokens === undefined || typeof estimateTokens === "function") return [];
-  return ["`estimateTokens` must be a function that is handed the key of a session"];
+  return ["`estimateTokens` must be a function that takes the key of a session"];
 }
 
 function shared(options: RotaOptions): Readonly<Record<string, unknown>> {

@@ -1,3 +1,4 @@
+import { within } from "../../clock/within.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -35,15 +36,17 @@ export class StorageHealth {
   }
 
   async #look(): Promise<Trouble> {
-    const late = Promise.withResolvers<Trouble>();
-    const timer = this.#clock.setTimer(PATIENCE_MS, () => late.resolve("the storage does not answer"));
     const checked = this.#storage.check().then(
       () => null,
       (error: Error) => this.#say(error),
     );
-    const trouble = await Promise.race([checked, late.promise]);
-    timer.cancel();
-    this.#note(trouble);
+    const trouble = await within({
+      clock: this.#clock,
+      ms: PATIENCE_MS,
+      work: checked,
+      onLate: () => "the storage does not answer",
+    });
+    this.#logChange(trouble);
     this.#found = { trouble, at: this.#clock.monotonic() };
     return trouble;
   }
@@ -54,7 +57,7 @@ export class StorageHealth {
     return this.#storage.capabilities.exclusive ? error.message : "the storage cannot be written";
   }
 
-  #note(trouble: Trouble): void {
+  #logChange(trouble: Trouble): void {
     const before = this.#found?.trouble ?? null;
     if (trouble !== null && before === null) {
       this.#log.error({ trouble }, "the storage cannot be written; this node is not ready until it can");

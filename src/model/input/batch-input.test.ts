@@ -36,7 +36,7 @@ function refusal(call: () => unknown): { error: string; field: unknown } {
 }
 
 describe("a batch", () => {
-  test("that says nothing has no bound and tells nobody", () => {
+  test("without options has no limit and no callback", () => {
     expect(parseBatch({ tasks }, defaults)).toMatchObject({
       parallelism: null,
       callbackUrl: null,

@@ -1,4 +1,4 @@
-import { checkAgentId } from "../agent-id.ts";
+import { checkAgentId } from "../agent.ts";
 import { EVENT_TYPES, type EventType } from "../event.ts";
 import { checkScheduleId } from "../serial-id.ts";
 import { checkSessionKey } from "../session-key.ts";

@@ -1,6 +1,6 @@
-import { AGENT_ID_FORM } from "../agent-id.ts";
+import { AGENT_ID_FORM } from "../agent.ts";
 import { ROLES, type Role } from "../role.ts";
-import { DEFAULT_TENANT } from "../task.ts";
+import { DEFAULT_TENANT } from "../tenant.ts";
 import { checkFilledText, invalidField, isObject } from "./field-checks.ts";
 import { agentId, choice, textLike, time } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";

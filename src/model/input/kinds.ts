@@ -1,4 +1,4 @@
-import { checkAgentId } from "../agent-id.ts";
+import { checkAgentId } from "../agent.ts";
 import { checkCallbackUrl } from "../callback-url.ts";
 import { isLaneName, LANE_NAME_FORM } from "../lane.ts";
 import { PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NAMES, type PriorityName } from "../priority.ts";

@@ -31,8 +31,8 @@ function fieldsOf(work: TaskWork): (readonly [field: string, value: unknown])[] 
 /** Refuses input that contains a mask: the mask would be stored as the secret. Throws `invalid_field`. */
 export function refuseMasks(input: FreeForm, redactor: Redactor): void {
   for (const [field, value] of freeFormFields(input)) {
-    const place = redactor.findMask(field, value);
-    if (place !== undefined) throw invalidField(place, `\`${place}\` is masked: write the value`);
+    const path = redactor.findMask(field, value);
+    if (path !== undefined) throw invalidField(path, `\`${path}\` is masked: write the value`);
   }
 }
 

@@ -1,4 +1,5 @@
-import { RUN_STATUSES, SCHEDULE_PAGE_MAX, SCHEDULE_STATUSES } from "../schedule.ts";
+import { RUN_STATUSES } from "../run.ts";
+import { SCHEDULE_PAGE_MAX, SCHEDULE_STATUSES } from "../schedule.ts";
 import { choice, name, number, text } from "./kinds.ts";
 import { pageCursor, pageLimit } from "./page-input.ts";
 import { SECONDS_MAX, secondsOrTime } from "./schedule-schema.ts";

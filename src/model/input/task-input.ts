@@ -1,3 +1,4 @@
+import { DEFAULT_AGENT } from "../agent.ts";
 import { callbackUrlOf } from "../callback-url.ts";
 import { RotaError } from "../errors.ts";
 import { FALLBACK_LANE, TASKS_LANE } from "../lane.ts";
@@ -5,7 +6,7 @@ import { DEFAULT_PRIORITY } from "../priority.ts";
 import type { Redactor } from "../redactor.ts";
 import type { RetryPolicy } from "../retry-policy.ts";
 import { tabKey } from "../tab-key.ts";
-import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "../task.ts";
+import type { TaskKind, TaskSpec, TaskWork } from "../task.ts";
 import { isDeeperThan } from "../text/json-depth.ts";
 import { jsonText } from "../text/json-text.ts";
 import { keepOwn, ownLength } from "../text/own-json.ts";

@@ -1,9 +1,4 @@
-import {
-  AGENTS_MAX,
-  DEFAULT_MAX_AGENTS,
-  DEFAULT_MAX_SCHEDULES,
-  DEFAULT_MAX_SESSIONS,
-} from "../default-limits.ts";
+import { AGENTS_MAX, DEFAULT_MAX_AGENTS, DEFAULT_MAX_SCHEDULES, DEFAULT_MAX_SESSIONS } from "../tenant.ts";
 import { checkText, type Fields, invalidField, isObject, quoted } from "./field-checks.ts";
 import { changesObject, number } from "./kinds.ts";
 import { readChanges, readFields } from "./read-fields.ts";

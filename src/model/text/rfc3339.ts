@@ -40,12 +40,12 @@ function offsetOf(sign: string | undefined, hours = "0", minutes = "0"): number 
 
 /** Milliseconds since 1970 as RFC 3339. */
 export function rfc3339(ms: number): string {
-  const place = ms & (WRITTEN_MAX - 1);
-  if (written.ms[place] !== ms) {
-    written.ms[place] = ms;
-    written.text[place] = new Date(ms).toISOString();
+  const slot = ms & (WRITTEN_MAX - 1);
+  if (written.ms[slot] !== ms) {
+    written.ms[slot] = ms;
+    written.text[slot] = new Date(ms).toISOString();
   }
-  return written.text[place] as string;
+  return written.text[slot] as string;
 }
 
 /**

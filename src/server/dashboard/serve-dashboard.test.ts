@@ -62,7 +62,7 @@ test("without a dashboard there is nothing at /ui/, and / is for programs alone"
   expect((await ask("/ui/", html)).status).toBe(404);
 });
 
-test("pages and files are open to everybody, and no API is", async () => {
+test("pages and files need no key, and every API does", async () => {
   const { ask, key } = await open();
   await key({ role: "admin" });
   for (const path of ["/ui", "/ui/", "/ui/tasks/tsk_1?state=failed&x=1", "/ui/icon.svg"]) {
@@ -99,7 +99,7 @@ test("files with a hash in their names are kept for ever, the page is asked for 
   expect([head.status, head.body, head.headers.get("etag")]).toEqual([200, "", etag]);
 });
 
-test("a file is sent compressed to whoever takes that, and as it is to others", async () => {
+test("a file is sent compressed to clients that accept that, and as it is to others", async () => {
   const { url } = await open();
   const get = (encoding: string) =>
     sendRaw(

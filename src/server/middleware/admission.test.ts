@@ -9,7 +9,7 @@ import { errorAnswer } from "../../api/error.ts";
 import { ROLES, type Role } from "../../model/role.ts";
 import { PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
 import { createServer } from "../create-server.ts";
-import { admitVisitors } from "./admission.ts";
+import { admitCallers } from "./admission.ts";
 import { DEFAULT_RATE_LIMIT, RateLimit } from "./rate-limit.ts";
 
 const OPEN_PATHS = ["/health", "/ready", "/v1/health", "/v1/ready"];
@@ -22,14 +22,14 @@ async function allRoutes(): Promise<KnownRoute[]> {
 }
 
 function pathOf({ path }: KnownRoute): string {
-  return path.replaceAll(/:\w+/g, "nobody");
+  return path.replaceAll(/:\w+/g, "unknown");
 }
 
 test("a route that does not say who may use it does not come to be", async () => {
   const { rota, clock } = await openTestRota();
   const app = Fastify();
   const rateLimit = new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {});
-  admitVisitors(app, { rota, isLocal: true, hasDashboard: false, rateLimit, clock });
+  admitCallers(app, { rota, isLocal: true, hasDashboard: false, rateLimit, clock });
   expect(() => app.get("/forgotten", async () => "secret")).toThrow("does not say who may use it");
 });
 
@@ -75,7 +75,7 @@ describe("a key is refused", () => {
     ["that is not sent as one", "Basic cm90YTpyb3Rh", "`Authorization` must be `Bearer` and an API key"],
     ["that is empty", "Bearer ", "`Authorization` must be `Bearer` and an API key"],
     ["of a form that no key has", "Bearer hello", "this API key is not known"],
-    ["that nobody made", `Bearer rota_${"A".repeat(43)}`, "this API key is not known"],
+    ["that was never created", `Bearer rota_${"A".repeat(43)}`, "this API key is not known"],
   ])("%s", async (_what, authorization, sentence) => {
     const { key, ask } = await openKeyedServer({ start: false });
     await key({});
@@ -151,7 +151,7 @@ test("a server that others can reach never works without one", async () => {
   expect((await ask(`${url}/health`)).status).toBe(200);
 });
 
-test("what no route answers is told to whoever has a key, and to nobody else", async () => {
+test("only a caller with a key learns that a route does not exist", async () => {
   const { key, askWith, ask } = await openKeyedServer({ start: false });
   const own = await key({ role: "agent", agentId: "scout" });
   expect((await ask("/nowhere")).status).toBe(401);

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { within } from "../../clock/within.ts";
 import type { Rota } from "../../interface/rota.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { joinWithOr } from "../../model/input/field-checks.ts";
 import type { Caller } from "../../model/role.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
+import type { CallerContext } from "../caller-context.ts";
 import { leadsToDashboard } from "../dashboard/serve-dashboard.ts";
-import type { Visitor } from "../visitor.ts";
 import { chargeHead } from "./charge-requests.ts";
 import { allowLocalOnly } from "./local-only.ts";
 import type { RateLimit } from "./rate-limit.ts";
@@ -26,16 +27,22 @@ export interface AdmissionOptions {
 const PATIENCE_MS = 500;
 
 /** The caller of a server without keys. */
-const ANYBODY: Caller = { tenant: DEFAULT_TENANT, role: "admin", agent: null, keyId: null, keyName: null };
+const LOCAL_CALLER: Caller = {
+  tenant: DEFAULT_TENANT,
+  role: "admin",
+  agent: null,
+  keyId: null,
+  keyName: null,
+};
 
 /** Admits callers that may use the route, each with the view of their own tenant. Refuses all others before any work. */
-export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): void {
+export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
   const { rota, isLocal, hasDashboard, rateLimit } = options;
   refuseRoutesWithoutAccess(app);
-  app.decorateRequest("visitor");
+  app.decorateRequest("callerContext");
   app.decorateRequest("rota", {
     getter(this: FastifyRequest) {
-      return this.visitor.rota;
+      return this.callerContext.rota;
     },
   });
   app.addHook("onRequest", async (request) => {
@@ -46,11 +53,11 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
     }
     if (isLocal && !(await rota.keys.any())) {
       allowLocalOnly(request);
-      request.visitor = { caller: ANYBODY, rota: rota.tenant(ANYBODY.tenant), key: null };
+      request.callerContext = { caller: LOCAL_CALLER, rota: rota.tenant(LOCAL_CALLER.tenant), key: null };
       return;
     }
-    request.visitor = await identify(request, rota);
-    const { caller } = request.visitor;
+    request.callerContext = await identify(request, rota);
+    const { caller } = request.callerContext;
     chargeHead(request, rateLimit, caller.keyId as string);
     // Any valid key may learn that a route does not exist.
     if (access !== undefined) checkRole(caller, access);
@@ -59,15 +66,11 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
 
 /** False also when it cannot be found out. */
 async function isSurelyKeyless({ rota, clock }: AdmissionOptions): Promise<boolean> {
-  const late = Promise.withResolvers<false>();
-  const timer = clock.setTimer(PATIENCE_MS, () => late.resolve(false));
-  const known = rota.keys.any().then(
+  const isKeyless = rota.keys.any().then(
     (any) => !any,
     () => false,
   );
-  const isKeyless = await Promise.race([known, late.promise]);
-  timer.cancel();
-  return isKeyless;
+  return within({ clock, ms: PATIENCE_MS, work: isKeyless, onLate: () => false });
 }
 
 /** Without this check, a route that names no permission would be open to every caller. */
@@ -77,7 +80,7 @@ function refuseRoutesWithoutAccess(app: FastifyInstance): void {
   });
 }
 
-async function identify({ headers }: FastifyRequest, rota: Rota): Promise<Visitor> {
+async function identify({ headers }: FastifyRequest, rota: Rota): Promise<CallerContext> {
   const { authorization } = headers;
   if (authorization === undefined) {
     throw new RotaError("unauthorized", "an API key is missing: send it as `Authorization: Bearer rota_…`");
@@ -86,7 +89,7 @@ async function identify({ headers }: FastifyRequest, rota: Rota): Promise<Visito
   if (key === undefined) {
     throw new RotaError("unauthorized", "`Authorization` must be `Bearer` and an API key: `Bearer rota_…`");
   }
-  const caller = await rota.keys.whose(key);
+  const caller = await rota.keys.callerOf(key);
   if (caller === null) {
     throw new RotaError(
       "unauthorized",

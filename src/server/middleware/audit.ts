@@ -50,23 +50,23 @@ export function skipAudit(request: FastifyRequest): void {
 
 /** For routes that respond long after the change, or write the response themselves. */
 export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Promise<void> {
-  const { method, routeOptions, visitor } = request;
+  const { method, routeOptions, callerContext } = request;
   const { access } = routeOptions.config;
   if (!CHANGES.includes(access) || READS.includes(method) || written.has(request)) return;
-  const { keyId } = visitor.caller;
+  const { keyId } = callerContext.caller;
   const manages = MANAGES.includes(access);
   if (keyId === null && !manages) return;
   written.add(request);
   const route = routeOf(request);
   const subject = request.subject ?? subjectOf(request, undefined);
   const entry = { keyId, route, subject, isChosen: ABOUT_NAMES.test(route), address: addressOf(request) };
-  if (!manages) audit.note({ ...entry, tenantId: visitor.caller.tenant });
+  if (!manages) audit.record({ ...entry, tenantId: callerContext.caller.tenant });
   else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
 }
 
 /** The tenants in whose logs the change is recorded: that of the caller, and the changed one. */
-function tenantsOf({ routeOptions, visitor, body, query }: FastifyRequest, subject: string | null) {
-  const { tenant } = visitor.caller;
+function tenantsOf({ routeOptions, callerContext, body, query }: FastifyRequest, subject: string | null) {
+  const { tenant } = callerContext.caller;
   const isTenant = routeOptions.url?.startsWith("/v1/tenants") === true && subject !== null;
   const named = firstOf(body, ["tenantId"]) ?? firstOf(query, ["tenantId"]);
   return new Set([tenant, isTenant ? subject : typeof named === "string" ? named : tenant]);

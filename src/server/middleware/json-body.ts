@@ -24,7 +24,7 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     async (request: FastifyRequest, body: Buffer) => {
       chargeBody(request, body.byteLength);
       if (body.byteLength < LARGE_BYTES) return parseJson(body);
-      const owner = request.visitor?.key ?? null;
+      const owner = request.callerContext?.key ?? null;
       if (turns.isOver) await turns.next(owner);
       turns.used(body.byteLength);
       const parsed = parseJson(body);

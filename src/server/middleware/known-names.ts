@@ -5,7 +5,7 @@ import { codeList, invalidField, isObject, preview } from "../../model/input/fie
 import { meantName } from "../../model/text/nearest-name.ts";
 
 const noQuery = z.strictObject({});
-const noBody = z.undefined();
+const emptyBody = z.undefined();
 
 /** Methods without a body. If a request sends one all the same, it is not read. */
 const BODILESS = ["GET", "HEAD"];
@@ -18,10 +18,10 @@ const BODILESS = ["GET", "HEAD"];
 export function refuseUnknownNames(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {
     const takesBody = ![route.method].flat().some((method) => BODILESS.includes(method));
-    route.schema = { querystring: noQuery, ...(takesBody ? { body: noBody } : {}), ...route.schema };
+    route.schema = { querystring: noQuery, ...(takesBody ? { body: emptyBody } : {}), ...route.schema };
   });
   app.setValidatorCompiler<z.ZodType>(({ schema, httpPart }) => {
-    if (schema === noBody) return checkNoFields;
+    if (schema === emptyBody) return checkNoFields;
     if (httpPart !== "querystring" || takesAny(schema)) return () => true;
     const known = Object.keys((schema as z.ZodObject).shape);
     return (query: Readonly<Record<string, unknown>>) => {

@@ -98,7 +98,7 @@ describe("which machine may ask:", () => {
     expect(await cancel({})).toBe(409);
   });
 
-  test("what a browser sends for a page of somebody else is refused also without an origin", async () => {
+  test("what a browser sends for a page of another site is refused also without an origin", async () => {
     const { url } = await openTestServer({ start: false });
     const asked = async (...lines: string[]) => {
       const text = ["GET /tasks HTTP/1.1", "Host: localhost", "Connection: close", ...lines, "", ""].join(
@@ -114,7 +114,7 @@ describe("which machine may ask:", () => {
   });
 });
 
-test("whoever is refused before the body has arrived is told that the connection is closed, and it is", async () => {
+test("a caller that is refused before the body has arrived learns that the connection is closed, and it is", async () => {
   const { url } = await openTestServer({ start: false });
   const head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
   for (const body of ["Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"]) {
@@ -376,7 +376,7 @@ describe("what is no whole request:", () => {
     expect([status, body.error]).toEqual([400, "the request did not arrive within 30000 ms"]);
   });
 
-  test("an expectation that nobody knows is passed over", async () => {
+  test("an unknown expectation is ignored", async () => {
     const { url } = await openTestServer({ start: false });
     const raw = await sendRaw(
       url,

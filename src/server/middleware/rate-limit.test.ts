@@ -9,7 +9,7 @@ function openLimit(options: Partial<RateLimitOptions> = {}) {
   return { limit, clock, onRefused };
 }
 
-test("a bucket never holds more than its burst, however long nobody came", async () => {
+test("a bucket never holds more than its burst, however long there was no request", async () => {
   const { limit, clock, onRefused } = openLimit();
   await clock.advance(60_000);
   limit.take("a");
@@ -20,7 +20,7 @@ test("a bucket never holds more than its burst, however long nobody came", async
   expect(onRefused).toHaveBeenCalledTimes(1);
 });
 
-test("a request that costs more takes more, and is told when there will be as much", async () => {
+test("a request that costs more takes more, and is refused with the time when there will be as much", async () => {
   const { limit, clock } = openLimit({ perSecond: 10, burst: 100 });
   limit.take("a", 60);
   expect(() => limit.take("a", 60)).toThrow(

@@ -1,3 +1,4 @@
+import { pause } from "../../clock/pause.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 
@@ -75,20 +76,8 @@ export class RateLimit {
       const missing = burst / 2 - this.#filled(keyId).left;
       const leftMs = until - this.#clock.monotonic();
       if (missing <= 0 || leftMs <= 0) return;
-      await this.#sleep(Math.min(Math.ceil((missing / perSecond) * 1_000), leftMs), gone);
+      await pause(this.#clock, Math.min(Math.ceil((missing / perSecond) * 1_000), leftMs), gone);
     }
-  }
-
-  #sleep(ms: number, gone: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        timer.cancel();
-        gone.removeEventListener("abort", wake);
-        resolve();
-      };
-      const timer = this.#clock.setTimer(ms, wake);
-      gone.addEventListener("abort", wake, { once: true });
-    });
   }
 
   /** Returns the function to call when the request is over. Throws `rate_limited` when too many are in flight. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
-import type { AuditNote, LocalAudit } from "../../interface/audit.ts";
+import type { LocalAudit, NewAuditRecord } from "../../interface/audit.ts";
 import type { Clock, Timer } from "../../model/clock.ts";
-import { DEFAULT_TENANT } from "../../model/task.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { addressOf } from "../address.ts";
 import { routeOf } from "./audit.ts";
 
@@ -27,7 +27,10 @@ export interface RefusalsOptions {
   }) => void;
 }
 
-type Refusal = Pick<AuditNote, "keyId" | "address"> & { readonly tenantId: string; readonly status: number };
+type Refusal = Pick<NewAuditRecord, "keyId" | "address"> & {
+  readonly tenantId: string;
+  readonly status: number;
+};
 
 /**
  * Records refused requests: the metrics count all, and the audit log has the first few of each minute, by key or address, and
@@ -44,17 +47,17 @@ export class Refusals {
     this.#options = options;
   }
 
-  note(request: FastifyRequest, status: number): void {
+  record(request: FastifyRequest, status: number): void {
     if (!(STATUSES as readonly number[]).includes(status)) return;
     const { audit, clock, onRefused } = this.#options;
-    const { caller } = request.visitor ?? {};
+    const { caller } = request.callerContext ?? {};
     const tenantId = caller?.tenant ?? DEFAULT_TENANT;
     const access = request.routeOptions.config.access ?? "none";
     onRefused({ tenantId, status, access });
     this.#window ??= clock.setTimer(WINDOW_MS, () => this.flush());
     const keyId = caller?.keyId ?? null;
     const refusal = { tenantId, keyId, address: addressOf(request), status };
-    if (this.#mayEnter(refusal)) audit.note({ ...refusal, route: routeOf(request) });
+    if (this.#mayEnter(refusal)) audit.record({ ...refusal, route: routeOf(request) });
     else this.#count(refusal);
   }
 
@@ -65,7 +68,7 @@ export class Refusals {
     this.#entries.clear();
     const more = [...this.#more.values()];
     this.#more.clear();
-    for (const { refusal, count } of more) this.#options.audit.note({ ...refusal, route: "*", count });
+    for (const { refusal, count } of more) this.#options.audit.record({ ...refusal, route: "*", count });
   }
 
   #mayEnter({ tenantId, keyId, address, status }: Refusal): boolean {

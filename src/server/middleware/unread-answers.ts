@@ -27,9 +27,9 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
   const unread = new UnreadBytes(unreadBytes);
   const connections = new Connections();
 
-  // Before any work for a caller that does not read. Responses of open routes are small, and have no visitor.
-  app.addHook("onRequest", async ({ visitor }) => {
-    if (visitor !== undefined) unread.check(visitor.caller.keyId);
+  // Before any work for a caller that does not read. Responses of open routes are small, and have no caller.
+  app.addHook("onRequest", async ({ callerContext }) => {
+    if (callerContext !== undefined) unread.check(callerContext.caller.keyId);
   });
 
   app.addHook("onSend", async (request, reply, payload) => {
@@ -49,9 +49,9 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
   });
 
   /** Null: there is no room. A change that is already done cannot be refused, so the connection is closed instead. */
-  function count({ visitor, method }: FastifyRequest, { raw }: FastifyReply, bytes: number) {
+  function count({ callerContext, method }: FastifyRequest, { raw }: FastifyReply, bytes: number) {
     try {
-      return unread.add(visitor?.caller.keyId ?? null, bytes);
+      return unread.add(callerContext?.caller.keyId ?? null, bytes);
     } catch (error) {
       if (READS.includes(method)) throw error;
       raw.destroy();
@@ -64,10 +64,10 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
 class Connections {
   readonly #over = new WeakMap<Socket, Set<() => void>>();
 
-  whenOver(socket: Socket, answer: FastifyReply["raw"], tell: () => void): void {
+  whenOver(socket: Socket, answer: FastifyReply["raw"], callback: () => void): void {
     const waiting = this.#waitingOn(socket);
     const over = () => {
-      if (waiting.delete(over)) tell();
+      if (waiting.delete(over)) callback();
     };
     waiting.add(over);
     answer.once("close", over);

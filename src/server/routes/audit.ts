@@ -7,8 +7,8 @@ import { requiredRole } from "./required-role.ts";
 
 /** The audit log of a tenant: which key did what. */
 export const auditRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { audit } }) => {
-  app.get("/audit", requiredRole("administer", listAudit), async ({ visitor, query }) => {
+  app.get("/audit", requiredRole("administer", listAudit), async ({ callerContext, query }) => {
     const filter = withNumbers(query, "since", "limit") as AuditFilter;
-    return audit.list({ tenantId: visitor.caller.tenant, ...filter });
+    return audit.list({ tenantId: callerContext.caller.tenant, ...filter });
   });
 };

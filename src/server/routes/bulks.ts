@@ -18,7 +18,9 @@ export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
       return request.rota.bulks.preview(input as unknown as BulkInput);
     }
     reply.code(202);
-    return request.rota.bulks.start(input as unknown as BulkInput, { by: request.visitor.caller.keyId });
+    return request.rota.bulks.start(input as unknown as BulkInput, {
+      by: request.callerContext.caller.keyId,
+    });
   });
 
   app.get("/bulk/:id", requiredRole("read", getBulk), async ({ rota, params }) => rota.bulks.get(params.id));

@@ -9,10 +9,10 @@ import { requiredRole } from "./required-role.ts";
 
 /** Examines the installation. The examination stops when the caller disconnects. */
 export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
-  app.get("/doctor", requiredRole("administer", getDoctor), async ({ visitor, headers }, reply) => {
+  app.get("/doctor", requiredRole("administer", getDoctor), async ({ callerContext, headers }, reply) => {
     const left = new AbortController();
     whenClosed(reply.raw, () => left.abort());
-    const caller = { tenantId: visitor.caller.tenant, signal: left.signal };
+    const caller = { tenantId: callerContext.caller.tenant, signal: left.signal };
     if (prefersStream(headers.accept)) {
       reply.hijack();
       const stream = new ReportStream(reply.raw);

@@ -6,7 +6,7 @@ import { EVENT_TYPES } from "../../model/event.ts";
 import { Gate, until } from "../../testing/signals.ts";
 
 test.each(["", "/v1"])(
-  "%s/tasks/events tells at once that it is open, and then what happens",
+  "%s/tasks/events says at once that it is open, and then what happens",
   async (prefix) => {
     const { ask, url } = await openTestServer();
     const stream = await openStream(`${url}${prefix}/tasks/events`);
@@ -121,7 +121,7 @@ test.each(["agentId=a&agentId=b", "agentId=%00", "batchId=%00", "batchId=a&batch
   },
 );
 
-test("tells first that events are missing which would have come", async () => {
+test("says first that events are missing which would have come", async () => {
   const { ask, url, storage } = await openTestServer({ start: false });
   for (let tasks = 0; tasks < 3; tasks++) {
     const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;

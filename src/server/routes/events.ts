@@ -15,7 +15,7 @@ export const eventRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { stre
     // A response to `HEAD` has no body, so it ends at once.
     if (request.method === "HEAD") return reply.headers(STREAM_HEADERS).send("");
     const wanted = withNumbers(filter, "scheduleId") as EventsOptions;
-    streams.open(reply.raw, request.visitor, {
+    streams.open(reply.raw, request.callerContext, {
       ...wanted,
       ...(after === undefined ? {} : { after }),
     });

@@ -247,7 +247,7 @@ describe("once a key is taken away,", () => {
     },
   );
 
-  test("whoever waits for a task with it is refused", async () => {
+  test("a caller that waits for a task with it is refused", async () => {
     const { rota, key, askWith } = await openKeyedServer({ start: false });
     await key({});
     const { id, key: lost } = await rota.keys.create({ role: "viewer", name: "lost" });

@@ -8,17 +8,20 @@ import { requiredRole } from "./required-role.ts";
 
 /** API keys. Without `tenantId`, a request is about the tenant of the caller. */
 export const keyRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { keys } }) => {
-  app.post("/keys", requiredRole("manage", createKey), async ({ visitor: { caller }, body }, reply) => {
+  app.post("/keys", requiredRole("manage", createKey), async ({ callerContext: { caller }, body }, reply) => {
     reply.code(201);
     const input = isObject(body) ? { ...body, tenantId: body["tenantId"] ?? caller.tenant } : body;
     return managedKeys(keys, caller).create(input as KeyInput);
   });
 
-  app.get("/keys", requiredRole("manage", listKeys), async ({ visitor: { caller }, query }) =>
+  app.get("/keys", requiredRole("manage", listKeys), async ({ callerContext: { caller }, query }) =>
     managedKeys(keys, caller).list({ tenantId: caller.tenant, ...query }),
   );
 
-  app.delete("/keys/:id", requiredRole("manage", deleteKey), async ({ visitor: { caller }, params, query }) =>
-    managedKeys(keys, caller).delete(params.id, { tenantId: caller.tenant, ...query }),
+  app.delete(
+    "/keys/:id",
+    requiredRole("manage", deleteKey),
+    async ({ callerContext: { caller }, params, query }) =>
+      managedKeys(keys, caller).delete(params.id, { tenantId: caller.tenant, ...query }),
   );
 };

@@ -4,7 +4,7 @@ import { me } from "../../api/me.ts";
 import { RotaClient } from "../../client/index.ts";
 import { VERSION } from "../../version.ts";
 
-test("without keys everybody is an admin of this machine", async () => {
+test("without keys every caller is an admin of this machine", async () => {
   const { ask, rota } = await openKeyedServer();
   const { status, body } = await ask("/v1/me");
   expect(status).toBe(200);

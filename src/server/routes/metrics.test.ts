@@ -17,7 +17,7 @@ test.each(["", "/v1"])("%s/metrics is the text format of Prometheus", async (pre
   expect(metrics.get("process_resident_memory_bytes")?.samples.get("")).toBeGreaterThan(1_000_000);
 });
 
-test("tells of tasks by agent and lane, from their submission to their end", async () => {
+test("counts tasks by agent and lane, from their submission to their end", async () => {
   const { ask, rota, clock } = await openTestServer({ options: { scheduler: { maxPerAgent: 1 } } });
   const gate = new Gate();
   rota.agent("slow", () => gate.opened);
@@ -90,7 +90,7 @@ test("names a hundred agents, those that came first, and adds up the rest", asyn
   expect(metrics.get("rota_tasks_submitted_total")?.samples.get('{agent="other",lane="main"}')).toBe(25);
 });
 
-test("while the storage is away, or hangs, what this process knows is still told", async () => {
+test("while the storage is away, or hangs, what this process knows is still shown", async () => {
   let how: "well" | "away" | "hangs" = "well";
   const asked = new Gate();
   const { ask, clock } = await openTestServer({

@@ -42,7 +42,7 @@ async function hasEnded(stream: OpenStream): Promise<boolean> {
   }
 }
 
-test("tells at once that it is open, and then what schedules and runs do", async () => {
+test("says at once that it is open, and then what schedules and runs do", async () => {
   const server = await openTestServer();
   const { url, clock, ask } = server;
   const stream = await openStream(url + PATH);
@@ -68,7 +68,7 @@ test("tells at once that it is open, and then what schedules and runs do", async
   expect(frames[1]?.data).toMatchObject({ status: "succeeded", result_summary: "look", run_id: 1 });
 });
 
-test("is the same for everybody, and goes on for each after what they saw last", async () => {
+test("is the same for all readers, and goes on for each after its last entry", async () => {
   const server = await openTestServer();
   const { url, clock } = server;
   await schedule(server);
@@ -84,7 +84,7 @@ test("is the same for everybody, and goes on for each after what they saw last",
   expect((await take(second, 4)).map(({ id }) => id)).toEqual(["3", "4", "5", "6"]);
 });
 
-test("says with its opening from where it goes on, for whoever loses it before anything has happened", async () => {
+test("says with its opening from where it goes on, for a reader that loses it before the first entry", async () => {
   const server = await openTestServer();
   const { url, clock } = server;
   await schedule(server);
@@ -131,7 +131,7 @@ test("goes on after a restart of the server, on what it has on disk", async () =
   ]);
 });
 
-test("tells after the opening that some are missing which would have come", async () => {
+test("says after the opening that some are missing which would have come", async () => {
   const server = await openTestServer();
   const { url, clock, storage } = server;
   await schedule(server);
@@ -155,7 +155,7 @@ test("gives a sign of life every 30 seconds", async () => {
   expect(await stream.take(2)).toEqual(Array(2).fill({ comment: "heartbeat" }));
 });
 
-test("goes on while the node drains, tells how its runs end, and ends when it stops", async () => {
+test("goes on while the node drains, reports how its runs end, and ends when it stops", async () => {
   const server = await openTestServer();
   const { url, rota, clock } = server;
   const gate = new Gate();

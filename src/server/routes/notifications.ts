@@ -11,7 +11,7 @@ export const notificationRoutes: FastifyPluginAsyncZod<RouteParts> = async (app,
     const after = parseLastEventId(request.headers["last-event-id"] ?? request.query.lastEventId);
     // A response to `HEAD` has no body, so it ends at once.
     if (request.method === "HEAD") return reply.headers(STREAM_HEADERS).send("");
-    streams.openNotifications(reply.raw, request.visitor, after === undefined ? {} : { after });
+    streams.openNotifications(reply.raw, request.callerContext, after === undefined ? {} : { after });
     return reply.hijack();
   });
 };

@@ -18,23 +18,23 @@ interface Chat extends TestServer {
   /** Lets the agent `slow` answer everything. */
   readonly gate: Gate<unknown>;
   /** What it was told. */
-  readonly told: string[];
+  readonly messages: string[];
 }
 
 /** A server whose agent `slow` answers when the gate opens, and whose sessions have no debounce. */
 async function openChat(): Promise<Chat> {
   const server = await openTestServer({ options: { sessions: { debounceMs: 0 } } });
   const gate = new Gate<unknown>();
-  const told: string[] = [];
+  const messages: string[] = [];
   server.rota.agent("slow", async ({ message = "" }, { signal, progress }) => {
-    told.push(message);
+    messages.push(message);
     progress({ text: "I th" });
     const stopped = new Promise((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
     });
     return Promise.race([gate.opened, stopped]);
   });
-  return { ...server, gate, told };
+  return { ...server, gate, messages };
 }
 
 const slowly = { message: "hello", agentId: "slow" };
@@ -58,10 +58,10 @@ describe("POST …/messages", () => {
   });
 
   test("answers a stop word 200 with what it ended", async () => {
-    const { ask, told } = await openChat();
+    const { ask, messages } = await openChat();
     const { taskId } = (await ask(MESSAGES, { json: slowly })).body;
     const waiting = (await ask(MESSAGES, { json: slowly })).body.taskId;
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     const { status, body } = await ask(MESSAGES, { json: { message: " /stopall ", wait: true } });
     expect([status, stoppedTasks.parse(body)]).toEqual([200, { stopped: [taskId], cancelled: [waiting] }]);
     const streamed = await ask(MESSAGES, { json: { message: "/stop" }, headers: ACCEPT });
@@ -69,10 +69,10 @@ describe("POST …/messages", () => {
   });
 
   test("answers 429 with Retry-After when the session is full and drops what is new", async () => {
-    const { ask, told } = await openChat();
+    const { ask, messages } = await openChat();
     await ask(PATH, { method: "PATCH", json: { cap: 1, drop: "new" } });
     await ask(MESSAGES, { json: slowly });
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await ask(MESSAGES, { json: slowly });
     for (const more of [{}, { wait: true }]) {
       const { status, headers, body } = await ask(MESSAGES, { json: { ...slowly, ...more } });
@@ -118,9 +118,9 @@ describe("POST …/messages", () => {
 
 describe("a message that is waited for", () => {
   test("is answered 200 with the whole task once it has ended", async () => {
-    const { ask, gate, told } = await openChat();
+    const { ask, gate, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     gate.open("at last");
     const { status, body } = await answer;
     expect(status).toBe(200);
@@ -128,9 +128,9 @@ describe("a message that is waited for", () => {
   });
 
   test("is answered 200 however it ends", async () => {
-    const { ask, told } = await openChat();
+    const { ask, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await ask(`${PATH}/stop`, { method: "POST" });
     expect(await answer).toMatchObject({ status: 200, body: { state: "cancelled", error: "stopped" } });
   });
@@ -140,10 +140,10 @@ describe("a message that is waited for", () => {
     ["?timeout=600", 600],
     ["?timeout=5", 5],
   ])("with %j is answered 202 with what is known after %i seconds", async (query, seconds) => {
-    const { ask, clock, told } = await openChat();
+    const { ask, clock, messages } = await openChat();
     const json = { ...slowly, wait: true };
     const answer = ask(MESSAGES + query, { json });
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await settle();
     let answered = false;
     void answer.then(() => {
@@ -161,9 +161,9 @@ describe("a message that is waited for", () => {
   });
 
   test("is answered when it ends while the node drains, and another one is refused then", async () => {
-    const { ask, gate, rota, told } = await openChat();
+    const { ask, gate, rota, messages } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await settle();
     const drained = rota.drain();
     expect(await ask(MESSAGES, { json: { ...slowly, wait: true } })).toMatchObject({
@@ -176,10 +176,10 @@ describe("a message that is waited for", () => {
   });
 
   test("is answered 202 with what is known when the server closes first", async () => {
-    const { rota, log, told, gate } = await openChat();
+    const { rota, log, messages, gate } = await openChat();
     const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
     const answer = askServer(server.url + MESSAGES, { json: { ...slowly, wait: true } });
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await settle();
     await server.close();
     expect(await answer).toMatchObject({ status: 202, body: { state: "running", merged: false } });
@@ -192,9 +192,9 @@ describe("a message that is waited for", () => {
   ])(
     "whose sender goes away, with cancelOnDisconnect %j, is %s",
     async (cancelOnDisconnect, state, error) => {
-      const { url, rota, told, log } = await openChat();
+      const { url, rota, messages, log } = await openChat();
       const socket = sendAndStay(url, { ...slowly, wait: true, cancelOnDisconnect });
-      await until(() => told.length === 1);
+      await until(() => messages.length === 1);
       await settle();
       const [{ taskId } = { taskId: "" }] = (await rota.tasks.list()).tasks;
       socket.destroy();
@@ -225,7 +225,7 @@ describe("a message that is waited for", () => {
     expect((await rota.tasks.get(taskId)).message).toBe("one\ntwo");
     const looked = vi.spyOn(rota.tasks, "get");
     socket.destroy();
-    // Once for the answer that nobody reads, and once for who else is in it.
+    // Once for the answer that is not read, and once for the other messages in it.
     await until(() => looked.mock.calls.length >= 2);
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
@@ -233,7 +233,7 @@ describe("a message that is waited for", () => {
 });
 
 describe("a message whose events are asked for", () => {
-  test("is told as it goes, from its acceptance to its end", async () => {
+  test("is streamed as it goes, from its acceptance to its end", async () => {
     const { ask, url, gate, rota } = await openChat();
     const stream = await streamOf(url, slowly);
     expect(stream.status).toBe(200);
@@ -259,9 +259,9 @@ describe("a message whose events are asked for", () => {
   });
 
   test("ends with an empty result when it is stopped", async () => {
-    const { ask, url, told } = await openChat();
+    const { ask, url, messages } = await openChat();
     const stream = await streamOf(url, slowly);
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await ask(`${PATH}/stopall`, { method: "POST" });
     let last: Awaited<ReturnType<OpenStream["next"]>>;
     for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) last = frame;
@@ -278,10 +278,10 @@ describe("a message whose events are asked for", () => {
   });
 
   test("ends after the time that was asked for, and the run goes on", async () => {
-    const { url, clock, told, rota } = await openChat();
+    const { url, clock, messages, rota } = await openChat();
     const stream = await streamOf(url, slowly, "?timeout=5");
     await stream.take(3);
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await clock.advance(5_000);
     for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) {
       expect(frame.event).toBe("task.progress");
@@ -293,10 +293,10 @@ describe("a message whose events are asked for", () => {
     [false, "running"],
     [true, "cancelled"],
   ])("whose reader goes away, with cancelOnDisconnect %j, is %s", async (cancelOnDisconnect, state) => {
-    const { url, rota, told, gate } = await openChat();
+    const { url, rota, messages, gate } = await openChat();
     const stream = await streamOf(url, { ...slowly, cancelOnDisconnect });
     const { taskId } = (await stream.next())?.data ?? {};
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     stream.close();
     if (cancelOnDisconnect) await until(async () => (await rota.tasks.get(taskId)).state === state);
     await settle();
@@ -305,11 +305,11 @@ describe("a message whose events are asked for", () => {
   });
 
   test("is not cancelled because the server closes", async () => {
-    const { rota, log, told, gate } = await openChat();
+    const { rota, log, messages, gate } = await openChat();
     const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
     const stream = await streamOf(server.url, { ...slowly, cancelOnDisconnect: true });
     const { taskId } = (await stream.next())?.data ?? {};
-    await until(() => told.length === 1);
+    await until(() => messages.length === 1);
     await server.close();
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "running" });
@@ -366,7 +366,7 @@ test.each(["", " ", "a\nb", "\u0000"])("a message, like a task, refuses the lane
 });
 
 test.each(["no-such", "no such lane"])(
-  "a message for the lane %j, which nobody configured, runs in `main`",
+  "a message for the lane %j, which is not configured, runs in `main`",
   async (lane) => {
     const { ask } = await openChat();
     const { taskId } = (await ask(MESSAGES, { json: { message: "hello", lane } })).body;

@@ -33,7 +33,7 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ru
     const { input, wait, cancelOnDisconnect } = parseMessageRequest(request.body);
     const timeout = optionalNumber({ timeout: toNumber(request.query.timeout) }, "timeout", TIMEOUT);
     const run = {
-      visitor: request.visitor,
+      callerContext: request.callerContext,
       sessionKey: request.params.key,
       message: input["message"],
       send: async () => {

@@ -52,7 +52,7 @@ test("answers at once for a task that is not there", async () => {
   });
 });
 
-test("stops waiting when whoever asked goes away", async () => {
+test("stops waiting when the caller disconnects", async () => {
   const { url, gate, taskId, rota, log } = await startBusy();
   const waited = vi.spyOn(rota.tasks, "wait");
   const { hostname, port } = new URL(url);
@@ -65,7 +65,7 @@ test("stops waiting when whoever asked goes away", async () => {
   gate.open(null);
 });
 
-test("waits on while the node drains, whether it began before or after, and is told how the task ends", async () => {
+test("waits on while the node drains, whether it began before or after, and learns how the task ends", async () => {
   const { ask, gate, taskId, rota } = await startBusy();
   const waited = vi.spyOn(rota.tasks, "wait");
   const before = ask(`/tasks/${taskId}?wait=60`);

@@ -77,7 +77,7 @@ test("lists newest first, page by page, by every filter", async () => {
   expect(await ids("lane=main")).toEqual([b1]);
   expect(await ids("priority=1")).toEqual([b1]);
   expect(await ids("priority=high")).toEqual([b1]);
-  expect(await ids("agentId=nobody")).toEqual([]);
+  expect(await ids("agentId=unknown")).toEqual([]);
 
   const first = (await ask("/tasks?limit=2")).body;
   expect(first).toMatchObject({ count: 2, tasks: [{ taskId: a2 }, { taskId: b1 }] });

@@ -70,9 +70,9 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
   app.get("/tasks/stats", requiredRole("read", getTaskCounts), async ({ rota }) => rota.tasks.counts());
 
   app.get("/tasks/:id", requiredRole("readOwn", getTask), async (request) => {
-    const { params, query, visitor } = request;
+    const { params, query, callerContext } = request;
     if (query.wait === undefined) return request.rota.tasks.get(params.id);
-    return waits.wait(visitor, params.id, { seconds: toNumber(query.wait), gone: request.signal });
+    return waits.wait(callerContext, params.id, { seconds: toNumber(query.wait), gone: request.signal });
   });
 
   app.get("/tasks/:id/explain", requiredRole("readOwn", explainTask), async ({ rota, params }) =>

@@ -50,7 +50,7 @@ test("a webhook secret is rotated", async () => {
     { previousUntil: null },
   ]);
   expect(rotatedWebhookSecret.parse((await rotate()).body).previousUntil).not.toBeNull();
-  const missing = await ask("/v1/tenants/nobody/webhook-secret", { method: "POST" });
+  const missing = await ask("/v1/tenants/unknown/webhook-secret", { method: "POST" });
   expect([missing.status, missing.body.code]).toEqual([404, "not_found"]);
 });
 

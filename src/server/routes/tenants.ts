@@ -23,8 +23,8 @@ export const tenantRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
 
   app.get("/tenants", requiredRole("administer", listTenants), async () => tenants.list());
 
-  app.get("/tenants/:id", requiredRole("manage", getTenant), async ({ visitor, params }) => {
-    checkOwnTenant(visitor.caller, params.id);
+  app.get("/tenants/:id", requiredRole("manage", getTenant), async ({ callerContext, params }) => {
+    checkOwnTenant(callerContext.caller, params.id);
     return tenants.get(params.id);
   });
 
@@ -47,8 +47,8 @@ export const tenantRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
   app.post(
     "/tenants/:id/webhook-secret",
     requiredRole("manage", rotateWebhookSecret),
-    async ({ visitor, params }) => {
-      checkOwnTenant(visitor.caller, params.id);
+    async ({ callerContext, params }) => {
+      checkOwnTenant(callerContext.caller, params.id);
       return tenants.rotateWebhookSecret(params.id);
     },
   );

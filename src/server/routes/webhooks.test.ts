@@ -8,20 +8,20 @@ import { until } from "../../testing/signals.ts";
 
 /** A server, and one that is called back and answers with this status. */
 async function startCalledBack(answer: () => number) {
-  const told: string[] = [];
+  const received: string[] = [];
   const receiver = await serve((request, response) => {
-    told.push(String(request.headers["x-pinchtab-task-id"]));
+    received.push(String(request.headers["x-pinchtab-task-id"]));
     response.writeHead(answer()).end();
   });
   const made = await openTestServer({ options: { webhooks: { allow: ["127.0.0.1"] } } });
   const submit = async () =>
     (await made.ask("/tasks", { json: { payload: 1, callbackUrl: `${receiver}/done` } })).body
       .taskId as string;
-  return { ...made, told, receiver, submit };
+  return { ...made, received, receiver, submit };
 }
 
 test("a callback is listed, shown and sent again", async () => {
-  const { ask, told, receiver, submit } = await startCalledBack(() => 204);
+  const { ask, received, receiver, submit } = await startCalledBack(() => 204);
   const taskId = await submit();
   const list = async (query: string) => {
     const { status, body } = await ask(`/v1/webhooks/deliveries?${query}`);
@@ -40,8 +40,8 @@ test("a callback is listed, shown and sent again", async () => {
   expect(delivery.parse((await ask(path)).body)).toEqual(found);
   const resent = await ask(`${path}/resend`, { method: "POST" });
   expect([resent.status, delivery.parse(resent.body)]).toMatchObject([202, { status: "pending", tries: 0 }]);
-  await until(() => told.length === 2);
-  expect(told).toEqual([taskId, taskId]);
+  await until(() => received.length === 2);
+  expect(received).toEqual([taskId, taskId]);
 
   await submit();
   await until(async () => (await list("status=delivered")).count === 2);
@@ -50,9 +50,9 @@ test("a callback is listed, shown and sent again", async () => {
 });
 
 test("one that is pending is not sent again, and its tries are counted", async () => {
-  const { ask, told, submit } = await startCalledBack(() => 500);
+  const { ask, received, submit } = await startCalledBack(() => 500);
   await submit();
-  await until(() => told.length === 1);
+  await until(() => received.length === 1);
   await until(async () => (await ask("/v1/webhooks/deliveries")).body.deliveries[0]?.error !== undefined);
   const [pending] = (await ask("/v1/webhooks/deliveries?status=pending")).body.deliveries;
   expect(delivery.parse(pending)).toMatchObject({ tries: 1, responseStatus: 500 });

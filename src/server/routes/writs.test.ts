@@ -8,7 +8,7 @@ const NOT_RUNNING = "[/schedule list]\nERR: scheduler is not running\n[END SCHED
 const json = { text: "/schedule list" };
 const asText = { accept: "text/plain" };
 
-test("answers with JSON, or with the bare text to whoever wants that", async () => {
+test("answers with JSON, or with plain text if the caller accepts that", async () => {
   const { ask } = await openTestServer();
   const answer = await ask("/v1/writs", { json });
   expect([answer.status, writAnswer.parse(answer.body)]).toEqual([200, { ok: true, output: LIST }]);
@@ -31,7 +31,7 @@ test("answers 200 to what could not be done, since the text says so", async () =
 test("refuses what cannot be meant with JSON, whatever was wanted", async () => {
   const { ask } = await openTestServer();
   for (const headers of [{}, asText]) {
-    const unknown = await ask("/v1/writs", { json: { ...json, agent: "nobody" }, headers });
+    const unknown = await ask("/v1/writs", { json: { ...json, agent: "unknown" }, headers });
     expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
     const wrong = await ask("/v1/writs", { json: { text: 5 }, headers });
     expect([wrong.status, wrong.body.details]).toEqual([400, { field: "text" }]);

@@ -2,9 +2,9 @@ import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { carryOutWrits } from "../../api/writs.ts";
 import type { WritInput } from "../../interface/writs.ts";
+import { DEFAULT_AGENT } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import { isObject } from "../../model/input/field-checks.ts";
-import { DEFAULT_AGENT } from "../../model/task.ts";
 import { prefersText } from "../accepts.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
@@ -35,7 +35,7 @@ export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
 };
 
 /** The agent of the writ, for the audit log. `carryOut` refuses what is not a name of an agent. */
-function agentOf({ visitor, body }: FastifyRequest): string {
+function agentOf({ callerContext, body }: FastifyRequest): string {
   const named = isObject(body) ? body["agent"] : undefined;
-  return visitor.caller.agent ?? (typeof named === "string" ? named : DEFAULT_AGENT);
+  return callerContext.caller.agent ?? (typeof named === "string" ? named : DEFAULT_AGENT);
 }

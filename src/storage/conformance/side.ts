@@ -1,5 +1,5 @@
-import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import type {
   Abilities,
   DeliveryRecord,

@@ -1,12 +1,14 @@
+import { agentKey } from "../../model/agent.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import { type Lane, NEWCOMER_LEAD } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
 import type { RollupCount, RollupKind, RollupStep } from "../../model/rollup.ts";
 import type { SessionMode } from "../../model/session.ts";
-import { type AttemptOutcome, DEFAULT_TENANT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
+import { type AttemptOutcome, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import type { AloneKind } from "../alone-queue.ts";
 import type { ComeBack } from "../dependency-error.ts";
 import type {
@@ -284,10 +286,6 @@ function defaultTenant(now: number): TenantRecord {
     createdAt: now,
     updatedAt: now,
   };
-}
-
-export function agentKey(params: { tenant: string; agent: string }): string {
-  return JSON.stringify([params.tenant, params.agent]);
 }
 
 export function isWaiting(task: { state: TaskState }): boolean {

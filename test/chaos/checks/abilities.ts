@@ -30,7 +30,7 @@ function astray(
   const home = homes[agentId];
   if (home === undefined) return [];
   const callers = calls.filter((call) => call.taskId === taskId).map(({ process }) => process);
-  // Nobody knows which process a node was that never called.
+  // The process of a node that never called is unknown.
   const granted = attempts.flatMap(({ node }) => processOf.get(node) ?? []);
   return [...new Set([...callers, ...granted])]
     .filter((process) => !home.includes(process))

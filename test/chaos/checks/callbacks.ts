@@ -17,24 +17,24 @@ interface Expected {
 }
 
 /**
- * Every end of a task that names a URL, and of a batch that does, is told there: once at least, signed, as the log has it;
- * and what is listed of it is what those who were told saw.
+ * Every end of a task that names a URL, and of a batch that does, is sent there: once at least, signed, as the log has it;
+ * and what is listed of it is what those who were sent saw.
  */
 export function callbacks(history: History): string[] {
   const expected = expectedOf(history);
   const listed = new Map(history.deliveries.map((delivery) => [delivery.deliveryId, delivery]));
-  const told = Map.groupBy(history.callbacks, ({ deliveryId }) => deliveryId);
+  const requests = Map.groupBy(history.callbacks, ({ deliveryId }) => deliveryId);
   const findings: string[] = [];
-  for (const id of listed.keys()) if (!expected.has(id)) findings.push(`${id} tells of nothing in the log`);
-  for (const id of told.keys()) if (!listed.has(id)) findings.push(`${id} was told, and is not listed`);
+  for (const id of listed.keys()) if (!expected.has(id)) findings.push(`${id} is for nothing in the log`);
+  for (const id of requests.keys()) if (!listed.has(id)) findings.push(`${id} was sent, and is not listed`);
   for (const [id, wanted] of expected) {
     const delivery = listed.get(id);
-    const list = told.get(id) ?? [];
+    const list = requests.get(id) ?? [];
     const said =
       delivery === undefined
         ? [`the end in event ${wanted.event.seq} has no callback`]
         : [...unlike(delivery, wanted), ...unproved(delivery, list, history)];
-    const wrong = list.flatMap((callback) => mistold(callback, wanted));
+    const wrong = list.flatMap((callback) => wrongRequests(callback, wanted));
     findings.push(...[...said, ...wrong].map((finding) => `${id}: ${finding}`));
   }
   return findings;
@@ -80,44 +80,44 @@ function unlike(delivery: Delivery, { event, url }: Expected): string[] {
 function unproved(delivery: Delivery, list: readonly Callback[], history: History): string[] {
   const { status, tries, deliveryId } = delivery;
   const answers = list.map(({ answered }) => answered ?? 0);
-  const resent = history.acknowledged.flatMap((told) =>
-    told.what === "resent" && told.deliveryId === deliveryId ? [told.after] : [],
+  const resent = history.acknowledged.flatMap((requests) =>
+    requests.what === "resent" && requests.deliveryId === deliveryId ? [requests.after] : [],
   );
   const findings: string[] = [];
   if (status === "delivered" && !answers.some((answer) => answer >= 200 && answer < 300))
-    findings.push("it is delivered, and nobody took it");
-  if (status === "failed" && list.length === 0) findings.push("it is given up, and nobody was told");
+    findings.push("it is delivered, and no receiver got it");
+  if (status === "failed" && list.length === 0) findings.push("it is given up, and no receiver was called");
   if (status === "failed" && tries < TRIES_MAX && !answers.includes(GONE))
     findings.push(`it is given up after ${tries} tries`);
   if (status === "pending") findings.push("it is still pending");
   // One that is pending may have been tried once more since that was read.
   const isCounted = status !== "pending" && !history.resendsAsked.includes(deliveryId);
   if (isCounted && list.length > tries)
-    findings.push(`it was told ${list.length} times, and tried ${tries} times`);
+    findings.push(`it was sent ${list.length} times, and tried ${tries} times`);
   const last = history.callbacks.lastIndexOf(list.at(-1) as Callback);
   if (status !== "pending" && resent.some((after) => last < after))
-    findings.push("it was to be told once more, and was not");
+    findings.push("it was to be sent once more, and was not");
   return findings;
 }
 
-function mistold(callback: Callback, { event, url, attempts }: Expected): string[] {
+function wrongRequests(callback: Callback, { event, url, attempts }: Expected): string[] {
   const { type, taskId, batchId, state, error, result, counts } = event;
   const ofBatch = type === "batch.completed";
   const { body } = callback;
   const findings: string[] = [];
   if (!callback.genuine) findings.push("its signature does not verify");
-  if (callback.url !== url) findings.push(`it was told at ${callback.url}`);
+  if (callback.url !== url) findings.push(`it was sent to ${callback.url}`);
   if (callback.event !== (ofBatch ? "batch.completed" : "task.completed"))
-    findings.push(`it was told as ${callback.event}`);
-  if (callback.taskId !== (ofBatch ? null : taskId)) findings.push(`it was told of ${callback.taskId}`);
+    findings.push(`it was sent as ${callback.event}`);
+  if (callback.taskId !== (ofBatch ? null : taskId)) findings.push(`it was sent for ${callback.taskId}`);
   const should = ofBatch
     ? { batchId, counts }
     : { taskId, state, error, result: state === "done" ? result : undefined };
   for (const [name, value] of Object.entries(should))
     if (!isDeepStrictEqual(body[name], value))
-      findings.push(`it was told with the ${name} ${JSON.stringify(body[name])}`);
+      findings.push(`it was sent with the ${name} ${JSON.stringify(body[name])}`);
   const shown = body["attempts"];
   if (!ofBatch && (!Array.isArray(shown) || shown.length !== attempts))
-    findings.push(`it was told with other attempts than the ${attempts} there had been`);
+    findings.push(`it was sent with other attempts than the ${attempts} there had been`);
   return findings;
 }

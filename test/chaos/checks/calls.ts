@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { DEFAULT_AGENT, type Task } from "../../../src/model/task.ts";
+import { DEFAULT_AGENT } from "../../../src/model/agent.ts";
+import type { Task } from "../../../src/model/task.ts";
 import type { Call, History } from "../history.ts";
 
 /** Ends of an attempt that its node hears of afterwards: until then its call goes on, though it changes nothing. */
@@ -70,7 +71,7 @@ function apart(task: Task, list: readonly Call[], history: History): string[] {
     );
 }
 
-/** The default agent answers by itself, and calls nobody. */
+/** The default agent answers by itself, and makes no calls. */
 function answered(task: Task, list: readonly Call[]): string[] {
   if (task.state !== "done" || task.agentId === DEFAULT_AGENT) return [];
   const last = list.filter(({ attempt }) => attempt === task.attempts.length);

@@ -61,7 +61,7 @@ test("a history in which all is well passes every check", () => {
 
 describe("nothing acknowledged is lost", () => {
   const marked = { a: { metadata: { marker: "m" } } };
-  const told = (acknowledgement: History["acknowledged"][number], more: Partial<History> = {}) => ({
+  const acknowledging = (acknowledgement: History["acknowledged"][number], more: Partial<History> = {}) => ({
     acknowledged: [acknowledgement],
     ...more,
   });
@@ -69,27 +69,52 @@ describe("nothing acknowledged is lost", () => {
   const message = { what: "message", taskId: "a", sessionKey: "s", text: "two" } as const;
   const ended = { what: "ended", taskId: "a", state: "done", result: "result of a" } as const;
   expectOf(nothingLost, [
-    made("an accepted task is there", null, { log: DONE, tasks: marked }, told(task)),
-    made("an accepted task is gone", /a .*is gone/, { log: [] }, told(task)),
-    made("an accepted task is another", /accepted as m/, { log: DONE }, told(task)),
+    made("an accepted task is there", null, { log: DONE, tasks: marked }, acknowledging(task)),
+    made("an accepted task is gone", /a .*is gone/, { log: [] }, acknowledging(task)),
+    made("an accepted task is another", /accepted as m/, { log: DONE }, acknowledging(task)),
     made(
       "a message was joined to others",
       null,
       { log: DONE, tasks: { a: { message: "one\ntwo" } } },
-      told(message),
+      acknowledging(message),
     ),
-    made("a message was left out", /"two"/, { log: DONE, tasks: { a: { message: "one" } } }, told(message)),
-    made("a cancel is forgotten", /was cancelled/, { log: DONE }, told({ what: "cancelled", taskId: "a" })),
-    made("a retry is forgotten", /was retried/, { log: FAILED }, told({ what: "retried", taskId: "a" })),
-    made("a schedule is gone", /schedule 7/, { log: [] }, told({ what: "scheduled", scheduleId: 7 })),
-    made("an end that was told stays", null, { log: DONE }, told(ended)),
-    made("an end that was told is untold", /told to be done and is failed/, { log: FAILED }, told(ended)),
-    made("a result changes", /another result/, { log: DONE }, told({ ...ended, result: "other" })),
     made(
-      "a failure that was told is taken back by a retry",
+      "a message was left out",
+      /"two"/,
+      { log: DONE, tasks: { a: { message: "one" } } },
+      acknowledging(message),
+    ),
+    made(
+      "a cancel is forgotten",
+      /was cancelled/,
+      { log: DONE },
+      acknowledging({ what: "cancelled", taskId: "a" }),
+    ),
+    made(
+      "a retry is forgotten",
+      /was retried/,
+      { log: FAILED },
+      acknowledging({ what: "retried", taskId: "a" }),
+    ),
+    made(
+      "a schedule is gone",
+      /schedule 7/,
+      { log: [] },
+      acknowledging({ what: "scheduled", scheduleId: 7 }),
+    ),
+    made("an end that was reported stays", null, { log: DONE }, acknowledging(ended)),
+    made(
+      "an end that was reported is taken back",
+      /reported as done and is failed/,
+      { log: FAILED },
+      acknowledging(ended),
+    ),
+    made("a result changes", /another result/, { log: DONE }, acknowledging({ ...ended, result: "other" })),
+    made(
+      "a failure that was reported is taken back by a retry",
       null,
       { log: [...FAILED, "a retrying", "a started", "a completed"] },
-      told({ ...ended, state: "failed", result: undefined }, { retriesAsked: ["a"] }),
+      acknowledging({ ...ended, state: "failed", result: undefined }, { retriesAsked: ["a"] }),
     ),
   ]);
 });
@@ -162,7 +187,7 @@ describe("what agents saw is what was granted", () => {
   const first = madeCall({ taskId: "a", attempt: 1, began: 1, ended: 2 });
   const second = madeCall({ taskId: "a", attempt: 2, began: 3, ended: 4, answer });
   const lingering = { ...first, ended: 9 };
-  const told = (list: History["calls"], more: Partial<History> = {}): Partial<History> => ({
+  const acknowledging = (list: History["calls"], more: Partial<History> = {}): Partial<History> => ({
     calls: list,
     ...more,
   });
@@ -180,20 +205,25 @@ describe("what agents saw is what was granted", () => {
     };
   };
   expectOf(calls, [
-    made("a call for each attempt", null, { log: RETRIED }, told([first, second])),
-    made("an attempt that was lost before its call", null, { log: RETRIED }, told([second])),
-    made("an attempt calls twice", /attempt 1 called twice/, { log: RETRIED }, told([first, first, second])),
+    made("a call for each attempt", null, { log: RETRIED }, acknowledging([first, second])),
+    made("an attempt that was lost before its call", null, { log: RETRIED }, acknowledging([second])),
+    made(
+      "an attempt calls twice",
+      /attempt 1 called twice/,
+      { log: RETRIED },
+      acknowledging([first, first, second]),
+    ),
     made(
       "an attempt calls twice, since a crash of the database forgot its start",
       null,
       { log: DONE },
-      told([first, { ...first, began: 3, ended: 4, answer }], { crashes: [{ from: 1, until: 2 }] }),
+      acknowledging([first, { ...first, began: 3, ended: 4, answer }], { crashes: [{ from: 1, until: 2 }] }),
     ),
     made(
       "a call from another node, since a crash of the database forgot its start",
       null,
       { log: DONE },
-      told(
+      acknowledging(
         [
           { ...first, node: "m", ended: null },
           { ...first, began: 3, ended: 4, answer },
@@ -207,13 +237,13 @@ describe("what agents saw is what was granted", () => {
       "an attempt calls twice long before the database crashes",
       /attempt 1 called twice/,
       { log: DONE },
-      told([first, { ...first, began: 3, ended: 4, answer }], { crashes: [{ from: 2, until: 9 }] }),
+      acknowledging([first, { ...first, began: 3, ended: 4, answer }], { crashes: [{ from: 2, until: 9 }] }),
     ),
     made(
       "an attempt calls twice long after the database crashed",
       /attempt 1 called twice/,
       { log: DONE },
-      told(
+      acknowledging(
         [
           { ...first, began: 3, ended: 4 },
           { ...first, began: 5, ended: 6, answer },
@@ -227,7 +257,7 @@ describe("what agents saw is what was granted", () => {
       "a crash of the database does not excuse the result of the attempt that was forgotten",
       /its result is not/,
       { log: DONE },
-      told(
+      acknowledging(
         [
           { ...first, answer },
           { ...first, began: 3, ended: 4 },
@@ -236,28 +266,28 @@ describe("what agents saw is what was granted", () => {
       ),
     ),
     made(
-      "a call that nobody granted",
+      "a call without a claim",
       /attempt 3 called and was never granted/,
       { log: RETRIED },
-      told([first, second, { ...first, attempt: 3, began: 5, ended: 6 }]),
+      acknowledging([first, second, { ...first, attempt: 3, began: 5, ended: 6 }]),
     ),
     made(
       "a call from another node",
       /was granted to n and called from m/,
       { log: RETRIED },
-      told([first, { ...second, node: "m" }]),
+      acknowledging([first, { ...second, node: "m" }]),
     ),
     made(
       "a call of a task that is not there",
       /z was called for, and is not there/,
       { log: RETRIED },
-      told([first, second, { ...first, taskId: "z" }]),
+      acknowledging([first, second, { ...first, taskId: "z" }]),
     ),
     made(
       "a result that an older attempt was answered",
       /its result is not/,
       { log: RETRIED },
-      told([
+      acknowledging([
         { ...first, answer },
         { ...second, answer: null },
       ]),
@@ -266,39 +296,39 @@ describe("what agents saw is what was granted", () => {
       "a result from nowhere",
       /its result is not/,
       { log: DONE },
-      told([{ ...first, answer: { result: "other" } }]),
+      acknowledging([{ ...first, answer: { result: "other" } }]),
     ),
-    made("a result that nobody was asked for", /its result is not/, { log: DONE }),
-    made("the default agent asks nobody", null, { log: DONE, tasks: { a: { agentId: "index" } } }),
+    made("a result without a call", /its result is not/, { log: DONE }),
+    made("the default agent makes no calls", null, { log: DONE, tasks: { a: { agentId: "index" } } }),
     made(
       "two at once, without a reason",
       /attempt 2 called while attempt 1/,
       { log: RETRIED },
-      told([lingering, second]),
+      acknowledging([lingering, second]),
     ),
     made(
       "two at once, and the older was lost with a node that slept",
       null,
       lost(RETRIED),
-      told([lingering, second], { strikes: [{ process: "node-0", from: 0, until: 2 }] }),
+      acknowledging([lingering, second], { strikes: [{ process: "node-0", from: 0, until: 2 }] }),
     ),
     made(
       "two at once, and the older was taken from a node that was well",
       /attempt 2 called while attempt 1/,
       lost(RETRIED),
-      told([lingering, second], { strikes: [{ process: "node-1", from: 0, until: 2 }] }),
+      acknowledging([lingering, second], { strikes: [{ process: "node-1", from: 0, until: 2 }] }),
     ),
     made(
       "two at once, long after the node of the older had got over its fault",
       /attempt 2 called while attempt 1/,
       lost(RETRIED),
-      told([lingering, second], { strikes: [{ process: "node-0", from: 0, until: 1 }] }),
+      acknowledging([lingering, second], { strikes: [{ process: "node-0", from: 0, until: 1 }] }),
     ),
     made(
       "two at once, and the older was pre-empted",
       null,
       { log: ["a created", "a started", "a preempted", "a started", "a completed"] },
-      told([lingering, second]),
+      acknowledging([lingering, second]),
     ),
   ]);
 });
@@ -363,7 +393,7 @@ describe("no limit is exceeded", () => {
       { ...lane(1, 2), calls: calling },
     ),
     made(
-      "a node that was granted two, and was told of one",
+      "a node that was granted two, and learned of one",
       null,
       { log: two },
       { ...lane(1, 2), calls: calling.slice(1) },
@@ -571,7 +601,7 @@ describe("batches are complete once", () => {
       log: [...begun, "b cancelled", "b batch.completed", "b batch.completed"],
       tasks,
     }),
-    made("never", /never told/, { log: [...begun, "b cancelled"], tasks }),
+    made("never", /never reported/, { log: [...begun, "b cancelled"], tasks }),
     made("and then there is more of it", /was complete when b was added/, {
       log: [...DONE, "a batch.completed", "b created", "b cancelled"],
       tasks,
@@ -579,20 +609,20 @@ describe("batches are complete once", () => {
   ]);
 });
 
-describe("every end is told to who asked for it", () => {
-  const url = "http://told/1";
+describe("every end is sent to its callback URL", () => {
+  const url = "http://sent/1";
   const story = { log: DONE, tasks: { a: { callbackUrl: url } } };
   const delivery = madeDelivery({ deliveryId: "whd_a_3", taskId: "a", url, state: "done" });
   const body = { taskId: "a", state: "done", result: "result of a", attempts: [{}] };
-  const told = madeCallback({ deliveryId: "whd_a_3", taskId: "a", url, body });
-  const listed = (more: Partial<Delivery>, list: readonly Callback[] = [told]) => ({
+  const acknowledging = madeCallback({ deliveryId: "whd_a_3", taskId: "a", url, body });
+  const listed = (more: Partial<Delivery>, list: readonly Callback[] = [acknowledging]) => ({
     deliveries: [{ ...delivery, ...more }],
     callbacks: list,
   });
-  const heard = (...list: Partial<Callback>[]) =>
+  const received = (...list: Partial<Callback>[]) =>
     listed(
       {},
-      list.map((more) => ({ ...told, ...more })),
+      list.map((more) => ({ ...acknowledging, ...more })),
     );
   const failed = { answered: 500 };
   const givenUp = { status: "failed", tries: 4, responseStatus: 500 } as const;
@@ -610,7 +640,7 @@ describe("every end is told to who asked for it", () => {
       madeDelivery({ deliveryId: "whd_a_4", event: "batch.completed", taskId: "a", batchId: "x", url }),
     ],
   };
-  const toldOfBatch = (counts: unknown) => [
+  const callbackOfBatch = (counts: unknown) => [
     madeCallback({
       deliveryId: "whd_a_4",
       event: "batch.completed",
@@ -624,28 +654,30 @@ describe("every end is told to who asked for it", () => {
     tasks: { a: { callbackUrl: url } },
   };
   expectOf(callbacks, [
-    made("it is told", null, story, heard({})),
-    made("who asked for nothing is told nothing", null, { log: DONE }),
+    made("it is sent", null, story, received({})),
+    made("a task without a callback URL sends nothing", null, { log: DONE }),
     made(
-      "it is told again until it is taken",
+      "it is sent again until it is taken",
       null,
       story,
-      listed({ tries: 2 }, [{ ...told, ...failed }, told]),
+      listed({ tries: 2 }, [{ ...acknowledging, ...failed }, acknowledging]),
     ),
-    made("it is given up after four tries", null, story, listed(givenUp, [{ ...told, ...failed }])),
-    made("it is given up where nobody wants it", null, story, {
-      ...listed({ status: "failed" }, [{ ...told, answered: 410 }]),
+    made("it is given up after four tries", null, story, listed(givenUp, [{ ...acknowledging, ...failed }])),
+    made("it is given up when the receiver refuses it", null, story, {
+      ...listed({ status: "failed" }, [{ ...acknowledging, answered: 410 }]),
     }),
-    made("an end has no callback", /the end in event 3 has no callback/, story, { callbacks: [told] }),
+    made("an end has no callback", /the end in event 3 has no callback/, story, {
+      callbacks: [acknowledging],
+    }),
     made("of two ends one has no callback", /the end in event 6 has no callback/, twice, {
       deliveries: [{ ...delivery, state: "failed" }],
     }),
-    made("one tells of nothing", /whd_a_2 tells of nothing/, story, {
+    made("one is for nothing", /whd_a_2 is for nothing/, story, {
       deliveries: [delivery, { ...delivery, deliveryId: "whd_a_2" }],
-      callbacks: [told],
+      callbacks: [acknowledging],
     }),
-    made("one is told that is not listed", /whd_b_9 was told, and is not listed/, story, {
-      ...heard({}, { deliveryId: "whd_b_9" }),
+    made("one is sent that is not listed", /whd_b_9 was sent, and is not listed/, story, {
+      ...received({}, { deliveryId: "whd_b_9" }),
     }),
     made(
       "one is listed with another end",
@@ -653,41 +685,46 @@ describe("every end is told to who asked for it", () => {
       story,
       listed({ state: "failed" }),
     ),
-    made("one is delivered that nobody took", /nobody took it/, story, heard(failed)),
-    made("one is delivered that nobody was told", /nobody took it/, story, listed({}, [])),
+    made("one is delivered that no receiver got", /no receiver got it/, story, received(failed)),
+    made("one is delivered without a call", /no receiver got it/, story, listed({}, [])),
     made("one is given up too early", /given up after 1 tries/, story, listed({ status: "failed" })),
-    made("one is given up untold", /nobody was told/, story, listed(givenUp, [])),
-    made("one is never told", /still pending/, story, listed({ status: "pending" }, [])),
-    made("one is told more often than it was tried", /told 2 times, and tried 1 times/, story, heard({}, {})),
-    made("one is told once more when asked", null, story, {
-      ...heard({}, {}),
+    made("one is given up without a call", /no receiver was called/, story, listed(givenUp, [])),
+    made("one is never sent", /still pending/, story, listed({ status: "pending" }, [])),
+    made(
+      "one is sent more often than it was tried",
+      /sent 2 times, and tried 1 times/,
+      story,
+      received({}, {}),
+    ),
+    made("one is sent once more when asked", null, story, {
+      ...received({}, {}),
       ...resent,
       resendsAsked: ["whd_a_3"],
     }),
-    made("one is not told once more", /once more, and was not/, story, { ...heard({}), ...resent }),
-    made("a signature is wrong", /does not verify/, story, heard({ genuine: false })),
-    made("it is told somewhere else", /told at http:\/\/else/, story, heard({ url: "http://else" })),
-    made("it is told as something else", /told as task.failed/, story, heard({ event: "task.failed" })),
-    made("it is told of another", /told of b/, story, heard({ taskId: "b" })),
+    made("one is not sent once more", /once more, and was not/, story, { ...received({}), ...resent }),
+    made("a signature is wrong", /does not verify/, story, received({ genuine: false })),
+    made("it is sent somewhere else", /sent to http:\/\/else/, story, received({ url: "http://else" })),
+    made("it is sent as something else", /sent as task.failed/, story, received({ event: "task.failed" })),
+    made("it is sent of another", /sent for b/, story, received({ taskId: "b" })),
     made(
-      "it is told with another end",
+      "it is sent with another end",
       /the state "failed"/,
       story,
-      heard({ body: { ...body, state: "failed" } }),
+      received({ body: { ...body, state: "failed" } }),
     ),
     made(
-      "it is told with another result",
+      "it is sent with another result",
       /the result "x"/,
       story,
-      heard({ body: { ...body, result: "x" } }),
+      received({ body: { ...body, result: "x" } }),
     ),
-    made("it is told as it is later", /other attempts than the 1/, story, {
-      ...heard({ body: { ...body, attempts: [{}, {}] } }),
+    made("it is sent as it is later", /other attempts than the 1/, story, {
+      ...received({ body: { ...body, attempts: [{}, {}] } }),
     }),
-    made("a batch is told", null, ofBatch, { ...allEnded, callbacks: toldOfBatch({ done: 1 }) }),
-    made("a batch is told with other counts", /the counts/, ofBatch, {
+    made("a batch is sent", null, ofBatch, { ...allEnded, callbacks: callbackOfBatch({ done: 1 }) }),
+    made("a batch is sent with other counts", /the counts/, ofBatch, {
       ...allEnded,
-      callbacks: toldOfBatch({ done: 2 }),
+      callbacks: callbackOfBatch({ done: 2 }),
     }),
   ]);
 });
@@ -762,7 +799,7 @@ describe("every due moment of a schedule that is edited has one row", () => {
     edited("one has two", /the moment 11 has 2 rows/, [...ROWS, madeRun(1, 11)]),
     edited("one has two, of which one was asked for", null, [...ROWS, madeRun(1, 11)], [ran(1)]),
     edited(
-      "one has two, and a run was asked for that nobody answered",
+      "one has two, and a run was requested without an answer",
       null,
       [...ROWS, madeRun(1, 11)],
       [ran(null)],
@@ -800,7 +837,7 @@ describe("what is done to a schedule holds", () => {
     edited("it fires late", null, ROWS.with(2, madeRun(12, 12, { started_at: 15 }))),
     edited("it fires before it was made", /a row for 8, when/, [...ROWS, madeRun(1, 8)]),
     edited(
-      "it fires while it is paused, since somebody asked for it",
+      "it fires while it is paused, since a caller requested it",
       null,
       [...ROWS, madeRun(1, 14)],
       [{ deed: "ran", scheduleId: 1, runId: 1 }],
@@ -828,7 +865,7 @@ describe("what is done to a schedule holds", () => {
   ]);
 });
 
-describe("every event is told once and in order", () => {
+describe("every event is sent once and in order", () => {
   const readers = (...seqs: number[][]) => ({
     followed: seqs.map((each) => ({ tenantId: "default", seqs: each })),
   });
@@ -838,11 +875,11 @@ describe("every event is told once and in order", () => {
   expectOf(eventLog, [
     made("to all", null, { log: DONE }, readers([1, 2, 3], [1, 2, 3])),
     made("one is missed", /reader 1 was never handed events 2/, { log: DONE }, readers([1, 2, 3], [1, 3])),
-    made("one is told twice", /handed an event twice/, { log: DONE }, readers([1, 2, 2, 3])),
-    made("one is told too late", /handed event 2 after event 3/, { log: DONE }, readers([1, 3, 2])),
+    made("one is sent twice", /handed an event twice/, { log: DONE }, readers([1, 2, 2, 3])),
+    made("one is sent too late", /handed event 2 after event 3/, { log: DONE }, readers([1, 3, 2])),
     made("to each tenant what is its own", null, two, ofTenant("x", [2])),
     made("to a tenant what is another's", /not in the log: 1/, two, ofTenant("x", [1, 2])),
-    made("one is told that did not happen", /not in the log: 4/, { log: DONE }, readers([1, 2, 3, 4])),
+    made("one is sent that did not happen", /not in the log: 4/, { log: DONE }, readers([1, 2, 3, 4])),
     made(
       "the log itself is out of order",
       /event 1 comes after event 1/,
@@ -852,7 +889,7 @@ describe("every event is told once and in order", () => {
   ]);
 });
 
-describe("nobody sees what is another's", () => {
+describe("no tenant sees what belongs to another", () => {
   const story = { log: ["a created", "x/b created", "a cancelled"] };
   const view = (tenantId: string, ...things: string[]) => ({ tenantId, things });
   const own = [view("default", "task a", "event 1", "event 3"), view("x", "task x/b", "event 2")];
@@ -870,7 +907,7 @@ describe("nobody sees what is another's", () => {
     made("who asks for another's finds nothing", null, story, knock(404, 404)),
     made("who asks for another's is shown it", /answered with 200, not with 404/, story, knock(404, 200)),
     made("who asks for another's learns that it is there", /with 409, not/, story, knock(404, 409)),
-    made("nobody is let in", /answered with 200, not with 401/, story, knock(401, 200)),
+    made("no caller is admitted", /answered with 200, not with 401/, story, knock(401, 200)),
     made("who has a key is not let in", /answered with 401, not with 200/, story, knock(200, 401)),
   ]);
 });

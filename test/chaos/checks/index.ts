@@ -31,12 +31,12 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "dependants go by what they depend on": dependants,
   "batches are complete once": batches,
   "what is done to many comes to its end": bulks,
-  "every end is told to who asked for it": callbacks,
+  "every end is sent to its callback URL": callbacks,
   "every due moment has one row": dueMoments,
   "what is done to a schedule holds": edits,
-  "every event is told once and in order": eventLog,
+  "every event is sent once and in order": eventLog,
   "what is counted is what happened": counted,
-  "nobody sees what is another's": walls,
+  "no tenant sees what belongs to another": walls,
   "the doctor finds nothing": doctor,
 };
 

@@ -1,7 +1,8 @@
 import type { RotaEvent } from "../../../src/model/event.ts";
 import { slotsPerTenant } from "../../../src/model/lane.ts";
-import { DEFAULT_TENANT, type Task } from "../../../src/model/task.ts";
+import type { Task } from "../../../src/model/task.ts";
 import type { TaskState } from "../../../src/model/task-state.ts";
+import { DEFAULT_TENANT } from "../../../src/model/tenant.ts";
 import { type History, type Limits, markOf } from "../history.ts";
 import { replay } from "./replay.ts";
 

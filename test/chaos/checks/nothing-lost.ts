@@ -7,50 +7,51 @@ import { byTask } from "./replay.ts";
 export function nothingLost(history: History): string[] {
   const events = byTask(history.events);
   const findings: string[] = [];
-  for (const told of history.acknowledged) {
-    const finding = lost(told, history, events);
+  for (const known of history.acknowledged) {
+    const finding = lost(known, history, events);
     if (finding !== null) findings.push(finding);
   }
   return findings;
 }
 
-function lost(told: Acknowledgement, history: History, events: ReturnType<typeof byTask>): string | null {
-  if (told.what === "scheduled") {
-    return history.schedules.includes(told.scheduleId) || deletedSchedules(history).has(told.scheduleId)
+function lost(known: Acknowledgement, history: History, events: ReturnType<typeof byTask>): string | null {
+  if (known.what === "scheduled") {
+    return history.schedules.includes(known.scheduleId) || deletedSchedules(history).has(known.scheduleId)
       ? null
-      : `schedule ${told.scheduleId} was accepted and is gone`;
+      : `schedule ${known.scheduleId} was accepted and is gone`;
   }
   // What is made once more shows in what is told, and not in a task.
-  if (told.what === "resent") return null;
-  const task = history.tasks.get(told.taskId);
-  const types = (events.get(told.taskId) ?? []).map(({ type }) => type);
-  if (task === undefined) return `${told.taskId} was acknowledged (${told.what}) and is gone`;
-  switch (told.what) {
+  if (known.what === "resent") return null;
+  const task = history.tasks.get(known.taskId);
+  const types = (events.get(known.taskId) ?? []).map(({ type }) => type);
+  if (task === undefined) return `${known.taskId} was acknowledged (${known.what}) and is gone`;
+  switch (known.what) {
     case "task":
-      if (!types.includes("task.created")) return `${told.taskId} was accepted and the log does not say so`;
-      if (markOf(task).marker === told.marker) return null;
-      return `${told.taskId} was accepted as ${told.marker} and is ${markOf(task).marker}`;
+      if (!types.includes("task.created")) return `${known.taskId} was accepted and the log does not say so`;
+      if (markOf(task).marker === known.marker) return null;
+      return `${known.taskId} was accepted as ${known.marker} and is ${markOf(task).marker}`;
     case "message":
-      if (task.message?.split("\n").includes(told.text)) return null;
-      return `"${told.text}" was accepted as ${told.taskId}, which does not say it`;
+      if (task.message?.split("\n").includes(known.text)) return null;
+      return `"${known.text}" was accepted as ${known.taskId}, which does not say it`;
     case "cancelled":
       return types.includes("task.cancelled")
         ? null
-        : `${told.taskId} was cancelled and the log does not say so`;
+        : `${known.taskId} was cancelled and the log does not say so`;
     case "retried":
       return types.includes("task.retrying")
         ? null
-        : `${told.taskId} was retried and the log does not say so`;
+        : `${known.taskId} was retried and the log does not say so`;
     case "ended":
-      return untold(told, history);
+      return takenBack(known, history);
   }
 }
 
 /** An end that was told stays, unless somebody asked for a retry. A result that was told stays in any case. */
-function untold(told: Extract<Acknowledgement, { what: "ended" }>, history: History): string | null {
-  if (told.state !== "done" && history.retriesAsked.includes(told.taskId)) return null;
-  const task = history.tasks.get(told.taskId);
-  if (task?.state !== told.state) return `${told.taskId} was told to be ${told.state} and is ${task?.state}`;
-  if (isDeepStrictEqual(task.result, told.result)) return null;
-  return `${told.taskId} was told with another result than it has`;
+function takenBack(known: Extract<Acknowledgement, { what: "ended" }>, history: History): string | null {
+  if (known.state !== "done" && history.retriesAsked.includes(known.taskId)) return null;
+  const task = history.tasks.get(known.taskId);
+  if (task?.state !== known.state)
+    return `${known.taskId} was reported as ${known.state} and is ${task?.state}`;
+  if (isDeepStrictEqual(task.result, known.result)) return null;
+  return `${known.taskId} was reported with another result than it has`;
 }

@@ -12,7 +12,7 @@ const NEVER_MS = 60_000;
 const LAST_ANSWER_MS = 60_000;
 const AWAY_PAUSE_MS = 100;
 
-export interface Surroundings {
+export interface ClientDependencies {
   readonly chance: Chance;
   readonly ledger: Ledger;
   /** Those who can be told how something ended. */
@@ -52,7 +52,7 @@ export abstract class Client {
   readonly #key: string;
   readonly #stop: AbortSignal;
 
-  constructor({ chance, ledger, receivers, urls, key, stop }: Surroundings) {
+  constructor({ chance, ledger, receivers, urls, key, stop }: ClientDependencies) {
     this.chance = chance.fork(this.constructor.name);
     this.ledger = ledger;
     this.receivers = receivers;

@@ -1,7 +1,7 @@
 import { SESSIONS } from "../settings.ts";
 import type { Tenancy } from "../tenancy.ts";
 import { Batcher } from "./batcher.ts";
-import type { Client, Surroundings } from "./client.ts";
+import type { Client, ClientDependencies } from "./client.ts";
 import { Editor } from "./editor.ts";
 import { LocalSubmitter } from "./local-submitter.ts";
 import { Meddler } from "./meddler.ts";
@@ -12,7 +12,7 @@ import { Snooper } from "./snooper.ts";
 import { Submitter } from "./submitter.ts";
 import { Talker } from "./talker.ts";
 
-export interface ClientsParams extends Omit<Surroundings, "ledger" | "key"> {
+export interface ClientsParams extends Omit<ClientDependencies, "ledger" | "key"> {
   readonly tenancies: readonly Tenancy[];
   /** The longest that the longest work takes. */
   readonly ponderMs: number;
@@ -22,28 +22,28 @@ export interface ClientsParams extends Omit<Surroundings, "ledger" | "key"> {
 export function makeClients({ tenancies, ponderMs, ...shared }: ClientsParams): Client[] {
   return tenancies.flatMap(({ name, key, ledger }, index) => {
     const chance = shared.chance.fork(name);
-    const surroundings: Surroundings = { ...shared, chance, key, ledger };
+    const dependencies: ClientDependencies = { ...shared, chance, key, ledger };
     const others = tenancies.filter((other) => other.name !== name).map((other) => other.ledger);
     const everywhere = [
-      new Submitter({ ...surroundings, chance: chance.fork("one") }),
-      new Meddler(surroundings),
-      new Snooper(others, surroundings),
+      new Submitter({ ...dependencies, chance: chance.fork("one") }),
+      new Meddler(dependencies),
+      new Snooper(others, dependencies),
     ];
     return index === 0
-      ? [...everywhere, ...manyUsers(ponderMs, surroundings)]
-      : [...everywhere, new Planner(2, surroundings), new Talker("in-order", surroundings)];
+      ? [...everywhere, ...manyUsers(ponderMs, dependencies)]
+      : [...everywhere, new Planner(2, dependencies), new Talker("in-order", dependencies)];
   });
 }
 
-function manyUsers(ponderMs: number, surroundings: Surroundings): Client[] {
+function manyUsers(ponderMs: number, dependencies: ClientDependencies): Client[] {
   return [
-    new Submitter({ ...surroundings, chance: surroundings.chance.fork("another") }),
-    new LocalSubmitter(surroundings),
-    new Batcher(surroundings),
-    new Resender(surroundings),
-    new Planner(5, surroundings),
-    new Editor(surroundings),
-    new Ponderer(ponderMs, surroundings),
-    ...Object.keys(SESSIONS).map((key) => new Talker(key, surroundings)),
+    new Submitter({ ...dependencies, chance: dependencies.chance.fork("another") }),
+    new LocalSubmitter(dependencies),
+    new Batcher(dependencies),
+    new Resender(dependencies),
+    new Planner(5, dependencies),
+    new Editor(dependencies),
+    new Ponderer(ponderMs, dependencies),
+    ...Object.keys(SESSIONS).map((key) => new Talker(key, dependencies)),
   ];
 }

@@ -1,4 +1,4 @@
-import { Client, type Surroundings } from "./client.ts";
+import { Client, type ClientDependencies } from "./client.ts";
 
 const OVERLAPS = ["skip", "queue", "allow", "replace"] as const;
 
@@ -9,8 +9,8 @@ export class Planner extends Client {
   readonly #most: number;
 
   /** Each is due every second: more than a few would leave no room for anything else. */
-  constructor(most: number, surroundings: Surroundings) {
-    super(surroundings);
+  constructor(most: number, dependencies: ClientDependencies) {
+    super(dependencies);
     this.#most = most;
   }
 

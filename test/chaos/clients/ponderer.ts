@@ -1,4 +1,4 @@
-import { Client, type Surroundings } from "./client.ts";
+import { Client, type ClientDependencies } from "./client.ts";
 
 /**
  * Submits work that takes long, so that there is always some under way: when a node sleeps or is cut off, it is taken over
@@ -8,8 +8,8 @@ export class Ponderer extends Client {
   protected readonly pauseMs = 1_500;
   readonly #longestMs: number;
 
-  constructor(longestMs: number, surroundings: Surroundings) {
-    super(surroundings);
+  constructor(longestMs: number, dependencies: ClientDependencies) {
+    super(dependencies);
     this.#longestMs = longestMs;
   }
 

@@ -1,12 +1,12 @@
-import { Client, type Surroundings } from "./client.ts";
+import { Client, type ClientDependencies } from "./client.ts";
 
 /** Talks in one session: one message after the other, and now and then a word to stop. */
 export class Talker extends Client {
   protected readonly pauseMs = 350;
   readonly #sessionKey: string;
 
-  constructor(sessionKey: string, surroundings: Surroundings) {
-    super({ ...surroundings, chance: surroundings.chance.fork(sessionKey) });
+  constructor(sessionKey: string, dependencies: ClientDependencies) {
+    super({ ...dependencies, chance: dependencies.chance.fork(sessionKey) });
     this.#sessionKey = sessionKey;
   }
 

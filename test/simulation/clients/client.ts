@@ -47,33 +47,33 @@ export abstract class Client {
   protected ask<Answer>(
     what: string,
     request: (rota: Rota) => Promise<Answer>,
-    told: (answer: Answer) => void = () => {},
+    onAnswer: (answer: Answer) => void = () => {},
     failed: (error: unknown) => void = () => {},
   ): void {
     const { open } = this.world;
     if (open.length === 0) failed(null);
-    else this.chance.pick(open).ask(what, request).then(told, failed);
+    else this.chance.pick(open).ask(what, request).then(onAnswer, failed);
   }
 
   /** Asks until somebody answers: for what may be repeated. */
   protected askUntilAnswered<Answer>(
     what: string,
     request: (rota: Rota) => Promise<Answer>,
-    told: (answer: Answer) => void,
+    onAnswer: (answer: Answer) => void,
   ): void {
     let isOver = false;
     const again = (afterMs: number) =>
       this.world.outside.plan(afterMs, "a client asks again", () => {
         if (isOver || this.#stopped) return;
         isOver = true;
-        this.askUntilAnswered(what, request, told);
+        this.askUntilAnswered(what, request, onAnswer);
       });
     this.ask(
       what,
       request,
       (answer) => {
         isOver = true;
-        told(answer);
+        onAnswer(answer);
       },
       (error) => {
         if (isAway(error)) again(AWAY_PAUSE_MS);

@@ -3,11 +3,11 @@ import type { World } from "../world.ts";
 import { Batcher } from "./batcher.ts";
 import type { Client } from "./client.ts";
 import { Editor } from "./editor.ts";
+import { GuestClient } from "./guest-client.ts";
 import { Meddler } from "./meddler.ts";
 import { Planner } from "./planner.ts";
 import { Submitter } from "./submitter.ts";
 import { Talker } from "./talker.ts";
-import { Visitor } from "./visitor.ts";
 
 /** Everybody who uses Rota, from now until they are stopped. */
 export function startClients(world: World): Client[] {
@@ -18,7 +18,7 @@ export function startClients(world: World): Client[] {
     new Meddler(world, "meddler"),
     new Planner(world, "planner"),
     ...(world.chance.fork("clients").oneIn(2) ? [new Editor(world, "editor")] : []),
-    ...world.guests.map((guest) => new Visitor(world, guest)),
+    ...world.guests.map((guest) => new GuestClient(world, guest)),
     ...Object.keys(SESSIONS).map((key) => new Talker(world, key)),
   ];
 }

@@ -1,6 +1,6 @@
 import { formatExact, sayRelative } from "../../parts/format.ts";
 import { useNow } from "../../parts/time.tsx";
-import { formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
+import { cityOf, formatSoon, MY_ZONE, showsSame } from "./zoned-time.ts";
 
 /** The time zone in which times are shown: that of each schedule, the reader's, or UTC. */
 export const ZONE_CHOICES = ["mine", "utc"] as const;
@@ -29,7 +29,7 @@ export function DueTime({ at, zone, shownIn }: DueTimeProps) {
       </time>
       <small>
         {formatSoon(ms, now, shownIn)}
-        {!showsSame(ms, shownIn, MY_ZONE) && ` ${placeOf(shownIn)}`}
+        {!showsSame(ms, shownIn, MY_ZONE) && ` ${cityOf(shownIn)}`}
       </small>
     </>
   );

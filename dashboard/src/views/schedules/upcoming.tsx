@@ -7,7 +7,7 @@ import { sayRelative } from "../../parts/format.ts";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { zoneOf } from "./due-time.tsx";
-import { formatInZone, formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
+import { cityOf, formatInZone, formatSoon, MY_ZONE, showsSame } from "./zoned-time.ts";
 
 const UPCOMING_MAX = 100;
 /** The most due times of one schedule, so that one that is due every minute leaves room for the others. */
@@ -71,7 +71,7 @@ export function Due({ moment, times, now, isShort = false }: DueProps) {
       <Link href={`/schedules/${schedule_id}`}>
         <time dateTime={new Date(ms).toISOString()}>
           {(isShort ? formatSoon : formatInZone)(ms, now, shownIn)}
-          {!showsSame(ms, shownIn, MY_ZONE) && <span className="muted"> {placeOf(shownIn)}</span>}
+          {!showsSame(ms, shownIn, MY_ZONE) && <span className="muted"> {cityOf(shownIn)}</span>}
         </time>
         <span className="due-name">
           {name ?? `Schedule ${schedule_id}`} {!isShort && <span className="muted">{agent}</span>}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatInZone, formatSoon, nextClockChange, offsetIn, placeOf, showsSame } from "./zoned-time.ts";
+import { cityOf, formatInZone, formatSoon, nextClockChange, offsetIn, showsSame } from "./zoned-time.ts";
 
 const NOW = Date.parse("2026-11-15T20:06:00Z");
 
@@ -32,7 +32,7 @@ test("the next clock change is found to the minute, and none where clocks do not
 });
 
 test("zones are named by their place, and compared by what their clocks show", () => {
-  expect(placeOf("America/Argentina/Buenos_Aires")).toBe("Buenos Aires");
+  expect(cityOf("America/Argentina/Buenos_Aires")).toBe("Buenos Aires");
   expect(showsSame(NOW, "Europe/Berlin", "Europe/Paris")).toBe(true);
   expect(showsSame(NOW, "Europe/Berlin", "Europe/London")).toBe(false);
 });

@@ -55,7 +55,7 @@ export function offsetIn(at: number, zone: string): string {
 }
 
 /** `New York` for `America/New_York`. */
-export function placeOf(zone: string): string {
+export function cityOf(zone: string): string {
   return (zone.split("/").at(-1) ?? zone).replaceAll("_", " ");
 }
 

@@ -76,7 +76,7 @@ function Context({ session }: { readonly session: Session }) {
         <h2>Context</h2>
       </div>
       {tokens === null ? (
-        <p className="muted">Its agent has not told how full it is.</p>
+        <p className="muted">Its agent has not reported how full it is.</p>
       ) : (
         <>
           <div>

@@ -95,8 +95,8 @@ function useProgress(key: string): ReadonlyMap<string, unknown> {
         if (own.length === 0) return;
         setProgress((before) => {
           const after = new Map(before);
-          for (const { type, taskId, progress: told } of own) {
-            if (type === "task.progress") after.set(taskId, told);
+          for (const { type, taskId, progress: reported } of own) {
+            if (type === "task.progress") after.set(taskId, reported);
             else after.delete(taskId);
           }
           return after;

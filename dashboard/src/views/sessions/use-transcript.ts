@@ -49,12 +49,12 @@ type Pages = InfiniteData<TaskPage, string | undefined>;
 /** Applies events at once: a reply need not wait for the refetch. */
 function patchMessages(data: Pages, events: readonly RotaEvent[]): Pages {
   const known = new Set(data.pages.flatMap(({ tasks }) => tasks.map(({ taskId }) => taskId)));
-  const told = events.filter(
+  const changes = events.filter(
     ({ type, taskId }) => known.has(taskId) && type !== "batch.completed" && type !== "task.created",
   );
-  if (told.length === 0) return data;
+  if (changes.length === 0) return data;
   const patched = (task: Task) =>
-    told.filter(({ taskId }) => taskId === task.taskId).reduce(patchMessage, task);
+    changes.filter(({ taskId }) => taskId === task.taskId).reduce(patchMessage, task);
   return { ...data, pages: data.pages.map((page) => ({ ...page, tasks: page.tasks.map(patched) })) };
 }
 

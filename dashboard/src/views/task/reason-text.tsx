@@ -122,7 +122,7 @@ export function headline(reasons: readonly Reason[], task: Task): string {
 }
 
 /** "4th". */
-export function place(position: number): string {
+export function ordinal(position: number): string {
   return formatOrdinal(position);
 }
 

@@ -71,7 +71,7 @@ test("what goes on is open", () => {
   ]);
 });
 
-test("what it waited for before it could start is told apart", () => {
+test("what it waited for before it could start is shown apart", () => {
   expect(shown(task({ state: "waiting_dependency", dependsOn: ["x"] }), 30)).toEqual([
     "Waiting for tasks wait 0-30…",
   ]);

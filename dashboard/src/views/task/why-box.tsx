@@ -7,7 +7,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { priorityWord, titleOf } from "../../parts/task-text.ts";
 import { Span } from "../../parts/time.tsx";
-import { headline, place, ServerSentence, textOf } from "./reason-text.tsx";
+import { headline, ordinal, ServerSentence, textOf } from "./reason-text.tsx";
 
 /** How many of the tasks ahead are listed. */
 const NAMED_MAX = 3;
@@ -25,7 +25,7 @@ export function WhyBox({ task, explanation }: { readonly task: Task; readonly ex
         </div>
         {position > 0 && (
           <div className="pos">
-            <b>{place(position)}</b>of agent {task.agentId}
+            <b>{ordinal(position)}</b>of agent {task.agentId}
           </div>
         )}
       </div>

@@ -53,7 +53,7 @@ test("what events say is put into the rows, and other pages stay what they were"
   expect(again.pages[1]?.tasks[0]).toMatchObject({ attempts: 2 });
 });
 
-test("a whole task is told when it is tried again", () => {
+test("a retry publishes the whole task", () => {
   const task = { taskId: "b", state: "running", retryCount: 0 } as unknown as Task;
   const retryAt = "2026-03-08T12:01:00.000Z";
   const retrying = event({ type: "task.retrying", state: "delayed", error: "no", attempt: 1, retryAt });

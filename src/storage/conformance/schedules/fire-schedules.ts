@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { REPLACED } from "../../../model/schedule.ts";
+import { REPLACED } from "../../../model/run.ts";
 import type { ScheduleRecord, StorageSignal, UpdateScheduleParams } from "../../storage.ts";
 import { AGENT, LANE, type OpenWorld, only, TENANT, type World } from "../world.ts";
 import {

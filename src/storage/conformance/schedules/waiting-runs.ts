@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/schedule.ts";
+import { SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/run.ts";
 import type { ScheduleRecord } from "../../storage.ts";
 import { type OpenWorld, only, type World } from "../world.ts";
 import { create, DONE, fire, HOUR, read, running, runOnce, runsOf, told, unfired } from "./schedule-world.ts";

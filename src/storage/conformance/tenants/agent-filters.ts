@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { RUN_STATUSES } from "../../../model/schedule.ts";
-import { DEFAULT_AGENT } from "../../../model/task.ts";
+import { DEFAULT_AGENT } from "../../../model/agent.ts";
+import { RUN_STATUSES } from "../../../model/run.ts";
 import type { ListRunsParams, RunRecord, ScheduleRecord } from "../../storage.ts";
 import { create, FAILED, fire, running, runOnce, told, unfired } from "../schedules/schedule-world.ts";
 import { type OpenWorld, TENANT, type World } from "../world.ts";

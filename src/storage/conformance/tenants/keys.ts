@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_TENANT } from "../../../model/task.ts";
+import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type { NewKey, StorageSignal } from "../../storage.ts";
 import type { OpenWorld } from "../world.ts";
 import { UNBOUNDED } from "./tenant-fairness.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_TENANT } from "../../../model/task.ts";
+import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type { NewAuditEntry, NewTenant, StorageSignal } from "../../storage.ts";
 import { newDefinition } from "../schedules/schedule-world.ts";
 import { LANE, NODE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "../world.ts";

@@ -1,9 +1,9 @@
-import { DEFAULT_AGENT, type TaskKind } from "../../../model/task.ts";
+import { agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
+import type { TaskKind } from "../../../model/task.ts";
 import { aloneKindOf, heldKind, isAloneKind } from "../../alone-queue.ts";
 import type { Abilities } from "../../storage.ts";
 import {
   addAgentQueue,
-  agentKey,
   isOfAgentQueue,
   type OracleAgentQueue,
   type OracleState,

@@ -1,4 +1,4 @@
-import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/run.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../../storage.ts";
 import { notifyOfRun } from "../log/notifications.ts";
 import { type OracleRun, type OracleSchedule, type OracleState, scheduleOf, signal } from "../state.ts";

@@ -1,10 +1,10 @@
+import { agentKey } from "../../../model/agent.ts";
 import { isTerminal } from "../../../model/task-state.ts";
 import { isAloneKind } from "../../alone-queue.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
 import { isServed, standingOf } from "../connection/abilities.ts";
 import { maxOf, tasksOfSession } from "../sessions/settle-sessions.ts";
 import {
-  agentKey,
   agentQueueOf,
   byRank,
   findTask,

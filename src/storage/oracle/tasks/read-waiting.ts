@@ -1,6 +1,7 @@
+import { agentKey } from "../../../model/agent.ts";
 import { isAloneKind } from "../../alone-queue.ts";
 import { WAITING_QUEUES_MAX, type WaitingQueue, type WaitingTasks } from "../../storage.ts";
-import { agentKey, isReady, isSameAgent, type OracleState, type OracleTask } from "../state.ts";
+import { isReady, isSameAgent, type OracleState, type OracleTask } from "../state.ts";
 import { isExecutable, laneShareOf } from "./read-situation.ts";
 import { inflightOfTenant } from "./room.ts";
 

@@ -9,22 +9,6 @@ import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
 /** How many dependants the operation that ends a task notifies; `release` notifies the rest. */
 export const RELEASED_MAX = 100;
 
-export function dependencyResults(
-  state: OracleState,
-  { seq, ids, bytesMax }: DependencyResultsParams,
-): StoredDependency[] {
-  const task = state.tasks.find((candidate) => candidate.seq === seq);
-  let left = bytesMax;
-  return ids.flatMap((id) => {
-    const parent = task?.dependsOn.includes(id) ? findTask(state, { tenant: task.tenant, id }) : undefined;
-    if (parent?.state !== "done") return [];
-    const result = JSON.stringify(parent.result);
-    const resultBytes = Buffer.byteLength(result);
-    left = resultBytes <= left ? left - resultBytes : -1;
-    return { taskId: id, resultBytes, result: left < 0 ? null : result };
-  });
-}
-
 /** Notifies up to `limit` dependants of ends and retries that they have not followed yet. Returns how many. */
 export function releaseDependants(state: OracleState, limit: number): number {
   let released = 0;

@@ -1,5 +1,6 @@
+import { agentKey } from "../../../model/agent.ts";
 import type { TenantSlots } from "../../storage.ts";
-import { agentKey, isSameAgent, type OracleLane, type OracleState } from "../state.ts";
+import { isSameAgent, type OracleLane, type OracleState } from "../state.ts";
 
 /** How many more tasks of an agent may run in a lane, by the lane's limit for each agent and the agent's own over all lanes. */
 export function agentRoom(

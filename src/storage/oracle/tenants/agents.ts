@@ -1,12 +1,8 @@
+import { type AgentName, agentKey, agentOfKey } from "../../../model/agent.ts";
 import { AGENT_CHANGES_KEPT, type AgentRecord, type CatalogueChanges } from "../../storage.ts";
 import { abilitiesChanged } from "../connection/abilities-changed.ts";
-import { agentKey, copyJson, isSameAgent, type OracleState, signal } from "../state.ts";
+import { copyJson, isSameAgent, type OracleState, signal } from "../state.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
-
-interface AgentName {
-  readonly tenant: string;
-  readonly agent: string;
-}
 
 export function configureAgent(state: OracleState, params: AgentName & { maxInflight: number | null }): void {
   state.agentLimits.set(agentKey(params), params.maxInflight);
@@ -28,10 +24,7 @@ export function boundedAgents(state: OracleState): AgentName[] {
   const bounded = [...state.agentLimits].filter(
     ([key, bound]) => bound !== null && !state.catalogue.has(key),
   );
-  return bounded
-    .map(([key]) => key)
-    .sort()
-    .map(nameOf);
+  return bounded.map(([key]) => agentOfKey(key)).sort(byName);
 }
 
 export function createAgent(state: OracleState, record: AgentRecord): boolean {
@@ -53,8 +46,7 @@ export function deleteAgent(state: OracleState, agent: AgentName): boolean {
 }
 
 export function listAgents(state: OracleState): AgentRecord[] {
-  const byName = [...state.catalogue].sort(([a], [b]) => (a < b ? -1 : 1));
-  return byName.map(([, record]) => copyJson(record));
+  return [...state.catalogue.values()].sort(byName).map(copyJson);
 }
 
 /** Keeps one change for each agent, the last. */
@@ -82,10 +74,10 @@ export function agentChanges(
     agents: found.flatMap(({ record }) => (record === undefined ? [] : [copyJson(record)])),
     gone: found
       .filter(({ record }) => record === undefined)
-      .map(({ key }) => nameOf(key))
+      .map(({ key }) => agentOfKey(key))
       .filter(isNamed),
     goneTenants: found
-      .map(({ key }) => nameOf(key))
+      .map(({ key }) => agentOfKey(key))
       .filter((name) => !isNamed(name))
       .map(({ tenant }) => tenant),
     last: changes.at(-1)?.seq ?? since,
@@ -93,9 +85,9 @@ export function agentChanges(
   };
 }
 
-function nameOf(key: string): AgentName {
-  const [tenant, agent] = JSON.parse(key) as [string, string];
-  return { tenant, agent };
+function byName(a: AgentName, b: AgentName): number {
+  if (a.tenant !== b.tenant) return a.tenant < b.tenant ? -1 : 1;
+  return a.agent < b.agent ? -1 : 1;
 }
 
 function save(state: OracleState, record: AgentRecord): true {

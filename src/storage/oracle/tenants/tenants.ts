@@ -1,5 +1,6 @@
-import { DEFAULT_TENANT } from "../../../model/task.ts";
+import { agentKey } from "../../../model/agent.ts";
 import { isTerminal } from "../../../model/task-state.ts";
+import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import {
   type CreatedTenant,
   type DeletedTenant,
@@ -10,7 +11,7 @@ import {
   type UpdatedTenant,
 } from "../../storage.ts";
 import { refreshTurns } from "../log/receivers.ts";
-import { agentKey, copyJson, type Mutable, type OracleState, signal } from "../state.ts";
+import { copyJson, type Mutable, type OracleState, signal } from "../state.ts";
 import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { remove } from "../tasks/prune.ts";
@@ -123,7 +124,7 @@ function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notificatio
 }
 
 function forget(state: OracleState, id: string): void {
-  const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }).slice(0, -2));
+  const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }));
   for (const key of state.agentLimits.keys()) if (isOwn(key)) state.agentLimits.delete(key);
   for (const key of state.catalogue.keys()) {
     if (!isOwn(key)) continue;

@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from "../../../model/task.ts";
+import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type { RotatedWebhookSecret, RotateWebhookSecretParams, WebhookSecretRecord } from "../../storage.ts";
 import { type OracleState, signal } from "../state.ts";
 

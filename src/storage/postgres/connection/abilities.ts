@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { DEFAULT_AGENT, TASK_KINDS } from "../../../model/task.ts";
+import { DEFAULT_AGENT } from "../../../model/agent.ts";
+import { TASK_KINDS } from "../../../model/task.ts";
 import { ALONE } from "../../alone-queue.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type TaskLabels } from "../../storage.ts";

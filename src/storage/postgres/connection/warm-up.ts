@@ -1,5 +1,5 @@
 import { DEFAULT_PRIORITY } from "../../../model/priority.ts";
-import { DEFAULT_TENANT } from "../../../model/task.ts";
+import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type { Abilities } from "../../storage.ts";
 import type { Statement } from "./database.ts";
 

@@ -1,4 +1,4 @@
-import { RUN_STATUSES, type RunStatus } from "../../../model/schedule.ts";
+import { RUN_STATUSES, type RunStatus } from "../../../model/run.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";

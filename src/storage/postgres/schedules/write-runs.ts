@@ -1,4 +1,4 @@
-import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/run.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { takenUp } from "./end-run.ts";
 

@@ -1,6 +1,6 @@
+import { DEFAULT_AGENT } from "../../../model/agent.ts";
 import type { DropPolicy, SessionMode } from "../../../model/session.ts";
 import { SESSION_ENDS } from "../../../model/session.ts";
-import { DEFAULT_AGENT } from "../../../model/task.ts";
 import type {
   SessionRecord,
   SessionStorage,

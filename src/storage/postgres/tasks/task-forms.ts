@@ -1,3 +1,4 @@
+import { agentKey } from "../../../model/agent.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
 import type { NewTask } from "../../storage.ts";
 
@@ -20,8 +21,7 @@ export function sortByForm(tasks: readonly NewTask[]): {
     const form = forms.get(text) ?? forms.size + 1;
     if (form > forms.size) forms.set(text, form);
     formOf.push(form);
-    // No name contains this character.
-    const agent = `${task.tenant}\0${task.agent}`;
+    const agent = agentKey(task);
     const position = (agents.get(agent) ?? 0) + 1;
     agents.set(agent, position);
     positions.push(position);

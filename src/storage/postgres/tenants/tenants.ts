@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from "../../../model/task.ts";
+import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type {
   CreatedTenant,
   TenantLimits,

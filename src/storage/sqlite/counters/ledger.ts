@@ -1,3 +1,4 @@
+import { agentKey } from "../../../model/agent.ts";
 import { NEWCOMER_LEAD, type Strategy } from "../../../model/lane.ts";
 import { isCritical } from "../../../model/priority.ts";
 import type { TaskLabels, TaskOrigin } from "../../storage.ts";
@@ -165,16 +166,16 @@ export class Ledger {
 
   /** All queues of an agent: usually one for each lane that it has used. */
   linesOfAgent(tenant: string, agent: string): readonly Line[] {
-    const name = agentName(tenant, agent);
-    let lines = this.#byAgent.get(name);
+    const key = agentKey({ tenant, agent });
+    let lines = this.#byAgent.get(key);
     if (lines === undefined) {
       const rows =
-        this.#db.lines.ofAgent(name) ??
+        this.#db.lines.ofAgent(key) ??
         this.#db
           .prepare<Line>(`select ${LINE_COLUMNS} from line where tenant = ? and agent = ?`)
           .all(tenant, agent);
       lines = rows.map((row) => this.adopt(row));
-      this.#byAgent.set(name, lines);
+      this.#byAgent.set(key, lines);
     }
     return lines;
   }
@@ -361,7 +362,7 @@ export class Ledger {
     }
     this.tenants.save();
     this.#db.lines.stage([...this.#lines.values()], this.tenants.all(), this.#lanes.values());
-    for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
+    for (const [key, lines] of this.#byAgent) this.#db.lines.stageAgent(key, lines);
     this.batches.save();
     this.sessions.save();
     this.events.save();
@@ -402,7 +403,7 @@ export class Ledger {
     const line = this.adopt(row as Line);
     if (kind !== "") this.#db.abilities.hasKindLines = true;
     this.tenants.ensure(lane, tenant);
-    this.#byAgent.get(agentName(tenant, agent))?.push(line);
+    this.#byAgent.get(agentKey({ tenant, agent }))?.push(line);
     return line;
   }
 
@@ -420,11 +421,6 @@ export class Ledger {
 
 export const LINE_COLUMNS =
   "id, lane, tenant, agent, kind, standing, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
-
-/** A tenant's name may contain any character. Its length marks where it ends. */
-function agentName(tenant: string, agent: string): string {
-  return `${tenant.length} ${tenant} ${agent}`;
-}
 
 function hasChanged(line: Line, asRead: Line | undefined): boolean {
   return (

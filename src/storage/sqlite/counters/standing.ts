@@ -1,4 +1,5 @@
-import { DEFAULT_AGENT, type TaskKind } from "../../../model/task.ts";
+import { agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
+import type { TaskKind } from "../../../model/task.ts";
 import { ALONE, type AloneKind, heldKind } from "../../alone-queue.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
@@ -95,8 +96,8 @@ export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: LineNa
 /** Whether the agent has an executor of its own: in the catalogue, on a node, or on a node that was seen recently. */
 export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "kind">): boolean {
   const { served } = db.abilities;
-  const name = `${tenant}\n${agent}`;
-  const known = served.get(name);
+  const key = agentKey({ tenant, agent });
+  const known = served.get(key);
   if (known !== undefined) return known;
   const row = db
     .prepare<{ served: 0 | 1 }>(
@@ -104,7 +105,7 @@ export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "
     )
     .get(tenant, agent);
   if (served.size >= SERVED_MAX) served.clear();
-  served.set(name, row?.served === 1);
+  served.set(key, row?.served === 1);
   return row?.served === 1;
 }
 

@@ -1,4 +1,4 @@
-import { TOO_MANY_WAITING } from "../../../model/schedule.ts";
+import { TOO_MANY_WAITING } from "../../../model/run.ts";
 import type { EndedTask, Fire, FiredSchedule, NewRun } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";

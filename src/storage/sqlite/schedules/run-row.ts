@@ -1,4 +1,4 @@
-import type { RunStatus } from "../../../model/schedule.ts";
+import type { RunStatus } from "../../../model/run.ts";
 import type { RunRecord } from "../../storage.ts";
 
 /** A row of `run`. */

@@ -1,4 +1,4 @@
-import { RUN_STATUSES, type RunStatus } from "../../../model/schedule.ts";
+import { RUN_STATUSES, type RunStatus } from "../../../model/run.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { type ReadRun, toRunRecord } from "./run-row.ts";

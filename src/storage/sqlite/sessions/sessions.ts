@@ -1,5 +1,5 @@
+import { DEFAULT_AGENT } from "../../../model/agent.ts";
 import { SESSION_ENDS } from "../../../model/session.ts";
-import { DEFAULT_AGENT } from "../../../model/task.ts";
 import type {
   DeletedSession,
   SessionName,

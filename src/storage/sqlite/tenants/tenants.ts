@@ -1,5 +1,5 @@
-import { DEFAULT_TENANT } from "../../../model/task.ts";
 import { isTerminal, type TaskState, type WaitingState } from "../../../model/task-state.ts";
+import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type {
   CreatedTenant,
   DeletedTenant,

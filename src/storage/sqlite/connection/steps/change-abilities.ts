@@ -1,4 +1,5 @@
-import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../../../model/task.ts";
+import { DEFAULT_AGENT } from "../../../../model/agent.ts";
+import { TASK_KINDS, type TaskKind } from "../../../../model/task.ts";
 import { WAITING_STATES } from "../../../../model/task-state.ts";
 import type { Abilities } from "../../../storage.ts";
 import { commonKinds, isServed, KEY, STANDING, UNSERVED } from "../../counters/standing.ts";

@@ -1,4 +1,4 @@
-import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../../model/run.ts";
 import type { EndedTask, FiredSchedule, InsertedTask, NewRun } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { notifyOfRun } from "../../log/steps/notify.ts";

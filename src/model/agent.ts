@@ -1,5 +1,31 @@
 import { invalidField, quoted } from "./input/field-checks.ts";
 
+/** The agent that always exists. */
+export const DEFAULT_AGENT = "index";
+/** The limit of waiting tasks of an agent without a limit. */
+export const NO_QUEUE_LIMIT = Number.MAX_SAFE_INTEGER;
+
+/** What identifies an agent: two tenants may have agents with the same id. */
+export interface AgentName {
+  readonly tenant: string;
+  readonly agent: string;
+}
+
+/**
+ * The key of an agent in maps and sets. Either name may contain any character; the length of the first says where it ends. The
+ * keys of a tenant's agents all start with `agentKey({ tenant, agent: "" })`.
+ */
+export function agentKey({ tenant, agent }: AgentName): string {
+  return `${tenant.length} ${tenant} ${agent}`;
+}
+
+/** The agent that has this key. */
+export function agentOfKey(key: string): AgentName {
+  const tenantAt = key.indexOf(" ") + 1;
+  const tenantEnd = tenantAt + Number(key.slice(0, tenantAt - 1));
+  return { tenant: key.slice(tenantAt, tenantEnd), agent: key.slice(tenantEnd + 1) };
+}
+
 // In the path of a URL `.` and `..` mean folders, however they are encoded. A lone surrogate has no encoding at all. Control and
 // bidi characters would let one agent look like another.
 const AGENT_ID = /^(?!\.{1,2}$)(?!\s)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,128}(?<!\s)$/u;

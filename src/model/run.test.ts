@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runSummary, SUMMARY_BYTES_MAX } from "./run-summary.ts";
+import { runSummary, SUMMARY_BYTES_MAX } from "./run.ts";
 
 const bytes = (text: string | undefined) => new TextEncoder().encode(text).length;
 

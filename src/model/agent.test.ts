@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkAgentId, toAgentId } from "./agent-id.ts";
+import { agentKey, agentOfKey, checkAgentId, toAgentId } from "./agent.ts";
 
 test.each([
   "index",
@@ -50,4 +50,23 @@ test.each([
 ])("%j cannot", (id) => {
   expect(toAgentId(id)).toBeNull();
   expect(() => checkAgentId(id, "id")).toThrow("`id` must be 1 to 128 characters of any script");
+});
+
+const NAMES = ["", " ", "a", "a ", " a", "1", "1 a", "a\nb", "a b", "\0", '"', '","', "👍", "10 a"];
+
+test("no two agents have the same key, and a key says which agent it is", () => {
+  const agents = NAMES.flatMap((tenant) => NAMES.map((agent) => ({ tenant, agent })));
+  const keys = agents.map(agentKey);
+  expect(new Set(keys).size).toBe(agents.length);
+  expect(keys.map(agentOfKey)).toEqual(agents);
+});
+
+test("the keys of a tenant's agents are those that start with the key of its agent without a name", () => {
+  for (const tenant of NAMES) {
+    const prefix = agentKey({ tenant, agent: "" });
+    const owners = NAMES.filter((each) =>
+      NAMES.some((agent) => agentKey({ tenant: each, agent }).startsWith(prefix)),
+    );
+    expect(owners).toEqual([tenant]);
+  }
 });

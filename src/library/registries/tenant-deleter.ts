@@ -10,55 +10,55 @@ const LOOK_MS = 5_000;
 /** A node that carries out a deletion updates the tenant more often than this. */
 const ABANDONED_MS = 10_000;
 
-export interface TenantEraserOptions extends ServiceOptions {
+export interface TenantDeleterOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly catalogue: TenantCatalogue;
   /** Resolves once all requests accepted before are stored. */
-  readonly takenIn: () => Promise<void>;
+  readonly accepted: () => Promise<void>;
   /** Resolves once every other node refuses the deleted keys, and has stored the requests it accepted before. */
   readonly lockedElsewhere: () => Promise<void>;
 }
 
 /** Deletes tenants with everything that they own, slice by slice, and resumes unfinished deletions. */
-export class TenantEraser extends Service<TenantEraserOptions> {
-  readonly name = "tenant eraser";
+export class TenantDeleter extends Service<TenantDeleterOptions> {
+  readonly name = "tenant deleter";
   /** Tenants that this node is deleting. */
-  readonly #erasing = new Set<string>();
+  readonly #deleting = new Set<string>();
 
   async tick(): Promise<number> {
     const { storage, storageClock, catalogue } = this.options;
     const quietMs = storage.capabilities.exclusive ? 0 : ABANDONED_MS;
     for (const id of catalogue.deleting()) {
-      if (this.#erasing.has(id)) continue;
+      if (this.#deleting.has(id)) continue;
       const tenant = await storage.tenants.get({ id });
       if (tenant?.deleting !== true || storageClock.now() - tenant.updatedAt < quietMs) continue;
       this.log.info({ tenant: id }, "going on with the deletion of a tenant");
-      await this.erase(id);
+      await this.delete(id);
       await catalogue.read();
     }
     return LOOK_MS;
   }
 
   /** If it throws after the tenant was locked, `tick` deletes the rest. */
-  async erase(id: string): Promise<void> {
-    this.#erasing.add(id);
+  async delete(id: string): Promise<void> {
+    this.#deleting.add(id);
     try {
       await this.#lock(id);
       await this.options.lockedElsewhere();
       await this.#deleteSlices(id);
     } finally {
-      this.#erasing.delete(id);
+      this.#deleting.delete(id);
     }
   }
 
   /** Disables the tenant and deletes its keys. Rows deleted before all nodes know this could be written again. */
   async #lock(id: string): Promise<void> {
-    const { storage, catalogue, takenIn } = this.options;
+    const { storage, catalogue, accepted } = this.options;
     // This node accepts no more requests of the tenant, and stores the earlier ones first, so that no rows lose their tenant.
     catalogue.close(id);
     try {
-      await takenIn();
+      await accepted();
       await storage.tenants.delete({ id, limit: 0 });
     } catch (error) {
       catalogue.reopen(id);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readInstances, readTabs } from "./pinchtab-places.ts";
+import { readInstances, readTabs } from "./pinchtab-locations.ts";
 
 test.each([
   [[{ id: "t", instanceId: "i" }]],

@@ -1,7 +1,8 @@
 import { expect, test, vi } from "vitest";
+import { keepAliveClock } from "./keep-alive-clock.ts";
 import { systemClock } from "./system-clock.ts";
 
-test("tells the time of the machine", () => {
+test("returns the time of the machine", () => {
   expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1_000);
   const before = systemClock.monotonic();
   expect(systemClock.monotonic()).toBeGreaterThanOrEqual(before);
@@ -18,17 +19,17 @@ test("calls back after the delay, unless it is cancelled", async () => {
   expect(cancelled).not.toHaveBeenCalled();
 });
 
-test("waits longer than setTimeout can", () => {
-  vi.useFakeTimers();
+test.each([
+  ["does not keep", systemClock, false],
+  ["keeps", keepAliveClock, true],
+])("a pending timer of this clock %s the process alive", (_what, clock, keepsAlive) => {
+  const setTimeoutSpy = vi.spyOn(globalThis, "setTimeout");
   try {
-    const callback = vi.fn();
-    const days = 24 * 60 * 60 * 1_000;
-    systemClock.setTimer(60 * days, callback);
-    vi.advanceTimersByTime(60 * days - 1);
-    expect(callback).not.toHaveBeenCalled();
-    vi.advanceTimersByTime(1);
-    expect(callback).toHaveBeenCalledTimes(1);
+    const timer = clock.setTimer(60_000, () => {});
+    const timeout = setTimeoutSpy.mock.results[0]?.value as NodeJS.Timeout;
+    expect(timeout.hasRef()).toBe(keepsAlive);
+    timer.cancel();
   } finally {
-    vi.useRealTimers();
+    setTimeoutSpy.mockRestore();
   }
 });

@@ -1,4 +1,5 @@
-import { DEFAULT_TENANT } from "./task.ts";
+/** The tenant of callers without keys, for local use. It always exists. */
+export const DEFAULT_TENANT = "default";
 
 /** The default limit of active and paused schedules of a tenant. */
 export const DEFAULT_MAX_SCHEDULES = 1_000;

@@ -1,3 +1,19 @@
+/** `skipped` and `missed` runs never started. */
+export const RUN_STATUSES = ["running", "succeeded", "failed", "skipped", "missed"] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** How many runs of one schedule may wait, their tasks neither running nor ended; a due time beyond that is skipped. */
+export const WAITING_RUNS_MAX = 100;
+/**
+ * How many due times of a schedule that are skipped in a row, for the same reason, have rows of their own. Later ones share the
+ * last row. A schedule that is due every second and whose run takes a day would have 86 400 rows.
+ */
+export const SKIPPED_ROWS_MAX = 10;
+/** The reason of a due time that was skipped because `WAITING_RUNS_MAX` runs wait. */
+export const TOO_MANY_WAITING = "too_many_waiting";
+/** The reason of a run that was cancelled in favour of the next one. */
+export const REPLACED = "replaced";
+
 /** The largest result summary of a run, in UTF-8. */
 export const SUMMARY_BYTES_MAX = 4_096;
 /** The end of a summary that is not the whole result. */

@@ -6,7 +6,7 @@ import type { Chance } from "../chaos/chance.ts";
 import type { Durations } from "./durations.ts";
 
 /** Everything that the server calls: the agents' program and the receiver of callbacks. */
-export interface Surroundings {
+export interface OutsideServers {
   readonly agentsUrl: string;
   readonly callbackUrl: string;
   /** Callbacks that were taken. */
@@ -20,7 +20,7 @@ const MANNERS = { answers: 90, fails: 6, refuses: 2, "takes its time": 2 } as co
 const CALLBACK_FAILS = 50;
 
 /** `pickUp` is told how long each task that carries the moment of its submission was on its way. */
-export async function openSurroundings(chance: Chance, pickUp: Durations): Promise<Surroundings> {
+export async function openOutsideServers(chance: Chance, pickUp: Durations): Promise<OutsideServers> {
   let callbacks = 0;
 
   async function work(request: IncomingMessage): Promise<{ status: number; body: unknown }> {

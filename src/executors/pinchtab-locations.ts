@@ -3,7 +3,7 @@ import { type Fields, isObject } from "../model/input/field-checks.ts";
 import { baseOf } from "./base-url.ts";
 
 /** Which instance has which tab, according to a PinchTab server. */
-export interface Places {
+export interface TabLocations {
   /** The instance of a tab, by the tab's id. */
   readonly tabs: ReadonlyMap<string, string>;
   /** The address of an instance, by its id. Null if it has no usable address, as while it starts. */

@@ -9,7 +9,7 @@ const DEEDS = { submit: 10, cancel: 2, pry: 3, disable: 1, enable: 3 } as const;
 const QUICK = { maxRetries: 2, backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
 
 /** Works in a tenant of its own, looks over the wall, and is locked out now and then. */
-export class Visitor extends Client {
+export class GuestClient extends Client {
   readonly #guest: Guest;
 
   constructor(world: World, guest: Guest) {

@@ -21,7 +21,7 @@ import type { WrittenSchedules } from "./schedules.ts";
 /** The most schedules listed of each status. More would fill an agent's context. */
 const LISTED_MAX = 100;
 
-export interface WritClerkOptions {
+export interface WritRunnerOptions {
   readonly tenant: string;
   readonly storage: Storage;
   readonly schedules: WrittenSchedules;
@@ -47,10 +47,10 @@ export interface Bearer {
 }
 
 /** Carries out writs for an agent. They can do what a caller can do with schedules, but only with the agent's own. */
-export class WritClerk {
-  readonly #options: WritClerkOptions;
+export class WritRunner {
+  readonly #options: WritRunnerOptions;
 
-  constructor(options: WritClerkOptions) {
+  constructor(options: WritRunnerOptions) {
     this.#options = options;
   }
 

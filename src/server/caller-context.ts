@@ -4,7 +4,7 @@ import type { Permission } from "../tenants/permissions.ts";
 import type { Charge, DeclaredWork } from "./middleware/charge-requests.ts";
 
 /** The caller of a request, and the part of Rota that they see: their tenant, or their agent in it. */
-export interface Visitor {
+export interface CallerContext {
   readonly caller: Caller;
   readonly rota: LocalTenant;
   /** The key of the caller; null: the server has no keys. */
@@ -13,7 +13,7 @@ export interface Visitor {
 
 declare module "fastify" {
   interface FastifyRequest {
-    visitor: Visitor;
+    callerContext: CallerContext;
     /** That of the caller. Routes have no other that they could take by mistake. */
     readonly rota: LocalTenant;
     /** The id or name that the request is about, as far as it is known. */
