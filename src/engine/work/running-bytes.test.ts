@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { makeEngine, newTask, type TaskOverrides } from "../../../test/support/engine.ts";
 import { openMemory } from "../../../test/support/storages.ts";
 import { MIB } from "../../model/text/bytes.ts";
-import { UNBOUNDED } from "../../storage/conformance/tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../../storage/conformance/tenants/share-out.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
 import { Gate, until } from "../../testing/signals.ts";
 import { RunningBytes } from "./running-bytes.ts";

@@ -8,7 +8,7 @@ import {
   tasksOf,
 } from "../../../test/postgres/several-nodes.ts";
 import { newDefinition } from "../conformance/schedules/schedule-world.ts";
-import { UNBOUNDED } from "../conformance/tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../conformance/tenants/share-out.ts";
 import { LANE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
 import {
   type ClaimedTask,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { TaskSpec } from "../../../model/task.ts";
 import { TASK_OVERHEAD_BYTES } from "../../storage.ts";
-import { UNBOUNDED } from "../tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import { customSpec, newTask, type OpenWorld, only, ROOMY, TENANT, type World } from "../world.ts";
 
 const BOUNDED = { ...UNBOUNDED, maxStoredBytes: 1_000_000 };

@@ -11,7 +11,7 @@ import {
 import { openOracle } from "../../oracle/connection/open.ts";
 import type { ClaimedDelivery, Storage } from "../../storage.ts";
 import { SteppedClock } from "../connection/clock.ts";
-import { UNBOUNDED } from "../tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import { newTask, type OpenWorld, ROOMY, ROOMY_SHARES, type StorageHarness, type World } from "../world.ts";
 
 const HOLD_MS = 30_000;

@@ -9,7 +9,7 @@ import {
   type RollupStep,
 } from "../../../model/rollup.ts";
 import { ROLLUP_SLICE_OF_PRUNE, type RollupRow, type Storage } from "../../storage.ts";
-import { UNBOUNDED } from "../tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import {
   LANE,
   NODE,

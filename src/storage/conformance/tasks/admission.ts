@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../../storage.ts";
-import { UNBOUNDED } from "../tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import { newTask, type OpenWorld, OTHER_LANE, only, ROOMY, TENANT, type World } from "../world.ts";
 
 export function describeAdmission(open: OpenWorld): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { UNBOUNDED } from "../tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import { AGENT, idsOf, LANE, NODE, type OpenWorld, OTHER_LANE, only, TENANT, type World } from "../world.ts";
 
 const MAX_LOST = 5;

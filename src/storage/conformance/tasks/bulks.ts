@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { BulkStep, NewBulk } from "../../storage.ts";
 import { allRollups, countAll } from "../log/rollups.ts";
-import { UNBOUNDED } from "../tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import { newTask, type OpenWorld, ROOMY, TENANT, type World } from "../world.ts";
 
 export function describeBulks(open: OpenWorld): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AgentRecord, StorageSignal } from "../../storage.ts";
 import { type OpenWorld, TENANT } from "../world.ts";
-import { UNBOUNDED } from "./tenant-fairness.ts";
+import { UNBOUNDED } from "./share-out.ts";
 
 function record(over: Partial<AgentRecord> = {}): AgentRecord {
   return { tenant: TENANT, agent: "scout", maxInflight: null, definition: { lane: "main" }, ...over };

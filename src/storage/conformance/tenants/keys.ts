@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type { NewKey, StorageSignal } from "../../storage.ts";
 import type { OpenWorld } from "../world.ts";
-import { UNBOUNDED } from "./tenant-fairness.ts";
+import { UNBOUNDED } from "./share-out.ts";
 
 export function describeKeys(open: OpenWorld): void {
   const key: NewKey = {

@@ -3,7 +3,7 @@ import { DEFAULT_TENANT } from "../../../model/tenant.ts";
 import type { NewAuditEntry, NewTenant, StorageSignal } from "../../storage.ts";
 import { newDefinition } from "../schedules/schedule-world.ts";
 import { LANE, NODE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "../world.ts";
-import { UNBOUNDED } from "./tenant-fairness.ts";
+import { UNBOUNDED } from "./share-out.ts";
 
 export function describeTenantRecords(open: OpenWorld): void {
   const acme: NewTenant = { id: "ten_1", name: "Acme", limits: { ...UNBOUNDED, maxQueued: 5 } };

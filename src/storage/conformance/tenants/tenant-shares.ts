@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NewTask, TenantSlots } from "../../storage.ts";
 import { idsOf, LANE, NODE, type OpenWorld, OTHER_LANE, OTHER_NODE, only, type World } from "../world.ts";
-import { UNBOUNDED } from "./tenant-fairness.ts";
+import { UNBOUNDED } from "./share-out.ts";
 
 export function describeTenantShares(open: OpenWorld): void {
   const done = { to: "done", result: null } as const;

@@ -1,7 +1,6 @@
 import { type ComeBack, isNamedBy, namedDependency } from "../../dependency-error.ts";
-import type { DependencyResultsParams, StoredDependency } from "../../storage.ts";
 import { addEvent } from "../log/add-event.ts";
-import { dependantsOf, findTask, type OracleState, type OracleTask, signal, unmetOf } from "../state.ts";
+import { dependantsOf, type OracleState, type OracleTask, signal, unmetOf } from "../state.ts";
 import { endTask } from "./end-task.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";

@@ -3,10 +3,9 @@ import { DEFAULT_AGENT } from "../../../model/agent.ts";
 import { TASK_KINDS } from "../../../model/task.ts";
 import { ALONE } from "../../alone-queue.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
-import { type Abilities, AGENT_MEMORY_MS, type TaskLabels } from "../../storage.ts";
+import { type Abilities, AGENT_MEMORY_MS } from "../../storage.ts";
 import { preemptAt } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
-import type { PostgresDatabase } from "./database.ts";
 import { readSql } from "./sql-file.ts";
 
 /** The arguments of `save_abilities`: profile id, kinds and agents. All are empty for a node that can execute everything. */
@@ -19,35 +18,6 @@ export function abilityValues(abilities: Abilities | undefined): [string, string
     .digest("hex")
     .slice(0, 32);
   return [id, `{${kinds.join(",")}}`, JSON.stringify(Object.fromEntries(agents))];
-}
-
-/** Fails queued tasks of unserved agents that no live node has been able to execute for `afterMs`. */
-export async function failUnserved(
-  db: PostgresDatabase,
-  { afterMs, limit }: { afterMs: number; limit: number },
-): Promise<{ failed: TaskLabels[]; nextAt: number | null }> {
-  // Usually no agent queue is unserved. Then the write lock is not taken.
-  const some = await db.read({
-    name: "has_unserved",
-    text: "select 1 from line where standing = 2 and waiting > 0 limit 1",
-    values: [],
-  });
-  if (some.length === 0) return { failed: [], nextAt: null };
-  const rows = await db.write<TaskLabels & { next_at: string | null }>({
-    name: "fail_unserved",
-    text: "select * from fail_unserved($1, $2, $3)",
-    values: [afterMs, limit],
-  });
-  const failed = rows.filter(({ tenant }) => tenant !== null);
-  if (failed.length > 0) {
-    db.signal({ kind: "events" });
-    db.signal({ kind: "work" });
-  }
-  const nextAt = rows.find(({ tenant }) => tenant === null)?.next_at ?? null;
-  return {
-    failed: failed.map(({ tenant, agent, lane }) => ({ tenant, agent, lane })),
-    nextAt: nextAt === null ? null : Number(nextAt),
-  };
 }
 
 /** Marks the id of a key among the kinds of a profile. */

@@ -37,7 +37,7 @@ import { INSERT_FUNCTIONS } from "../tasks/insert-tasks.ts";
 import { PREEMPT_FUNCTIONS } from "../tasks/preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "../tasks/promote-due.ts";
 import { PRUNE_FUNCTIONS } from "../tasks/prune.ts";
-import { RELEASE_FUNCTIONS } from "../tasks/release-dependants.ts";
+import { RELEASE_FUNCTIONS } from "../tasks/release.ts";
 import { REQUEUE_FUNCTIONS } from "../tasks/requeue-task.ts";
 import { RESCUE_FUNCTIONS } from "../tasks/rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "../tasks/retry-task.ts";

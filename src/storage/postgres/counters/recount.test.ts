@@ -2,7 +2,7 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, prepareDatabases } from "../../../../test/postgres/several-nodes.ts";
 import { newDefinition } from "../../conformance/schedules/schedule-world.ts";
-import { UNBOUNDED } from "../../conformance/tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../../conformance/tenants/share-out.ts";
 import { LANE, newTask, ROOMY, TENANT } from "../../conformance/world.ts";
 
 prepareDatabases();

@@ -18,7 +18,7 @@ import { slotValues } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
 import { ENDING_VARIABLES, endAttempts } from "./end-attempt.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { signalReleased } from "./release-dependants.ts";
+import { signalReleased } from "./release.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
 

@@ -2,7 +2,7 @@ import type { PostgresDatabase } from "../connection/database.ts";
 import { turnOf } from "../sessions/settle-sessions.ts";
 import { parkedBy } from "./batches.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { signalReleased } from "./release-dependants.ts";
+import { signalReleased } from "./release.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Moves delayed tasks that are due into the queue. */

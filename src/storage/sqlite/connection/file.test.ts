@@ -19,7 +19,7 @@ import { SteppedClock } from "../../conformance/connection/clock.ts";
 import { describeStorage } from "../../conformance/index.ts";
 import { allRollups, countAll } from "../../conformance/log/rollups.ts";
 import { newDefinition } from "../../conformance/schedules/schedule-world.ts";
-import { UNBOUNDED } from "../../conformance/tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../../conformance/tenants/share-out.ts";
 import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "../../conformance/world.ts";
 import type { Storage } from "../../storage.ts";
 import type { SqliteOptions } from "./database.ts";

@@ -2,7 +2,7 @@ import Sqlite from "better-sqlite3";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SteppedClock } from "../../conformance/connection/clock.ts";
 import { newDefinition } from "../../conformance/schedules/schedule-world.ts";
-import { UNBOUNDED } from "../../conformance/tenants/tenant-fairness.ts";
+import { UNBOUNDED } from "../../conformance/tenants/share-out.ts";
 import { LANE, NODE, newTask, ROOMY, ROOMY_SHARES, TENANT } from "../../conformance/world.ts";
 import type { ListTasksParams, ScheduleRecord, Storage } from "../../storage.ts";
 import { openSqlite } from "./open.ts";

@@ -8,7 +8,7 @@ import type { Admission } from "./steps/admit-task.ts";
 import { alreadyInserted, insertTask } from "./steps/insert-task.ts";
 import { findByKey } from "./steps/keep-key.ts";
 import { addBatch, forgetEmptyBatch } from "./steps/settle-batches.ts";
-import { enterTasksOfLines } from "./task-of-line.ts";
+import { enterTasksOfLines } from "./tasks-of-agent-queue.ts";
 
 /** Inserts new tasks, each admitted or rejected by itself. */
 export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {

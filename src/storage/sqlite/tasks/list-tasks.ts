@@ -19,8 +19,8 @@ import {
 } from "../../task-listing.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { findEnded } from "./list-ended.ts";
-import { seqsOfSpan } from "./task-of-line.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row.ts";
+import { seqsOfSpan } from "./tasks-of-agent-queue.ts";
 
 export async function listTasks(db: SqliteDatabase, params: ListTasksParams): Promise<ListedTasks> {
   return db.read(() => {

@@ -24,7 +24,7 @@ export function signalReleased(db: PostgresDatabase): void {
   db.signal({ kind: "deliveries" });
 }
 
-export const RELEASE_FUNCTIONS = readSql(new URL("./release-dependants.sql", import.meta.url), {
+export const RELEASE_FUNCTIONS = readSql(new URL("./release.sql", import.meta.url), {
   PARKED_BY: parkedBy("t"),
   PREEMPT,
   PARENT_SEQ: parentOf("asked.id", "asked.tenant", "p.seq"),
