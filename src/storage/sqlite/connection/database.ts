@@ -4,7 +4,7 @@ import type { Clock } from "../../../model/clock.ts";
 import { RotaError } from "../../../model/errors.ts";
 import { readMigrations } from "../../migrations.ts";
 import { EVENT_NUMBERS_PER_MS, type StorageSignal } from "../../storage.ts";
-import { LineCache } from "../counters/agent-queue-cache.ts";
+import { AgentQueueCache } from "../counters/agent-queue-cache.ts";
 import { AbilityCache } from "../counters/standing.ts";
 import { LeaseCache } from "../tasks/lease-cache.ts";
 import { createReadySet } from "../tasks/ready-set.ts";
@@ -54,7 +54,7 @@ export class SqliteDatabase {
   readonly #commit: Sqlite.Statement;
   readonly #rollback: Sqlite.Statement;
   /** Rows that earlier transactions read and wrote through their ledgers. */
-  readonly lines = new LineCache();
+  readonly agentQueues = new AgentQueueCache();
   /** What nodes can execute: the part that every insert needs. */
   readonly abilities = new AbilityCache();
   /** Leases that claims wrote. */
@@ -213,7 +213,7 @@ export class SqliteDatabase {
       tx.save();
       this.#commit.run();
     } catch (error) {
-      this.lines.clear();
+      this.agentQueues.clear();
       this.leases.clear();
       this.abilities.clear();
       this.mayContest = true;
@@ -223,7 +223,7 @@ export class SqliteDatabase {
       if (isFlushError(error)) this.#sync?.failed(error);
       throw told;
     }
-    this.lines.committed();
+    this.agentQueues.committed();
     this.#sync?.committed();
     for (const listener of this.#listeners) for (const signal of tx.signals) listener(signal);
     return result;

@@ -80,7 +80,7 @@ export class Transaction {
 
   #openLedger(): Ledger {
     // The cache has rows as last committed, without what an earlier ledger of this transaction wrote.
-    if (this.#hasSaved) this.db.lines.clear();
+    if (this.#hasSaved) this.db.agentQueues.clear();
     return new Ledger(this.db);
   }
 }

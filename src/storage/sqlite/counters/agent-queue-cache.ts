@@ -1,8 +1,8 @@
-import type { LaneRow, Line } from "./ledger.ts";
-import type { TenantLine } from "./tenant-ledger.ts";
+import type { AgentQueue, LaneRow } from "./ledger.ts";
+import type { TenantQueue } from "./tenant-ledger.ts";
 
 /** The most agent queues in the cache. Beyond that it is cleared, and rows are read again when needed. */
-const LINES_MAX = 20_000;
+const AGENT_QUEUES_MAX = 20_000;
 /** A lane with more tenants than this is not cached; the index finds the tenants that can start something. */
 const TENANTS_MAX = 32;
 
@@ -10,38 +10,38 @@ const TENANTS_MAX = 32;
  * Agent queues, tenants and lanes as last committed, so that a transaction need not read what the previous one wrote. Only one
  * process writes to the file, so nothing here can be out of date.
  */
-export class LineCache {
-  readonly #lines = new Map<number, Line>();
+export class AgentQueueCache {
+  readonly #agentQueues = new Map<number, AgentQueue>();
   readonly #idsOfAgent = new Map<string, readonly number[]>();
   /** By lane, then by tenant: all tenants of a lane or none. */
-  readonly #tenants = new Map<string, Map<string, TenantLine>>();
+  readonly #tenants = new Map<string, Map<string, TenantQueue>>();
   /** Lanes with more than `TENANTS_MAX` tenants. */
   readonly #crowded = new Set<string>();
   #lanes: Map<string, LaneRow> | null = null;
-  #changed: Line[] = [];
-  #changedTenants: TenantLine[] = [];
+  #changed: AgentQueue[] = [];
+  #changedTenants: TenantQueue[] = [];
   #changedLanes: LaneRow[] = [];
 
-  get(id: number): Line | undefined {
-    return this.#lines.get(id);
+  get(id: number): AgentQueue | undefined {
+    return this.#agentQueues.get(id);
   }
 
   /** All queues of an agent; undefined if they are not cached. */
-  ofAgent(name: string): Line[] | undefined {
+  ofAgent(name: string): AgentQueue[] | undefined {
     const ids = this.#idsOfAgent.get(name);
-    const lines = ids?.flatMap((id) => this.#lines.get(id) ?? []);
-    return lines?.length === ids?.length ? lines : undefined;
+    const agentQueues = ids?.flatMap((id) => this.#agentQueues.get(id) ?? []);
+    return agentQueues?.length === ids?.length ? agentQueues : undefined;
   }
 
   /** All tenants in a lane, by name; undefined if there are more than `TENANTS_MAX`. */
   tenantsIn(
     lane: string,
-    read: (limit: number) => readonly TenantLine[],
-  ): ReadonlyMap<string, TenantLine> | undefined {
+    read: (limit: number) => readonly TenantQueue[],
+  ): ReadonlyMap<string, TenantQueue> | undefined {
     if (this.#crowded.has(lane)) return undefined;
     let tenants = this.#tenants.get(lane);
     if (tenants === undefined) {
-      tenants = new Map(read(TENANTS_MAX + 1).map((line) => [line.tenant, line]));
+      tenants = new Map(read(TENANTS_MAX + 1).map((tenantQueue) => [tenantQueue.tenant, tenantQueue]));
       this.#keepTenants(lane, tenants);
     }
     return this.#tenants.get(lane);
@@ -54,35 +54,35 @@ export class LineCache {
   }
 
   /** Adds rows that the current transaction has written. The cache uses them after the commit. */
-  stage(lines: readonly Line[], tenants: Iterable<TenantLine>, lanes: Iterable<LaneRow>): void {
+  stage(agentQueues: readonly AgentQueue[], tenants: Iterable<TenantQueue>, lanes: Iterable<LaneRow>): void {
     // One by one: there may be more agent queues than a call can have arguments.
-    for (const line of lines) this.#changed.push(line);
+    for (const agentQueue of agentQueues) this.#changed.push(agentQueue);
     for (const tenant of tenants) this.#changedTenants.push(tenant);
     for (const lane of lanes) this.#changedLanes.push(lane);
   }
 
   /** Adds all queues of an agent, as the current transaction has them. */
-  stageAgent(name: string, lines: readonly Line[]): void {
-    this.stage(lines, [], []);
+  stageAgent(name: string, agentQueues: readonly AgentQueue[]): void {
+    this.stage(agentQueues, [], []);
     this.#idsOfAgent.set(
       name,
-      lines.map(({ id }) => id),
+      agentQueues.map(({ id }) => id),
     );
   }
 
   committed(): void {
-    for (const line of this.#changed) this.#lines.set(line.id, line);
-    for (const line of this.#changedTenants) this.#commitTenant(line);
+    for (const agentQueue of this.#changed) this.#agentQueues.set(agentQueue.id, agentQueue);
+    for (const tenantQueue of this.#changedTenants) this.#commitTenant(tenantQueue);
     for (const lane of this.#changedLanes) this.#lanes?.set(lane.name, lane);
     this.#changed = [];
     this.#changedTenants = [];
     this.#changedLanes = [];
-    if (this.#lines.size > LINES_MAX) this.clear();
+    if (this.#agentQueues.size > AGENT_QUEUES_MAX) this.clear();
   }
 
   /** Clears the cache: a transaction failed, or changed rows without the ledger. */
   clear(): void {
-    this.#lines.clear();
+    this.#agentQueues.clear();
     this.#idsOfAgent.clear();
     this.#tenants.clear();
     this.#crowded.clear();
@@ -92,12 +92,13 @@ export class LineCache {
     this.#changedLanes = [];
   }
 
-  #commitTenant(line: TenantLine): void {
-    const tenants = this.#tenants.get(line.lane);
-    if (tenants !== undefined) this.#keepTenants(line.lane, tenants.set(line.tenant, line));
+  #commitTenant(tenantQueue: TenantQueue): void {
+    const tenants = this.#tenants.get(tenantQueue.lane);
+    if (tenants !== undefined)
+      this.#keepTenants(tenantQueue.lane, tenants.set(tenantQueue.tenant, tenantQueue));
   }
 
-  #keepTenants(lane: string, tenants: Map<string, TenantLine>): void {
+  #keepTenants(lane: string, tenants: Map<string, TenantQueue>): void {
     if (tenants.size <= TENANTS_MAX) {
       this.#tenants.set(lane, tenants);
       return;

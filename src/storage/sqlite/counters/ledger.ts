@@ -7,17 +7,17 @@ import { EventLog } from "../log/event-log.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import { ConcurrencyKeyLedger, type WantedTask } from "./concurrency-key-ledger.ts";
 import { SessionLedger } from "./session-ledger.ts";
-import { hasKindLines, type LineKind, standingOf } from "./standing.ts";
+import { type AgentQueueKind, hasQueuesByKind, standingOf } from "./standing.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
 
 /** A row of `line`, being changed. */
-export interface Line {
+export interface AgentQueue {
   readonly id: number;
   readonly lane: string;
   readonly tenant: string;
   readonly agent: string;
   /** The only kind of tasks in this agent queue; '': all kinds. */
-  readonly kind: LineKind;
+  readonly kind: AgentQueueKind;
   /**
    * Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and its agent is not served. If its
    * tasks run alone, 1 means 0 or 1.
@@ -74,14 +74,14 @@ export class Ledger {
   /** Whether there may be release rows: ends or retries that still have to be passed on to dependants. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
-  readonly newCriticalTasks: { readonly line: Line; readonly entry: ReadyEntry }[] = [];
+  readonly newCriticalTasks: { readonly agentQueue: AgentQueue; readonly entry: ReadyEntry }[] = [];
   /** Lanes to check again: a waiting critical task may have lost the slot it waits for, or its agent may have room now. */
   readonly lanesToRecheck = new Set<string>();
   readonly #db: SqliteDatabase;
-  readonly #lines = new Map<number, Line>();
-  readonly #asRead = new Map<Line, Line>();
+  readonly #agentQueues = new Map<number, AgentQueue>();
+  readonly #asRead = new Map<AgentQueue, AgentQueue>();
   readonly #lanes = new Map<string, LaneRow>();
-  readonly #byAgent = new Map<string, Line[]>();
+  readonly #byAgent = new Map<string, AgentQueue[]>();
   readonly #tally = new Map<string, Map<string, number>>();
 
   constructor(db: SqliteDatabase) {
@@ -105,212 +105,217 @@ export class Ledger {
 
   /** Every lane, as this transaction found it. */
   allLanes(): ReadonlyMap<string, LaneRow> {
-    return this.#db.lines.lanes(() => this.#db.prepare<LaneRow>("select * from lane").all());
+    return this.#db.agentQueues.lanes(() => this.#db.prepare<LaneRow>("select * from lane").all());
   }
 
   /** Counts a task that starts (1) or stops (-1) waiting. */
   countWaiting(
-    line: Line,
+    agentQueue: AgentQueue,
     { origin, session }: { origin: TaskOrigin; session: number | null },
     by: 1 | -1,
   ): void {
-    const lane = this.lane(line.lane);
-    line.waiting += by;
+    const lane = this.lane(agentQueue.lane);
+    agentQueue.waiting += by;
     lane.waiting += by;
-    this.countSpecial(line, { origin, session }, by);
+    this.countSpecial(agentQueue, { origin, session }, by);
   }
 
   /** The counters of sessions, and of tasks that admission does not count. */
   countSpecial(
-    line: Line,
+    agentQueue: AgentQueue,
     { origin, session: id }: { origin: TaskOrigin; session: number | null },
     by: 1 | -1,
   ): void {
-    if (origin !== "task") line.exempt += by;
+    if (origin !== "task") agentQueue.exempt += by;
     if (id === null) return;
     const session = this.sessions.get(id);
     session.queued += by;
     if (origin === "message") session.messages += by;
   }
 
-  line(id: number): Line {
-    const known = this.#lines.get(id);
+  agentQueue(id: number): AgentQueue {
+    const known = this.#agentQueues.get(id);
     if (known !== undefined) return known;
     const row =
-      this.#db.lines.get(id) ??
-      this.#db.prepare<Line>(`select ${LINE_COLUMNS} from line where id = ?`).get(id);
+      this.#db.agentQueues.get(id) ??
+      this.#db.prepare<AgentQueue>(`select ${AGENT_QUEUE_COLUMNS} from line where id = ?`).get(id);
     if (row === undefined) throw new Error(`line ${id} is gone`);
     return this.adopt(row);
   }
 
   /** These agent queues. One query reads those that are not cached. */
-  linesOf(ids: readonly number[]): Line[] {
-    const unread = ids.filter((id) => !this.#lines.has(id) && this.#db.lines.get(id) === undefined);
+  agentQueuesOf(ids: readonly number[]): AgentQueue[] {
+    const unread = ids.filter(
+      (id) => !this.#agentQueues.has(id) && this.#db.agentQueues.get(id) === undefined,
+    );
     if (unread.length > 0) {
       const rows = this.#db
-        .prepare<Line>(`select ${LINE_COLUMNS} from line where id in (select value from json_each(?))`)
+        .prepare<AgentQueue>(
+          `select ${AGENT_QUEUE_COLUMNS} from line where id in (select value from json_each(?))`,
+        )
         .all(JSON.stringify(unread));
       for (const row of rows) this.adopt(row);
     }
-    return ids.map((id) => this.line(id));
+    return ids.map((id) => this.agentQueue(id));
   }
 
   /** The agent queue with these four values; created if it does not exist. */
-  lineOf(lane: string, tenant: string, agent: string, kind: Line["kind"]): Line {
-    const lines = this.linesOfAgent(tenant, agent);
+  agentQueueOf(lane: string, tenant: string, agent: string, kind: AgentQueue["kind"]): AgentQueue {
+    const agentQueues = this.agentQueuesOfAgent(tenant, agent);
     return (
-      lines.find((line) => line.lane === lane && line.kind === kind) ??
+      agentQueues.find((agentQueue) => agentQueue.lane === lane && agentQueue.kind === kind) ??
       this.#create(lane, tenant, agent, kind)
     );
   }
 
   /** All queues of an agent: usually one for each lane that it has used. */
-  linesOfAgent(tenant: string, agent: string): readonly Line[] {
+  agentQueuesOfAgent(tenant: string, agent: string): readonly AgentQueue[] {
     const key = agentKey({ tenant, agent });
-    let lines = this.#byAgent.get(key);
-    if (lines === undefined) {
+    let agentQueues = this.#byAgent.get(key);
+    if (agentQueues === undefined) {
       const rows =
-        this.#db.lines.ofAgent(key) ??
+        this.#db.agentQueues.ofAgent(key) ??
         this.#db
-          .prepare<Line>(`select ${LINE_COLUMNS} from line where tenant = ? and agent = ?`)
+          .prepare<AgentQueue>(`select ${AGENT_QUEUE_COLUMNS} from line where tenant = ? and agent = ?`)
           .all(tenant, agent);
-      lines = rows.map((row) => this.adopt(row));
-      this.#byAgent.set(key, lines);
+      agentQueues = rows.map((row) => this.adopt(row));
+      this.#byAgent.set(key, agentQueues);
     }
-    return lines;
+    return agentQueues;
   }
 
   /** How many tasks of the agent wait, in all lanes. */
   waitingOfAgent(tenant: string, agent: string): number {
     let sum = 0;
-    for (const { waiting } of this.linesOfAgent(tenant, agent)) sum += waiting;
+    for (const { waiting } of this.agentQueuesOfAgent(tenant, agent)) sum += waiting;
     return sum;
   }
 
   /** How many of these admission does not count. */
   exemptOfAgent(tenant: string, agent: string): number {
     let sum = 0;
-    for (const { exempt } of this.linesOfAgent(tenant, agent)) sum += exempt;
+    for (const { exempt } of this.agentQueuesOfAgent(tenant, agent)) sum += exempt;
     return sum;
   }
 
   /** Adds a row that a query read, unless this transaction has it already. */
-  adopt(row: Line): Line {
-    const known = this.#lines.get(row.id);
+  adopt(row: AgentQueue): AgentQueue {
+    const known = this.#agentQueues.get(row.id);
     if (known !== undefined) return known;
-    const line = { ...row };
-    this.#lines.set(line.id, line);
-    this.#asRead.set(line, row);
-    return line;
+    const agentQueue = { ...row };
+    this.#agentQueues.set(agentQueue.id, agentQueue);
+    this.#asRead.set(agentQueue, row);
+    return agentQueue;
   }
 
   /** All agent queues that this transaction has read. */
-  lines(): readonly Line[] {
-    return [...this.#lines.values()];
+  agentQueues(): readonly AgentQueue[] {
+    return [...this.#agentQueues.values()];
   }
 
   /** Agent queues of a lane that this transaction may have changed: the index does not have these changes yet. */
-  linesTouchedIn(lane: string): Line[] {
+  agentQueuesTouchedIn(lane: string): AgentQueue[] {
     this.#readSiblings();
-    return [...this.#lines.values()].filter((line) => line.lane === lane);
+    return [...this.#agentQueues.values()].filter((agentQueue) => agentQueue.lane === lane);
   }
 
   /** How many more tasks this agent queue may start, apart from the total of its lane. */
-  room(line: Line): number {
-    return Math.min(line.ready, this.roomOfAgent(line));
+  room(agentQueue: AgentQueue): number {
+    return Math.min(agentQueue.ready, this.roomOfAgent(agentQueue));
   }
 
   /** Whether an agent queue could start one more task if it were ready, apart from the total of its lane. */
-  couldStart(line: Line): boolean {
-    return this.room({ ...line, ready: line.ready + 1 }) > 0;
+  couldStart(agentQueue: AgentQueue): boolean {
+    return this.room({ ...agentQueue, ready: agentQueue.ready + 1 }) > 0;
   }
 
   /** Updates the counters of tenants with the changes of this transaction to their agent queues. */
   countTenants(): void {
     this.#readSiblings();
-    for (const line of this.#lines.values()) this.#follow(line);
+    for (const agentQueue of this.#agentQueues.values()) this.#follow(agentQueue);
   }
 
-  #follow(line: Line): { room: number; ahead: 0 | 1 } {
-    const now = { room: this.room(line), ahead: this.isAhead(line) ? 1 : 0 } as const;
-    this.tenants.follow(line, this.#asRead.get(line), now);
+  #follow(agentQueue: AgentQueue): { room: number; ahead: 0 | 1 } {
+    const now = { room: this.room(agentQueue), ahead: this.isAhead(agentQueue) ? 1 : 0 } as const;
+    this.tenants.follow(agentQueue, this.#asRead.get(agentQueue), now);
     return now;
   }
 
   /** How many more tasks the limits of its agent allow in this queue, however many are ready. 0 if no node can execute them. */
-  roomOfAgent(line: Line): number {
-    return line.standing === 0 ? Math.max(this.#agentRoom(line), 0) : 0;
+  roomOfAgent(agentQueue: AgentQueue): number {
+    return agentQueue.standing === 0 ? Math.max(this.#agentRoom(agentQueue), 0) : 0;
   }
 
   /** Whether a queue of tasks that run alone has a ready task and the limits of its agent allow to start it. */
-  mayRunAlone(line: Line): boolean {
-    return line.ready > 0 && this.#agentRoom(line) > 0;
+  mayRunAlone(agentQueue: AgentQueue): boolean {
+    return agentQueue.ready > 0 && this.#agentRoom(agentQueue) > 0;
   }
 
-  #agentRoom(line: Line): number {
-    const perAgent = this.lane(line.lane).per_agent ?? Number.POSITIVE_INFINITY;
-    if (line.agent_max === null && !hasKindLines(this.#db)) return perAgent - line.inflight;
+  #agentRoom(agentQueue: AgentQueue): number {
+    const perAgent = this.lane(agentQueue.lane).per_agent ?? Number.POSITIVE_INFINITY;
+    if (agentQueue.agent_max === null && !hasQueuesByKind(this.#db)) return perAgent - agentQueue.inflight;
     let inLane = 0;
     let inflight = 0;
-    for (const sibling of this.linesOfAgent(line.tenant, line.agent)) {
+    for (const sibling of this.agentQueuesOfAgent(agentQueue.tenant, agentQueue.agent)) {
       inflight += sibling.inflight;
-      if (sibling.lane === line.lane) inLane += sibling.inflight;
+      if (sibling.lane === agentQueue.lane) inLane += sibling.inflight;
     }
-    return Math.min(perAgent - inLane, (line.agent_max ?? Number.POSITIVE_INFINITY) - inflight);
+    return Math.min(perAgent - inLane, (agentQueue.agent_max ?? Number.POSITIVE_INFINITY) - inflight);
   }
 
   /** Whether the first task of the agent queue goes ahead of fairness. */
-  isAhead(line: Line): boolean {
+  isAhead(agentQueue: AgentQueue): boolean {
     return (
-      line.head_rank !== null &&
-      (isCritical(line.head_rank) || this.lane(line.lane).strategy === "priority-fifo")
+      agentQueue.head_rank !== null &&
+      (isCritical(agentQueue.head_rank) || this.lane(agentQueue.lane).strategy === "priority-fifo")
     );
   }
 
   /** Only limits and its concurrency key still hold a task back. Without a key it becomes ready, else it asks for the key. */
   askForKey(task: WantedTask): void {
-    const line = this.line(task.line);
-    if (task.concurrency_key === null) this.addReady(line, { rank: task.rank, task_seq: task.seq });
-    else this.keys.ask(line.tenant, task.concurrency_key, task);
+    const agentQueue = this.agentQueue(task.line);
+    if (task.concurrency_key === null) this.addReady(agentQueue, { rank: task.rank, task_seq: task.seq });
+    else this.keys.ask(agentQueue.tenant, task.concurrency_key, task);
   }
 
-  addReady(line: Line, entry: ReadyEntry): void {
+  addReady(agentQueue: AgentQueue, entry: ReadyEntry): void {
     this.#db
       .prepare("insert into ready (line, rank, task_seq) values (?, ?, ?)")
-      .run(line.id, entry.rank, entry.task_seq);
-    line.ready += 1;
-    if (isCritical(entry.rank)) this.newCriticalTasks.push({ line, entry });
+      .run(agentQueue.id, entry.rank, entry.task_seq);
+    agentQueue.ready += 1;
+    if (isCritical(entry.rank)) this.newCriticalTasks.push({ agentQueue, entry });
     if (
-      line.head_rank === null ||
-      line.head_seq === null ||
-      comesBefore(entry, line.head_rank, line.head_seq)
+      agentQueue.head_rank === null ||
+      agentQueue.head_seq === null ||
+      comesBefore(entry, agentQueue.head_rank, agentQueue.head_seq)
     ) {
-      line.head_rank = entry.rank;
-      line.head_seq = entry.task_seq;
+      agentQueue.head_rank = entry.rank;
+      agentQueue.head_seq = entry.task_seq;
     }
   }
 
-  removeReady(line: Line, entry: ReadyEntry): void {
+  removeReady(agentQueue: AgentQueue, entry: ReadyEntry): void {
     const removed = this.#db
       .prepare("delete from ready where line = ? and rank = ? and task_seq = ?")
-      .run(line.id, entry.rank, entry.task_seq);
-    if (removed.changes !== 1) throw new Error(`task ${entry.task_seq} is not ready in line ${line.id}`);
-    line.ready -= 1;
-    if (line.head_seq === entry.task_seq) this.#moveHead(line, this.#readyFrom(line, 1)[0]);
+      .run(agentQueue.id, entry.rank, entry.task_seq);
+    if (removed.changes !== 1)
+      throw new Error(`task ${entry.task_seq} is not ready in line ${agentQueue.id}`);
+    agentQueue.ready -= 1;
+    if (agentQueue.head_seq === entry.task_seq) this.#moveHead(agentQueue, this.#readyFrom(agentQueue, 1)[0]);
   }
 
   /** Removes the first `count` tasks of an agent queue from the ready set. The caller has counted them as started. */
-  takeReady(line: Line, count: number): ReadyEntry[] {
+  takeReady(agentQueue: AgentQueue, count: number): ReadyEntry[] {
     // Reads one more: the next task is the new head.
-    const entries = this.#readyFrom(line, count + 1);
+    const entries = this.#readyFrom(agentQueue, count + 1);
     const taken = entries.slice(0, count);
     const last = taken.at(-1);
     if (last === undefined || taken.length < count)
-      throw new Error(`line ${line.id} has fewer ready than it counts`);
+      throw new Error(`line ${agentQueue.id} has fewer ready than it counts`);
     this.#db
       .prepare("delete from ready where line = ? and (rank, task_seq) <= (?, ?)")
-      .run(line.id, last.rank, last.task_seq);
-    this.#moveHead(line, entries[count]);
+      .run(agentQueue.id, last.rank, last.task_seq);
+    this.#moveHead(agentQueue, entries[count]);
     return taken;
   }
 
@@ -326,31 +331,31 @@ export class Ledger {
 
   /** Writes the changes; the last step of a transaction. `limitsChanged`: agent queues may start more or fewer tasks now. */
   save({ limitsChanged = false } = {}): void {
-    const saveLine = this.#db.prepare(
+    const saveAgentQueue = this.#db.prepare(
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
                        tasks = ?, exempt = ?, room = ?, startable = ?, ahead = ? where id = ?`,
     );
     this.#readSiblings();
-    for (const line of this.#lines.values()) {
-      const asRead = this.#asRead.get(line);
-      const { room, ahead } = this.#follow(line);
-      const isAsRead = asRead?.room === room && asRead.ahead === ahead && !hasChanged(line, asRead);
+    for (const agentQueue of this.#agentQueues.values()) {
+      const asRead = this.#asRead.get(agentQueue);
+      const { room, ahead } = this.#follow(agentQueue);
+      const isAsRead = asRead?.room === room && asRead.ahead === ahead && !hasChanged(agentQueue, asRead);
       if (!limitsChanged && isAsRead) continue;
-      line.room = room;
-      line.ahead = ahead;
-      saveLine.run(
-        line.waiting,
-        line.ready,
-        line.inflight,
-        line.head_rank,
-        line.head_seq,
-        line.last_served,
-        line.tasks,
-        line.exempt,
+      agentQueue.room = room;
+      agentQueue.ahead = ahead;
+      saveAgentQueue.run(
+        agentQueue.waiting,
+        agentQueue.ready,
+        agentQueue.inflight,
+        agentQueue.head_rank,
+        agentQueue.head_seq,
+        agentQueue.last_served,
+        agentQueue.tasks,
+        agentQueue.exempt,
         room,
         room > 0 ? 1 : 0,
         ahead,
-        line.id,
+        agentQueue.id,
       );
     }
     this.tenants.countExempt((name) => this.lane(name));
@@ -361,8 +366,8 @@ export class Ledger {
         saveLane.run(lane.waiting, lane.inflight, lane.exempt, lane.name);
     }
     this.tenants.save();
-    this.#db.lines.stage([...this.#lines.values()], this.tenants.all(), this.#lanes.values());
-    for (const [key, lines] of this.#byAgent) this.#db.lines.stageAgent(key, lines);
+    this.#db.agentQueues.stage([...this.#agentQueues.values()], this.tenants.all(), this.#lanes.values());
+    for (const [key, agentQueues] of this.#byAgent) this.#db.agentQueues.stageAgent(key, agentQueues);
     this.batches.save();
     this.sessions.save();
     this.events.save();
@@ -378,19 +383,20 @@ export class Ledger {
 
   /** If an agent has a limit over several queues, a change in one of them changes the room in all others. */
   #readSiblings(): void {
-    const maySpan = hasKindLines(this.#db);
-    for (const line of [...this.#lines.values()]) {
-      if (maySpan || line.agent_max !== null) this.linesOfAgent(line.tenant, line.agent);
+    const maySpan = hasQueuesByKind(this.#db);
+    for (const agentQueue of [...this.#agentQueues.values()]) {
+      if (maySpan || agentQueue.agent_max !== null)
+        this.agentQueuesOfAgent(agentQueue.tenant, agentQueue.agent);
     }
   }
 
-  #create(lane: string, tenant: string, agent: string, kind: Line["kind"]): Line {
+  #create(lane: string, tenant: string, agent: string, kind: AgentQueue["kind"]): AgentQueue {
     const row = this.#db
-      .prepare<Line>(
+      .prepare<AgentQueue>(
         `insert into line (lane, tenant, agent, kind, standing, agent_max, last_served)
          values (@lane, @tenant, @agent, @kind, @standing,
                  (select max_inflight from agent where tenant = @tenant and agent = @agent), @served)
-         returning ${LINE_COLUMNS}`,
+         returning ${AGENT_QUEUE_COLUMNS}`,
       )
       .get({
         lane,
@@ -400,37 +406,37 @@ export class Ledger {
         standing: standingOf(this.#db, { tenant, agent, kind }),
         served: this.#db.lastEventSeq - NEWCOMER_LEAD,
       });
-    const line = this.adopt(row as Line);
-    if (kind !== "") this.#db.abilities.hasKindLines = true;
+    const agentQueue = this.adopt(row as AgentQueue);
+    if (kind !== "") this.#db.abilities.hasQueuesByKind = true;
     this.tenants.ensure(lane, tenant);
-    this.#byAgent.get(agentKey({ tenant, agent }))?.push(line);
-    return line;
+    this.#byAgent.get(agentKey({ tenant, agent }))?.push(agentQueue);
+    return agentQueue;
   }
 
-  #readyFrom(line: Line, limit: number): ReadyEntry[] {
+  #readyFrom(agentQueue: AgentQueue, limit: number): ReadyEntry[] {
     return this.#db
       .prepare<ReadyEntry>("select rank, task_seq from ready where line = ? order by rank, task_seq limit +?")
-      .all(line.id, limit);
+      .all(agentQueue.id, limit);
   }
 
-  #moveHead(line: Line, head: ReadyEntry | undefined): void {
-    line.head_rank = head?.rank ?? null;
-    line.head_seq = head?.task_seq ?? null;
+  #moveHead(agentQueue: AgentQueue, head: ReadyEntry | undefined): void {
+    agentQueue.head_rank = head?.rank ?? null;
+    agentQueue.head_seq = head?.task_seq ?? null;
   }
 }
 
-export const LINE_COLUMNS =
+export const AGENT_QUEUE_COLUMNS =
   "id, lane, tenant, agent, kind, standing, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
 
-function hasChanged(line: Line, asRead: Line | undefined): boolean {
+function hasChanged(agentQueue: AgentQueue, asRead: AgentQueue | undefined): boolean {
   return (
-    line.waiting !== asRead?.waiting ||
-    line.inflight !== asRead.inflight ||
-    line.ready !== asRead.ready ||
-    line.head_seq !== asRead.head_seq ||
-    line.head_rank !== asRead.head_rank ||
-    line.last_served !== asRead.last_served ||
-    line.tasks !== asRead.tasks
+    agentQueue.waiting !== asRead?.waiting ||
+    agentQueue.inflight !== asRead.inflight ||
+    agentQueue.ready !== asRead.ready ||
+    agentQueue.head_seq !== asRead.head_seq ||
+    agentQueue.head_rank !== asRead.head_rank ||
+    agentQueue.last_served !== asRead.last_served ||
+    agentQueue.tasks !== asRead.tasks
   );
 }
 
@@ -445,6 +451,6 @@ function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
 }
 
 /** The tenant, agent and lane of an agent queue. */
-export function placeOf({ tenant, agent, lane }: Line): TaskLabels {
+export function placeOf({ tenant, agent, lane }: AgentQueue): TaskLabels {
   return { tenant, agent, lane };
 }

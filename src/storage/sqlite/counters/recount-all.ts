@@ -1,7 +1,7 @@
 import type { CounterFault, RecountParams } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
-import { compare, headOfLine, tenantFaults } from "./recount.ts";
+import { AGENT_QUEUE_COLUMNS, type AgentQueue, Ledger } from "./ledger.ts";
+import { compare, headOfAgentQueue, tenantFaults } from "./recount.ts";
 import { recountStored } from "./stored-bytes.ts";
 import { TaskCensus } from "./task-census.ts";
 
@@ -141,18 +141,18 @@ class Recount {
   async #checkLines(): Promise<void> {
     let strays = 0;
     await this.#eachPage<
-      Line & { startable: 0 | 1; counted_rank: number | null; counted_seq: number | null }
+      AgentQueue & { startable: 0 | 1; counted_rank: number | null; counted_seq: number | null }
     >(
       this.#counters,
-      `select ${LINE_COLUMNS}, startable, ${headOfLine("counted_rank", "counted_seq")} from line where id > ? order by id limit +?`,
+      `select ${AGENT_QUEUE_COLUMNS}, startable, ${headOfAgentQueue("counted_rank", "counted_seq")} from line where id > ? order by id limit +?`,
       [-1],
       ({ id }) => [id],
       (page) => {
         const held = this.#heldByLine();
         const ledger = new Ledger(this.#db);
-        for (const line of page) {
-          this.#checkLine(line, held, ledger);
-          if (!this.#isTenantIn(line)) strays += 1;
+        for (const agentQueue of page) {
+          this.#checkLine(agentQueue, held, ledger);
+          if (!this.#isTenantIn(agentQueue)) strays += 1;
         }
       },
     );
@@ -160,23 +160,23 @@ class Recount {
   }
 
   #checkLine(
-    line: Line & { startable: 0 | 1; counted_rank: number | null; counted_seq: number | null },
+    agentQueue: AgentQueue & { startable: 0 | 1; counted_rank: number | null; counted_seq: number | null },
     held: ReadonlyMap<number, Held>,
     ledger: Ledger,
   ): void {
-    const name = `line ${line.lane}/${line.tenant}/${line.agent}`;
-    const counted = this.#inLine(line.id, held);
-    this.#compare(`${name} waiting`, line.waiting, counted.waiting);
-    this.#compare(`${name} ready`, line.ready, counted.ready);
-    this.#compare(`${name} inflight`, line.inflight, counted.inflight);
-    this.#compare(`${name} exempt`, line.exempt, counted.exempt);
-    this.#compare(`${name} tasks`, line.tasks, counted.tasks);
-    this.#compare(`${name} head_rank`, line.head_rank, line.counted_rank);
-    this.#compare(`${name} head_seq`, line.head_seq, line.counted_seq);
-    const room = ledger.room(line);
-    this.#compare(`${name} room`, line.room, room);
-    this.#compare(`${name} startable`, line.startable, room > 0 ? 1 : 0);
-    this.#compare(`${name} ahead`, line.ahead, ledger.isAhead(line) ? 1 : 0);
+    const name = `line ${agentQueue.lane}/${agentQueue.tenant}/${agentQueue.agent}`;
+    const counted = this.#inLine(agentQueue.id, held);
+    this.#compare(`${name} waiting`, agentQueue.waiting, counted.waiting);
+    this.#compare(`${name} ready`, agentQueue.ready, counted.ready);
+    this.#compare(`${name} inflight`, agentQueue.inflight, counted.inflight);
+    this.#compare(`${name} exempt`, agentQueue.exempt, counted.exempt);
+    this.#compare(`${name} tasks`, agentQueue.tasks, counted.tasks);
+    this.#compare(`${name} head_rank`, agentQueue.head_rank, agentQueue.counted_rank);
+    this.#compare(`${name} head_seq`, agentQueue.head_seq, agentQueue.counted_seq);
+    const room = ledger.room(agentQueue);
+    this.#compare(`${name} room`, agentQueue.room, room);
+    this.#compare(`${name} startable`, agentQueue.startable, room > 0 ? 1 : 0);
+    this.#compare(`${name} ahead`, agentQueue.ahead, ledger.isAhead(agentQueue) ? 1 : 0);
   }
 
   #inLine(id: number, held: ReadonlyMap<number, Held>) {
@@ -408,7 +408,7 @@ class Recount {
     return new Map(rows.map((row) => [row.session, row]));
   }
 
-  #isTenantIn({ tenant, lane }: Line): boolean {
+  #isTenantIn({ tenant, lane }: AgentQueue): boolean {
     const row = this.#db.prepare("select 1 from tenant_line where tenant = ? and lane = ?").get(tenant, lane);
     return row !== undefined;
   }
@@ -417,14 +417,14 @@ class Recount {
     this.#catchUp();
     const held = this.#heldByLine();
     // Read again: the id of an agent queue that was deleted meanwhile may belong to a new one, in another lane.
-    const lines = this.#db
+    const agentQueues = this.#db
       .prepare<{ id: number; lane: string; disabled: 0 | 1 }>(
         `select id, lane, exists (select 1 from tenant t where t.id = line.tenant and t.disabled = 1) as disabled
            from line`,
       )
       .all();
     const sums = new Map<string, Sum>();
-    for (const { id, lane, disabled } of lines) {
+    for (const { id, lane, disabled } of agentQueues) {
       const counted = this.#inLine(id, held);
       const sum = sums.get(lane) ?? { ...NO_SUM };
       sum.waiting += counted.waiting;

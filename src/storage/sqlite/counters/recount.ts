@@ -1,9 +1,9 @@
 import type { CounterFault } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { refreshLines } from "../tenants/steps/refresh-limits.ts";
-import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
-import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
+import { refreshAgentQueues } from "../tenants/steps/refresh-limits.ts";
+import { AGENT_QUEUE_COLUMNS, type AgentQueue, Ledger } from "./ledger.ts";
+import { TENANT_AGENT_QUEUE_COLUMNS, type TenantQueue } from "./tenant-ledger.ts";
 
 /** Counting more than this would block all other work too long for a mere precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
@@ -12,26 +12,28 @@ const RECOUNTED_TASKS_MAX = 10_000;
 export async function recountOne(db: SqliteDatabase, params: { random: number }): Promise<CounterFault[]> {
   return db.transact((tx) => {
     // This reads and writes rows without the ledger.
-    db.lines.clear();
+    db.agentQueues.clear();
     const notQueued = tx
       .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${NOT_QUEUED}`)
       .get();
     if ((notQueued?.tasks ?? 0) > RECOUNTED_TASKS_MAX) return [];
     const newest = tx.prepare<{ id: number | null }>("select max(id) as id from line").get()?.id ?? 0;
-    const line = tx
-      .prepare<Line>(
-        `select ${LINE_COLUMNS} from line where id >= ? and waiting + inflight <= ? order by id limit 1`,
+    const agentQueue = tx
+      .prepare<AgentQueue>(
+        `select ${AGENT_QUEUE_COLUMNS} from line where id >= ? and waiting + inflight <= ? order by id limit 1`,
       )
       .get(Math.ceil(params.random * newest), RECOUNTED_TASKS_MAX);
-    if (line === undefined) return [];
-    const counted = tx.prepare<LineCount>(`${COUNT_LINES} where id = ?`).get(line.id) as LineCount;
-    const faults = lineFaults(line, counted);
-    if (faults.length > 0) mend(tx, line, counted);
-    return [...faults, ...recountTenant(tx, line, { anyway: faults.length > 0 })];
+    if (agentQueue === undefined) return [];
+    const counted = tx
+      .prepare<AgentQueueCount>(`${COUNT_AGENT_QUEUES} where id = ?`)
+      .get(agentQueue.id) as AgentQueueCount;
+    const faults = agentQueueFaults(agentQueue, counted);
+    if (faults.length > 0) mend(tx, agentQueue, counted);
+    return [...faults, ...recountTenant(tx, agentQueue, { anyway: faults.length > 0 })];
   });
 }
 
-interface LineCount {
+interface AgentQueueCount {
   readonly waiting: number;
   readonly ready: number;
   readonly inflight: number;
@@ -42,7 +44,7 @@ interface LineCount {
 /** Tasks that wait without being queued. */
 const NOT_QUEUED = "state in ('waiting_dependency', 'delayed')";
 
-const COUNT_LINES = `
+const COUNT_AGENT_QUEUES = `
   with parked as materialized
          (select line, count(*) as tasks
             from (select line from task indexed by task_by_state where resting_state = 'waiting_dependency'
@@ -54,38 +56,42 @@ const COUNT_LINES = `
            + coalesce((select tasks from parked where line = id), 0) as waiting,
          (select count(*) from ready where line = id) as ready,
          coalesce((select tasks from held where line = id), 0) as inflight,
-         ${headOfLine("head_rank", "head_seq")}
+         ${headOfAgentQueue("head_rank", "head_seq")}
     from line`;
 
 /** The rank and number of the first ready task of a row of `line`, as columns of these names. */
-export function headOfLine(rank: string, seq: string): string {
+export function headOfAgentQueue(rank: string, seq: string): string {
   return `(select rank from ready where line = id order by rank, task_seq limit 1) as ${rank},
           (select task_seq from ready where line = id order by rank, task_seq limit 1) as ${seq}`;
 }
 
-function lineFaults(line: Line, counted: LineCount): CounterFault[] {
+function agentQueueFaults(agentQueue: AgentQueue, counted: AgentQueueCount): CounterFault[] {
   return (["waiting", "ready", "inflight", "head_rank", "head_seq"] as const).flatMap((column) =>
-    compare(`line ${line.lane}/${line.tenant}/${line.agent} ${column}`, line[column], counted[column]),
+    compare(
+      `line ${agentQueue.lane}/${agentQueue.tenant}/${agentQueue.agent} ${column}`,
+      agentQueue[column],
+      counted[column],
+    ),
   );
 }
 
-function mend(tx: Transaction, line: Line, counted: LineCount): void {
+function mend(tx: Transaction, agentQueue: AgentQueue, counted: AgentQueueCount): void {
   tx.prepare(
     `update lane set waiting = waiting + @waiting, inflight = inflight + @inflight,
                      exempt = exempt + iif(exists (select 1 from tenant where id = @tenant and disabled = 1), @waiting, 0)
       where name = @lane`,
   ).run({
-    waiting: counted.waiting - line.waiting,
-    inflight: counted.inflight - line.inflight,
-    tenant: line.tenant,
-    lane: line.lane,
+    waiting: counted.waiting - agentQueue.waiting,
+    inflight: counted.inflight - agentQueue.inflight,
+    tenant: agentQueue.tenant,
+    lane: agentQueue.lane,
   });
   tx.prepare(
     `update line set waiting = @waiting, ready = @ready, inflight = @inflight, head_rank = @head_rank,
                      head_seq = @head_seq, room = 0, startable = 0
       where id = @id`,
-  ).run({ ...counted, id: line.id });
-  refreshLines(tx, "tenant = ? and agent = ?", [line.tenant, line.agent]);
+  ).run({ ...counted, id: agentQueue.id });
+  refreshAgentQueues(tx, "tenant = ? and agent = ?", [agentQueue.tenant, agentQueue.agent]);
 }
 
 interface TenantCount {
@@ -106,16 +112,16 @@ export function tenantFaults(
 ): CounterFault[] {
   const ledger = new Ledger(db);
   return db
-    .prepare<TenantLine & { startable: 0 | 1 }>(
-      `select ${TENANT_LINE_COLUMNS}, startable from tenant_line where ${condition}`,
+    .prepare<TenantQueue & { startable: 0 | 1 }>(
+      `select ${TENANT_AGENT_QUEUE_COLUMNS}, startable from tenant_line where ${condition}`,
     )
     .all(...values)
-    .flatMap((line) => {
-      const counted = countTenant(db, line);
-      const name = `tenant ${line.lane}/${line.tenant}`;
+    .flatMap((tenantQueue) => {
+      const counted = countTenant(db, tenantQueue);
+      const name = `tenant ${tenantQueue.lane}/${tenantQueue.tenant}`;
       return [
-        ...COUNTED.flatMap((column) => compare(`${name} ${column}`, line[column], counted[column])),
-        ...compare(`${name} startable`, line.startable, ledger.tenants.room(line) > 0 ? 1 : 0),
+        ...COUNTED.flatMap((column) => compare(`${name} ${column}`, tenantQueue[column], counted[column])),
+        ...compare(`${name} startable`, tenantQueue.startable, ledger.tenants.room(tenantQueue) > 0 ? 1 : 0),
       ];
     });
 }
@@ -140,7 +146,7 @@ function countTenant(
  */
 function recountTenant(
   tx: Transaction,
-  { tenant, lane }: Line,
+  { tenant, lane }: AgentQueue,
   { anyway }: { anyway: boolean },
 ): CounterFault[] {
   const agents = tx
@@ -154,7 +160,7 @@ function recountTenant(
   const ledger = new Ledger(tx.db);
   Object.assign(ledger.tenants.of({ lane, tenant }), countTenant(tx.db, { lane, tenant }));
   ledger.tenants.save({ limitsChanged: true });
-  tx.db.lines.clear();
+  tx.db.agentQueues.clear();
   return faults;
 }
 

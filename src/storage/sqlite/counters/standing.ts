@@ -4,14 +4,14 @@ import { ALONE, type AloneKind, heldKind } from "../../alone-queue.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
 /** What identifies an agent queue, apart from its lane. */
-interface LineName {
+interface AgentQueueName {
   readonly tenant: string;
   readonly agent: string;
   /** The only kind of tasks in this agent queue; '': all kinds. */
-  readonly kind: LineKind;
+  readonly kind: AgentQueueKind;
 }
 
-export type LineKind = TaskKind | "" | AloneKind;
+export type AgentQueueKind = TaskKind | "" | AloneKind;
 
 /**
  * The part of the nodes' abilities that is needed all the time. Only one process writes to the file, so nothing here is out of
@@ -21,12 +21,12 @@ export class AbilityCache {
   readonly served = new Map<string, boolean>();
   commonKinds: ReadonlySet<TaskKind> | null = null;
   /** Whether some agent queue holds only one kind of tasks. */
-  hasKindLines: boolean | null = null;
+  hasQueuesByKind: boolean | null = null;
 
   clear(): void {
     this.served.clear();
     this.commonKinds = null;
-    this.hasKindLines = null;
+    this.hasQueuesByKind = null;
   }
 }
 
@@ -78,7 +78,7 @@ export const IS_EXECUTABLE = `
   (standing = 0 or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
 
 /** The `standing` of an agent queue that is about to be created. */
-export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName): number {
+export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: AgentQueueName): number {
   const row = db
     .prepare<{ standing: number }>(
       `select case when exists (select 1 from node n where ${LIVE}) then ${STANDING} else ${IS_ALONE} end as standing
@@ -89,12 +89,12 @@ export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName
 }
 
 /** Whether a live node that runs nothing else can execute the tasks of an agent queue. True also while there is no live node. */
-export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: LineName): boolean {
+export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: AgentQueueName): boolean {
   return standingOf(db, { tenant, agent, kind: heldKind(kind) }) === 0;
 }
 
 /** Whether the agent has an executor of its own: in the catalogue, on a node, or on a node that was seen recently. */
-export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "kind">): boolean {
+export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<AgentQueueName, "kind">): boolean {
   const { served } = db.abilities;
   const key = agentKey({ tenant, agent });
   const known = served.get(key);
@@ -113,7 +113,7 @@ export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "
  * The `kind` of the agent queue for a task; '': all kinds. An agent that is not served has a separate queue for each kind that
  * not every live node can execute, so that such tasks do not block others.
  */
-export function lineKindOf(
+export function agentQueueKindOf(
   db: SqliteDatabase,
   { tenant, agent, kind }: { tenant: string; agent: string; kind: TaskKind },
 ): TaskKind | "" {
@@ -133,7 +133,8 @@ export function commonKinds(db: SqliteDatabase): ReadonlySet<TaskKind> {
 }
 
 /** Whether some agent queue holds only one kind of tasks: then an agent may have several queues in one lane. */
-export function hasKindLines(db: SqliteDatabase): boolean {
-  db.abilities.hasKindLines ??= db.prepare("select 1 from line where kind <> '' limit 1").get() !== undefined;
-  return db.abilities.hasKindLines;
+export function hasQueuesByKind(db: SqliteDatabase): boolean {
+  db.abilities.hasQueuesByKind ??=
+    db.prepare("select 1 from line where kind <> '' limit 1").get() !== undefined;
+  return db.abilities.hasQueuesByKind;
 }

@@ -1,9 +1,9 @@
 import { NEWCOMER_LEAD } from "../../../model/lane.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
-import type { LaneRow, Line } from "./ledger.ts";
+import type { AgentQueue, LaneRow } from "./ledger.ts";
 
 /** A row of `tenant_line`, being changed. */
-export interface TenantLine {
+export interface TenantQueue {
   readonly id: number;
   readonly lane: string;
   readonly tenant: string;
@@ -22,14 +22,14 @@ export interface TenantLine {
   ahead_streak: number;
 }
 
-export const TENANT_LINE_COLUMNS =
+export const TENANT_AGENT_QUEUE_COLUMNS =
   "id, lane, tenant, max_queued, max_inflight, lane_max, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
 
 /** With more lanes than this, the database sums a tenant's counters over its lanes. */
 const LANES_SUMMED_MAX = 32;
 
 /** The counters of an agent queue that are added up for its tenant. */
-type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
+type Counted = Pick<AgentQueue, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
 
 /**
  * The tenants whose tasks one transaction moves: read when first needed, written once at its end. Their counters follow from
@@ -37,33 +37,35 @@ type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
  */
 export class TenantLedger {
   readonly #db: SqliteDatabase;
-  readonly #rows = new Map<string, Map<string, TenantLine>>();
-  readonly #asRead = new Map<TenantLine, TenantLine>();
+  readonly #rows = new Map<string, Map<string, TenantQueue>>();
+  readonly #asRead = new Map<TenantQueue, TenantQueue>();
   readonly #complete = new Set<string>();
-  readonly #followed = new Map<Line, Counted>();
+  readonly #followed = new Map<AgentQueue, Counted>();
 
   constructor(db: SqliteDatabase) {
     this.#db = db;
   }
 
   /** The tenant of an agent queue, in its lane. */
-  of({ lane, tenant }: { readonly lane: string; readonly tenant: string }): TenantLine {
+  of({ lane, tenant }: { readonly lane: string; readonly tenant: string }): TenantQueue {
     const known = this.#find(lane, tenant);
     if (known !== undefined) return known;
     const row =
       this.#kept(lane)?.get(tenant) ??
       this.#db
-        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where tenant = ? and lane = ?`)
+        .prepare<TenantQueue>(
+          `select ${TENANT_AGENT_QUEUE_COLUMNS} from tenant_line where tenant = ? and lane = ?`,
+        )
         .get(tenant, lane);
     if (row === undefined) throw new Error(`tenant ${tenant} is gone from lane ${lane}`);
     return this.adopt(row);
   }
 
   /** A tenant in every lane that it has used. */
-  ofTenant(tenant: string): TenantLine[] {
+  ofTenant(tenant: string): TenantQueue[] {
     if (!this.#complete.has(tenant)) {
       const rows = this.#db
-        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where tenant = ?`)
+        .prepare<TenantQueue>(`select ${TENANT_AGENT_QUEUE_COLUMNS} from tenant_line where tenant = ?`)
         .all(tenant);
       for (const row of rows) this.adopt(row);
       this.#complete.add(tenant);
@@ -72,43 +74,43 @@ export class TenantLedger {
   }
 
   /** Every tenant, in one lane or in all. */
-  adoptAll(lane: string | null = null): TenantLine[] {
+  adoptAll(lane: string | null = null): TenantQueue[] {
     const rows = this.#db
-      .prepare<TenantLine>(
-        `select ${TENANT_LINE_COLUMNS} from tenant_line where @lane is null or lane = @lane`,
+      .prepare<TenantQueue>(
+        `select ${TENANT_AGENT_QUEUE_COLUMNS} from tenant_line where @lane is null or lane = @lane`,
       )
       .all({ lane });
     return rows.map((row) => this.adopt(row));
   }
 
   /** Adds a row that a query read, unless this transaction has it already. */
-  adopt(row: TenantLine): TenantLine {
+  adopt(row: TenantQueue): TenantQueue {
     const known = this.#find(row.lane, row.tenant);
     if (known !== undefined) return known;
-    const line = { ...row };
-    const lanes = this.#rows.get(row.tenant) ?? new Map<string, TenantLine>();
-    lanes.set(row.lane, line);
+    const agentQueue = { ...row };
+    const lanes = this.#rows.get(row.tenant) ?? new Map<string, TenantQueue>();
+    lanes.set(row.lane, agentQueue);
     this.#rows.set(row.tenant, lanes);
-    this.#asRead.set(line, row);
-    return line;
+    this.#asRead.set(agentQueue, row);
+    return agentQueue;
   }
 
   /** Inserts the row of a tenant in a lane, if there is none. */
   ensure(lane: string, tenant: string): void {
     const row = this.#db
-      .prepare<TenantLine>(
+      .prepare<TenantQueue>(
         `insert into tenant_line (lane, tenant, max_queued, max_inflight, lane_max, disabled, last_served)
          select @lane, @tenant, t.max_queued, t.max_inflight, l.per_tenant, coalesce(t.disabled, 0), @served
            from (select 1) left join tenant t on t.id = @tenant left join lane l on l.name = @lane and l.second_tenant = 1
           where true
-         on conflict (tenant, lane) do nothing returning ${TENANT_LINE_COLUMNS}`,
+         on conflict (tenant, lane) do nothing returning ${TENANT_AGENT_QUEUE_COLUMNS}`,
       )
       .get({ lane, tenant, served: this.#db.lastEventSeq - NEWCOMER_LEAD });
     if (row !== undefined) this.adopt(row);
   }
 
   /** The tenants that may get the next `slots` starts of a lane, if up to `passedOver` of the first ones may get none. */
-  candidates(lane: string, slots: number, passedOver: number): TenantLine[] {
+  candidates(lane: string, slots: number, passedOver: number): TenantQueue[] {
     const kept = this.#kept(lane);
     if (kept !== undefined) {
       for (const row of kept.values()) this.adopt(row);
@@ -117,8 +119,8 @@ export class TenantLedger {
     // The first ones by the index, and those that this transaction has changed: the index does not have these changes yet.
     const touched = this.#touchedIn(lane);
     const rows = this.#db
-      .prepare<TenantLine>(
-        `select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? and startable = 1
+      .prepare<TenantQueue>(
+        `select ${TENANT_AGENT_QUEUE_COLUMNS} from tenant_line where lane = ? and startable = 1
           order by owed = 0, inflight, last_served, id limit +?`,
       )
       .all(lane, slots + touched.length + passedOver);
@@ -126,34 +128,34 @@ export class TenantLedger {
   }
 
   /** All tenants that this transaction has read. */
-  all(): Iterable<TenantLine> {
+  all(): Iterable<TenantQueue> {
     return this.#asRead.keys();
   }
 
   /** Tenants in a lane that this transaction may have changed. */
-  #touchedIn(lane: string): TenantLine[] {
+  #touchedIn(lane: string): TenantQueue[] {
     this.#readSiblings();
-    return [...this.#asRead.keys()].filter((line) => line.lane === lane);
+    return [...this.#asRead.keys()].filter((tenantQueue) => tenantQueue.lane === lane);
   }
 
   /** All tenants in a lane as they were before this transaction; undefined if there are too many to cache. */
-  #kept(lane: string): ReadonlyMap<string, TenantLine> | undefined {
-    return this.#db.lines.tenantsIn(lane, (limit) =>
+  #kept(lane: string): ReadonlyMap<string, TenantQueue> | undefined {
+    return this.#db.agentQueues.tenantsIn(lane, (limit) =>
       this.#db
-        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? limit +?`)
+        .prepare<TenantQueue>(`select ${TENANT_AGENT_QUEUE_COLUMNS} from tenant_line where lane = ? limit +?`)
         .all(lane, limit),
     );
   }
 
   /** Counts what has changed in an agent queue since it was `read`, or since the last call. */
   follow(
-    line: Line,
+    agentQueue: AgentQueue,
     read: Counted | undefined,
     { room, ahead }: { readonly room: number; readonly ahead: 0 | 1 },
   ): void {
-    const before = this.#followed.get(line) ?? read;
-    if (before === undefined) throw new Error(`line ${line.id} was never read`);
-    const { waiting, exempt, inflight } = line;
+    const before = this.#followed.get(agentQueue) ?? read;
+    if (before === undefined) throw new Error(`line ${agentQueue.id} was never read`);
+    const { waiting, exempt, inflight } = agentQueue;
     if (
       before.waiting === waiting &&
       before.exempt === exempt &&
@@ -162,35 +164,35 @@ export class TenantLedger {
       before.ahead === ahead
     )
       return;
-    const own = this.of(line);
+    const own = this.of(agentQueue);
     own.waiting += waiting - before.waiting;
     own.exempt += exempt - before.exempt;
     own.inflight += inflight - before.inflight;
     own.supply += room - before.room;
     own.urgent_lines += isUrgent(room, ahead) - isUrgent(before.room, before.ahead);
-    this.#followed.set(line, { waiting, exempt, inflight, room, ahead });
+    this.#followed.set(agentQueue, { waiting, exempt, inflight, room, ahead });
   }
 
   /** How many more tasks of a tenant may start in a lane, apart from the total of the lane. */
-  room(line: TenantLine): number {
-    if (line.disabled === 1) return 0;
-    const room = Math.min(line.supply, this.shareRoom(line));
-    if (line.max_inflight === null) return Math.max(room, 0);
-    const inflight = this.ofTenant(line.tenant).reduce((sum, { inflight }) => sum + inflight, 0);
-    return Math.max(Math.min(room, line.max_inflight - inflight), 0);
+  room(tenantQueue: TenantQueue): number {
+    if (tenantQueue.disabled === 1) return 0;
+    const room = Math.min(tenantQueue.supply, this.shareRoom(tenantQueue));
+    if (tenantQueue.max_inflight === null) return Math.max(room, 0);
+    const inflight = this.ofTenant(tenantQueue.tenant).reduce((sum, { inflight }) => sum + inflight, 0);
+    return Math.max(Math.min(room, tenantQueue.max_inflight - inflight), 0);
   }
 
   /** How many more slots of a lane the tenant's share allows, over all nodes; negative if it holds more than its share. */
-  shareRoom({ lane_max, inflight }: TenantLine): number {
+  shareRoom({ lane_max, inflight }: TenantQueue): number {
     return lane_max === null ? Number.POSITIVE_INFINITY : lane_max - inflight;
   }
 
   /** Whether a tenant is disabled or at its limit over all lanes, so that nothing of it starts. */
   isAtBound(tenant: { readonly lane: string; readonly tenant: string }): boolean {
-    const line = this.of(tenant);
-    if (line.disabled === 1 || line.max_inflight === null) return line.disabled === 1;
-    const inflight = this.ofTenant(line.tenant).reduce((sum, each) => sum + each.inflight, 0);
-    return inflight >= line.max_inflight;
+    const tenantQueue = this.of(tenant);
+    if (tenantQueue.disabled === 1 || tenantQueue.max_inflight === null) return tenantQueue.disabled === 1;
+    const inflight = this.ofTenant(tenantQueue.tenant).reduce((sum, each) => sum + each.inflight, 0);
+    return inflight >= tenantQueue.max_inflight;
   }
 
   /** How many tasks of a tenant waited before this transaction, as admission counts them. `lanes`: all lanes. */
@@ -200,8 +202,8 @@ export class TenantLedger {
     for (const lane of lanes.keys()) {
       const kept = this.#kept(lane);
       if (kept === undefined) return this.#readQueued(tenant);
-      const line = kept.get(tenant);
-      if (line !== undefined) sum += line.waiting - line.exempt;
+      const tenantQueue = kept.get(tenant);
+      if (tenantQueue !== undefined) sum += tenantQueue.waiting - tenantQueue.exempt;
     }
     return sum;
   }
@@ -217,9 +219,10 @@ export class TenantLedger {
 
   /** Passes changes of what admission does not count on to the lanes. Of a disabled tenant that is everything that waits. */
   countExempt(laneOf: (name: string) => LaneRow): void {
-    for (const [line, read] of this.#asRead) {
-      const exempt = line.disabled === 1 ? line.waiting - read.waiting : line.exempt - read.exempt;
-      if (exempt !== 0) laneOf(line.lane).exempt += exempt;
+    for (const [tenantQueue, read] of this.#asRead) {
+      const exempt =
+        tenantQueue.disabled === 1 ? tenantQueue.waiting - read.waiting : tenantQueue.exempt - read.exempt;
+      if (exempt !== 0) laneOf(tenantQueue.lane).exempt += exempt;
     }
   }
 
@@ -230,29 +233,30 @@ export class TenantLedger {
       `update tenant_line set waiting = ?, exempt = ?, inflight = ?, supply = ?, urgent_lines = ?, last_served = ?, owed = ?,
                               ahead_streak = ?, startable = ? where id = ?`,
     );
-    for (const [line, read] of this.#asRead) {
-      if (!limitsChanged && line.max_inflight === null && !hasChanged(line, read)) continue;
+    for (const [tenantQueue, read] of this.#asRead) {
+      if (!limitsChanged && tenantQueue.max_inflight === null && !hasChanged(tenantQueue, read)) continue;
       save.run(
-        line.waiting,
-        line.exempt,
-        line.inflight,
-        line.supply,
-        line.urgent_lines,
-        line.last_served,
-        line.owed,
-        line.ahead_streak,
-        this.room(line) > 0 ? 1 : 0,
-        line.id,
+        tenantQueue.waiting,
+        tenantQueue.exempt,
+        tenantQueue.inflight,
+        tenantQueue.supply,
+        tenantQueue.urgent_lines,
+        tenantQueue.last_served,
+        tenantQueue.owed,
+        tenantQueue.ahead_streak,
+        this.room(tenantQueue) > 0 ? 1 : 0,
+        tenantQueue.id,
       );
     }
   }
 
   /** If a tenant has a limit, a change in one lane changes its room in all others. */
   #readSiblings(): void {
-    for (const line of [...this.#asRead.keys()]) if (line.max_inflight !== null) this.ofTenant(line.tenant);
+    for (const tenantQueue of [...this.#asRead.keys()])
+      if (tenantQueue.max_inflight !== null) this.ofTenant(tenantQueue.tenant);
   }
 
-  #find(lane: string, tenant: string): TenantLine | undefined {
+  #find(lane: string, tenant: string): TenantQueue | undefined {
     return this.#rows.get(tenant)?.get(lane);
   }
 }
@@ -262,15 +266,15 @@ function isUrgent(room: number, ahead: 0 | 1): 0 | 1 {
   return room > 0 ? ahead : 0;
 }
 
-function hasChanged(line: TenantLine, read: TenantLine): boolean {
+function hasChanged(tenantQueue: TenantQueue, read: TenantQueue): boolean {
   return (
-    line.waiting !== read.waiting ||
-    line.exempt !== read.exempt ||
-    line.inflight !== read.inflight ||
-    line.supply !== read.supply ||
-    line.urgent_lines !== read.urgent_lines ||
-    line.last_served !== read.last_served ||
-    line.owed !== read.owed ||
-    line.ahead_streak !== read.ahead_streak
+    tenantQueue.waiting !== read.waiting ||
+    tenantQueue.exempt !== read.exempt ||
+    tenantQueue.inflight !== read.inflight ||
+    tenantQueue.supply !== read.supply ||
+    tenantQueue.urgent_lines !== read.urgent_lines ||
+    tenantQueue.last_served !== read.last_served ||
+    tenantQueue.owed !== read.owed ||
+    tenantQueue.ahead_streak !== read.ahead_streak
   );
 }

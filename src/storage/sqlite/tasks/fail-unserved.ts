@@ -31,10 +31,10 @@ export async function failUnserved(
       )
       .all(tx.now - afterMs, limit + 1);
     const failed = due.slice(0, limit).map((task) => {
-      const line = tx.ledger.line(task.line);
-      endWaitingTask(tx, task, { state: "failed", error: noExecutorError(line.agent, task.kind) });
+      const agentQueue = tx.ledger.agentQueue(task.line);
+      endWaitingTask(tx, task, { state: "failed", error: noExecutorError(agentQueue.agent, task.kind) });
       tx.prepare("delete from unserved where task_seq = ?").run(task.seq);
-      return placeOf(line);
+      return placeOf(agentQueue);
     });
     tx.save();
     if (failed.length > 0) tx.signal("events");

@@ -8,7 +8,7 @@ import {
 } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import type { Line } from "../counters/ledger.ts";
+import type { AgentQueue } from "../counters/ledger.ts";
 import { IS_ALONE, isExecutable } from "../counters/standing.ts";
 import { slotsLeft } from "../tenants/tenant-shares.ts";
 import { ALONE_LOOKED_AT, claimAloneTask, claimTasks } from "./steps/claim-tasks.ts";
@@ -65,15 +65,15 @@ export async function isAloneWaiting(
 ): Promise<boolean> {
   return db.read(() => {
     if (!isAlive(db, node)) return false;
-    const lines = db
-      .prepare<Pick<Line, "tenant" | "agent" | "kind">>(
+    const agentQueues = db
+      .prepare<Pick<AgentQueue, "tenant" | "agent" | "kind">>(
         `select tenant, agent, kind from line
           where ${IS_ALONE} and ready > 0 and lane in (select value from json_each(?))
             and not exists (select 1 from tenant_line t where t.tenant = line.tenant and t.lane = line.lane and t.disabled = 1)
           order by last_served, id limit ${ALONE_LOOKED_AT}`,
       )
       .all(JSON.stringify(lanes));
-    return lines.some((line) => isExecutable(db, line));
+    return agentQueues.some((agentQueue) => isExecutable(db, agentQueue));
   });
 }
 

@@ -8,12 +8,12 @@ import type { Admission } from "./steps/admit-task.ts";
 import { alreadyInserted, insertTask } from "./steps/insert-task.ts";
 import { findByKey } from "./steps/keep-key.ts";
 import { addBatch, forgetEmptyBatch } from "./steps/settle-batches.ts";
-import { enterTasksOfLines } from "./tasks-of-agent-queue.ts";
+import { enterTasksOfAgentQueues } from "./tasks-of-agent-queue.ts";
 
 /** Inserts new tasks, each admitted or rejected by itself. */
 export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   const inserted = insertOnce(db, params);
-  enterTasksOfLines(db, db.lastTaskSeq);
+  enterTasksOfAgentQueues(db, db.lastTaskSeq);
   await db.durable();
   return inserted;
 }

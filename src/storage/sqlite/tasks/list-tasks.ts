@@ -215,7 +215,7 @@ function bindFilters(db: SqliteDatabase, params: ListTasksParams): Filters | nul
  */
 const FEW = 1_000;
 /** Up to this many agent queues are read one by one and merged. */
-const LINES_MERGED_MAX = 32;
+const AGENT_QUEUES_MERGED_MAX = 32;
 
 function sourcesFor(db: SqliteDatabase, params: ListTasksParams, filters: Filters): Source[] {
   if (params.batch !== undefined) return [{ ...ofTask("task_by_batch", "t.batch = @batch"), answers: null }];
@@ -236,12 +236,13 @@ function sourcesFor(db: SqliteDatabase, params: ListTasksParams, filters: Filter
     ];
   const byState = sourcesOfStates(db, params);
   if (byState !== null && byState.tasks <= FEW) return byState.sources;
-  const byLine = sourcesOfLines(db, params);
-  if (byLine !== null && byLine.tasks <= FEW) return byLine.sources;
+  const byAgentQueue = sourcesOfAgentQueues(db, params);
+  if (byAgentQueue !== null && byAgentQueue.tasks <= FEW) return byAgentQueue.sources;
   const byPriority = sourcesOfPriority(params);
   if (byPriority !== null) return byPriority;
-  if (byState !== null && (byLine === null || byState.tasks <= byLine.tasks)) return byState.sources;
-  return byLine?.sources ?? [FRESH, OF_TENANT];
+  if (byState !== null && (byAgentQueue === null || byState.tasks <= byAgentQueue.tasks))
+    return byState.sources;
+  return byAgentQueue?.sources ?? [FRESH, OF_TENANT];
 }
 
 /** A source for an index that has the tasks of `condition` in order of acceptance. */
@@ -305,20 +306,20 @@ function isHeld(state: TaskState): boolean {
 }
 
 /** The agent queues of an agent, of a lane or of both, one by one. Null: the list filters by neither, or there are too many. */
-function sourcesOfLines(
+function sourcesOfAgentQueues(
   db: SqliteDatabase,
   { tenant, agent, lane }: ListTasksParams,
 ): { sources: Source[]; tasks: number } | null {
   if (agent === undefined && lane === undefined) return null;
-  const lines = db
+  const agentQueues = db
     .prepare<{ id: number; tasks: number }>(
       `select id, tasks from line
         where tenant = @tenant and ${agent === undefined ? "true" : "agent = @agent"} and (@lane is null or lane = @lane)
         limit +@max`,
     )
-    .all({ tenant, agent, lane: lane ?? null, max: LINES_MERGED_MAX + 1 });
-  if (lines.length > LINES_MERGED_MAX) return null;
-  const sources = lines.map(
+    .all({ tenant, agent, lane: lane ?? null, max: AGENT_QUEUES_MERGED_MAX + 1 });
+  if (agentQueues.length > AGENT_QUEUES_MERGED_MAX) return null;
+  const sources = agentQueues.map(
     ({ id }): Source => ({
       entries: "task_of_line x",
       by: "x.task_seq",
@@ -328,7 +329,7 @@ function sourcesOfLines(
       answers: ["agent", "lane"],
     }),
   );
-  return { sources: [FRESH, ...sources], tasks: lines.reduce((sum, { tasks }) => sum + tasks, 0) };
+  return { sources: [FRESH, ...sources], tasks: agentQueues.reduce((sum, { tasks }) => sum + tasks, 0) };
 }
 
 function sourcesOfPriority({ priority, priorityMax }: ListTasksParams): Source[] | null {

@@ -19,7 +19,7 @@ export async function promoteDue(
       // A debounced message may have been queued already by a later task of its session in this loop.
       if (queue.run(task.seq).changes === 0) continue;
       enterQueue(tx, task);
-      const { tenant } = tx.ledger.line(task.line);
+      const { tenant } = tx.ledger.agentQueue(task.line);
       tx.ledger.count(tenant, "delayed", -1);
       tx.ledger.count(tenant, "queued", 1);
     }

@@ -5,7 +5,7 @@ import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { LaneRow } from "../counters/ledger.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
-import { IS_ALONE, isExecutable, isServed, type LineKind } from "../counters/standing.ts";
+import { type AgentQueueKind, IS_ALONE, isExecutable, isServed } from "../counters/standing.ts";
 import { maxOf } from "../sessions/steps/settle-sessions.ts";
 import { NodeShares } from "../tenants/tenant-shares.ts";
 import { getTask } from "./read-tasks.ts";
@@ -56,7 +56,7 @@ function readNoExecutor(
 ): TaskSituation["noExecutor"] {
   if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
   const row = db
-    .prepare<{ since: number | null; at: number | null; kind: LineKind }>(
+    .prepare<{ since: number | null; at: number | null; kind: AgentQueueKind }>(
       `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as at, n.kind
          from task t join line n on n.id = t.line where t.seq = ? and n.standing <> 0`,
     )

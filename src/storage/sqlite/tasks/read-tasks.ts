@@ -46,7 +46,7 @@ interface StateCount {
 }
 
 export async function queueDepth(db: SqliteDatabase, params: { tenant: string }): Promise<QueueDepth> {
-  const lines = await db.read(() =>
+  const agentQueues = await db.read(() =>
     db
       .prepare<{ agent: string; queued: number; ready: number; inflight: number }>(
         `select n.agent, sum(n.waiting - n.exempt) as queued, sum(n.ready + coalesce(p.tasks, 0)) as ready,
@@ -57,13 +57,13 @@ export async function queueDepth(db: SqliteDatabase, params: { tenant: string })
       .all(params),
   );
   return {
-    queued: lines.reduce((sum, { queued }) => sum + queued, 0),
-    inflight: lines.reduce((sum, { inflight }) => sum + inflight, 0),
+    queued: agentQueues.reduce((sum, { queued }) => sum + queued, 0),
+    inflight: agentQueues.reduce((sum, { inflight }) => sum + inflight, 0),
     agents: Object.fromEntries(
-      lines.filter(({ queued }) => queued > 0).map(({ agent, queued }) => [agent, queued]),
+      agentQueues.filter(({ queued }) => queued > 0).map(({ agent, queued }) => [agent, queued]),
     ),
     ready: Object.fromEntries(
-      lines.filter(({ ready }) => ready > 0).map(({ agent, ready }) => [agent, ready]),
+      agentQueues.filter(({ ready }) => ready > 0).map(({ agent, ready }) => [agent, ready]),
     ),
   };
 }

@@ -37,10 +37,10 @@ export async function rescueTasks(
       if (lease.rescuable === 1 && !isLost) {
         const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(tx, lease);
         returnTask(tx, returned, { ...end, to: "queued", counted: true, runAt: now });
-        requeued.push(placeOf(ledger.line(lease.line)));
+        requeued.push(placeOf(ledger.agentQueue(lease.line)));
       } else {
         endTask(tx, lease, { ...end, state: "failed", result: null });
-        failed.push(placeOf(ledger.line(lease.line)));
+        failed.push(placeOf(ledger.agentQueue(lease.line)));
       }
     }
     if (leases.length > 0) tx.signal("events", "work", "due");
@@ -64,9 +64,9 @@ function countLoss(tx: Transaction, lost: LostAttempt, maxLost: number | undefin
 
 /** Moves a task to the queue for tasks that run alone. Returns its lease with the new agent queue. */
 function moveToAlone(tx: Transaction, lost: LostAttempt): Lease {
-  const { lane, tenant, agent, kind } = tx.ledger.line(lost.line);
+  const { lane, tenant, agent, kind } = tx.ledger.agentQueue(lost.line);
   if (isAloneKind(kind)) return lost;
-  const line = tx.ledger.lineOf(lane, tenant, agent, aloneKindOf(agent, lost.kind));
-  moveHeldTask(tx, lost, line);
-  return { ...lost, line: line.id };
+  const agentQueue = tx.ledger.agentQueueOf(lane, tenant, agent, aloneKindOf(agent, lost.kind));
+  moveHeldTask(tx, lost, agentQueue);
+  return { ...lost, line: agentQueue.id };
 }

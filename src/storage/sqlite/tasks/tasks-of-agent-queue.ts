@@ -9,7 +9,7 @@ export const ENTER_EVERY = 1_000;
  * enough of them. An index would be updated with every task, and each time write a page for every agent. This writes a page for
  * every agent once per thousand tasks.
  */
-export function enterTasksOfLines(db: SqliteDatabase, newest: number): void {
+export function enterTasksOfAgentQueues(db: SqliteDatabase, newest: number): void {
   if (newest - db.enteredUpTo < db.enterEvery) return;
   db.transact((tx) => {
     tx.prepare(

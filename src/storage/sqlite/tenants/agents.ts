@@ -8,7 +8,7 @@ import { forgetAgents } from "../connection/abilities.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { agentChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { preemptAfterChange, refreshLines } from "./steps/refresh-limits.ts";
+import { preemptAfterChange, refreshAgentQueues } from "./steps/refresh-limits.ts";
 
 /** Limits of agents, and the catalogue. A row without a definition only holds a limit. */
 export function sqliteAgents(db: SqliteDatabase): AgentStorage {
@@ -154,8 +154,8 @@ function saveBound(
      on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight`,
   ).run(tenant, agent, maxInflight);
   tx.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(maxInflight, tenant, agent);
-  tx.db.lines.clear();
-  refreshLines(tx, "tenant = ? and agent = ?", [tenant, agent]);
+  tx.db.agentQueues.clear();
+  refreshAgentQueues(tx, "tenant = ? and agent = ?", [tenant, agent]);
   const lanes = tx
     .prepare<string>("select lane from line where tenant = ? and agent = ?")
     .pluck()

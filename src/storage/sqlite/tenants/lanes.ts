@@ -11,7 +11,7 @@ import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-ta
 import {
   followSecondTenant,
   preemptAfterChange,
-  refreshLines,
+  refreshAgentQueues,
   refreshTenants,
 } from "./steps/refresh-limits.ts";
 
@@ -32,8 +32,8 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
         }
         followSecondTenant(tx);
         for (const { name } of lanes) refreshTenants(tx, name);
-        tx.db.lines.clear();
-        for (const { name } of lanes) refreshLines(tx, "lane = ?", [name]);
+        tx.db.agentQueues.clear();
+        for (const { name } of lanes) refreshAgentQueues(tx, "lane = ?", [name]);
         preemptAfterChange(
           tx,
           lanes.map(({ name }) => name),
@@ -80,7 +80,7 @@ const HEADS_MAX = 10_000;
 
 /** When the oldest ready task of a lane was accepted; null: none is ready. */
 function oldestReady(db: SqliteDatabase, lane: string): number | null {
-  const lines = db
+  const agentQueues = db
     .prepare<{ id: number }>("select id from line where lane = ? and ready > 0 limit +?")
     .all(lane, HEADS_MAX);
   // Steps from rank to rank: within a rank the first task is the oldest.
@@ -89,7 +89,7 @@ function oldestReady(db: SqliteDatabase, lane: string): number | null {
   );
   let oldest = Number.POSITIVE_INFINITY;
   let looked = 0;
-  for (const { id } of lines) {
+  for (const { id } of agentQueues) {
     let head = next.get(id, Number.MIN_SAFE_INTEGER);
     for (; head !== undefined && looked < HEADS_MAX; looked += 1) {
       oldest = Math.min(oldest, head.task_seq);
@@ -138,5 +138,5 @@ function putInOrder(tx: Transaction, lane: string, agingMs: number): void {
                      head_seq = (select task_seq from ready where line = id order by rank, task_seq limit 1)
       where lane = ?`,
   ).run(lane);
-  tx.db.lines.clear();
+  tx.db.agentQueues.clear();
 }

@@ -108,12 +108,12 @@ function changed(tx: Transaction, id: string): TenantRecord {
     "update tenant_line set max_queued = ?, max_inflight = ?, disabled = ?, startable = 0 where tenant = ?",
   ).run(row.max_queued, row.max_inflight, row.disabled, id);
   const sharesChanged = followSecondTenant(tx);
-  tx.db.lines.clear();
+  tx.db.agentQueues.clear();
   const ledger = new Ledger(tx.db);
-  const lines = sharesChanged ? ledger.tenants.adoptAll() : ledger.tenants.ofTenant(id);
+  const tenantQueues = sharesChanged ? ledger.tenants.adoptAll() : ledger.tenants.ofTenant(id);
   ledger.tenants.save({ limitsChanged: true });
-  tx.db.lines.clear();
-  const lanes = sharesChanged ? [...ledger.allLanes().keys()] : lines.map(({ lane }) => lane);
+  tx.db.agentQueues.clear();
+  const lanes = sharesChanged ? [...ledger.allLanes().keys()] : tenantQueues.map(({ lane }) => lane);
   preemptAfterChange(tx, lanes);
   refreshTurns(tx, id);
   tx.signal("tenants", "work", "deliveries");
@@ -184,7 +184,7 @@ function forget(tx: Transaction, id: string): void {
   tx.prepare("insert into agent_change (tenant, agent) values (?, '')").run(id);
   tx.prepare("delete from tenant where id = ?").run(id);
   keepStoredBytes(tx, id, false);
-  tx.db.lines.clear();
+  tx.db.agentQueues.clear();
   tx.signal("tenants", "agents");
 }
 

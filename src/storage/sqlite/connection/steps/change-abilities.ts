@@ -5,7 +5,7 @@ import type { Abilities } from "../../../storage.ts";
 import { commonKinds, isServed, KEY, STANDING, UNSERVED } from "../../counters/standing.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "../../tasks/steps/end-waiting-task.ts";
 import { moveHeldTask, moveTask } from "../../tasks/steps/move-task.ts";
-import { preemptAfterChange, refreshLines } from "../../tenants/steps/refresh-limits.ts";
+import { preemptAfterChange, refreshAgentQueues } from "../../tenants/steps/refresh-limits.ts";
 import type { Transaction } from "../transaction.ts";
 
 /**
@@ -61,8 +61,8 @@ export function abilitiesChanged(tx: Transaction, { lessServed }: { lessServed: 
   tx.prepare("delete from common_kind").run();
   for (const kind of common) tx.prepare("insert into common_kind (kind) values (?)").run(kind);
   const isLost = [...before].some((kind) => !common.includes(kind));
-  if (lessServed || isLost) splitLines(tx, ANY);
-  relabelLines(tx, ANY);
+  if (lessServed || isLost) splitAgentQueues(tx, ANY);
+  relabelAgentQueues(tx, ANY);
 }
 
 /** The same for one stored agent that was created, changed or deleted; other agents are not affected. */
@@ -70,8 +70,8 @@ export function agentChanged(tx: Transaction, { tenant, agent }: { tenant: strin
   tx.db.abilities.served.clear();
   if (tx.prepare("select 1 from node where dead = 0 and past = 0 limit 1").get() === undefined) return;
   const only = { where: "tenant = ? and agent = ?", values: [tenant, agent] };
-  splitLines(tx, only);
-  relabelLines(tx, only);
+  splitAgentQueues(tx, only);
+  relabelAgentQueues(tx, only);
 }
 
 /** A condition that selects agent queues. */
@@ -86,14 +86,14 @@ const ANY: Selection = { where: "true", values: [] };
  * Moves tasks that not every live node can execute any more out of agent queues that hold all kinds. The cost grows with the
  * waiting tasks.
  */
-function splitLines(tx: Transaction, { where, values }: Selection): void {
+function splitAgentQueues(tx: Transaction, { where, values }: Selection): void {
   const mixed = tx
     .prepare<{ id: number; tenant: string; agent: string }>(
       `select id, tenant, agent from line
         where kind = '' and waiting + inflight > 0 and agent <> '${DEFAULT_AGENT}' and ${where}`,
     )
     .all(...values)
-    .filter((line) => !isServed(tx.db, line));
+    .filter((agentQueue) => !isServed(tx.db, agentQueue));
   if (mixed.length === 0) return;
   const ids = JSON.stringify(mixed.map(({ id }) => id));
   for (const state of WAITING_STATES) {
@@ -119,8 +119,8 @@ interface MovingTask extends WaitingTask {
 
 function moveToKind(tx: Transaction, task: MovingTask): void {
   const { ledger } = tx;
-  const from = ledger.line(task.line);
-  const to = ledger.lineOf(from.lane, from.tenant, from.agent, task.kind);
+  const from = ledger.agentQueue(task.line);
+  const to = ledger.agentQueueOf(from.lane, from.tenant, from.agent, task.kind);
   if (task.held === 1) {
     moveHeldTask(tx, { ...task, task_seq: task.seq }, to);
     tx.prepare("update lease set line = ? where task_seq = ?").run(to.id, task.seq);
@@ -141,7 +141,7 @@ function moveToKind(tx: Transaction, task: MovingTask): void {
   moveTask(tx, { ...task, task_seq: task.seq }, { from, to });
 }
 
-function relabelLines(tx: Transaction, { where, values }: Selection): void {
+function relabelAgentQueues(tx: Transaction, { where, values }: Selection): void {
   const changed = tx
     .prepare<{ id: number; lane: string; was: number; standing: number }>(
       `select id, lane, was, standing
@@ -152,8 +152,10 @@ function relabelLines(tx: Transaction, { where, values }: Selection): void {
   if (changed.length > 0) {
     const set = tx.prepare("update line set standing = ? where id = ?");
     for (const { id, standing } of changed) set.run(standing, id);
-    tx.db.lines.clear();
-    refreshLines(tx, "id in (select value from json_each(?))", [JSON.stringify(changed.map(({ id }) => id))]);
+    tx.db.agentQueues.clear();
+    refreshAgentQueues(tx, "id in (select value from json_each(?))", [
+      JSON.stringify(changed.map(({ id }) => id)),
+    ]);
     tx.prepare(
       `delete from unserved where not exists (
          select 1 from task t join line n on n.id = t.line where t.seq = task_seq and n.standing = ${UNSERVED})`,

@@ -161,11 +161,11 @@ class Minute {
     this.at = at;
   }
 
-  sums(line: number | null): Sums {
-    let sums = this.queues.get(line);
+  sums(agentQueue: number | null): Sums {
+    let sums = this.queues.get(agentQueue);
     if (sums === undefined) {
       sums = new Sums();
-      this.queues.set(line, sums);
+      this.queues.set(agentQueue, sums);
     }
     return sums;
   }
@@ -317,11 +317,11 @@ class Slice {
   }
 
   /** Null: task and tenant are deleted. */
-  #namesOf(tenant: string, line: number | null): Record<RollupKind, string> | null {
-    if (line !== null) {
+  #namesOf(tenant: string, agentQueue: number | null): Record<RollupKind, string> | null {
+    if (agentQueue !== null) {
       const names = this.#tx
         .prepare<Record<RollupKind, string>>("select lane, agent from line where id = ?")
-        .get(line);
+        .get(agentQueue);
       if (names !== undefined) return names;
     }
     const isThere = this.#tx.prepare("select 1 from tenant where id = ?").get(tenant) !== undefined;

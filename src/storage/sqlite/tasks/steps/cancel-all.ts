@@ -58,6 +58,6 @@ export function endNow(
     .get(task.seq);
   if (lease === undefined) endWaitingTask(tx, task, { state: "cancelled", error });
   else endTask(tx, lease, { state: "cancelled", outcome: "cancelled", result: null, error });
-  const { agent, lane } = tx.ledger.line(task.line);
+  const { agent, lane } = tx.ledger.agentQueue(task.line);
   return { id: task.id, found: true, was: null, token: lease?.token ?? null, agent, lane };
 }

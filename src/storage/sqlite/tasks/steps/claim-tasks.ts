@@ -2,9 +2,9 @@ import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../../model/priority
 import { jsonWeight } from "../../../../model/text/json-weight.ts";
 import type { ClaimedTask, TaskOrigin } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import type { Line, ReadyEntry } from "../../counters/ledger.ts";
-import { hasKindLines, IS_ALONE, isExecutable } from "../../counters/standing.ts";
-import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import type { AgentQueue, ReadyEntry } from "../../counters/ledger.ts";
+import { hasQueuesByKind, IS_ALONE, isExecutable } from "../../counters/standing.ts";
+import type { TenantQueue } from "../../counters/tenant-ledger.ts";
 import { shareOut } from "../../tenants/steps/share-out.ts";
 import type { SlotsLeft } from "../../tenants/tenant-shares.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
@@ -36,7 +36,7 @@ interface ClaimParams {
 /** Whether an agent may have several queues in this lane: what one of them starts leaves less room for the others. */
 function hasSharedLimits(tx: Transaction, lane: string): boolean {
   return (
-    hasKindLines(tx.db) &&
+    hasQueuesByKind(tx.db) &&
     tx.prepare("select 1 from line where lane = ? and kind <> '' and standing = 0 limit 1").get(lane) !==
       undefined
   );
@@ -47,7 +47,7 @@ function claimAtOnce(tx: Transaction, params: ClaimParams): ClaimedTask[] {
   if (lane.waiting === 0) return [];
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
   const turns = room > 0 ? shareOut(tx, lane, { slots: room, left: params.left }) : [];
-  const tokensOf = new Map<TenantLine, number[]>();
+  const tokensOf = new Map<TenantQueue, number[]>();
   for (const tenant of turns) {
     params.left?.take(tenant.tenant);
     const tokens = tokensOf.get(tenant) ?? [];
@@ -75,32 +75,32 @@ export function claimAloneTask(
     )
     .pluck()
     .all(JSON.stringify(params.lanes), ALONE_LOOKED_AT);
-  const line = ledger.linesOf(ids).find((candidate) => canRunAlone(tx, candidate));
-  if (line === undefined) return [];
+  const agentQueue = ledger.agentQueuesOf(ids).find((candidate) => canRunAlone(tx, candidate));
+  if (agentQueue === undefined) return [];
   const token = tx.db.nextEventSeq();
-  const tenant = ledger.tenants.of(line);
+  const tenant = ledger.tenants.of(agentQueue);
   tenant.owed = Math.max(tenant.owed - 1, 0);
   tenant.last_served = token;
-  countStart(tx, line, token);
+  countStart(tx, agentQueue, token);
   return ledger
-    .takeReady(line, 1)
-    .map(({ task_seq: taskSeq }) => startAttempt(tx, { line, taskSeq, token }, params.node));
+    .takeReady(agentQueue, 1)
+    .map(({ task_seq: taskSeq }) => startAttempt(tx, { agentQueue, taskSeq, token }, params.node));
 }
 
-function canRunAlone(tx: Transaction, line: Line): boolean {
+function canRunAlone(tx: Transaction, agentQueue: AgentQueue): boolean {
   const { ledger } = tx;
-  const { total, inflight } = ledger.lane(line.lane);
+  const { total, inflight } = ledger.lane(agentQueue.lane);
   return (
     (total === null || inflight < total) &&
-    ledger.mayRunAlone(line) &&
-    !ledger.tenants.isAtBound(line) &&
-    isExecutable(tx.db, line)
+    ledger.mayRunAlone(agentQueue) &&
+    !ledger.tenants.isAtBound(agentQueue) &&
+    isExecutable(tx.db, agentQueue)
   );
 }
 
 /** A task to start. Its fencing token is also the number of its `task.started` event. */
 interface Pick {
-  readonly line: Line;
+  readonly agentQueue: AgentQueue;
   readonly taskSeq: number;
   readonly token: number;
 }
@@ -109,7 +109,7 @@ interface Pick {
  * Chooses what a tenant starts, one task for each token. Critical tasks go ahead of fairness, but after `CONSECUTIVE_CRITICAL_MAX`
  * consecutive ones one start is fair again.
  */
-function chooseTasks(tx: Transaction, tenant: TenantLine, tokens: readonly number[]): Pick[] {
+function chooseTasks(tx: Transaction, tenant: TenantQueue, tokens: readonly number[]): Pick[] {
   const picks: Pick[] = [];
   const fair = tx.ledger.lane(tenant.lane).strategy === "fair-fifo";
   while (picks.length < tokens.length) {
@@ -133,45 +133,49 @@ function chooseTasks(tx: Transaction, tenant: TenantLine, tokens: readonly numbe
 }
 
 /** For each token the smallest (rank, seq) among the heads that go ahead, as long as there are any. */
-function chooseAhead(tx: Transaction, tenant: TenantLine, tokens: readonly number[]): Pick[] {
+function chooseAhead(tx: Transaction, tenant: TenantQueue, tokens: readonly number[]): Pick[] {
   const { ledger } = tx;
-  const candidates = candidateLines(tx, tenant, { count: tokens.length, ahead: true });
+  const candidates = candidateAgentQueues(tx, tenant, { count: tokens.length, ahead: true });
   const picks: Pick[] = [];
   for (const token of tokens) {
-    const line = first(
-      candidates.filter((line) => ledger.isAhead(line) && ledger.room(line) > 0),
+    const agentQueue = first(
+      candidates.filter((agentQueue) => ledger.isAhead(agentQueue) && ledger.room(agentQueue) > 0),
       (a, b) => compare(a.head_rank, b.head_rank) || compare(a.head_seq, b.head_seq),
     );
-    if (line === undefined) break;
-    countStart(tx, line, token);
-    for (const { task_seq: taskSeq } of ledger.takeReady(line, 1)) picks.push({ line, taskSeq, token });
+    if (agentQueue === undefined) break;
+    countStart(tx, agentQueue, token);
+    for (const { task_seq: taskSeq } of ledger.takeReady(agentQueue, 1))
+      picks.push({ agentQueue, taskSeq, token });
   }
   return picks;
 }
 
 /** For each token the agent queue with the fewest tasks in flight; of several, the one served longest ago. */
-function chooseFairly(tx: Transaction, tenant: TenantLine, tokens: readonly number[]): Pick[] {
+function chooseFairly(tx: Transaction, tenant: TenantQueue, tokens: readonly number[]): Pick[] {
   const { ledger } = tx;
-  const candidates = candidateLines(tx, tenant, { count: tokens.length, ahead: false });
-  const starts: { line: Line; token: number }[] = [];
-  const starting = new Map<Line, number>();
+  const candidates = candidateAgentQueues(tx, tenant, { count: tokens.length, ahead: false });
+  const starts: { agentQueue: AgentQueue; token: number }[] = [];
+  const starting = new Map<AgentQueue, number>();
   for (const token of tokens) {
-    let line: Line | undefined;
+    let agentQueue: AgentQueue | undefined;
     for (const other of candidates) {
-      if (ledger.room(other) > 0 && (line === undefined || compareFairness(other, line) < 0)) line = other;
+      if (ledger.room(other) > 0 && (agentQueue === undefined || compareFairness(other, agentQueue) < 0))
+        agentQueue = other;
     }
-    if (line === undefined) throw new Error(`tenant ${tenant.tenant} has fewer to start than it counts`);
-    countStart(tx, line, token);
-    starts.push({ line, token });
-    starting.set(line, (starting.get(line) ?? 0) + 1);
+    if (agentQueue === undefined)
+      throw new Error(`tenant ${tenant.tenant} has fewer to start than it counts`);
+    countStart(tx, agentQueue, token);
+    starts.push({ agentQueue, token });
+    starting.set(agentQueue, (starting.get(agentQueue) ?? 0) + 1);
   }
   // The order of the agent queues is settled. Now one query reads the tasks of each.
-  const taken = new Map<Line, ReadyEntry[]>();
-  for (const [line, many] of starting) taken.set(line, ledger.takeReady(line, many).reverse());
-  return starts.map(({ line, token }) => {
-    const entry = taken.get(line)?.pop();
-    if (entry === undefined) throw new Error(`line ${line.id} ran out of tasks`);
-    return { line, taskSeq: entry.task_seq, token };
+  const taken = new Map<AgentQueue, ReadyEntry[]>();
+  for (const [agentQueue, many] of starting)
+    taken.set(agentQueue, ledger.takeReady(agentQueue, many).reverse());
+  return starts.map(({ agentQueue, token }) => {
+    const entry = taken.get(agentQueue)?.pop();
+    if (entry === undefined) throw new Error(`line ${agentQueue.id} ran out of tasks`);
+    return { agentQueue, taskSeq: entry.task_seq, token };
   });
 }
 
@@ -179,12 +183,12 @@ function chooseFairly(tx: Transaction, tenant: TenantLine, tokens: readonly numb
  * Agent queues of a tenant that may hold its next `count` starts: the first ones by the index, and those that this transaction
  * has changed, since the index does not have these changes yet.
  */
-export function candidateLines(
+export function candidateAgentQueues(
   tx: Transaction,
   { lane, tenant }: { readonly lane: string; readonly tenant: string },
   { count, ahead }: { count: number; ahead: boolean },
-): Line[] {
-  const touched = tx.ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
+): AgentQueue[] {
+  const touched = tx.ledger.agentQueuesTouchedIn(lane).filter((agentQueue) => agentQueue.tenant === tenant);
   const ids = tx
     .prepare<number>(
       `select id from line where lane = ? and tenant = ? and startable = 1
@@ -192,15 +196,15 @@ export function candidateLines(
     )
     .pluck()
     .all(lane, tenant, count + touched.length);
-  return [...new Set([...touched, ...tx.ledger.linesOf(ids)])];
+  return [...new Set([...touched, ...tx.ledger.agentQueuesOf(ids)])];
 }
 
-function countStart({ ledger }: Transaction, line: Line, token: number): void {
-  const lane = ledger.lane(line.lane);
-  line.ready -= 1;
-  line.waiting -= 1;
-  line.inflight += 1;
-  line.last_served = token;
+function countStart({ ledger }: Transaction, agentQueue: AgentQueue, token: number): void {
+  const lane = ledger.lane(agentQueue.lane);
+  agentQueue.ready -= 1;
+  agentQueue.waiting -= 1;
+  agentQueue.inflight += 1;
+  agentQueue.last_served = token;
   lane.waiting -= 1;
   lane.inflight += 1;
 }
@@ -234,18 +238,18 @@ const QUEUED_TASK = `
 
 function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
   const { ledger, now } = tx;
-  const { line, taskSeq, token } = pick;
+  const { agentQueue, taskSeq, token } = pick;
   const row = tx.prepare<QueuedTask>(QUEUED_TASK).get(taskSeq);
   if (row === undefined) throw new Error(`task ${taskSeq} is ready but not queued`);
   const { priority, executions, batch, session, origin } = row;
-  if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
-  const { tenant, agent, lane } = line;
+  if (session !== null || origin !== "task") ledger.countSpecial(agentQueue, { session, origin }, -1);
+  const { tenant, agent, lane } = agentQueue;
   const attempt = executions + 1;
   writeLease(tx, row, {
     task_seq: taskSeq,
     token,
     node,
-    line: line.id,
+    line: agentQueue.id,
     attempt,
     started_at: now,
     calls_back: row.callback_url === null ? 0 : 1,
@@ -314,7 +318,7 @@ function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask,
   tx.db.leases.keep(lease);
 }
 
-function compareFairness(a: Line, b: Line): number {
+function compareFairness(a: AgentQueue, b: AgentQueue): number {
   return a.inflight - b.inflight || a.last_served - b.last_served || a.id - b.id;
 }
 

@@ -1,7 +1,7 @@
 import { KEYS_LOOKED_AT } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { MovedKey, WantedTask } from "../../counters/concurrency-key-ledger.ts";
-import type { LaneRow, Line } from "../../counters/ledger.ts";
+import type { AgentQueue, LaneRow } from "../../counters/ledger.ts";
 import { NodeShares, type SlotsLeft } from "../../tenants/tenant-shares.ts";
 import { leaveBatch } from "./leave-batch.ts";
 import { fillBatches } from "./settle-batches.ts";
@@ -119,7 +119,7 @@ function hold(tx: Transaction, { tenant, key }: KeyName, task: WantedTask): void
            contested = contested = 1 and exists (
              select 1 from task where tenant = @tenant and concurrency_key = @key and parked = 'key')`,
   ).run({ tenant, key, seq: task.seq });
-  tx.ledger.addReady(tx.ledger.line(task.line), { rank: task.rank, task_seq: task.seq });
+  tx.ledger.addReady(tx.ledger.agentQueue(task.line), { rank: task.rank, task_seq: task.seq });
 }
 
 /** Parks the other tasks that asked. */
@@ -136,7 +136,7 @@ function park(tx: Transaction, task: WantedTask): void {
 
 /** Takes the key from a ready task, which waits for it again. */
 function stepAside(tx: Transaction, holder: WantedTask): void {
-  tx.ledger.removeReady(tx.ledger.line(holder.line), { rank: holder.rank, task_seq: holder.seq });
+  tx.ledger.removeReady(tx.ledger.agentQueue(holder.line), { rank: holder.rank, task_seq: holder.seq });
   park(tx, holder);
 }
 
@@ -184,11 +184,11 @@ export function passKeysOn(tx: Transaction, claimed: ClaimedLane, keysMax: numbe
   }
   ledger.countTenants();
   const shares = new Map<string, NodeShares>();
-  const isFull = (line: Line): boolean => {
-    if (line.lane === lane.name) return false;
-    const known = shares.get(line.lane) ?? new NodeShares(tx.db, ledger.lane(line.lane));
-    shares.set(line.lane, known);
-    return isLaneFull(tx, line, known);
+  const isFull = (agentQueue: AgentQueue): boolean => {
+    if (agentQueue.lane === lane.name) return false;
+    const known = shares.get(agentQueue.lane) ?? new NodeShares(tx.db, ledger.lane(agentQueue.lane));
+    shares.set(agentQueue.lane, known);
+    return isLaneFull(tx, agentQueue, known);
   };
   const passed = keys.map((key) => passOn(tx, key, { ...claimed, isFull }));
   if (!passed.includes(true)) return false;
@@ -199,21 +199,23 @@ export function passKeysOn(tx: Transaction, claimed: ClaimedLane, keysMax: numbe
 function passOn(
   tx: Transaction,
   name: KeyName,
-  { lane, left, isFull }: ClaimedLane & { isFull: (line: Line) => boolean },
+  { lane, left, isFull }: ClaimedLane & { isFull: (agentQueue: AgentQueue) => boolean },
 ): boolean {
   const { ledger } = tx;
   const holder = findHolder(tx, name);
   if (holder === undefined) throw new Error(`nobody has the key ${name.key}`);
-  const held = ledger.line(holder.line);
+  const held = ledger.agentQueue(holder.line);
   if (holder.claimed === 1 || ledger.tenants.isAtBound(held)) return false;
   if (ledger.room(held) > 0 && !isFull(held)) return false;
   const waiting = waitingFor(tx, name, KEYS_LOOKED_AT.waiting);
   if (waiting.length === 0)
     tx.prepare("update key_hold set contested = 0 where tenant = ? and key = ?").run(name.tenant, name.key);
   const next = waiting.find((task) => {
-    const line = ledger.line(task.line);
-    if (line.lane !== lane.name || !ledger.couldStart(line)) return false;
-    if (Math.min(ledger.tenants.shareRoom(ledger.tenants.of(line)), left?.of(line.tenant) ?? 1) <= 0)
+    const agentQueue = ledger.agentQueue(task.line);
+    if (agentQueue.lane !== lane.name || !ledger.couldStart(agentQueue)) return false;
+    if (
+      Math.min(ledger.tenants.shareRoom(ledger.tenants.of(agentQueue)), left?.of(agentQueue.tenant) ?? 1) <= 0
+    )
       return false;
     return task.batch === holder.batch || ledger.batches.hasPlace(task);
   });
@@ -228,11 +230,11 @@ function passOn(
  * Whether the lane of an agent queue is full for its tenant: the lane has reached its total, no node has a free slot, or the
  * tenant has reached its share.
  */
-function isLaneFull({ ledger }: Transaction, line: Line, shares: NodeShares): boolean {
-  const lane = ledger.lane(line.lane);
+function isLaneFull({ ledger }: Transaction, agentQueue: AgentQueue, shares: NodeShares): boolean {
+  const lane = ledger.lane(agentQueue.lane);
   if (lane.total !== null && lane.inflight >= lane.total) return true;
-  if (ledger.tenants.shareRoom(ledger.tenants.of(line)) <= 0) return true;
-  return shares.nodes.length > 0 && shares.freeFor(line.tenant) === 0;
+  if (ledger.tenants.shareRoom(ledger.tenants.of(agentQueue)) <= 0) return true;
+  return shares.nodes.length > 0 && shares.freeFor(agentQueue.tenant) === 0;
 }
 
 function byRank(a: WantedTask, b: WantedTask): number {

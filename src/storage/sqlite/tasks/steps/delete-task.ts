@@ -83,15 +83,15 @@ function forgetTask(tx: Transaction, seq: number, task: DeletedTask): number[] {
   tx.prepare("delete from counted_tokens where task_seq = ?").run(seq);
   tx.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
   tx.prepare("delete from task_of_tenant where tenant = ? and task_seq = ?").run(
-    ledger.line(task.line).tenant,
+    ledger.agentQueue(task.line).tenant,
     seq,
   );
   if (task.batch !== null) forgetEmptyBatch(tx, task.batch);
   if (task.session !== null) forgetEmptySession(tx, task.session);
   keepNumber(tx, "task", seq);
-  const line = ledger.line(task.line);
-  line.tasks -= 1;
-  ledger.count(line.tenant, task.resting_state, -1);
+  const agentQueue = ledger.agentQueue(task.line);
+  agentQueue.tasks -= 1;
+  ledger.count(agentQueue.tenant, task.resting_state, -1);
   if (task.dependencies === 0) return [];
   const parents = tx
     .prepare<{ parent_seq: number }>(
@@ -141,14 +141,14 @@ export function forgetEmptyAgents(tx: Transaction): void {
     "delete from tenant_line where tenant = @tenant and not exists (select 1 from line where tenant = @tenant)",
   );
   const touched = new Set<string>();
-  for (const { tenant, agent, tasks } of ledger.lines()) {
+  for (const { tenant, agent, tasks } of ledger.agentQueues()) {
     if (tasks > 0) continue;
     forget.run({ tenant, agent });
     touched.add(tenant);
   }
   for (const tenant of touched) forgetTenant.run({ tenant });
   // Some rows that the ledger wrote are deleted.
-  tx.db.lines.clear();
+  tx.db.agentQueues.clear();
 }
 
 /** Stores the highest number, so that none is used twice even if its row is deleted. */

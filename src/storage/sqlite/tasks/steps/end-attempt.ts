@@ -1,7 +1,7 @@
 import { FRONT_RANK } from "../../../../model/priority.ts";
 import type { AttemptOutcome } from "../../../../model/task.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import type { Line } from "../../counters/ledger.ts";
+import type { AgentQueue } from "../../counters/ledger.ts";
 import { addDelivery } from "../../log/steps/add-delivery.ts";
 import { endRun } from "../../schedules/steps/end-run.ts";
 import type { Lease } from "../lease.ts";
@@ -23,7 +23,7 @@ export function endTask(
   },
 ): void {
   const { ledger } = tx;
-  const line = freeSlot(tx, lease);
+  const agentQueue = freeSlot(tx, lease);
   leaveBatch(tx, lease.batch, { ended: true });
   if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
   tx.prepare(
@@ -42,12 +42,12 @@ export function endTask(
     end.error,
     lease.task_seq,
   );
-  ledger.count(line.tenant, "queued", -1);
-  ledger.count(line.tenant, end.state, 1);
+  ledger.count(agentQueue.tenant, "queued", -1);
+  ledger.count(agentQueue.tenant, end.state, 1);
   const event = ledger.events.add({
     type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
     at: tx.now,
-    tenant: line.tenant,
+    tenant: agentQueue.tenant,
     taskSeq: lease.task_seq,
     data: end.error === null ? null : { error: end.error },
   });
@@ -69,7 +69,7 @@ export function returnTask(
   },
 ): void {
   const { ledger } = tx;
-  const line = freeSlot(tx, lease);
+  const agentQueue = freeSlot(tx, lease);
   closeAttempt(tx, lease, back);
   const isDelayed = back.to === "delayed";
   const task = tx
@@ -83,26 +83,26 @@ export function returnTask(
       to: back.to,
       isDelayed: isDelayed ? 1 : 0,
       runAt: back.runAt,
-      agingMs: ledger.lane(line.lane).aging_ms,
+      agingMs: ledger.lane(agentQueue.lane).aging_ms,
       counted: back.counted ? 1 : 0,
       attempt: lease.attempt,
       startedAt: lease.started_at,
       seq: lease.task_seq,
     });
   if (task === undefined) throw new Error(`task ${lease.task_seq} of a lease is gone`);
-  ledger.countWaiting(line, lease, 1);
+  ledger.countWaiting(agentQueue, lease, 1);
   if (!isDelayed) {
     // It keeps its slots of its session and its batch.
     ledger.askForKey({ ...lease, seq: lease.task_seq, rank: task.rank });
   } else {
     leaveBatch(tx, lease.batch, { ended: false });
-    ledger.count(line.tenant, "queued", -1);
-    ledger.count(line.tenant, "delayed", 1);
+    ledger.count(agentQueue.tenant, "queued", -1);
+    ledger.count(agentQueue.tenant, "delayed", 1);
   }
   ledger.events.add({
     type: "task.retrying",
     at: tx.now,
-    tenant: line.tenant,
+    tenant: agentQueue.tenant,
     taskSeq: lease.task_seq,
     data: { attempt: lease.attempt, error: back.error, retryAt: back.runAt, state: back.to },
   });
@@ -120,15 +120,16 @@ export function closeAttempt(
 }
 
 /** Frees the slot and the concurrency key of an attempt. Returns its agent queue. */
-export function freeSlot(tx: Transaction, lease: Lease): Line {
+export function freeSlot(tx: Transaction, lease: Lease): AgentQueue {
   const { ledger } = tx;
   tx.db.leases.forget(lease.task_seq);
-  const line = ledger.line(lease.line);
-  if (lease.concurrency_key !== null) ledger.keys.free(line.tenant, lease.concurrency_key);
-  line.inflight -= 1;
-  ledger.lane(line.lane).inflight -= 1;
+  const agentQueue = ledger.agentQueue(lease.line);
+  if (lease.concurrency_key !== null) ledger.keys.free(agentQueue.tenant, lease.concurrency_key);
+  agentQueue.inflight -= 1;
+  ledger.lane(agentQueue.lane).inflight -= 1;
   // The limit of an agent spans lanes: a slot that is freed in one may be what a task in another waits for.
-  if (line.agent_max !== null)
-    for (const { lane } of ledger.linesOfAgent(line.tenant, line.agent)) ledger.lanesToRecheck.add(lane);
-  return line;
+  if (agentQueue.agent_max !== null)
+    for (const { lane } of ledger.agentQueuesOfAgent(agentQueue.tenant, agentQueue.agent))
+      ledger.lanesToRecheck.add(lane);
+  return agentQueue;
 }

@@ -33,8 +33,8 @@ export function endWaitingTask(
   end: { state: "failed" | "cancelled"; error: string | null; dueTo?: "dependency" },
 ): void {
   const { ledger } = tx;
-  const line = ledger.line(task.line);
-  ledger.countWaiting(line, task, -1);
+  const agentQueue = ledger.agentQueue(task.line);
+  ledger.countWaiting(agentQueue, task, -1);
   if (task.session !== null && task.in_session === 1) ledger.sessions.get(task.session).active -= 1;
   const isReady = task.resting_state === "queued" && task.parked === null;
   if (isReady) leaveReady(tx, task);
@@ -42,12 +42,12 @@ export function endWaitingTask(
   tx.prepare(
     "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ? where seq = ?",
   ).run(end.state, tx.now, end.error, task.seq);
-  ledger.count(line.tenant, task.resting_state, -1);
-  ledger.count(line.tenant, end.state, 1);
+  ledger.count(agentQueue.tenant, task.resting_state, -1);
+  ledger.count(agentQueue.tenant, end.state, 1);
   const event = ledger.events.add({
     type: end.state === "failed" ? "task.failed" : "task.cancelled",
     at: tx.now,
-    tenant: line.tenant,
+    tenant: agentQueue.tenant,
     taskSeq: task.seq,
     data: end.error === null ? null : { error: end.error },
   });

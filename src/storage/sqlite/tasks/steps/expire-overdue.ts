@@ -15,5 +15,5 @@ export function expireOverdue(tx: Transaction, limit: number): TaskLabels[] {
   for (const task of overdue) {
     endWaitingTask(tx, task, { state: "failed", error: "deadline exceeded while queued" });
   }
-  return overdue.map(({ line }) => placeOf(tx.ledger.line(line)));
+  return overdue.map(({ line }) => placeOf(tx.ledger.agentQueue(line)));
 }

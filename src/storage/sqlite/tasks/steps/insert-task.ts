@@ -3,7 +3,7 @@ import { jsonText } from "../../../../model/text/json-text.ts";
 import { rejectionError } from "../../../admission.ts";
 import type { FullQueue, InsertedTask, NewTask } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import { lineKindOf, UNSERVED } from "../../counters/standing.ts";
+import { agentQueueKindOf, UNSERVED } from "../../counters/standing.ts";
 import { letInAtOnce } from "../../sessions/steps/settle-sessions.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./add-dependencies.ts";
 import { type Admission, countAdmitted, refuse } from "./admit-task.ts";
@@ -20,7 +20,12 @@ const ROOM_FOR_END = " ".repeat(64);
 export function insertTask(tx: Transaction, task: NewTask, admission: Admission): InsertedTask {
   const { ledger, now } = tx;
   const { kind } = task.spec.work;
-  const line = ledger.lineOf(task.lane, task.tenant, task.agent, lineKindOf(tx.db, { ...task, kind }));
+  const agentQueue = ledger.agentQueueOf(
+    task.lane,
+    task.tenant,
+    task.agent,
+    agentQueueKindOf(tx.db, { ...task, kind }),
+  );
   const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
   const rejection = task.origin === "task" ? refuse(tx, task, { admission, agentWaiting }) : null;
   const session =
@@ -42,7 +47,7 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     deadline: task.deadline ?? (unmet > 0 ? null : defaultDeadline(task, now)),
     rejection,
     repeats: null,
-    ...(rejection === null && line.standing === UNSERVED ? { unserved: true } : {}),
+    ...(rejection === null && agentQueue.standing === UNSERVED ? { unserved: true } : {}),
   };
   const inSession = answer.state === "queued" && session !== null && letInAtOnce(session) ? 1 : 0;
   const error = rejection === null ? null : rejectionError(rejection.full);
@@ -61,7 +66,7 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     task.id,
     task.tenant,
     task.agent,
-    line.id,
+    agentQueue.id,
     task.priority,
     rank,
     answer.state,
@@ -88,10 +93,10 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     rejection?.full ?? null,
     rejection === null ? ROOM_FOR_END : null,
   );
-  line.tasks += 1;
+  agentQueue.tasks += 1;
   if (rejection === null) {
     if (task.origin === "task") countAdmitted(tx, admission, task);
-    ledger.countWaiting(line, { origin: task.origin, session: session?.id ?? null }, 1);
+    ledger.countWaiting(agentQueue, { origin: task.origin, session: session?.id ?? null }, 1);
     const batch = ledger.batches.of(task);
     if (batch !== undefined) batch.open += 1;
   } else if (task.batch !== null) {
@@ -109,7 +114,7 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
   if (answer.state === "queued")
     enterQueue(tx, {
       seq: answer.seq,
-      line: line.id,
+      line: agentQueue.id,
       rank,
       batch: task.batch,
       session: session?.id ?? null,

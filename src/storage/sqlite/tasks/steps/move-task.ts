@@ -1,5 +1,5 @@
 import type { Transaction } from "../../connection/transaction.ts";
-import type { Line } from "../../counters/ledger.ts";
+import type { AgentQueue } from "../../counters/ledger.ts";
 import type { Lease } from "../lease.ts";
 import { contest } from "./concurrency-keys.ts";
 
@@ -7,9 +7,9 @@ import { contest } from "./concurrency-keys.ts";
 export function moveHeldTask(
   tx: Transaction,
   held: Pick<Lease, "task_seq" | "line" | "concurrency_key">,
-  to: Line,
+  to: AgentQueue,
 ): void {
-  const from = tx.ledger.line(held.line);
+  const from = tx.ledger.agentQueue(held.line);
   from.inflight -= 1;
   to.inflight += 1;
   moveTask(tx, held, { from, to });
@@ -19,7 +19,7 @@ export function moveHeldTask(
 export function moveTask(
   tx: Transaction,
   { task_seq: seq, concurrency_key: key }: Pick<Lease, "task_seq" | "concurrency_key">,
-  { from, to }: { from: Line; to: Line },
+  { from, to }: { from: AgentQueue; to: AgentQueue },
 ): void {
   from.tasks -= 1;
   to.tasks += 1;

@@ -2,12 +2,12 @@ import { FRONT_RANK, isCritical, PRIORITY_CRITICAL } from "../../../../model/pri
 import { preemptionError } from "../../../preemption-error.ts";
 import type { ServingNode } from "../../connection/nodes-of-lane.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import type { LaneRow, Ledger, Line, ReadyEntry } from "../../counters/ledger.ts";
-import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import type { AgentQueue, LaneRow, Ledger, ReadyEntry } from "../../counters/ledger.ts";
+import type { TenantQueue } from "../../counters/tenant-ledger.ts";
 import { shareOut } from "../../tenants/steps/share-out.ts";
 import { NodeShares } from "../../tenants/tenant-shares.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
-import { candidateLines } from "./claim-tasks.ts";
+import { candidateAgentQueues } from "./claim-tasks.ts";
 import { closeAttempt, freeSlot } from "./end-attempt.ts";
 import { settleMoves } from "./settle-moves.ts";
 
@@ -21,14 +21,17 @@ export function preemptTasks(tx: Transaction): void {
   if (ledger.newCriticalTasks.length === 0 && ledger.lanesToRecheck.size === 0) return;
   const isReady = tx.prepare("select 1 from ready where line = ? and rank = ? and task_seq = ?");
   const newCriticalTasks = ledger.newCriticalTasks.filter(
-    ({ line, entry }) => isReady.get(line.id, entry.rank, entry.task_seq) !== undefined,
+    ({ agentQueue, entry }) => isReady.get(agentQueue.id, entry.rank, entry.task_seq) !== undefined,
   );
-  const lanes = new Set([...ledger.lanesToRecheck, ...newCriticalTasks.map(({ line }) => line.lane)]);
+  const lanes = new Set([
+    ...ledger.lanesToRecheck,
+    ...newCriticalTasks.map(({ agentQueue }) => agentQueue.lane),
+  ]);
   const tokens = [...lanes].sort().flatMap((lane) =>
     preemptIn(
       tx,
       ledger.lane(lane),
-      newCriticalTasks.filter(({ line }) => line.lane === lane),
+      newCriticalTasks.filter(({ agentQueue }) => agentQueue.lane === lane),
     ),
   );
   // The pre-empted tasks themselves must not cause further checks.
@@ -54,8 +57,8 @@ function preemptIn(tx: Transaction, lane: LaneRow, newCriticalTasks: readonly Cr
   const heldByAgent = new Set(
     newCriticalTasks.filter(
       (arrival) =>
-        ledger.tenants.of(arrival.line).disabled === 0 &&
-        arrival.line.standing === 0 &&
+        ledger.tenants.of(arrival.agentQueue).disabled === 0 &&
+        arrival.agentQueue.standing === 0 &&
         isHeldByAgent(tx, arrival),
     ),
   );
@@ -64,16 +67,16 @@ function preemptIn(tx: Transaction, lane: LaneRow, newCriticalTasks: readonly Cr
   const needs = [...heldByAgent, ...findUnseated(tx, lane, { free, shares, yielding })];
   const tokens: number[] = [];
   for (const need of needs.sort((a, b) => byRank(a.entry, b.entry))) {
-    const { tenant: owner } = need.line;
+    const { tenant: owner } = need.agentQueue;
     // A tenant that holds more than its share could not use the freed slot.
-    if (ledger.tenants.shareRoom(ledger.tenants.of(need.line)) < 0) continue;
+    if (ledger.tenants.shareRoom(ledger.tenants.of(need.agentQueue)) < 0) continue;
     const usable = nodes.filter((node) => shares.roomOn(node, owner) >= 0);
-    const victim = findVictim(tx, need.line, { nodes: usable, ofSameAgent: heldByAgent.has(need) });
+    const victim = findVictim(tx, need.agentQueue, { nodes: usable, ofSameAgent: heldByAgent.has(need) });
     if (victim === undefined) continue;
     giveWay(tx, victim, need.entry);
     tokens.push(victim.token);
     // The freed slot belongs to the tenant, for a critical task: one more of its starts may go ahead of fairness.
-    const tenant = ledger.tenants.of(need.line);
+    const tenant = ledger.tenants.of(need.agentQueue);
     tenant.owed += 1;
     if (lane.strategy === "fair-fifo") tenant.ahead_streak -= 1;
   }
@@ -126,36 +129,38 @@ function findUnseated(
 }
 
 /** The first critical tasks of a tenant in a lane that lack only a slot. */
-function usableCriticals(tx: Transaction, tenant: TenantLine, count: number): Critical[] {
+function usableCriticals(tx: Transaction, tenant: TenantQueue, count: number): Critical[] {
   const first = tx.prepare<ReadyEntry>(
     `select rank, task_seq from ready where line = ? and rank <= ${PRIORITY_CRITICAL} order by rank, task_seq limit +?`,
   );
-  return candidateLines(tx, tenant, { count, ahead: true })
-    .filter((line) => line.standing === 0 && isCritical(line.head_rank ?? 1))
-    .flatMap((line) =>
-      first.all(line.id, Math.min(tx.ledger.roomOfAgent(line), count)).map((entry) => ({ line, entry })),
+  return candidateAgentQueues(tx, tenant, { count, ahead: true })
+    .filter((agentQueue) => agentQueue.standing === 0 && isCritical(agentQueue.head_rank ?? 1))
+    .flatMap((agentQueue) =>
+      first
+        .all(agentQueue.id, Math.min(tx.ledger.roomOfAgent(agentQueue), count))
+        .map((entry) => ({ agentQueue, entry })),
     )
     .sort((a, b) => byRank(a.entry, b.entry))
     .slice(0, count);
 }
 
 /** Whether the tasks before it use up what its agent may still run. */
-function isHeldByAgent(tx: Transaction, { line, entry }: Critical): boolean {
-  const room = tx.ledger.roomOfAgent(line);
+function isHeldByAgent(tx: Transaction, { agentQueue, entry }: Critical): boolean {
+  const room = tx.ledger.roomOfAgent(agentQueue);
   if (room === Number.POSITIVE_INFINITY) return false;
   const before = tx
     .prepare<{ tasks: number }>(
       `select count(*) as tasks
          from (select 1 from ready where line = ? and (rank, task_seq) < (?, ?) limit +?)`,
     )
-    .get(line.id, entry.rank, entry.task_seq, room);
+    .get(agentQueue.id, entry.rank, entry.task_seq, room);
   return (before?.tasks ?? 0) >= room;
 }
 
 /** The task to pre-empt: the least urgent; of several, the one that started last. */
 function findVictim(
   tx: Transaction,
-  line: Line,
+  agentQueue: AgentQueue,
   { nodes, ofSameAgent }: { nodes: readonly ServingNode[]; ofSameAgent: boolean },
 ): Lease | undefined {
   const columns = LEASE_COLUMNS.split(", ").map((column) => `l.${column}`);
@@ -167,9 +172,9 @@ function findVictim(
         order by l.priority desc, l.token desc limit 1`,
     )
     .get({
-      lane: line.lane,
-      tenant: line.tenant,
-      agent: line.agent,
+      lane: agentQueue.lane,
+      tenant: agentQueue.tenant,
+      agent: agentQueue.agent,
       anyAgent: ofSameAgent ? 0 : 1,
       nodes: JSON.stringify(nodes.map(({ node }) => node)),
     });
@@ -182,19 +187,19 @@ function giveWay(tx: Transaction, lease: Lease, to: ReadyEntry): void {
   const by = tx.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);
   const error = preemptionError(by?.id ?? "");
   tx.prepare("delete from lease where task_seq = ?").run(taskSeq);
-  const line = freeSlot(tx, lease);
+  const agentQueue = freeSlot(tx, lease);
   closeAttempt(tx, lease, { outcome: "preempted", error });
   tx.prepare(
     `update task set rank = ?, preemptions_left = preemptions_left - 1, executions = ?,
                      started_at = coalesce(started_at, ?)
       where seq = ?`,
   ).run(FRONT_RANK, attempt, lease.started_at, taskSeq);
-  ledger.countWaiting(line, lease, 1);
+  ledger.countWaiting(agentQueue, lease, 1);
   ledger.askForKey({ ...lease, seq: taskSeq, rank: FRONT_RANK });
   ledger.events.add({
     type: "task.preempted",
     at: now,
-    tenant: line.tenant,
+    tenant: agentQueue.tenant,
     taskSeq,
     data: { attempt, error },
   });

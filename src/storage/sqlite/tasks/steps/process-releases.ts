@@ -131,10 +131,10 @@ function meetDependency(tx: Transaction, dependant: Dependant): void {
     deadline,
     seq,
   );
-  const line = ledger.line(dependant.line);
+  const agentQueue = ledger.agentQueue(dependant.line);
   if (!delayed) enterQueue(tx, dependant);
-  ledger.count(line.tenant, "waiting_dependency", -1);
-  ledger.count(line.tenant, state, 1);
+  ledger.count(agentQueue.tenant, "waiting_dependency", -1);
+  ledger.count(agentQueue.tenant, state, 1);
   if (delayed || deadline !== null) tx.signal("due");
   if (!delayed) tx.signal("work");
 }

@@ -4,8 +4,8 @@ import { isAloneKind } from "../../../alone-queue.ts";
 import { type ComeBack, comeBackText } from "../../../dependency-error.ts";
 import type { BlockingDependency, TaskOrigin } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import type { Line } from "../../counters/ledger.ts";
-import { lineKindOf, UNSERVED } from "../../counters/standing.ts";
+import type { AgentQueue } from "../../counters/ledger.ts";
+import { agentQueueKindOf, UNSERVED } from "../../counters/standing.ts";
 import { reopenRun } from "../../schedules/steps/end-run.ts";
 import { RANK } from "../rank.ts";
 import { enterQueue } from "./enter-queue.ts";
@@ -82,16 +82,16 @@ export interface RequeuedTask {
 /** Queues a failed or cancelled task again, or makes it wait, with all its retries and a new default deadline. */
 export function requeueTask(tx: Transaction, task: EndedTask): RequeuedTask {
   const { ledger, now } = tx;
-  const line = findLineAnew(tx, task);
-  ledger.countWaiting(line, task, 1);
+  const agentQueue = findAgentQueueAnew(tx, task);
+  ledger.countWaiting(agentQueue, task, 1);
   const unmet = countUnmet(tx, task);
   const waits = unmet > 0;
   // The `runAt` of the request applies; the back-off of an earlier retry does not.
   const startsAt = !waits && task.executions === 0 ? Math.max(now, task.run_at ?? now) : now;
   const state = waits ? "waiting_dependency" : startsAt > now ? "delayed" : "queued";
-  ledger.count(line.tenant, task.resting_state, -1);
-  ledger.count(line.tenant, state, 1);
-  const position = state !== "queued" ? 0 : ledger.waitingOfAgent(line.tenant, line.agent);
+  ledger.count(agentQueue.tenant, task.resting_state, -1);
+  ledger.count(agentQueue.tenant, state, 1);
+  const position = state !== "queued" ? 0 : ledger.waitingOfAgent(agentQueue.tenant, agentQueue.agent);
   const deadline =
     task.deadline_after_ms === null ? task.deadline : waits ? null : startsAt + task.deadline_after_ms;
   if (task.last_started_at !== null) {
@@ -115,43 +115,43 @@ export function requeueTask(tx: Transaction, task: EndedTask): RequeuedTask {
       unmet,
       position,
       deadline,
-      agingMs: ledger.lane(line.lane).aging_ms,
+      agingMs: ledger.lane(agentQueue.lane).aging_ms,
       place,
-      line: line.id,
+      line: agentQueue.id,
       seq: task.seq,
     }) as { rank: number };
   const batch = ledger.batches.of(task);
   if (batch !== undefined) batch.open += 1;
-  if (state === "queued") enterQueue(tx, { ...task, line: line.id, rank, place, in_session: 0 });
+  if (state === "queued") enterQueue(tx, { ...task, line: agentQueue.id, rank, place, in_session: 0 });
   const error = task.error === null ? {} : { error: task.error };
   ledger.events.add({
     type: "task.retrying",
     at: now,
-    tenant: line.tenant,
+    tenant: agentQueue.tenant,
     taskSeq: task.seq,
     data: { attempt: task.executions, ...error, retryAt: startsAt, state },
   });
   if (task.origin === "run") reopenRun(tx, task.id);
   tx.signal("events", "work");
   if (deadline !== null || state === "delayed") tx.signal("due");
-  return { state, position, deadline, ...(line.standing === UNSERVED ? { unserved: true } : {}) };
+  return { state, position, deadline, ...(agentQueue.standing === UNSERVED ? { unserved: true } : {}) };
 }
 
 /**
  * Finds the agent queue for a retry. Since the task was inserted, nodes may have lost the ability to execute its kind, or its
  * agent may no longer be served. A task that ran alone returns to an ordinary queue.
  */
-function findLineAnew(tx: Transaction, task: EndedTask): Line {
-  const line = tx.ledger.line(task.line);
-  const isOpen = line.kind === "" || isAloneKind(line.kind);
-  const kind = isOpen ? lineKindOf(tx.db, { ...line, kind: task.kind }) : line.kind;
-  if (kind === line.kind) return line;
-  const other = tx.ledger.lineOf(line.lane, line.tenant, line.agent, kind);
-  line.tasks -= 1;
+function findAgentQueueAnew(tx: Transaction, task: EndedTask): AgentQueue {
+  const agentQueue = tx.ledger.agentQueue(task.line);
+  const isOpen = agentQueue.kind === "" || isAloneKind(agentQueue.kind);
+  const kind = isOpen ? agentQueueKindOf(tx.db, { ...agentQueue, kind: task.kind }) : agentQueue.kind;
+  if (kind === agentQueue.kind) return agentQueue;
+  const other = tx.ledger.agentQueueOf(agentQueue.lane, agentQueue.tenant, agentQueue.agent, kind);
+  agentQueue.tasks -= 1;
   other.tasks += 1;
   tx.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(
     other.id,
-    line.id,
+    agentQueue.id,
     task.seq,
   );
   return other;

@@ -1,27 +1,27 @@
 import type { Transaction } from "../../connection/transaction.ts";
-import { type LaneRow, Ledger, LINE_COLUMNS, type Line } from "../../counters/ledger.ts";
+import { AGENT_QUEUE_COLUMNS, type AgentQueue, type LaneRow, Ledger } from "../../counters/ledger.ts";
 
 /**
  * Updates what agent queues can start after a limit changed. It writes only queues for which that differs, since there may be
  * many.
  */
-export function refreshLines(tx: Transaction, condition: string, values: readonly string[]): void {
+export function refreshAgentQueues(tx: Transaction, condition: string, values: readonly string[]): void {
   const ledger = new Ledger(tx.db);
   const setFlags = tx.prepare("update line set room = ?, startable = ?, ahead = ? where id = ?");
   const rows = tx
-    .prepare<Line & Flags>(`select ${LINE_COLUMNS}, startable from line where ${condition}`)
+    .prepare<AgentQueue & Flags>(`select ${AGENT_QUEUE_COLUMNS}, startable from line where ${condition}`)
     .all(...values);
   for (const { startable, ...row } of rows) {
-    const line = ledger.adopt(row);
+    const agentQueue = ledger.adopt(row);
     const { ahead } = row;
-    const room = ledger.room(line);
-    const flags: Flags = { startable: room > 0 ? 1 : 0, ahead: ledger.isAhead(line) ? 1 : 0 };
+    const room = ledger.room(agentQueue);
+    const flags: Flags = { startable: room > 0 ? 1 : 0, ahead: ledger.isAhead(agentQueue) ? 1 : 0 };
     if (room === row.room && flags.startable === startable && flags.ahead === ahead) continue;
-    setFlags.run(room, flags.startable, flags.ahead, line.id);
-    ledger.tenants.follow(line, row, { room, ahead: flags.ahead });
+    setFlags.run(room, flags.startable, flags.ahead, agentQueue.id);
+    ledger.tenants.follow(agentQueue, row, { room, ahead: flags.ahead });
   }
   ledger.tenants.save();
-  tx.db.lines.clear();
+  tx.db.agentQueues.clear();
 }
 
 /** Updates what tenants may hold of a lane, and so what they can start there. */

@@ -1,10 +1,10 @@
 import type { Transaction } from "../../connection/transaction.ts";
 import type { LaneRow } from "../../counters/ledger.ts";
-import type { TenantLine } from "../../counters/tenant-ledger.ts";
+import type { TenantQueue } from "../../counters/tenant-ledger.ts";
 import type { SlotsLeft } from "../tenant-shares.ts";
 
 interface Sharer {
-  readonly line: TenantLine;
+  readonly tenantQueue: TenantQueue;
   inflight: number;
   lastServed: number;
   owed: number;
@@ -21,27 +21,27 @@ export function shareOut(
   tx: Transaction,
   lane: LaneRow,
   { slots, left }: { slots: number; left: SlotsLeft | null },
-): TenantLine[] {
+): TenantQueue[] {
   const { ledger } = tx;
   ledger.countTenants();
   const sharers = ledger.tenants
     .candidates(lane.name, slots, left?.full ?? 0)
-    .map((line) => {
-      const room = ledger.tenants.room(line);
-      return toSharer(line, left === null ? room : Math.min(room, left.of(line.tenant)));
+    .map((tenantQueue) => {
+      const room = ledger.tenants.room(tenantQueue);
+      return toSharer(tenantQueue, left === null ? room : Math.min(room, left.of(tenantQueue.tenant)));
     })
     .filter(({ left }) => left > 0);
   const [only] = sharers;
   if (only === undefined) return [];
-  if (sharers.length === 1) return new Array<TenantLine>(Math.min(slots, only.left)).fill(only.line);
-  const turns: TenantLine[] = [];
+  if (sharers.length === 1) return new Array<TenantQueue>(Math.min(slots, only.left)).fill(only.tenantQueue);
+  const turns: TenantQueue[] = [];
   while (turns.length < slots) {
     let next: Sharer | undefined;
     for (const other of sharers) {
       if (other.left > 0 && (next === undefined || compare(other, next) < 0)) next = other;
     }
     if (next === undefined) break;
-    turns.push(next.line);
+    turns.push(next.tenantQueue);
     next.inflight += 1;
     next.lastServed = tx.db.lastEventSeq + turns.length;
     next.owed = Math.max(next.owed - 1, 0);
@@ -50,8 +50,14 @@ export function shareOut(
   return turns;
 }
 
-function toSharer(line: TenantLine, left: number): Sharer {
-  return { line, inflight: line.inflight, lastServed: line.last_served, owed: line.owed, left };
+function toSharer(tenantQueue: TenantQueue, left: number): Sharer {
+  return {
+    tenantQueue,
+    inflight: tenantQueue.inflight,
+    lastServed: tenantQueue.last_served,
+    owed: tenantQueue.owed,
+    left,
+  };
 }
 
 function compare(a: Sharer, b: Sharer): number {
@@ -59,6 +65,6 @@ function compare(a: Sharer, b: Sharer): number {
     Number(a.owed === 0) - Number(b.owed === 0) ||
     a.inflight - b.inflight ||
     a.lastServed - b.lastServed ||
-    a.line.id - b.line.id
+    a.tenantQueue.id - b.tenantQueue.id
   );
 }
