@@ -18,6 +18,7 @@ export type {
   Bulks,
   StartedBulk,
 } from "../interface/bulks.ts";
+export type { DoctorCheck, DoctorOptions, DoctorProgress, DoctorReport } from "../interface/doctor.ts";
 export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "../interface/nodes.ts";

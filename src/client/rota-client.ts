@@ -135,6 +135,11 @@ export class RotaClient implements RotaApi {
     return this.#connection.ask({ path: "/v1/me", signal });
   }
 
+  /** The configuration of the node that responds, with `…` in place of every secret. For the role `admin`. */
+  config({ signal }: CallOptions = {}): Promise<Readonly<Record<string, unknown>>> {
+    return this.#connection.ask({ path: "/v1/config", signal });
+  }
+
   health({ signal }: CallOptions = {}): Promise<Health> {
     return this.#connection.ask({ path: "/health", signal });
   }

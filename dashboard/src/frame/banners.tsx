@@ -1,29 +1,100 @@
 import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useRef } from "react";
+import { Link } from "wouter";
 import type { Health } from "../../../src/client/index.ts";
 import { hasCode } from "../api/errors.ts";
 import { useSession } from "../api/session.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { useLiveState } from "../live/live.tsx";
+import { countOf } from "../parts/format.ts";
+import { Icon, type IconName } from "../parts/icon.tsx";
+import { useDoctor } from "../parts/use-doctor.ts";
 
 /** How often the health of the server is read while the page is visible. */
 const EVERY_MS = 15_000;
 /** The same while the server is unreachable, so that its return shows at once. */
 const AWAY_EVERY_MS = 2_000;
 
-/** Warnings above every page, such as an unreachable server. */
-export function Banners() {
+/** The health of the server. It is read again at once when the stream is back after an interruption. */
+function useHealth() {
   const { client } = useSession();
-  const { data, error } = useQuery({
+  const { status } = useLiveState();
+  const query = useQuery({
     queryKey: ["health"],
     queryFn: ({ signal }) => client.health({ signal }),
     refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : AWAY_EVERY_MS),
   });
-  const sentences = error !== null && !hasCode(error, "unauthorized") ? [UNREACHABLE] : faultsOf(data);
-  return sentences.map((sentence) => (
-    <div className="notice" role="status" key={sentence}>
-      <Icon name="alert" />
-      <span>{sentence}</span>
+  const { refetch } = query;
+  const before = useRef(status);
+  useEffect(() => {
+    const isBack = before.current === "lost" || before.current === "connecting";
+    if (status === "live" && isBack) void refetch();
+    before.current = status;
+  }, [status, refetch]);
+  return query;
+}
+
+/** After a restart another node responds: the frame shows its name and version without a reload. */
+export function useFreshNode(): void {
+  const { refresh, me } = useSession();
+  const { data } = useHealth();
+  const seen = useRef<string>(undefined);
+  const startedAt = data?.startedAt;
+  useEffect(() => {
+    if (startedAt === undefined || startedAt === seen.current) return;
+    const isFirst = seen.current === undefined;
+    seen.current = startedAt;
+    // The page itself has just asked. Only a server of another version may have restarted since.
+    if (isFirst && data?.version === me.version) return;
+    // If it fails, the next look at its health tries again.
+    refresh().catch(() => {
+      seen.current = "";
+    });
+  }, [startedAt, data, me.version, refresh]);
+}
+
+/** Warnings above every page, such as an unreachable server. */
+export function Banners() {
+  const { data, error } = useHealth();
+  const { isPaused, togglePaused } = useLiveState();
+  const { failing } = useDoctor();
+  const isAway = error !== null && !hasCode(error, "unauthorized");
+  const sentences = isAway ? [UNREACHABLE] : faultsOf(data);
+  return (
+    <>
+      {sentences.map((sentence) => (
+        <Notice key={sentence} icon="alert">
+          <span>{sentence}</span>
+        </Notice>
+      ))}
+      {failing.length > 0 && (
+        <Notice icon="alert">
+          <span>
+            The doctor found something wrong in {countOf(failing.length, "check")}: {failing.join(", ")}.
+          </span>
+          <Link className="link" href="/doctor">
+            See the doctor
+          </Link>
+        </Notice>
+      )}
+      {isPaused && (
+        <Notice icon="pause">
+          <span>Live updates are paused. What you see may be old.</span>
+          <button type="button" className="link" onClick={togglePaused}>
+            Go on live
+          </button>
+        </Notice>
+      )}
+    </>
+  );
+}
+
+function Notice({ icon, children }: { readonly icon: IconName; readonly children: ReactNode }) {
+  return (
+    <div className="notice" role="status">
+      <Icon name={icon} />
+      {children}
     </div>
-  ));
+  );
 }
 
 const UNREACHABLE = "The server cannot be reached. What you see may be old.";

@@ -6,6 +6,7 @@ import { useLiveState, useSignOut } from "../live/live.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import type { NavGroup } from "../views/registry.ts";
+import { useFreshNode } from "./banners.tsx";
 import { useKeptSearch } from "./kept-search.ts";
 import { KeyHelp } from "./key-help.tsx";
 import { useNavigation } from "./navigation.ts";
@@ -28,6 +29,7 @@ export function Frame({ nav, children }: FrameProps) {
   const close = () => setOpen(undefined);
   const hrefOf = useKeptSearch();
   useNavigation();
+  useFreshNode();
   const items = nav.flatMap((group) => group.items);
   useKeys({
     p: togglePaused,

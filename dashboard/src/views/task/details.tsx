@@ -45,7 +45,7 @@ function ComesFrom({ task }: { readonly task: Task }) {
     <Group title="Comes from">
       <Fact name="Batch">
         {batchId !== undefined && (
-          <Link className="link" href={`/tasks?batchId=${batchId}`}>
+          <Link className="link" href={`/batches/${batchId}`}>
             {shortId(batchId)}
           </Link>
         )}
