@@ -1,0 +1,129 @@
+import type { EventPageFilter, EventType, RotaEvent } from "../../../../src/client/index.ts";
+import { Page } from "../../frame/page.tsx";
+import { ChipSelect, ChipText } from "../../parts/chip.tsx";
+import { formatCount, shortId } from "../../parts/format.ts";
+import { Empty, NoMatch } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
+import { type Column, Records } from "../../parts/records.tsx";
+import { StateGlyph, stateTone } from "../../parts/state.tsx";
+import { Clock } from "../../parts/time.tsx";
+import { useFilters } from "../../parts/use-filters.ts";
+import { glyphOfEvent, textOfEvent, wordOf } from "./event-text.ts";
+import { JumpToTime } from "./jump-to-time.tsx";
+import { useTail } from "./use-tail.ts";
+
+const TYPES: readonly EventType[] = [
+  "task.created",
+  "task.started",
+  "task.progress",
+  "task.retrying",
+  "task.preempted",
+  "task.completed",
+  "task.failed",
+  "task.cancelled",
+  "task.rejected",
+  "batch.completed",
+];
+const FILTERS = { type: TYPES, taskId: undefined, before: undefined };
+
+const COLUMNS: readonly Column<RotaEvent>[] = [
+  {
+    head: "Event",
+    width: "10rem",
+    phone: "main",
+    className: "state",
+    cell: (event) => (
+      <>
+        <StateGlyph state={glyphOfEvent(event)} /> {wordOf(event)}
+      </>
+    ),
+  },
+  {
+    head: "What it says",
+    width: "minmax(8rem, 1fr)",
+    phone: "below",
+    cell: (event) => (
+      <span className={stateTone(glyphOfEvent(event)) ?? "sub"}>{textOfEvent(event) || "–"}</span>
+    ),
+  },
+  { head: "Task", width: "9rem", className: "id", cell: ({ taskId }) => shortId(taskId) },
+  { head: "Agent", width: "8rem", cell: ({ agentId }) => agentId },
+  { head: "Lane", width: "6rem", className: "sub", isWide: true, cell: ({ lane }) => lane },
+  {
+    head: "Number",
+    width: "6rem",
+    className: "num muted",
+    isWide: true,
+    cell: ({ seq }) => formatCount(seq),
+  },
+  {
+    head: "Time",
+    width: "8rem",
+    className: "num muted",
+    phone: "side",
+    cell: ({ timestamp }) => <Clock at={timestamp} />,
+  },
+];
+
+/** All that happened to tasks, newest first. New events appear on top. */
+export default function EventsPage() {
+  const { filters, set, clear, count } = useFilters(FILTERS);
+  const before = Number(filters.before);
+  const filter: EventPageFilter = {
+    ...(filters.type !== undefined && { type: filters.type as EventType }),
+    ...(filters.taskId !== undefined && { taskId: filters.taskId }),
+    ...(Number.isSafeInteger(before) && before > 0 && { before }),
+  };
+  const { query, events, newCount, showNew } = useTail(filter);
+  return (
+    <Page title="Events">
+      <div className="bar" role="group" aria-label="Filters">
+        <ChipSelect
+          label="Type"
+          value={filters.type}
+          options={TYPES.map((type) => [type, wordOf({ type })])}
+          onChange={(type) => set({ type })}
+        />
+        <ChipText
+          label="Task"
+          value={filters.taskId}
+          onChange={(taskId) => set({ taskId })}
+          placeholder="any id"
+        />
+        <span className="grow" />
+        <JumpToTime
+          isAway={filter.before !== undefined}
+          onJump={(seq) => set({ before: seq === undefined ? "" : String(seq) })}
+        />
+      </div>
+      <Read query={query} what="The events">
+        {() =>
+          events.length === 0 && !query.hasNextPage ? (
+            count > 0 ? (
+              <NoMatch what="event" filters={count} onClear={clear} />
+            ) : (
+              <Empty title="Nothing happened yet">Every step of every task is listed here.</Empty>
+            )
+          ) : (
+            <div className="list-wrap">
+              {newCount > 0 && (
+                <button type="button" className="pill-new" onClick={showNew}>
+                  {formatCount(newCount)} new
+                </button>
+              )}
+              <Records
+                label="Events"
+                columns={COLUMNS}
+                rows={events}
+                keyOf={({ seq }) => seq}
+                href={({ taskId }) => `/tasks/${taskId}`}
+                onMore={query.hasNextPage ? query.fetchNextPage : undefined}
+                isFetching={query.isFetchingNextPage}
+              />
+            </div>
+          )
+        }
+      </Read>
+    </Page>
+  );
+}
