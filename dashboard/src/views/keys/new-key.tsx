@@ -1,0 +1,75 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import type { CreatedKey, KeyInput, Role } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Field, FormDialog, textOf } from "../../parts/form.tsx";
+
+const HINTS: Readonly<Partial<Record<Role, string>>> = {
+  viewer: "Reads everything of the tenant.",
+  operator: "All work of the tenant: submit, cancel, schedules, sessions.",
+  agent: "Submits and reads for one agent.",
+  "tenant-admin": "An operator who also manages keys and the webhook secret.",
+  admin: "Everything, also tenants, lanes, configuration and the audit log.",
+};
+
+interface NewKeyProps {
+  readonly roles: readonly Role[];
+  readonly owner: { readonly tenantId?: string };
+  readonly onCreated: (key: CreatedKey) => void;
+  readonly onClose: () => void;
+}
+
+/** Asks for the name and role of a new key. */
+export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
+  const { client, me } = useSession();
+  const queries = useQueryClient();
+  const [role, setRole] = useState<Role>("operator");
+  const send = (fields: FormData) => {
+    const agentId = textOf(fields, "agentId");
+    const expires = textOf(fields, "expiresAt");
+    const input: KeyInput = {
+      ...owner,
+      name: textOf(fields, "name") ?? "",
+      role,
+      ...(role === "agent" && agentId !== undefined && { agentId }),
+      ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+    };
+    return client.keys.create(input);
+  };
+  return (
+    <FormDialog
+      title="New key"
+      action="Create key"
+      send={send}
+      onDone={(key) => {
+        onCreated(key);
+        void queries.invalidateQueries({ queryKey: ["keys"] });
+      }}
+      onClose={onClose}
+    >
+      {me.keyId === null && (
+        <p className="sub">
+          From the first key on, every request needs one. Create an <b>admin</b> key first, and sign in with
+          it.
+        </p>
+      )}
+      <Field name="name" label="Name" required isFirst placeholder="ci, anna, gateway" />
+      <Field
+        name="role"
+        label="Role"
+        options={roles}
+        defaultValue={role}
+        hint={HINTS[role] ?? ""}
+        onChange={(value) => setRole(value as Role)}
+      />
+      {role === "agent" && <Field name="agentId" label="Agent" required />}
+      <Field
+        isOptional
+        name="expiresAt"
+        label="Expires"
+        type="datetime-local"
+        hint="Without a time it does not expire."
+      />
+    </FormDialog>
+  );
+}
