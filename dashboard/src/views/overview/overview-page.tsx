@@ -20,7 +20,7 @@ import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { gaugeOf, SlotGauge } from "../lanes/gauge.tsx";
-import { Due } from "../schedules/upcoming.tsx";
+import { Due } from "../schedules/due.tsx";
 import { tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { concernsOf } from "./attention.ts";
 import { Charts } from "./charts.tsx";
@@ -424,13 +424,7 @@ function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments
       {moments.length === 0 && <p className="sub">No schedule is due within 7 days.</p>}
       <ul className="due">
         {moments.map((moment) => (
-          <Due
-            key={`${moment.schedule_id} ${moment.at}`}
-            moment={moment}
-            times={undefined}
-            now={now}
-            isShort
-          />
+          <Due key={`${moment.schedule_id} ${moment.at}`} moment={moment} now={now} />
         ))}
       </ul>
     </>
