@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef } from "react";
-import { Link } from "wouter";
 import type { Health } from "../../../src/client/index.ts";
 import { hasCode } from "../api/errors.ts";
 import { useSession } from "../api/session.tsx";
 import { useLiveState } from "../live/live.tsx";
 import { countOf } from "../parts/format.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { Link } from "../parts/router.tsx";
 import { useDoctor } from "../parts/use-doctor.ts";
 
 /** How often the health of the server is read while the page is visible. */

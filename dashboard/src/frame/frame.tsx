@@ -1,10 +1,10 @@
 import { type ReactNode, useState } from "react";
-import { Link, useLocation } from "wouter";
 import { useSession } from "../api/session.tsx";
 import { useKeys } from "../keys/use-keys.ts";
 import { useLiveState, useSignOut } from "../live/live.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
+import { Link, useLocation } from "../parts/router.tsx";
 import type { NavGroup } from "../views/registry.ts";
 import { useFreshNode } from "./banners.tsx";
 import { useKeptSearch } from "./kept-search.ts";

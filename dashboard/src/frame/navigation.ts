@@ -1,5 +1,5 @@
 import { type RefObject, useEffect, useRef } from "react";
-import { useLocation } from "wouter";
+import { useLocation } from "../parts/router.tsx";
 
 /** Set by each navigation to another page, until that page has the focus. */
 let isFocusDue = false;

@@ -1,8 +1,8 @@
 import { createContext, type ReactNode, useContext, useEffect, useId, useRef, useState } from "react";
-import { useLocation } from "wouter";
 import { useKeys } from "../keys/use-keys.ts";
 import { useLiveState } from "../live/live.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { useLocation } from "../parts/router.tsx";
 import type { View } from "../views/view.ts";
 import { switchTheme } from "./theme.ts";
 

@@ -1,7 +1,7 @@
 import { type CSSProperties, type ReactNode, useRef, useState } from "react";
-import { Link, useLocation } from "wouter";
 import { useKeys } from "../keys/use-keys.ts";
 import { ShowMore } from "./notices.tsx";
+import { Link, useLocation } from "./router.tsx";
 import "./records.css";
 import { useRowsOnScreen } from "./use-rows-on-screen.ts";
 

@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { Link } from "wouter";
 import type { Batch, BatchTask, TaskRow, TaskState } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
@@ -12,6 +11,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { isEnded } from "../../parts/task-text.ts";
 import { Moment, Span, useNow } from "../../parts/time.tsx";

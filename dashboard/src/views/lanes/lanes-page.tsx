@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "wouter";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -8,6 +7,7 @@ import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount, sayDuration } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Fault, Loading } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { RUNNING, tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { ClearLane } from "./clear-lane.tsx";

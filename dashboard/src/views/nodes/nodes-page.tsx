@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
 import type { NodeInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -7,6 +6,7 @@ import { useLiveState } from "../../live/live.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { SlotGauge } from "../lanes/gauge.tsx";

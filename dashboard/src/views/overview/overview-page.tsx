@@ -1,6 +1,5 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { CSSProperties, ReactNode } from "react";
-import { Link } from "wouter";
 import type {
   LaneInfo,
   RotaEvent,
@@ -16,6 +15,7 @@ import { useLiveState } from "../../live/live.tsx";
 import { countOf, formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Fault, Loading } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";

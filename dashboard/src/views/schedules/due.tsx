@@ -1,6 +1,6 @@
-import { Link } from "wouter";
 import type { UpcomingMoment } from "../../../../src/client/index.ts";
 import { sayRelative } from "../../parts/format.ts";
+import { Link } from "../../parts/router.tsx";
 import { formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
 interface DueProps {

@@ -1,10 +1,10 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
 import type { Run, RunFilter, RunStatus, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
 import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
 import { Fault, Loading, ShowMore } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateBadge } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";

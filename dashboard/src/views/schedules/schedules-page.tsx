@@ -1,6 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "wouter";
 import type { ScheduleFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -9,6 +8,7 @@ import { useLiveState } from "../../live/live.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading, NoMatch, ShowMore } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
 import { ZONE_CHOICES, zoneOf } from "./due-time.tsx";
 import { BarsLegend } from "./run-bars.tsx";

@@ -1,12 +1,12 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type CSSProperties, useMemo } from "react";
-import { Link } from "wouter";
 import type { RotaClient, Run, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { countOf, formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { zoneOf } from "./due-time.tsx";

@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
-import { Link, useSearchParams } from "wouter";
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Link, useSearchParams } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
 import { Dock } from "./dock.tsx";
 import { KindFilter, useKind } from "./kind-filter.tsx";

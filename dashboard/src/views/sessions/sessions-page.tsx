@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useLocation } from "wouter";
 import type { Session } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -9,6 +8,7 @@ import { countOf, formatCount, formatShortCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
+import { useLocation } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
 import { KindFilter, useKind } from "./kind-filter.tsx";
 import { activityOf, sessionHref } from "./session-text.ts";

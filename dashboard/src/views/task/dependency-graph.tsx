@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { Link } from "wouter";
 import type { Batch, Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { shortId } from "../../parts/format.ts";
+import { Link } from "../../parts/router.tsx";
 import { titleOf } from "../../parts/task-text.ts";
 import { useTasks } from "../../parts/use-tasks.ts";
 import { Graph } from "./graph.tsx";

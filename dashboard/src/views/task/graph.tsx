@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { useRouter } from "wouter";
+import { useBase } from "../../parts/router.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import { type GraphEdge, type GraphNode, layOut, NODE } from "./graph-layout.ts";
 
@@ -16,7 +16,7 @@ interface GraphProps {
 
 /** Tasks and their dependencies, from left to right. Screen readers get the tasks as a sentence. */
 export function Graph({ nodes, edges, own, path = [] }: GraphProps) {
-  const { base } = useRouter();
+  const base = useBase();
   const layout = useMemo(() => layOut(nodes, edges), [nodes, edges]);
   const done = new Set(nodes.filter(({ state }) => state === "done").map(({ id }) => id));
   const steps = new Set(path.slice(1).map((id, index) => `${path[index]} ${id}`));

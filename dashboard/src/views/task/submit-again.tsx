@@ -1,7 +1,7 @@
-import { useLocation } from "wouter";
 import { inputOfTask, type SubmitInput, type Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog } from "../../parts/form.tsx";
+import { useLocation } from "../../parts/router.tsx";
 import { useToast } from "../../parts/toast.tsx";
 
 interface SubmitAgainProps {

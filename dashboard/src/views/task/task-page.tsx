@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useState } from "react";
-import { Link } from "wouter";
 import { inputOfTask, type RotaEvent, type Task, workOfTask } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
@@ -12,6 +11,7 @@ import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { JsonView, toText } from "../../parts/json-view.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateBadge } from "../../parts/state.tsx";
 import { isEnded, titleOf } from "../../parts/task-text.ts";
 import { Clock, Span } from "../../parts/time.tsx";

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
 import type { Explanation, Reason, Task, TaskFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { priorityWord, titleOf } from "../../parts/task-text.ts";
 import { Span } from "../../parts/time.tsx";

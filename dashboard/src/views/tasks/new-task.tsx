@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { useLocation } from "wouter";
 import type { SubmitInput } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog } from "../../parts/form.tsx";
+import { useLocation } from "../../parts/router.tsx";
 import { useToast } from "../../parts/toast.tsx";
 
 const KINDS = ["message", "instruction", "payload"] as const;

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { useLocation } from "wouter";
 import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { useLocation } from "../../parts/router.tsx";
 import { useRowsOnScreen } from "../../parts/use-rows-on-screen.ts";
 import type { Column } from "./columns.tsx";
 import { TaskRow } from "./task-row.tsx";

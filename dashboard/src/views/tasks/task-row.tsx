@@ -1,7 +1,7 @@
 import { type MouseEvent, memo } from "react";
-import { Link } from "wouter";
 import type { TaskRow as Row } from "../../../../src/client/index.ts";
 import { formatShortCount, shortId } from "../../parts/format.ts";
+import { Link } from "../../parts/router.tsx";
 import { type Glyph, StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
 import { Moment, Span } from "../../parts/time.tsx";

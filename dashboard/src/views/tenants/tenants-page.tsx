@@ -1,6 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "wouter";
 import type { Tenant } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
@@ -10,6 +9,7 @@ import { ConfirmByName, Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useToast } from "../../parts/toast.tsx";
