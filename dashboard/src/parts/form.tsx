@@ -13,11 +13,13 @@ interface FormDialogProps<Result> {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly size?: "small" | "medium";
+  /** Above the form. */
+  readonly above?: ReactNode;
 }
 
 /** A form. It stays open with a sentence if the server refuses it. */
 export function FormDialog<Result>(props: FormDialogProps<Result>) {
-  const { title, action, send, onDone, onClose, children, size = "small" } = props;
+  const { title, action, send, onDone, onClose, children, size = "small", above } = props;
   const formId = useId();
   const { mutate, isPending, error } = useMutation({
     mutationFn: send,
@@ -47,6 +49,7 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
         </>
       }
     >
+      {above}
       <form id={formId} className="dialog-form" onSubmit={submit}>
         {children}
         {error !== null && (

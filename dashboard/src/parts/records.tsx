@@ -1,8 +1,8 @@
-import { type CSSProperties, type ReactNode, useRef, useState } from "react";
-import { useKeys } from "../keys/use-keys.ts";
+import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
+import { type KeyActions, useKeys } from "../keys/use-keys.ts";
 import { ShowMore } from "./notices.tsx";
-import { Link, useLocation } from "./router.tsx";
 import "./records.css";
+import { Link, useLocation } from "./router.tsx";
 import { useRowsOnScreen } from "./use-rows-on-screen.ts";
 
 export interface Column<Row> {
@@ -11,10 +11,12 @@ export interface Column<Row> {
   readonly width: string;
   readonly cell: (row: Row) => ReactNode;
   readonly className?: string;
-  /** Where it is on a phone: the name, beside it, or below it. Left out: it is hidden there. */
-  readonly phone?: "main" | "side" | "below";
-  /** Whether it is hidden on a narrow screen, too. */
-  readonly isWide?: boolean;
+  /** Where it is on a phone: the name, beside it, or below these. Left out: it is hidden there. */
+  readonly phone?: "main" | "side" | "below" | "end";
+  /** It is shown from this width on: not on a narrow screen, or only on a very wide one. */
+  readonly from?: "wide" | "widest";
+  /** The list is sorted by it. */
+  readonly sort?: "ascending" | "descending" | undefined;
 }
 
 interface RecordsProps<Row> {
@@ -28,28 +30,38 @@ interface RecordsProps<Row> {
   readonly actions?: ((row: Row) => ReactNode) | undefined;
   /** The track of the buttons. */
   readonly actionsWidth?: string;
-  /** Loads the next page. Left out: there is none. */
+  /** Further pages are loaded with a button, or before the end of the list is on the screen. Left out: there are none. */
   readonly onMore?: (() => unknown) | undefined;
   readonly isFetching?: boolean;
+  readonly isEndless?: boolean;
+  readonly select?: Select<Row> | undefined;
 }
+
+/** A checkbox in each row, and one for all. */
+interface Select<Row> {
+  readonly all: ReactNode;
+  readonly one: (row: Row, index: number) => ReactNode;
+  readonly isSelected: (row: Row) => boolean;
+  /** On a phone: whether the checkboxes are shown. */
+  readonly isShown: boolean;
+  readonly keys: (index: number) => KeyActions;
+}
+
+/** The next page is fetched this many rows before the end. */
+const AHEAD_ROWS = 40;
 
 /** A list of any length, of which only the rows on the screen are drawn. `j` and `k` move, `enter` opens. */
 export function Records<Row>(props: RecordsProps<Row>) {
-  const {
-    label,
-    columns,
-    rows,
-    keyOf,
-    href,
-    actions,
-    actionsWidth = "7rem",
-    onMore,
-    isFetching = false,
-  } = props;
+  const { label, columns, rows, keyOf, href, actions, actionsWidth = "7rem", select } = props;
+  const { onMore, isFetching = false, isEndless = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const { from, to, rowPx, scrollTo } = useRowsOnScreen(box, rows.length);
   const [cursorKey, setCursorKey] = useState<string | number>();
   const [, navigate] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the last row that is drawn changes, or rows came.
+  useEffect(() => {
+    if (isEndless && to >= rows.length - AHEAD_ROWS) onMore?.();
+  }, [to, rows.length, onMore === undefined]);
   const cursor = cursorKey === undefined ? -1 : rows.findIndex((row) => keyOf(row) === cursorKey);
   const move = (step: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, cursor + step));
@@ -64,26 +76,41 @@ export function Records<Row>(props: RecordsProps<Row>) {
     j: () => move(1),
     k: () => move(-1),
     ...(target !== undefined && { enter: () => navigate(target) }),
+    ...(current !== undefined && select?.keys(cursor)),
   });
   const tracks = (all: readonly Column<Row>[]) =>
-    [...all.map(({ width }) => width), ...(actions === undefined ? [] : [actionsWidth])].join(" ");
-  const style = { "--cols-w": tracks(columns), "--cols-m": tracks(columns.filter(({ isWide }) => !isWide)) };
+    [select && "20px", ...all.map(({ width }) => width), actions && actionsWidth].filter(Boolean).join(" ");
+  const style = {
+    "--cols-xl": tracks(columns),
+    "--cols-l": tracks(columns.filter((each) => each.from !== "widest")),
+    "--cols-m": tracks(columns.filter((each) => each.from === undefined)),
+  };
   return (
     <>
       <div
-        className="list rec"
+        className={select?.isShown ? "list rec selecting" : "list rec"}
         role="table"
         aria-label={label}
         aria-rowcount={onMore === undefined ? rows.length + 1 : -1}
         style={style as CSSProperties}
       >
         <div className="lhead" role="row">
-          {columns.map((column) => (
-            <span key={column.head} role="columnheader" className={classOf(column)}>
-              {column.head}
+          {select && (
+            <span role="columnheader" className="over">
+              {select.all}
+            </span>
+          )}
+          {columns.map(({ head, className = "", from: first, sort }) => (
+            <span
+              key={head}
+              role="columnheader"
+              className={`${className.includes("num") ? "num" : ""} ${first ?? ""}`}
+              aria-sort={sort}
+            >
+              {head}
             </span>
           ))}
-          {actions !== undefined && (
+          {actions && (
             <span role="columnheader">
               <span className="vh">Actions</span>
             </span>
@@ -99,21 +126,27 @@ export function Records<Row>(props: RecordsProps<Row>) {
                 className="lrow"
                 role="row"
                 aria-rowindex={at + 2}
+                aria-selected={select?.isSelected(row)}
                 data-cursor={at === cursor ? "" : undefined}
                 style={{ transform: `translateY(${at * rowPx}px)` }}
               >
-                {columns.map((column) => (
-                  <span key={column.head} role="cell" className={classOf(column)}>
-                    {column.phone === "main" && link !== undefined ? (
+                {select && (
+                  <span role="cell" className="over no-cut">
+                    {select.one(row, at)}
+                  </span>
+                )}
+                {columns.map(({ head, cell, className = "", phone = "", from: first = "" }) => (
+                  <span key={head} role="cell" className={`${className} ${phone && `p-${phone}`} ${first}`}>
+                    {phone === "main" && link !== undefined ? (
                       <Link className="main-link name" href={link}>
-                        {column.cell(row)}
+                        {cell(row)}
                       </Link>
                     ) : (
-                      column.cell(row)
+                      cell(row)
                     )}
                   </span>
                 ))}
-                {actions !== undefined && (
+                {actions && (
                   <span role="cell" className="acts over">
                     {actions(row)}
                   </span>
@@ -123,15 +156,11 @@ export function Records<Row>(props: RecordsProps<Row>) {
           })}
         </div>
       </div>
-      {onMore !== undefined && (
+      {onMore !== undefined && !isEndless && (
         <p className="list-end">
           <ShowMore isFetching={isFetching} onMore={onMore} />
         </p>
       )}
     </>
   );
-}
-
-function classOf<Row>({ className = "", phone, isWide = false }: Column<Row>): string {
-  return `${className} ${phone === undefined ? "" : `p-${phone}`} ${isWide ? "c-w" : ""}`;
 }

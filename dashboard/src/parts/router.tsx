@@ -6,8 +6,27 @@ import {
   useCallback,
   useContext,
   useMemo,
+  useSyncExternalStore,
 } from "react";
-import { navigate as navigateTo, usePathname, useSearch as useRawSearch } from "wouter/use-browser-location";
+
+type Navigate = (to: string, options?: { readonly replace?: boolean }) => void;
+
+/** Called whenever the address changes. The browser tells only of the back and forward buttons. */
+const listeners = new Set<() => void>();
+const changed = () => {
+  for (const listener of listeners) listener();
+};
+addEventListener("popstate", changed);
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const navigateTo: Navigate = (to, { replace = false } = {}) => {
+  history[replace ? "replaceState" : "pushState"](null, "", to);
+  changed();
+};
 
 const BaseContext = createContext("");
 
@@ -20,19 +39,17 @@ export function useBase(): string {
   return useContext(BaseContext);
 }
 
-type Navigate = (to: string, options?: { readonly replace?: boolean }) => void;
-
 /** The path of the page, and how to go to another one. */
 export function useLocation(): readonly [string, Navigate] {
   const base = useBase();
-  const path = usePathname();
+  const path = useSyncExternalStore(subscribe, () => location.pathname);
   const navigate = useCallback<Navigate>((to, options) => navigateTo(base + to, options), [base]);
   return [path.startsWith(base) ? path.slice(base.length) || "/" : path, navigate];
 }
 
 /** The query of the address, without `?`. */
 export function useSearch(): string {
-  return useRawSearch().slice(1);
+  return useSyncExternalStore(subscribe, () => location.search).slice(1);
 }
 
 type SetSearchParams = (

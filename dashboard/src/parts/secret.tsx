@@ -37,7 +37,7 @@ export function Secret({ title, what, value, hint, onClose }: SecretProps) {
           <Icon name="alert" />
           <span>
             <b>It is shown this once</b>
-            Rota stores only a hash of it. Store it now.
+            Store it now.
           </span>
         </div>
         <input

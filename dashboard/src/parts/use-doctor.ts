@@ -40,7 +40,7 @@ export function useDoctor() {
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   });
-  return { ...query, failing: (query.data ?? last).failing };
+  return { ...query, ...(query.data ?? last) };
 }
 
 function toLast(kept: unknown): Last {

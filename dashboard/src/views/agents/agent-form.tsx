@@ -43,7 +43,7 @@ export function AgentForm({ agent, onClose }: AgentFormProps) {
         label="Executor"
         className="mono"
         placeholder='{"type": "http", "url": "https://…"}'
-        hint="As JSON. Without one, the executor of the kind of each task runs it."
+        hint="As JSON. Empty: by the kind of each task."
         defaultValue={agent?.executor && JSON.stringify(agent.executor)}
       />
       <Field name="lane" label="Lane" defaultValue={agent?.lane} hint="For its tasks that name none." />

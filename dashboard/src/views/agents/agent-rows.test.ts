@@ -48,8 +48,8 @@ describe("the rows of agents", () => {
 });
 
 test.each([
-  [{ done: 7, failed: 1 }, "87.5\u00a0%"],
-  [{ done: 2, failed: 0 }, "100\u00a0%"],
+  [{ done: 7, failed: 1 }, "87.5\u00a0% of 8"],
+  [{ done: 2, failed: 0 }, "100\u00a0% of 2"],
   [{ done: 0, failed: 0 }, undefined],
 ])("the success rate of %o is %s", (ended, text) => {
   expect(successRate({ ...ended, tokens: 0, runP95: null })).toBe(text);

@@ -1,4 +1,5 @@
 import type { AgentInfo, StatsSeries } from "../../../../src/client/index.ts";
+import { formatCount } from "../../parts/format.ts";
 
 /** One agent with its work. */
 export interface AgentRow {
@@ -68,10 +69,10 @@ function recentOf(stats: StatsSeries | undefined): ReadonlyMap<string, Recent> {
   return found;
 }
 
-/** `98.4 %`. Undefined: nothing ended. */
+/** `98.4 % of 1 204`. Undefined: nothing ended. */
 export function successRate({ done, failed }: Recent): string | undefined {
   const ended = done + failed;
   if (ended === 0) return undefined;
   const share = (done / ended) * 100;
-  return `${share === 100 || share === 0 ? share : share.toFixed(1)}\u00a0%`;
+  return `${share === 100 || share === 0 ? share : share.toFixed(1)}\u00a0% of ${formatCount(ended)}`;
 }

@@ -1,7 +1,6 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { AgentInfo, RotaClient, RotaEvent } from "../../../../src/client/index.ts";
-import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -11,7 +10,7 @@ import { formatCount, formatDuration, formatShortCount } from "../../parts/forma
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { tasksHref } from "../tasks/task-filters.ts";
 import { AgentForm } from "./agent-form.tsx";
 import { type AgentRow, agentRows, successRate } from "./agent-rows.ts";
@@ -22,12 +21,6 @@ const RUNNING_MAX = 1_000;
 /** A tenant has 10 000 agents at most. */
 const PAGES_MAX = 10;
 
-const SOURCES: Readonly<Record<AgentInfo["source"], string>> = {
-  config: "configuration",
-  stored: "stored",
-  "built-in": "built in",
-};
-
 const COLUMNS: readonly Column<AgentRow>[] = [
   { head: "Agent", width: "minmax(9rem, 1fr)", phone: "main", cell: ({ id }) => id },
   {
@@ -37,7 +30,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     phone: "below",
     cell: ({ info }) => info?.executor?.type ?? (info === undefined ? "not listed" : "by kind of task"),
   },
-  { head: "Lane", width: "6rem", className: "sub", isWide: true, cell: ({ info }) => info?.lane ?? "–" },
+  { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ info }) => info?.lane ?? "–" },
   {
     head: "Running",
     width: "5.5rem",
@@ -52,15 +45,8 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     cell: ({ waiting, info }) => <Limited count={waiting} limit={info?.maxQueued} word="waiting" />,
   },
   {
-    head: "Done, 24 h",
-    width: "5.5rem",
-    className: "num",
-    isWide: true,
-    cell: ({ recent }) => (recent === undefined ? "–" : formatCount(recent.done)),
-  },
-  {
-    head: "Success",
-    width: "5rem",
+    head: "Success, 24 h",
+    width: "7.5rem",
     className: "num",
     cell: ({ recent }) => (recent && successRate(recent)) ?? "–",
   },
@@ -68,22 +54,15 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     head: "Run p95",
     width: "5rem",
     className: "num",
-    isWide: true,
+    from: "wide",
     cell: ({ recent }) => formatDuration(recent?.runP95 ?? undefined),
   },
   {
     head: "Tokens",
     width: "4.5rem",
     className: "num sub",
-    isWide: true,
+    from: "wide",
     cell: ({ recent }) => (recent?.tokens ? formatShortCount(recent.tokens) : "–"),
-  },
-  {
-    head: "From",
-    width: "7rem",
-    className: "sub",
-    isWide: true,
-    cell: ({ info }) => (info === undefined ? "a task" : SOURCES[info.source]),
   },
 ];
 
@@ -169,10 +148,10 @@ export default function AgentsPage() {
             href={({ id }) => tasksHref({ agentId: id })}
             actions={
               canChange
-                ? ({ info }) => info?.source === "stored" && <RowActions agent={info} onOpen={setOpen} />
+                ? ({ info }) => info !== undefined && <RowActions agent={info} onOpen={setOpen} />
                 : undefined
             }
-            actionsWidth="5.5rem"
+            actionsWidth="6rem"
           />
         )}
       </Read>
@@ -196,6 +175,9 @@ interface RowActionsProps {
 }
 
 function RowActions({ agent, onOpen }: RowActionsProps) {
+  if (agent.source !== "stored") {
+    return <span className="muted hide-s">{agent.source === "config" ? "configuration" : "built in"}</span>;
+  }
   return (
     <>
       <button type="button" className="btn btn-quiet" onClick={() => onOpen({ edit: agent })}>
@@ -225,17 +207,18 @@ async function allAgents(client: RotaClient, signal: AbortSignal): Promise<reado
 
 function DeleteAgent({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const { client } = useSession();
-  const queries = useQueryClient();
-  const toast = useToast();
-  const { mutate } = useMutation({
-    mutationFn: () => client.agents.delete(id),
-    onSuccess: () => toast(`Deleted agent ${id}`),
-    onError: (error) => toast(sentenceOf(error)),
-    onSettled: () => void queries.invalidateQueries({ queryKey: ["agents"] }),
+  const { mutate } = useAction(() => client.agents.delete(id), {
+    said: () => `Deleted agent ${id}`,
+    changes: ["agents"],
   });
   return (
-    <Confirm title={`Delete agent ${id}?`} action="Delete agent" onConfirm={() => mutate()} onClose={onClose}>
-      <p>Its tasks stay. Those that wait then run with the executor of their kind, if there is one.</p>
+    <Confirm
+      title={`Delete agent ${id}?`}
+      action="Delete agent"
+      onConfirm={() => mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>Its tasks stay. Those that wait then run with the executor of their kind.</p>
     </Confirm>
   );
 }

@@ -140,7 +140,7 @@ function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRec
           <span title={keyId}>{names.get(keyId) ?? shortId(keyId)}</span>
         ),
     },
-    { head: "From", width: "9rem", className: "sub", isWide: true, cell: ({ address }) => address ?? "–" },
+    { head: "From", width: "9rem", className: "sub", from: "wide", cell: ({ address }) => address ?? "–" },
     {
       head: "Time",
       width: "9rem",

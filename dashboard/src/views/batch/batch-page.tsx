@@ -1,7 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import type { Batch, BatchTask, TaskRow, TaskState } from "../../../../src/client/index.ts";
-import { hasCode, sentenceOf } from "../../api/errors.ts";
+import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
@@ -15,7 +15,7 @@ import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { isEnded } from "../../parts/task-text.ts";
 import { Moment, Span, useNow } from "../../parts/time.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { Graph } from "../task/graph.tsx";
 import { tasksHref } from "../tasks/task-filters.ts";
 import "./batch.css";
@@ -122,7 +122,7 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
           </Link>
         ))}
       </div>
-      <section className="cell rule" aria-labelledby="path-head">
+      <section className="cell" aria-labelledby="path-head">
         <div className="cell-head">
           <h2 id="path-head">{edges.length === 0 ? "No dependencies" : "Graph"}</h2>
           {path.ids.length > 1 && (
@@ -142,7 +142,7 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
                 <svg className="dag" viewBox="0 0 24 4" aria-hidden="true">
                   <path className="e critical" d="M0 2h24" />
                 </svg>
-                Critical path: {names.join(" → ")}. Only a shorter task of it ends the batch earlier.
+                Critical path: {names.join(" → ")}.
               </p>
             )}
           </>
@@ -176,7 +176,7 @@ function columnsOf(known: ReadonlyMap<string, TaskRow>): readonly Column<BatchTa
       ),
     },
     { head: "Key", width: "9rem", className: "sub", cell: ({ key }) => key ?? "–" },
-    { head: "Agent", width: "8rem", className: "sub", isWide: true, cell: ({ agentId }) => agentId },
+    { head: "Agent", width: "8rem", className: "sub", from: "wide", cell: ({ agentId }) => agentId },
     {
       head: "State",
       width: "minmax(8rem, 0.8fr)",
@@ -209,30 +209,28 @@ function columnsOf(known: ReadonlyMap<string, TaskRow>): readonly Column<BatchTa
 
 function Actions({ batch: { batchId, tasks, counts } }: { readonly batch: Batch }) {
   const { client, may } = useSession();
-  const queries = useQueryClient();
-  const toast = useToast();
   const [isAsking, setAsking] = useState(false);
   const open = tasks.filter(({ state }) => !isEnded(state)).length;
   const failed = counts.failed ?? 0;
-  const done = {
-    onError: (error: unknown) => toast(sentenceOf(error)),
-    onSettled: () => void queries.invalidateQueries({ queryKey: ["batch", batchId] }),
-  };
-  const cancel = useMutation({
-    mutationFn: () => client.tasks.cancelBatch(batchId),
-    onSuccess: ({ cancelled }) => toast(`Cancelled ${countOf(cancelled, "task")}`),
-    ...done,
+  const changes = ["batch", batchId];
+  const cancel = useAction(() => client.tasks.cancelBatch(batchId), {
+    said: ({ cancelled }) => `Cancelled ${countOf(cancelled, "task")}`,
+    changes,
   });
-  const retry = useMutation({
-    mutationFn: () => client.bulks.start({ action: "retry", filter: { batchId, state: "failed" } }),
-    onSuccess: ({ matched }) => toast(`Retrying ${countOf(matched, "task")}`),
-    ...done,
-  });
+  const retry = useAction(
+    () => client.bulks.start({ action: "retry", filter: { batchId, state: "failed" } }),
+    { said: ({ matched }) => `Retrying ${countOf(matched, "task")}`, changes },
+  );
   if (!may("operate")) return null;
   return (
     <>
       {failed > 0 && (
-        <button type="button" className="btn" disabled={retry.isPending} onClick={() => retry.mutate()}>
+        <button
+          type="button"
+          className="btn"
+          disabled={retry.isPending}
+          onClick={() => retry.mutate(undefined)}
+        >
           <Icon name="retry" />
           Retry failed
         </button>
@@ -247,12 +245,10 @@ function Actions({ batch: { batchId, tasks, counts } }: { readonly batch: Batch 
         <Confirm
           title="Cancel the batch?"
           action={`Cancel ${countOf(open, "task")}`}
-          onConfirm={() => cancel.mutate()}
+          onConfirm={() => cancel.mutate(undefined)}
           onClose={() => setAsking(false)}
         >
-          <p>
-            Tasks that run are aborted, tasks that wait do not start. Those that have ended stay as they are.
-          </p>
+          <p>Running tasks are aborted, and waiting ones do not start.</p>
         </Confirm>
       )}
     </>

@@ -11,7 +11,7 @@ import "./doctor.css";
 
 /** Examines the installation: counters, schedules, statistics, the audit log, the clock and the configuration. */
 export default function DoctorPage() {
-  const { data, error, refetch, isFetching } = useDoctor();
+  const { data, error, refetch, isFetching, at, failing } = useDoctor();
   const examine = (
     <button type="button" className="btn btn-main" disabled={isFetching} onClick={() => void refetch()}>
       <Icon name="check" />
@@ -37,8 +37,11 @@ export default function DoctorPage() {
         </>
       ) : (
         !isFetching && (
-          <Empty title="Not examined since this page was loaded" action={examine}>
-            The doctor counts every row and looks for data that does not fit together. Work goes on meanwhile.
+          <Empty
+            title={failing.length === 0 ? "Nothing was wrong" : `Something was wrong: ${failing.join(", ")}`}
+            action={examine}
+          >
+            Last examined <Relative at={new Date(at).toISOString()} />.
           </Empty>
         )
       )}

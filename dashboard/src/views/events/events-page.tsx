@@ -5,25 +5,27 @@ import { formatCount, shortId } from "../../parts/format.ts";
 import { Empty, NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
-import { StateGlyph, stateTone } from "../../parts/state.tsx";
+import { StateGlyph } from "../../parts/state.tsx";
 import { Clock } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { glyphOfEvent, textOfEvent, wordOf } from "./event-text.ts";
 import { JumpToTime } from "./jump-to-time.tsx";
 import { useTail } from "./use-tail.ts";
 
-const TYPES: readonly EventType[] = [
-  "task.created",
-  "task.started",
-  "task.progress",
-  "task.retrying",
-  "task.preempted",
-  "task.completed",
-  "task.failed",
-  "task.cancelled",
-  "task.rejected",
+const TYPES = [
+  ...[
+    "created",
+    "started",
+    "progress",
+    "retrying",
+    "preempted",
+    "completed",
+    "failed",
+    "cancelled",
+    "rejected",
+  ].map((type) => `task.${type}`),
   "batch.completed",
-];
+] as readonly EventType[];
 const FILTERS = { type: TYPES, taskId: undefined, before: undefined };
 
 const COLUMNS: readonly Column<RotaEvent>[] = [
@@ -34,7 +36,9 @@ const COLUMNS: readonly Column<RotaEvent>[] = [
     className: "state",
     cell: (event) => (
       <>
-        <StateGlyph state={glyphOfEvent(event)} /> {wordOf(event)}
+        <StateGlyph state={glyphOfEvent(event)} />
+        {wordOf(event)}
+        <span className="only-s sub">{event.agentId}</span>
       </>
     ),
   },
@@ -43,17 +47,17 @@ const COLUMNS: readonly Column<RotaEvent>[] = [
     width: "minmax(8rem, 1fr)",
     phone: "below",
     cell: (event) => (
-      <span className={stateTone(glyphOfEvent(event)) ?? "sub"}>{textOfEvent(event) || "–"}</span>
+      <span className={event.error === undefined ? "sub" : "state-failed"}>{textOfEvent(event) || "–"}</span>
     ),
   },
   { head: "Task", width: "9rem", className: "id", cell: ({ taskId }) => shortId(taskId) },
   { head: "Agent", width: "8rem", cell: ({ agentId }) => agentId },
-  { head: "Lane", width: "6rem", className: "sub", isWide: true, cell: ({ lane }) => lane },
+  { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ lane }) => lane },
   {
     head: "Number",
     width: "6rem",
     className: "num muted",
-    isWide: true,
+    from: "wide",
     cell: ({ seq }) => formatCount(seq),
   },
   {

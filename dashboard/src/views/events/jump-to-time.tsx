@@ -1,7 +1,5 @@
-import { useMutation } from "@tanstack/react-query";
-import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { firstAfter } from "./find-event.ts";
 
 interface JumpToTimeProps {
@@ -14,12 +12,10 @@ interface JumpToTimeProps {
 /** A field for a time. The list then begins with the last event up to it. */
 export function JumpToTime({ isAway, onJump }: JumpToTimeProps) {
   const { client } = useSession();
-  const toast = useToast();
-  const { mutate, isPending } = useMutation({
-    mutationFn: (at: number) => firstAfter(at, (filter) => client.eventPage(filter)),
-    onSuccess: onJump,
-    onError: (error) => toast(sentenceOf(error)),
-  });
+  const { mutate, isPending } = useAction(
+    (at: number) => firstAfter(at, (filter) => client.eventPage(filter)),
+    { onDone: onJump },
+  );
   return (
     <>
       {isAway && (

@@ -1,7 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { CreatedKey, KeyInfo, Role } from "../../../../src/client/index.ts";
-import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -12,7 +11,7 @@ import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import { Relative } from "../../parts/time.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { useFilters } from "../../parts/use-filters.ts";
 import { TenantChip } from "../tenants/limits.tsx";
 import { NewKey } from "./new-key.tsx";
@@ -33,7 +32,7 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
     phone: "below",
     cell: ({ role, agentId }) => (agentId === undefined ? role : `${role} ${agentId}`),
   },
-  { head: "Id", width: "minmax(8rem, 0.7fr)", className: "id", isWide: true, cell: ({ id }) => id },
+  { head: "Id", width: "minmax(8rem, 0.7fr)", className: "id", from: "wide", cell: ({ id }) => id },
   {
     head: "Last used",
     width: "7.5rem",
@@ -51,7 +50,7 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
     head: "Created",
     width: "7rem",
     className: "num muted",
-    isWide: true,
+    from: "wide",
     cell: ({ createdAt }) => <Relative at={createdAt} />,
   },
 ];
@@ -99,7 +98,6 @@ export default function KeysPage() {
       {isAdmin && (
         <div className="bar" role="group" aria-label="Filters">
           <TenantChip value={filters.tenantId} onChange={(tenantId) => set({ tenantId })} />
-          <span className="muted">A key lets programs and people on other machines use this tenant.</span>
         </div>
       )}
       <Read query={query} what="The keys">
@@ -107,8 +105,8 @@ export default function KeysPage() {
           keys.length === 0 ? (
             <Empty title={isOwn ? "No keys yet" : "This tenant has no keys"}>
               {me.keyId === null
-                ? "Without keys, Rota serves this machine only. From the first key on, every request needs one, and so does this page."
-                : "Nobody can use this tenant until it has one."}
+                ? "From the first one on, every request needs a key, and so does this page."
+                : "Without one, nobody can use this tenant."}
             </Empty>
           ) : (
             <Records
@@ -137,7 +135,7 @@ export default function KeysPage() {
           title="Your new key"
           what="the key"
           value={created.key}
-          hint="Send it as Authorization: Bearer …, set it as ROTA_KEY for the command line, or paste it to sign in here."
+          hint="Send it as Authorization: Bearer …, set it as ROTA_KEY, or sign in with it here."
           onClose={() => setCreated(undefined)}
         />
       )}
@@ -158,23 +156,19 @@ interface DeleteKeyProps {
 
 function DeleteKey({ apiKey: { id, name }, owner, onClose }: DeleteKeyProps) {
   const { client, me } = useSession();
-  const queries = useQueryClient();
-  const toast = useToast();
-  const { mutate } = useMutation({
-    mutationFn: () => client.keys.delete(id, owner),
-    onSuccess: () => toast(`Deleted key ${name}`),
-    onError: (error) => toast(sentenceOf(error)),
-    onSettled: () => void queries.invalidateQueries({ queryKey: ["keys"] }),
+  const { mutate } = useAction(() => client.keys.delete(id, owner), {
+    said: () => `Deleted key ${name}`,
+    changes: ["keys"],
   });
   return (
     <Confirm
       title={`Delete key ${name}?`}
       action={`Delete ${name}`}
-      onConfirm={() => mutate()}
+      onConfirm={() => mutate(undefined)}
       onClose={onClose}
     >
       <p>
-        Within a second every node refuses it and ends the streams that it reads. This cannot be undone.
+        Every node refuses it within a second. This cannot be undone.
         {id === me.keyId && " It is the key that you are signed in with."}
       </p>
     </Confirm>

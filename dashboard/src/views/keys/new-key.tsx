@@ -5,11 +5,11 @@ import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
 
 const HINTS: Readonly<Partial<Record<Role, string>>> = {
-  viewer: "Reads everything of the tenant.",
-  operator: "All work of the tenant: submit, cancel, schedules, sessions.",
+  viewer: "Reads everything.",
+  operator: "Reads and does all work of the tenant.",
   agent: "Submits and reads for one agent.",
-  "tenant-admin": "An operator who also manages keys and the webhook secret.",
-  admin: "Everything, also tenants, lanes, configuration and the audit log.",
+  "tenant-admin": "Also manages keys and the webhook secret.",
+  admin: "Also manages tenants, lanes and the server.",
 };
 
 interface NewKeyProps {
@@ -21,7 +21,7 @@ interface NewKeyProps {
 
 /** Asks for the name and role of a new key. */
 export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
-  const { client, me } = useSession();
+  const { client } = useSession();
   const queries = useQueryClient();
   const [role, setRole] = useState<Role>("operator");
   const send = (fields: FormData) => {
@@ -47,12 +47,6 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
       }}
       onClose={onClose}
     >
-      {me.keyId === null && (
-        <p className="sub">
-          From the first key on, every request needs one. Create an <b>admin</b> key first, and sign in with
-          it.
-        </p>
-      )}
       <Field name="name" label="Name" required isFirst placeholder="ci, anna, gateway" />
       <Field
         name="role"
@@ -63,13 +57,7 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
         onChange={(value) => setRole(value as Role)}
       />
       {role === "agent" && <Field name="agentId" label="Agent" required />}
-      <Field
-        isOptional
-        name="expiresAt"
-        label="Expires"
-        type="datetime-local"
-        hint="Without a time it does not expire."
-      />
+      <Field isOptional name="expiresAt" label="Expires" type="datetime-local" />
     </FormDialog>
   );
 }

@@ -37,9 +37,7 @@ export default function NodesPage() {
       <Read query={query} what="The nodes">
         {({ nodes }) =>
           nodes.length === 0 ? (
-            <Empty title="No node runs tasks">
-              A node whose scheduler is disabled is not listed. Start one with <code>scheduler.enabled</code>.
-            </Empty>
+            <Empty title="No node runs tasks">A node whose scheduler is disabled is not listed.</Empty>
           ) : (
             nodes.map((node) => <Node key={node.id} node={node} />)
           )

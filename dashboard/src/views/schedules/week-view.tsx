@@ -186,11 +186,11 @@ async function readWeek(client: RotaClient, first: number, signal: AbortSignal):
 async function readSchedules(client: RotaClient, signal: AbortSignal): Promise<readonly ScheduledTask[]> {
   const all: ScheduledTask[] = [];
   for (
-    let page = 0, cursor: string | null | undefined = "";
+    let page = 0, cursor: string | null | undefined = "start";
     page < SCHEDULE_PAGES_MAX && cursor !== null;
     page += 1
   ) {
-    const read = await client.schedules.list({ cursor: cursor ?? "" }, { signal });
+    const read = await client.schedules.list({ cursor: cursor ?? "start" }, { signal });
     all.push(...read.schedules);
     cursor = read.next_cursor;
   }

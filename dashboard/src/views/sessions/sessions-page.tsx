@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Session>[] = [
     },
   },
   { head: "Agent", width: "9rem", phone: "below", cell: ({ agentId }) => agentId },
-  { head: "Lane", width: "6rem", className: "sub", isWide: true, cell: ({ lane }) => lane },
+  { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ lane }) => lane },
   { head: "Running", width: "4.5rem", className: "num", cell: ({ running }) => formatCount(running) },
   {
     head: "Waiting",

@@ -26,7 +26,7 @@ const NUMBERS = [
 ] as const;
 
 /** The settings of a session. An empty field removes the session's own value. */
-export default function SettingsDialog({
+export function SettingsDialog({
   session,
   onClose,
 }: {

@@ -59,7 +59,7 @@ function Configuration() {
     <section className="rule" aria-labelledby="config-head">
       <div className="bar">
         <h2 id="config-head">Configuration</h2>
-        <span className="muted hide-s">of node {me.node}: file, variables and flags together</span>
+        <span className="muted hide-s">of node {me.node}</span>
         <span className="grow" />
         <ChipText label="Find" value={filters.q} placeholder="maxInflight" onChange={(q) => set({ q })} />
       </div>

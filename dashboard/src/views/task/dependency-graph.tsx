@@ -13,7 +13,7 @@ import type { GraphEdge, GraphNode } from "./graph-layout.ts";
 const NODES_MAX = 60;
 
 /** The tasks that a task depends on, and those that depend on it: from its batch, else from its own fields. */
-export default function DependencyGraph({ task }: { readonly task: Task }) {
+export function DependencyGraph({ task }: { readonly task: Task }) {
   return task.batchId === undefined ? <Named task={task} /> : <OfBatch task={task} batchId={task.batchId} />;
 }
 

@@ -10,7 +10,7 @@ interface SubmitAgainProps {
 }
 
 /** The input of a task, to be edited and submitted as a new task. */
-export default function SubmitAgain({ task, onClose }: SubmitAgainProps) {
+export function SubmitAgain({ task, onClose }: SubmitAgainProps) {
   const { client } = useSession();
   const [, navigate] = useLocation();
   const toast = useToast();

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useCallback, useState } from "react";
+import { useCallback, useState } from "react";
 import { inputOfTask, type RotaEvent, type Task, workOfTask } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
@@ -18,15 +18,14 @@ import { Clock, Span } from "../../parts/time.tsx";
 import { useToast } from "../../parts/toast.tsx";
 import { patchTask } from "../tasks/patch-rows.ts";
 import { Deliveries } from "./deliveries.tsx";
+import { DependencyGraph } from "./dependency-graph.tsx";
 import { Details } from "./details.tsx";
 import { TasksLink } from "./reason-text.tsx";
+import { SubmitAgain } from "./submit-again.tsx";
 import { curlOf } from "./task-input.ts";
 import { TaskLog } from "./task-log.tsx";
 import { Timeline } from "./timeline.tsx";
 import { WhyBox } from "./why-box.tsx";
-
-const DependencyGraph = lazy(() => import("./dependency-graph.tsx"));
-const SubmitAgain = lazy(() => import("./submit-again.tsx"));
 
 /** One task: why it waits, its attempts, and its result. */
 export default function TaskPage({ params }: { readonly params: Record<string, string> }) {
@@ -101,11 +100,7 @@ function TaskSheet({ task }: { readonly task: Task }) {
         <Timeline task={task} since={isCurrent ? explanation.since : undefined} />
         <Data task={task} />
         {attempts.length > 0 && <TaskLog task={task} />}
-        {(task.dependsOn !== undefined || task.batchId !== undefined) && (
-          <Suspense>
-            <DependencyGraph task={task} />
-          </Suspense>
-        )}
+        {(task.dependsOn !== undefined || task.batchId !== undefined) && <DependencyGraph task={task} />}
         <Deliveries task={task} />
       </div>
       <Details task={task} />
@@ -201,11 +196,7 @@ function Actions({ task }: { readonly task: Task }) {
         <Icon name="terminal" />
         Copy as curl
       </button>
-      {isAgain && (
-        <Suspense>
-          <SubmitAgain task={task} onClose={() => setAgain(false)} />
-        </Suspense>
-      )}
+      {isAgain && <SubmitAgain task={task} onClose={() => setAgain(false)} />}
     </div>
   );
 }

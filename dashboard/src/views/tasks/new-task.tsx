@@ -9,7 +9,7 @@ const KINDS = ["message", "instruction", "payload"] as const;
 type Kind = (typeof KINDS)[number];
 
 /** Submits one task with the most common fields. All other fields are in its JSON, under "Submit again". */
-export default function NewTask({ onClose }: { readonly onClose: () => void }) {
+export function NewTask({ onClose }: { readonly onClose: () => void }) {
   const { client, me } = useSession();
   const [, navigate] = useLocation();
   const toast = useToast();

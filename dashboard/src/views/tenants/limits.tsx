@@ -1,12 +1,10 @@
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import type { RotatedWebhookSecret, TenantLimits } from "../../../../src/client/index.ts";
-import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Secret } from "../../parts/secret.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { sayLimit, TENANT_LIMITS } from "./tenant-text.ts";
 import { useTenants } from "./use-tenants.ts";
 
@@ -28,16 +26,13 @@ export function Limits({ limits }: { readonly limits: TenantLimits }) {
 /** A button that creates a new webhook secret for a tenant, which is shown once. */
 export function NewWebhookSecret({ tenantId }: { readonly tenantId: string }) {
   const { client } = useSession();
-  const toast = useToast();
   const [created, setCreated] = useState<RotatedWebhookSecret>();
-  const { mutate, isPending } = useMutation({
-    mutationFn: () => client.tenants.rotateWebhookSecret(tenantId),
-    onSuccess: setCreated,
-    onError: (error) => toast(sentenceOf(error)),
+  const { mutate, isPending } = useAction(() => client.tenants.rotateWebhookSecret(tenantId), {
+    onDone: setCreated,
   });
   return (
     <>
-      <button type="button" className="btn" disabled={isPending} onClick={() => mutate()}>
+      <button type="button" className="btn" disabled={isPending} onClick={() => mutate(undefined)}>
         <Icon name="key" />
         New webhook secret
       </button>

@@ -1,6 +1,5 @@
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Delivery, DeliveryFilter } from "../../../../src/client/index.ts";
-import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
@@ -11,7 +10,7 @@ import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { useFilters } from "../../parts/use-filters.ts";
 import { answerOf, DELIVERY_SHOWN, hostOf } from "./delivery-text.ts";
 
@@ -62,7 +61,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
     head: "Next",
     width: "6rem",
     className: "num muted",
-    isWide: true,
+    from: "wide",
     cell: ({ nextTryAt }) => (nextTryAt === undefined ? "–" : <Relative at={nextTryAt} />),
   },
 ];
@@ -71,7 +70,6 @@ const COLUMNS: readonly Column<Delivery>[] = [
 export default function WebhooksPage() {
   const { client, may } = useSession();
   const { isPaused } = useLiveState();
-  const toast = useToast();
   const { filters, set, clear, count } = useFilters(FILTERS);
   const query = useInfiniteQuery({
     queryKey: ["deliveries", filters],
@@ -89,11 +87,9 @@ export default function WebhooksPage() {
         : false,
     meta: { live: ({ type, state }) => type === "batch.completed" || ENDS.has(state) },
   });
-  const resend = useMutation({
-    mutationFn: (id: string) => client.webhooks.resend(id),
-    onSuccess: () => toast("Sent again"),
-    onError: (error) => toast(sentenceOf(error)),
-    onSettled: () => void query.refetch(),
+  const resend = useAction((id: string) => client.webhooks.resend(id), {
+    said: () => "Sent again",
+    changes: ["deliveries"],
   });
   return (
     <Page title="Webhook deliveries">
@@ -119,8 +115,7 @@ export default function WebhooksPage() {
               <NoMatch what="delivery" filters={count} onClear={clear} />
             ) : (
               <Empty title="No callbacks yet">
-                A task with a <code>callbackUrl</code> has its end sent there, and a batch with a{" "}
-                <code>batchCallbackUrl</code>.
+                The end of a task with a <code>callbackUrl</code> is sent there.
               </Empty>
             );
           }
