@@ -16,11 +16,14 @@ const listeners = new Set<() => void>();
 const changed = () => {
   for (const listener of listeners) listener();
 };
-addEventListener("popstate", changed);
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  return () => listeners.delete(listener);
+  addEventListener("popstate", listener);
+  return () => {
+    listeners.delete(listener);
+    removeEventListener("popstate", listener);
+  };
 }
 
 const navigateTo: Navigate = (to, { replace = false } = {}) => {

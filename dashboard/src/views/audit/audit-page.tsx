@@ -2,9 +2,9 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { AuditFilter, AuditRecord } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
+import { useLiveState } from "../../live/live.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
 import { countOf, shortId } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { Empty, NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -16,10 +16,13 @@ import { TenantChip } from "../tenants/limits.tsx";
 
 const FILTERS = { since: Object.keys(RANGES), keyId: undefined, tenantId: undefined };
 const PAGE = 200;
+/** Changes by other people come without events. */
+const EVERY_MS = 10_000;
 
 /** Who did what, and when, newest first; also what was refused. */
 export default function AuditPage() {
   const { client } = useSession();
+  const { isPaused } = useLiveState();
   const { filters, set, clear, count } = useFilters(FILTERS);
   const { since, keyId, tenantId } = filters;
   const owner = tenantId === undefined ? {} : { tenantId };
@@ -42,17 +45,10 @@ export default function AuditPage() {
     },
     initialPageParam: "",
     getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: isPaused ? false : EVERY_MS,
   });
   return (
-    <Page
-      title="Audit log"
-      actions={
-        <button type="button" className="btn" onClick={() => void query.refetch()}>
-          <Icon name="retry" />
-          <span className="hide-s">Read again</span>
-        </button>
-      }
-    >
+    <Page title="Audit log">
       <div className="bar" role="group" aria-label="Filters">
         <ChipSelect
           label="Since"

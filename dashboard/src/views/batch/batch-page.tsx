@@ -137,14 +137,7 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
         ) : (
           <>
             <Graph nodes={nodes} edges={edges} path={path.ids.length > 1 ? path.ids : []} />
-            {path.ids.length > 1 && (
-              <p className="sub path-line">
-                <svg className="dag" viewBox="0 0 24 4" aria-hidden="true">
-                  <path className="e critical" d="M0 2h24" />
-                </svg>
-                Critical path: {names.join(" → ")}.
-              </p>
-            )}
+            {path.ids.length > 1 && <p className="sub path-line">Critical path: {names.join(" → ")}.</p>}
           </>
         )}
       </section>

@@ -9,7 +9,6 @@ import { StateGlyph } from "../../parts/state.tsx";
 import { Clock } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { glyphOfEvent, textOfEvent, wordOf } from "./event-text.ts";
-import { JumpToTime } from "./jump-to-time.tsx";
 import { useTail } from "./use-tail.ts";
 
 const TYPES = [
@@ -26,7 +25,7 @@ const TYPES = [
   ].map((type) => `task.${type}`),
   "batch.completed",
 ] as readonly EventType[];
-const FILTERS = { type: TYPES, taskId: undefined, before: undefined };
+const FILTERS = { type: TYPES, taskId: undefined };
 
 const COLUMNS: readonly Column<RotaEvent>[] = [
   {
@@ -72,11 +71,9 @@ const COLUMNS: readonly Column<RotaEvent>[] = [
 /** All that happened to tasks, newest first. New events appear on top. */
 export default function EventsPage() {
   const { filters, set, clear, count } = useFilters(FILTERS);
-  const before = Number(filters.before);
   const filter: EventPageFilter = {
     ...(filters.type !== undefined && { type: filters.type as EventType }),
     ...(filters.taskId !== undefined && { taskId: filters.taskId }),
-    ...(Number.isSafeInteger(before) && before > 0 && { before }),
   };
   const { query, events, newCount, showNew } = useTail(filter);
   return (
@@ -93,11 +90,6 @@ export default function EventsPage() {
           value={filters.taskId}
           onChange={(taskId) => set({ taskId })}
           placeholder="any id"
-        />
-        <span className="grow" />
-        <JumpToTime
-          isAway={filter.before !== undefined}
-          onJump={(seq) => set({ before: seq === undefined ? "" : String(seq) })}
         />
       </div>
       <Read query={query} what="The events">

@@ -23,22 +23,20 @@ export function useTail(filter: EventPageFilter) {
         { ...filter, limit: PAGE, ...(pageParam !== undefined && { before: pageParam }) },
         { signal },
       ),
-    initialPageParam: filter.before,
+    initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ next }) => next,
   });
   const { refetch } = query;
-  const { type, taskId, before } = filter;
+  const { type, taskId } = filter;
   const matches = (event: RotaEvent) =>
-    before === undefined &&
-    (type === undefined || event.type === type) &&
-    (taskId === undefined || event.taskId === taskId);
+    (type === undefined || event.type === type) && (taskId === undefined || event.taskId === taskId);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: with the filters, and once it is live again, the list begins anew.
   useEffect(() => {
     setFresh([]);
     setShown(0);
     if (!isPaused && status === "live") void refetch();
-  }, [type, taskId, before, isPaused, status]);
+  }, [type, taskId, isPaused, status]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `matches` depends on these alone.
   const take = useCallback(
@@ -48,7 +46,7 @@ export function useTail(filter: EventPageFilter) {
       setFresh((current) => [...added, ...current]);
       if (scrollY < TOP_PX) setShown(Number.POSITIVE_INFINITY);
     },
-    [type, taskId, before, isPaused],
+    [type, taskId, isPaused],
   );
   useLiveEvents(take);
   useEffect(() => {

@@ -4,14 +4,6 @@ import type { CreatedKey, KeyInput, Role } from "../../../../src/client/index.ts
 import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
 
-const HINTS: Readonly<Partial<Record<Role, string>>> = {
-  viewer: "Reads everything.",
-  operator: "Reads and does all work of the tenant.",
-  agent: "Submits and reads for one agent.",
-  "tenant-admin": "Also manages keys and the webhook secret.",
-  admin: "Also manages tenants, lanes and the server.",
-};
-
 interface NewKeyProps {
   readonly roles: readonly Role[];
   readonly owner: { readonly tenantId?: string };
@@ -53,7 +45,6 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
         label="Role"
         options={roles}
         defaultValue={role}
-        hint={HINTS[role] ?? ""}
         onChange={(value) => setRole(value as Role)}
       />
       {role === "agent" && <Field name="agentId" label="Agent" required />}

@@ -1,7 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
 import { inputOfTask, type RotaEvent, type Task, workOfTask } from "../../../../src/client/index.ts";
-import { hasCode, sentenceOf } from "../../api/errors.ts";
+import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -15,7 +15,7 @@ import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateBadge } from "../../parts/state.tsx";
 import { isEnded, titleOf } from "../../parts/task-text.ts";
 import { Clock, Span } from "../../parts/time.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { patchTask } from "../tasks/patch-rows.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { DependencyGraph } from "./dependency-graph.tsx";
@@ -144,19 +144,18 @@ function TitleBlock({ task, since }: { readonly task: Task; readonly since: stri
 
 function Actions({ task }: { readonly task: Task }) {
   const { client, may, key } = useSession();
-  const queries = useQueryClient();
-  const toast = useToast();
   const copy = useCopy();
   const [isAgain, setAgain] = useState(false);
   const { taskId, state } = task;
   const canCancel = may("operate") && !isEnded(state);
   const canRetry = may("operate") && (state === "failed" || state === "cancelled");
-  const { mutate, isPending } = useMutation({
-    mutationFn: (action: "cancel" | "retry"): Promise<unknown> => client.tasks[action](taskId),
-    onSuccess: (_answer, action) => toast(action === "cancel" ? "Cancelled" : "Back in the queue"),
-    onError: (error) => toast(sentenceOf(error)),
-    onSettled: () => void queries.invalidateQueries({ queryKey: ["task", taskId] }),
-  });
+  const { mutate, isPending } = useAction(
+    (action: "cancel" | "retry"): Promise<unknown> => client.tasks[action](taskId),
+    {
+      said: (_answer, action) => (action === "cancel" ? "Cancelled" : "Back in the queue"),
+      changes: ["task", taskId],
+    },
+  );
   const cancel = () => mutate("cancel");
   const retry = () => mutate("retry");
   useKeys({ ...(canCancel ? { c: cancel } : {}), ...(canRetry ? { r: retry } : {}) });
