@@ -5,6 +5,7 @@ import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { countOf, formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
@@ -69,58 +70,62 @@ export function WeekView({ times, from, onFrom }: WeekViewProps) {
         {data?.isCut && <span className="muted">There are more than are shown.</span>}
       </div>
       <Read query={{ ...query, data: week }} what="The week">
-        {({ bands, days }) => (
-          <div className="cal-wrap" tabIndex={0} role="region" aria-label="Week">
-            <div className="cal">
-              <div className="cal-corner" />
-              {days.map((_each, index) => {
-                const day = first + index * DAY_MS;
-                const [weekday, date] = sayDay(day).split(" ");
-                return (
-                  <div key={day} className="cal-d" aria-current={day === today.dayMs ? "date" : undefined}>
-                    {weekday} <b>{date}</b> {day === today.dayMs && <span className="muted">today</span>}
-                  </div>
-                );
-              })}
-              {bands.length > 0 && (
-                <>
-                  <div className="cal-corner" />
-                  <div className="cal-band">
-                    {bands.map(({ scheduleId, name, phrase, runs, failed }) => (
-                      <Link key={scheduleId} href={`/schedules/${scheduleId}`}>
-                        <StateGlyph state={failed > 0 ? "failed" : "delayed"} />
-                        {name}, {phrase}
-                        <span className={failed > 0 ? "state-failed" : "muted"}>
-                          {countOf(runs, "run")}
-                          {failed > 0 && `, ${formatCount(failed)} failed or missed`}
-                        </span>
-                      </Link>
-                    ))}
-                  </div>
-                </>
-              )}
-              <div className="cal-h">
-                {HOURS.map((hour) => (
-                  <span key={hour} style={{ "--y": hour } as CSSProperties}>
-                    {String(hour).padStart(2, "0")}:00
-                  </span>
-                ))}
+        {({ bands, days }) =>
+          bands.length + days.flat().length === 0 ? (
+            <Empty title="Nothing is due">No schedule runs in this week.</Empty>
+          ) : (
+            <div className="cal-wrap" tabIndex={0} role="region" aria-label="Week">
+              <div className="cal">
+                <div className="cal-corner" />
+                {days.map((_each, index) => {
+                  const day = first + index * DAY_MS;
+                  const [weekday, date] = sayDay(day).split(" ");
+                  return (
+                    <div key={day} className="cal-d" aria-current={day === today.dayMs ? "date" : undefined}>
+                      {weekday} <b>{date}</b> {day === today.dayMs && <span className="muted">today</span>}
+                    </div>
+                  );
+                })}
+                {bands.length > 0 && (
+                  <>
+                    <div className="cal-corner" />
+                    <div className="cal-band">
+                      {bands.map(({ scheduleId, name, phrase, runs, failed }) => (
+                        <Link key={scheduleId} href={`/schedules/${scheduleId}`}>
+                          <StateGlyph state={failed > 0 ? "failed" : "delayed"} />
+                          {name}, {phrase}
+                          <span className={failed > 0 ? "state-failed" : "muted"}>
+                            {countOf(runs, "run")}
+                            {failed > 0 && `, ${formatCount(failed)} failed or missed`}
+                          </span>
+                        </Link>
+                      ))}
+                    </div>
+                  </>
+                )}
+                <div className="cal-h">
+                  {HOURS.map((hour) => (
+                    <span key={hour} style={{ "--y": hour } as CSSProperties}>
+                      {String(hour).padStart(2, "0")}:00
+                    </span>
+                  ))}
+                </div>
+                {days.map((entries, index) => {
+                  const day = first + index * DAY_MS;
+                  const isToday = day === today.dayMs;
+                  return (
+                    <div key={day} className={isToday ? "cal-col today" : "cal-col"}>
+                      {entries.map((entry) => (
+                        <Event key={entry.key} entry={entry} day={sayDay(day)} />
+                      ))}
+                      {isToday && <div className="cal-now" style={{ "--y": today.hour } as CSSProperties} />}
+                    </div>
+                  );
+                })}
               </div>
-              {days.map((entries, index) => {
-                const day = first + index * DAY_MS;
-                const isToday = day === today.dayMs;
-                return (
-                  <div key={day} className={isToday ? "cal-col today" : "cal-col"}>
-                    {entries.map((entry) => (
-                      <Event key={entry.key} entry={entry} day={sayDay(day)} />
-                    ))}
-                    {isToday && <div className="cal-now" style={{ "--y": today.hour } as CSSProperties} />}
-                  </div>
-                );
-              })}
             </div>
-          </div>
-        )}
+          )
+        }
       </Read>
     </>
   );
