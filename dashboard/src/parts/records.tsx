@@ -3,6 +3,7 @@ import { type KeyActions, useKeys } from "../keys/use-keys.ts";
 import { ShowMore } from "./notices.tsx";
 import "./records.css";
 import { Link, useLocation } from "./router.tsx";
+import { type Glyph, StateGlyph } from "./state.tsx";
 import { useRowsOnScreen } from "./use-rows-on-screen.ts";
 
 export interface Column<Row> {
@@ -11,6 +12,8 @@ export interface Column<Row> {
   readonly width: string;
   readonly cell: (row: Row) => ReactNode;
   readonly className?: string;
+  /** In front of it: a state, and its word for screen readers. Null: none, but room for it. */
+  readonly glyph?: (row: Row) => readonly [Glyph, string?] | null;
   /** Where it is on a phone: the name, beside it, or below these. Left out: it is hidden there. */
   readonly phone?: "main" | "side" | "below" | "end";
   /** It is shown from this width on: not on a narrow screen, or only on a very wide one. */
@@ -135,8 +138,13 @@ export function Records<Row>(props: RecordsProps<Row>) {
                     {select.one(row, at)}
                   </span>
                 )}
-                {columns.map(({ head, cell, className = "", phone = "", from: first = "" }) => (
-                  <span key={head} role="cell" className={`${className} ${phone && `p-${phone}`} ${first}`}>
+                {columns.map(({ head, cell, glyph, className = "", phone = "", from: first = "" }) => (
+                  <span
+                    key={head}
+                    role="cell"
+                    className={`${className} ${glyph ? "state" : ""} ${phone && `p-${phone}`} ${first}`}
+                  >
+                    {glyph && <RowGlyph shown={glyph(row)} />}
                     {phone === "main" && link !== undefined ? (
                       <Link className="main-link name" href={link}>
                         {cell(row)}
@@ -163,4 +171,10 @@ export function Records<Row>(props: RecordsProps<Row>) {
       )}
     </>
   );
+}
+
+function RowGlyph({ shown }: { readonly shown: readonly [Glyph, string?] | null }) {
+  if (shown === null) return <span className="st" />;
+  const [state, label] = shown;
+  return <StateGlyph state={state} {...(label !== undefined && { label })} />;
 }

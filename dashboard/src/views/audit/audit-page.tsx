@@ -8,7 +8,6 @@ import { countOf, shortId } from "../../parts/format.ts";
 import { Empty, NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
-import { StateGlyph } from "../../parts/state.tsx";
 import { Clock } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { RANGES } from "../tasks/task-filters.ts";
@@ -98,16 +97,9 @@ function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRec
       head: "Request",
       width: "minmax(12rem, 1.2fr)",
       phone: "main",
-      className: "state",
-      cell: ({ route, status }) => (
-        <>
-          <StateGlyph
-            state={status === undefined ? "done" : "rejected"}
-            label={status === undefined ? "Done" : "Refused"}
-          />
-          <span className="mono cut">{route}</span>
-        </>
-      ),
+      className: "mono",
+      glyph: ({ status }) => (status === undefined ? ["done", "Done"] : ["rejected", "Refused"]),
+      cell: ({ route }) => <span className="cut">{route}</span>,
     },
     {
       head: "About",

@@ -118,7 +118,6 @@ function Sheet({ batch, rows }: { readonly batch: Batch; readonly rows: readonly
               {stateWord(state)}
             </span>
             <span className="v">{formatCount(count)}</span>
-            <span className="d">{Math.round((count / tasks.length) * 100)} %</span>
           </Link>
         ))}
       </div>
@@ -160,13 +159,8 @@ function columnsOf(known: ReadonlyMap<string, TaskRow>): readonly Column<BatchTa
       head: "Task",
       width: "minmax(10rem, 1fr)",
       phone: "main",
-      className: "state",
-      cell: ({ taskId, key, state }) => (
-        <>
-          <StateGlyph state={state} label={stateWord(state)} />
-          <span className="cut"> {known.get(taskId)?.title || key || shortId(taskId)}</span>
-        </>
-      ),
+      glyph: ({ state }) => [state, stateWord(state)],
+      cell: ({ taskId, key }) => known.get(taskId)?.title || key || shortId(taskId),
     },
     { head: "Key", width: "9rem", className: "sub", cell: ({ key }) => key ?? "–" },
     { head: "Agent", width: "8rem", className: "sub", from: "wide", cell: ({ agentId }) => agentId },
@@ -225,13 +219,15 @@ function Actions({ batch: { batchId, tasks, counts } }: { readonly batch: Batch 
           onClick={() => retry.mutate(undefined)}
         >
           <Icon name="retry" />
-          Retry failed
+          <span>
+            Retry<span className="hide-s"> failed</span>
+          </span>
         </button>
       )}
       {open > 0 && (
-        <button type="button" className="btn" onClick={() => setAsking(true)}>
+        <button type="button" className="btn" aria-label="Cancel" onClick={() => setAsking(true)}>
           <Icon name="x" />
-          Cancel
+          <span className="hide-s">Cancel</span>
         </button>
       )}
       {isAsking && (

@@ -5,7 +5,6 @@ import { formatCount, shortId } from "../../parts/format.ts";
 import { Empty, NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
-import { StateGlyph } from "../../parts/state.tsx";
 import { Clock } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { glyphOfEvent, textOfEvent, wordOf } from "./event-text.ts";
@@ -32,12 +31,10 @@ const COLUMNS: readonly Column<RotaEvent>[] = [
     head: "Event",
     width: "10rem",
     phone: "main",
-    className: "state",
+    glyph: (event) => [glyphOfEvent(event)],
     cell: (event) => (
       <>
-        <StateGlyph state={glyphOfEvent(event)} />
-        {wordOf(event)}
-        <span className="only-s sub">{event.agentId}</span>
+        {wordOf(event)} <span className="only-s sub">{event.agentId}</span>
       </>
     ),
   },
@@ -52,13 +49,6 @@ const COLUMNS: readonly Column<RotaEvent>[] = [
   { head: "Task", width: "9rem", className: "id", cell: ({ taskId }) => shortId(taskId) },
   { head: "Agent", width: "8rem", cell: ({ agentId }) => agentId },
   { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ lane }) => lane },
-  {
-    head: "Number",
-    width: "6rem",
-    className: "num muted",
-    from: "wide",
-    cell: ({ seq }) => formatCount(seq),
-  },
   {
     head: "Time",
     width: "8rem",

@@ -15,8 +15,8 @@ import { RUN_GLYPHS } from "./run-bars.tsx";
 import { DAY_MS, type PlacedEntry, type WeekParts, weekOf } from "./week.ts";
 import { MY_ZONE, wallTime } from "./zoned-time.ts";
 
-/** How many days before today the week begins, unless it is chosen. */
-const DAYS_BEFORE = 3;
+/** How many days before today the week begins, unless it is chosen. A phone shows few days: today comes first. */
+const DAYS_BEFORE = innerWidth < 720 ? 0 : 3;
 const UPCOMING_MAX = 2_000;
 const EACH_MAX = 50;
 /** Pages of a hundred runs, and of two hundred schedules. */
@@ -174,7 +174,7 @@ type WeekData = Omit<WeekParts, "zoneOf"> & { readonly isCut: boolean };
 async function readWeek(client: RotaClient, first: number, signal: AbortSignal): Promise<WeekData> {
   // A day more on both sides: the zones of schedules differ by up to 26 hours from the reader's.
   const [from, to] = [first / 1_000 - 86_400, first / 1_000 + 8 * 86_400];
-  const now = Date.now() / 1_000;
+  const now = Math.floor(Date.now() / 1_000);
   const [schedules, { runs, isCut }, upcoming] = await Promise.all([
     readSchedules(client, signal),
     from < now ? readRuns(client, from, to, signal) : { runs: [], isCut: false },
@@ -206,10 +206,7 @@ async function readSchedules(client: RotaClient, signal: AbortSignal): Promise<r
 async function readRuns(client: RotaClient, from: number, to: number, signal: AbortSignal) {
   const runs: Run[] = [];
   for (let page = 0, cursor: string | null = ""; page < RUN_PAGES_MAX; page += 1) {
-    const read = await client.runs.list(
-      { since: Math.floor(from), limit: 100, ...(cursor && { cursor }) },
-      { signal },
-    );
+    const read = await client.runs.list({ since: from, limit: 100, ...(cursor && { cursor }) }, { signal });
     runs.push(...read.runs.filter(({ due_at }) => due_at >= from && due_at < to));
     cursor = read.next_cursor;
     if (cursor === null) return { runs, isCut: false };

@@ -9,7 +9,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { useLocation } from "../../parts/router.tsx";
-import { StateGlyph, stateWord } from "../../parts/state.tsx";
+import { stateWord } from "../../parts/state.tsx";
 import { KindFilter, useKind } from "./kind-filter.tsx";
 import { activityOf, sessionHref } from "./session-text.ts";
 import { useSessions } from "./use-sessions.ts";
@@ -20,20 +20,11 @@ const COLUMNS: readonly Column<Session>[] = [
     head: "Session",
     width: "minmax(12rem, 1fr)",
     phone: "main",
-    className: "state",
-    cell: (session) => {
+    glyph: (session) => {
       const activity = activityOf(session);
-      return (
-        <>
-          {activity === undefined ? (
-            <span className="st" />
-          ) : (
-            <StateGlyph state={activity} label={stateWord(activity)} />
-          )}
-          <span className="cut">{session.key}</span>
-        </>
-      );
+      return activity === undefined ? null : [activity, stateWord(activity)];
     },
+    cell: ({ key }) => key,
   },
   { head: "Agent", width: "9rem", phone: "below", cell: ({ agentId }) => agentId },
   { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ lane }) => lane },

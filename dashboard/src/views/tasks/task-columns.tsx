@@ -1,7 +1,7 @@
 import type { TaskRow } from "../../../../src/client/index.ts";
 import { formatShortCount, shortId } from "../../parts/format.ts";
 import type { Column as ListColumn } from "../../parts/records.tsx";
-import { type Glyph, StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
+import { type Glyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
 import { Moment, Span } from "../../parts/time.tsx";
 import type { Column } from "./columns.tsx";
@@ -29,16 +29,12 @@ const COLUMNS: readonly TaskColumn[] = [
     head: "Task",
     width: "minmax(12rem, 1fr)",
     phone: "main",
-    className: "state c-title",
-    cell: (task) => {
-      const glyph = glyphOfRow(task);
-      return (
-        <>
-          <StateGlyph state={glyph} label={stateWord(glyph)} />
-          <span className="cut">{task.title || shortId(task.taskId)}</span>
-        </>
-      );
+    className: "c-title",
+    glyph: (task) => {
+      const state = glyphOfRow(task);
+      return [state, stateWord(state)];
     },
+    cell: ({ title, taskId }) => title || shortId(taskId),
   },
   {
     name: "id",

@@ -5,7 +5,6 @@ import { useKeys } from "../../keys/use-keys.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
-import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { TenantForm } from "./tenant-form.tsx";
@@ -19,12 +18,10 @@ const COLUMNS: readonly Column<Tenant>[] = [
     head: "Tenant",
     width: "minmax(10rem, 1fr)",
     phone: "main",
-    className: "state",
+    glyph: ({ disabled }) => (disabled ? ["paused", "Disabled"] : ["done", "Enabled"]),
     cell: ({ name, disabled }) => (
       <>
-        <StateGlyph state={disabled ? "paused" : "done"} label={disabled ? "Disabled" : "Enabled"} />
-        <span className="cut">{name}</span>
-        {disabled && <span className="tag tag-ask">disabled</span>}
+        {name} {disabled && <span className="tag tag-ask">disabled</span>}
       </>
     ),
   },

@@ -8,7 +8,6 @@ import { shortId } from "../../parts/format.ts";
 import { Empty, NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
-import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { useFilters } from "../../parts/use-filters.ts";
@@ -25,13 +24,9 @@ const COLUMNS: readonly Column<Delivery>[] = [
     head: "To",
     width: "minmax(10rem, 1.2fr)",
     phone: "main",
-    className: "state",
-    cell: ({ status, url }) => (
-      <>
-        <StateGlyph state={DELIVERY_SHOWN[status][0]} label={DELIVERY_SHOWN[status][1]} />
-        <span className="mono cut">{hostOf(url)}</span>
-      </>
-    ),
+    className: "mono",
+    glyph: ({ status }) => DELIVERY_SHOWN[status],
+    cell: ({ url }) => hostOf(url),
   },
   {
     head: "Answer",
