@@ -6,6 +6,7 @@ import {
   newPerson,
   newTenant,
   type OpenOptions,
+  openProxy,
   type World,
 } from "./world.ts";
 
@@ -203,21 +204,27 @@ export function administrationTests(world: () => World): void {
   });
 
   test("after a restart the new node is shown without a reload", async () => {
-    const { context, open } = await newAdmin();
+    const proxy = await openProxy(world().url);
+    const { context, open } = await newAdmin({ url: proxy.url });
     let node = "node-before";
-    const change = async (name: string, field: string) =>
-      context.route(name, async (route) => {
-        const answer = await (await route.fetch()).json();
-        await route.fulfill({ json: { ...answer, [field]: field === "node" ? node : `${node} at` } });
+    for (const [path, field] of [
+      ["**/v1/me", "node"],
+      ["**/health", "startedAt"],
+    ] as const) {
+      await context.route(path, async (route) => {
+        const response = await route.fetch().catch(() => undefined);
+        if (response === undefined) return route.abort();
+        return route.fulfill({ json: { ...(await response.json()), [field]: node } });
       });
-    await change("**/v1/me", "node");
-    await change("**/health", "startedAt");
+    }
     const page = await open("/tasks");
     await page.getByText("Node node-before").waitFor();
     await page.getByRole("button", { name: "Live" }).waitFor();
+    proxy.cut();
+    await page.getByRole("button", { name: "Offline" }).waitFor();
     node = "node-after";
-    // The health is read every 15 seconds.
-    await page.getByText("Node node-after").waitFor({ timeout: 25_000 });
+    proxy.restore();
+    await page.getByText("Node node-after").waitFor();
   });
 
   test.each([

@@ -14,42 +14,39 @@ const EVERY_MS = 15_000;
 /** The same while the server is unreachable, so that its return shows at once. */
 const AWAY_EVERY_MS = 2_000;
 
-/** The health of the server. It is read again at once when the stream is back after an interruption. */
 function useHealth() {
   const { client } = useSession();
-  const { status } = useLiveState();
-  const query = useQuery({
+  return useQuery({
     queryKey: ["health"],
     queryFn: ({ signal }) => client.health({ signal }),
     refetchInterval: ({ state }) => (state.error === null ? EVERY_MS : AWAY_EVERY_MS),
   });
-  const { refetch } = query;
-  const before = useRef(status);
-  useEffect(() => {
-    const isBack = before.current === "lost" || before.current === "connecting";
-    if (status === "live" && isBack) void refetch();
-    before.current = status;
-  }, [status, refetch]);
-  return query;
 }
 
-/** After a restart another node responds: the frame shows its name and version without a reload. */
+/**
+ * After a restart another node responds: the frame shows its name and version without a reload. The health is read again as soon
+ * as the stream is back.
+ */
 export function useFreshNode(): void {
-  const { refresh, me } = useSession();
-  const { data } = useHealth();
+  const { refresh } = useSession();
+  const { status } = useLiveState();
+  const { data, refetch } = useHealth();
   const seen = useRef<string>(undefined);
   const startedAt = data?.startedAt;
   useEffect(() => {
-    if (startedAt === undefined || startedAt === seen.current) return;
+    if (status === "live") void refetch();
+  }, [status, refetch]);
+  useEffect(() => {
     const isFirst = seen.current === undefined;
+    if (startedAt === undefined || startedAt === seen.current) return;
     seen.current = startedAt;
-    // The page itself has just asked. Only a server of another version may have restarted since.
-    if (isFirst && data?.version === me.version) return;
-    // If it fails, the next look at its health tries again.
-    refresh().catch(() => {
-      seen.current = "";
-    });
-  }, [startedAt, data, me.version, refresh]);
+    // If it fails, the next look at the health tries again.
+    if (!isFirst) {
+      refresh().catch(() => {
+        seen.current = "";
+      });
+    }
+  }, [startedAt, refresh]);
 }
 
 /** Warnings above every page, such as an unreachable server. */

@@ -139,14 +139,18 @@ function useOptions(items: PaletteProps["items"], text: string): Option[] {
 /** Guesses from the form of a text what it names. Nothing is requested before the user chooses. */
 function namedBy(text: string, navigate: (to: string) => void): Option[] {
   const query = encodeURIComponent(text);
-  if (/^tsk_\w+$/.test(text))
-    return [{ icon: "tasks", label: `Task ${text}`, run: () => navigate(`/tasks/${text}`) }];
+  const kind = /^tsk_\w+$/.test(text)
+    ? ["Task", "tasks"]
+    : /^bat_\w+$/.test(text)
+      ? ["Batch", "batches"]
+      : undefined;
+  if (kind !== undefined)
+    return [{ icon: "tasks", label: `${kind[0]} ${text}`, run: () => navigate(`/${kind[1]}/${text}`) }];
   const to = (name: string, label: string, icon: IconName): Option => ({
     icon,
     label: `${label} ${text}`,
     run: () => navigate(`/tasks?${name}=${query}`),
   });
-  if (/^bat_\w+$/.test(text)) return [to("batchId", "Tasks of batch", "tasks")];
   return [
     to("agentId", "Tasks of agent", "agents"),
     { icon: "sessions", label: `Session ${text}`, run: () => navigate(`/session?key=${query}`) },
