@@ -107,6 +107,8 @@ export function administrationTests(world: () => World): void {
     await page.getByRole("spinbutton", { name: "Running tasks" }).fill("7");
     await page.getByRole("button", { name: "Create tenant" }).click();
     const row = rowsOf(page, "Tenants").filter({ hasText: "made in a browser" });
+    await page.getByRole("textbox", { name: "Find" }).fill("in a browser");
+    await page.keyboard.press("Enter");
     await row.getByText("7 running").waitFor();
     await expectAccessibleEverywhere(page, "tenants");
     await row.getByRole("link").click();
@@ -122,7 +124,7 @@ export function administrationTests(world: () => World): void {
     await page.getByRole("textbox", { name: "Type made in a browser to confirm" }).fill("made in a browser");
     await confirm.click();
     await expect.poll(() => row.count()).toBe(0);
-    expect(new URL(page.url()).search).toBe("");
+    expect(new URL(page.url()).search).toBe("?q=in+a+browser");
   });
 
   test("the audit log says who did what and what was refused, of any tenant and key", async () => {

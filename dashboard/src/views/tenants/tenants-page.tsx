@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Tenant } from "../../../../src/client/index.ts";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
+import { ChipText } from "../../parts/chip.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -11,7 +12,7 @@ import { TenantForm } from "./tenant-form.tsx";
 import { sayBytes, sayLimits } from "./tenant-text.ts";
 import { useTenants } from "./use-tenants.ts";
 
-const FILTERS = { tenant: undefined } as const;
+const FILTERS = { tenant: undefined, q: undefined } as const;
 
 const COLUMNS: readonly Column<Tenant>[] = [
   {
@@ -66,14 +67,17 @@ export default function TenantsPage() {
         </button>
       }
     >
+      <div className="bar" role="group" aria-label="Filters">
+        <ChipText label="Find" value={filters.q} onChange={(q) => set({ q })} />
+      </div>
       <Read query={query} what="The tenants">
         {({ tenants }) => (
           <Records
             label="Tenants"
             columns={COLUMNS}
-            rows={tenants}
+            rows={tenants.filter(({ id, name }) => `${id} ${name}`.includes(filters.q ?? ""))}
             keyOf={({ id }) => id}
-            href={({ id }) => `/tenants?tenant=${id}`}
+            href={({ id }) => `/tenants?${new URLSearchParams({ ...filters, tenant: id })}`}
           />
         )}
       </Read>
