@@ -52,14 +52,14 @@ export function recordsTests(world: () => World): void {
     await page.getByRole("link", { name: "Write the report" }).waitFor();
     await page.getByRole("link", { name: "Write the report" }).click();
     await page.getByRole("link", { name: /^Batch bat_/ }).click();
-    await page.getByText("critical path: ").waitFor();
+    await page.getByRole("heading", { name: "Graph" }).waitFor();
     await page.goto(`${world().url}/ui/events`);
     await page.getByRole("heading", { name: "Events", level: 1 }).waitFor();
     await page.keyboard.press("Control+k");
     await page.keyboard.type(batchId);
     await page.getByRole("option", { name: `Batch ${batchId}` }).waitFor();
     await page.keyboard.press("Enter");
-    await page.getByText("critical path: ").waitFor();
+    await page.getByRole("heading", { name: "Graph" }).waitFor();
   });
 
   test("a batch of a viewer has no buttons, one without dependencies says so, and one that is gone, too", async () => {

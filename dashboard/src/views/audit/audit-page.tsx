@@ -123,7 +123,7 @@ function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRec
       width: "10rem",
       cell: ({ keyId }) =>
         keyId === null ? (
-          <span className="muted">none needed</span>
+          <span className="muted">none</span>
         ) : (
           <span title={keyId}>{names.get(keyId) ?? shortId(keyId)}</span>
         ),
