@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   expectAccessible,
   expectAccessibleEverywhere,
+  expectFault,
   newPerson,
   newTenant,
   type TestTenant,
@@ -196,23 +197,16 @@ export function recordsTests(world: () => World): void {
     await rowsOf(page, "Webhook deliveries").first().waitFor();
   });
 
-  test.each([
-    ["/agents", "**/v1/agents**", "The agents"],
-    ["/events", "**/v1/events**", "The events"],
-    ["/webhooks", "**/v1/webhooks/deliveries**", "The deliveries"],
-    ["/batches/bat_1", "**/tasks/batches/**", "The batch"],
-    ["/schedules?view=week", "**/v1/runs**", "The week"],
-  ])("an error of %s is said with a way to try again", async (path, url, what) => {
-    const { key } = await (await newTenant(world())).key("viewer");
-    const { context, open } = await newPerson(world(), { key });
-    await context.route(url, (route) =>
-      route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } }),
-    );
-    const page = await open(path);
-    await page.getByText(`${what} could not be read`).waitFor();
-    await page.getByText("The database is gone.").waitFor();
-    await context.unroute(url);
-    await page.getByRole("button", { name: "Try again" }).click();
-    await expect.poll(() => page.getByText(`${what} could not be read`).count()).toBe(0);
+  test("an error of any page is said with a way to try again", async () => {
+    const page = await openAs(await newTenant(world()), "viewer", "/tasks");
+    for (const [path, url, what] of [
+      ["/agents", "**/v1/agents**", "The agents"],
+      ["/events", "**/v1/events**", "The events"],
+      ["/webhooks", "**/v1/webhooks/deliveries**", "The deliveries"],
+      ["/batches/bat_1", "**/tasks/batches/**", "The batch"],
+      ["/schedules?view=week", "**/v1/runs**", "The week"],
+    ] as const) {
+      await expectFault({ page, path: `${world().url}/ui${path}`, url, what });
+    }
   });
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { administrationTests } from "./administration.ts";
 import { lanesTests } from "./lanes.ts";
 import { overviewTests } from "./overview.ts";
 import { recordsTests } from "./records.ts";
@@ -19,4 +18,3 @@ describe("sessions:", () => sessionsTests(() => world));
 describe("lanes:", () => lanesTests(() => world));
 describe("schedules:", () => schedulesTests(() => world));
 describe("batches, agents, events, deliveries:", () => recordsTests(() => world));
-describe("administration:", () => administrationTests(() => world));
