@@ -251,7 +251,9 @@ export function administrationTests(world: () => World): void {
     const page = await open("/tasks");
     for (const name of ["Audit log", "Doctor"]) {
       await page.getByRole("button", { name: "More", exact: true }).click();
-      await page.getByRole("navigation", { name: "All pages" }).getByRole("link", { name }).click();
+      const link = page.getByRole("navigation", { name: "All pages" }).getByRole("link", { name });
+      expect((await link.locator("span").boundingBox())?.width).toBeGreaterThan(30);
+      await link.click();
       await page.getByRole("heading", { name, level: 1 }).waitFor();
     }
     await page.getByRole("button", { name: "More", exact: true }).click();
