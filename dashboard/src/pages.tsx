@@ -4,7 +4,6 @@ import { Frame } from "./frame/frame.tsx";
 import { Page } from "./frame/page.tsx";
 import { PageBoundary } from "./frame/page-boundary.tsx";
 import { LiveProvider } from "./live/live.tsx";
-import { Loadable, LoadableFile } from "./parts/loadable.tsx";
 import { Empty } from "./parts/notices.tsx";
 import { matchPath, RouterBase, useLocation } from "./parts/router.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
@@ -29,11 +28,7 @@ function Pages() {
   const [location, navigate] = useLocation();
   const [{ nav, routes }] = useState(() => {
     const views = viewsFor(me);
-    const pages = views.flatMap((view) => view.routes);
-    return {
-      nav: navOf(views),
-      routes: pages.map(({ path, load }) => ({ path, file: new LoadableFile(load) })),
-    };
+    return { nav: navOf(views), routes: views.flatMap((view) => view.routes) };
   });
   const route = routes.find(({ path }) => matchPath(path, location) !== undefined);
   const first = nav[0]?.items[0]?.path ?? "/tasks";
@@ -46,12 +41,7 @@ function Pages() {
     <Frame nav={nav}>
       <PageBoundary>
         {route !== undefined ? (
-          <Loadable
-            key={route.path}
-            file={route.file}
-            props={{ params: matchPath(route.path, location) ?? {} }}
-            fallback={<Page title="" />}
-          />
+          <route.page key={route.path} params={matchPath(route.path, location) ?? {}} />
         ) : (
           !isElsewhere && (
             <Page title="Not found">

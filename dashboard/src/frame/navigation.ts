@@ -28,13 +28,12 @@ export function useNavigation(): void {
   }, [location]);
 }
 
-/** `isReady`: the page itself is shown, and not only the loading state. */
-export function useFocusAfterNavigation(main: RefObject<HTMLElement | null>, isReady: boolean): void {
+export function useFocusAfterNavigation(main: RefObject<HTMLElement | null>): void {
   const [location] = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: also when one page shows something else.
   useEffect(() => {
-    if (!isReady || !isFocusDue) return;
+    if (!isFocusDue) return;
     isFocusDue = false;
     main.current?.focus({ preventScroll: true });
-  }, [location, isReady, main]);
+  }, [location, main]);
 }

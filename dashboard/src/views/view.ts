@@ -11,8 +11,7 @@ export interface View {
   /** Its pages, below `/ui`, such as `/tasks/:id`. The first that matches is shown. */
   readonly routes: readonly {
     readonly path: string;
-    /** Called when the page is first shown, so that large code loads only then. */
-    readonly load: () => Promise<{ readonly default: ComponentType<{ params: Record<string, string> }> }>;
+    readonly page: ComponentType<{ params: Record<string, string> }>;
   }[];
   /** Absent: only other pages lead to it. */
   readonly nav?: {

@@ -1,7 +1,8 @@
 import type { View } from "../view.ts";
+import AgentsPage from "./agents-page.tsx";
 
 export default {
-  routes: [{ path: "/agents", load: () => import("./agents-page.tsx") }],
+  routes: [{ path: "/agents", page: AgentsPage }],
   nav: { group: "Capacity", order: 60, label: "Agents", icon: "agents", path: "/agents", key: "a" },
   needs: "read",
   feature: "agents",

@@ -1,7 +1,8 @@
 import type { View } from "../view.ts";
+import AuditPage from "./audit-page.tsx";
 
 export default {
-  routes: [{ path: "/audit", load: () => import("./audit-page.tsx") }],
+  routes: [{ path: "/audit", page: AuditPage }],
   nav: { group: "Records", order: 100, label: "Audit log", icon: "audit", path: "/audit" },
   needs: "administer",
   feature: "audit",

@@ -1,7 +1,8 @@
 import type { View } from "../view.ts";
+import DoctorPage from "./doctor-page.tsx";
 
 export default {
-  routes: [{ path: "/doctor", load: () => import("./doctor-page.tsx") }],
+  routes: [{ path: "/doctor", page: DoctorPage }],
   nav: { group: "Server", order: 140, label: "Doctor", icon: "check", path: "/doctor" },
   needs: "administer",
   feature: "doctor",

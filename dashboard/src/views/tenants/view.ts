@@ -1,7 +1,8 @@
 import type { View } from "../view.ts";
+import TenantsPage from "./tenants-page.tsx";
 
 export default {
-  routes: [{ path: "/tenants", load: () => import("./tenants-page.tsx") }],
+  routes: [{ path: "/tenants", page: TenantsPage }],
   nav: { group: "Server", order: 120, label: "Tenants", icon: "person", path: "/tenants" },
   needs: "administer",
   feature: "tenants",
