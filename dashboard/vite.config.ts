@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { UserConfig } from "vite";
 
 /** A file that JSX is not compiled in: it would import itself. */
-const ELEMENTS = join(import.meta.dirname, "src", "create-element.js");
+const ELEMENTS = join(import.meta.dirname, "src", "create-element.js").replaceAll("\\", "/");
 /** Where `npm start` serves the API that the development server hands requests on to. */
 const SERVER = "http://127.0.0.1:7682";
 
