@@ -1,5 +1,5 @@
 import type { Rota } from "../src/interface/rota.ts";
-import type { ScheduleInput } from "../src/model/schedule.ts";
+import type { ScheduleInput } from "../src/model/input/schedule-schema.ts";
 
 /** How many are made at the same time, as by as many users. */
 const AT_ONCE = 200;

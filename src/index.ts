@@ -140,7 +140,6 @@ export type { WritAnswer, WritInput, Writs } from "./interface/writs.ts";
 export type {
   Batch,
   BatchCompleted,
-  BatchInput,
   BatchTask,
   BatchTaskInput,
   Keyed,
@@ -152,6 +151,14 @@ export type { Delivery, DeliveryEvent, DeliveryStatus } from "./model/delivery.t
 export { type ErrorCode, RotaError } from "./model/errors.ts";
 export type { EventType, RotaEvent } from "./model/event.ts";
 export type { Explanation, Reason, ReasonCode } from "./model/explanation.ts";
+export type { BatchInput } from "./model/input/batch-input.ts";
+export type {
+  AtSchedule,
+  CronSchedule,
+  EverySchedule,
+  ScheduleInput,
+} from "./model/input/schedule-schema.ts";
+export type { StatsSeriesQuery } from "./model/input/stats-series-input.ts";
 export type {
   ActionInput,
   CustomInput,
@@ -166,17 +173,7 @@ export type { PriorityName } from "./model/priority.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { Caller, Role } from "./model/role.ts";
 export type { RunStatus } from "./model/run.ts";
-export type {
-  AtSchedule,
-  CatchUp,
-  CronSchedule,
-  EverySchedule,
-  Overlap,
-  ScheduleInput,
-  ScheduleKind,
-  SchedulePreview,
-  ScheduleStatus,
-} from "./model/schedule.ts";
+export type { CatchUp, Overlap, ScheduleKind, SchedulePreview, ScheduleStatus } from "./model/schedule.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "./model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode, SessionSettings } from "./model/session.ts";
 export type {
@@ -186,7 +183,6 @@ export type {
   SeriesStep,
   SpreadPoint,
   StatsSeries,
-  StatsSeriesQuery,
 } from "./model/stats-series.ts";
 export type { Attempt, AttemptOutcome, Task, TaskKind, TaskRow, TaskUsage } from "./model/task.ts";
 export type { TaskOrder } from "./model/task-order.ts";

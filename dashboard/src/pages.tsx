@@ -1,66 +1,55 @@
-import { useState } from "react";
-import { Redirect, Route, Router, Switch } from "wouter";
+import { useEffect, useState } from "react";
 import { useSession } from "./api/session.tsx";
 import { Frame } from "./frame/frame.tsx";
 import { Page } from "./frame/page.tsx";
 import { PageBoundary } from "./frame/page-boundary.tsx";
 import { LiveProvider } from "./live/live.tsx";
-import { Loadable, LoadableFile } from "./parts/loadable.tsx";
 import { Empty } from "./parts/notices.tsx";
+import { matchPath, RouterBase, useLocation } from "./parts/router.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
 import { navOf, viewsFor } from "./views/registry.ts";
 
 /** Everything that needs a signed-in user. */
 export default function SignedIn() {
+  const { basePaths } = useSession();
   return (
     <LiveProvider>
-      <Pages />
+      <RouterBase base={basePaths.uiPath}>
+        <ToastProvider>
+          <Pages />
+        </ToastProvider>
+      </RouterBase>
     </LiveProvider>
   );
 }
 
 function Pages() {
-  const { me, basePaths } = useSession();
+  const { me } = useSession();
+  const [location, navigate] = useLocation();
   const [{ nav, routes }] = useState(() => {
     const views = viewsFor(me);
-    const pages = views.flatMap((view) => view.routes);
-    return {
-      nav: navOf(views),
-      routes: pages.map(({ path, load }) => ({ path, file: new LoadableFile(load) })),
-    };
+    return { nav: navOf(views), routes: views.flatMap((view) => view.routes) };
   });
+  const route = routes.find(({ path }) => matchPath(path, location) !== undefined);
   const first = nav[0]?.items[0]?.path ?? "/tasks";
+  // Users who may not see the overview begin elsewhere.
+  const isElsewhere = route === undefined && location === "/";
+  useEffect(() => {
+    if (isElsewhere) navigate(first, { replace: true });
+  }, [isElsewhere, first, navigate]);
   return (
-    <Router base={basePaths.uiPath}>
-      <ToastProvider>
-        <Frame nav={nav}>
-          <PageBoundary>
-            <Switch>
-              {routes.map(({ path, file }) => (
-                <Route key={path} path={path}>
-                  {(params) => (
-                    <Loadable
-                      file={file}
-                      props={{ params: params as Record<string, string> }}
-                      fallback={<Page title="" />}
-                    />
-                  )}
-                </Route>
-              ))}
-              <Route path="/">
-                <Redirect to={first} replace />
-              </Route>
-              <Route>
-                <Page title="Not found">
-                  <Empty title="There is no such page">
-                    The address may be mistyped, or of another version.
-                  </Empty>
-                </Page>
-              </Route>
-            </Switch>
-          </PageBoundary>
-        </Frame>
-      </ToastProvider>
-    </Router>
+    <Frame nav={nav}>
+      <PageBoundary>
+        {route !== undefined ? (
+          <route.page key={route.path} params={matchPath(route.path, location) ?? {}} />
+        ) : (
+          !isElsewhere && (
+            <Page title="Not found">
+              <Empty title="There is no such page">The address may be mistyped, or of another version.</Empty>
+            </Page>
+          )
+        )}
+      </PageBoundary>
+    </Frame>
   );
 }

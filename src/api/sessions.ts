@@ -68,7 +68,11 @@ export const session = z
     debounceMs: z.int().describe("Messages that come so soon after each other become one run."),
     maxConcurrent: z.int().describe("How many of its tasks may run at once."),
     effectiveMaxConcurrent: z.int().describe("How many do, given how full its context is."),
-    tokens: z.int().min(0).nullable().describe("How much of its context is used; null: nobody told."),
+    tokens: z
+      .int()
+      .min(0)
+      .nullable()
+      .describe("How much of its context is used; null: its agent did not report it."),
     contextWindow: z.int().min(1).nullable(),
     generation: z.int().describe("How often it was reset."),
     running: z.int(),

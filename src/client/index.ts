@@ -18,6 +18,7 @@ export type {
   Bulks,
   StartedBulk,
 } from "../interface/bulks.ts";
+export type { DoctorCheck, DoctorOptions, DoctorProgress, DoctorReport } from "../interface/doctor.ts";
 export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "../interface/nodes.ts";
@@ -92,7 +93,6 @@ export type { WritAnswer, WritInput, Writs } from "../interface/writs.ts";
 export type {
   Batch,
   BatchCompleted,
-  BatchInput,
   BatchTask,
   BatchTaskInput,
   SubmittedBatch,
@@ -102,7 +102,15 @@ export type { Delivery, DeliveryEvent, DeliveryStatus } from "../model/delivery.
 export { type ErrorCode, RotaError } from "../model/errors.ts";
 export type { EventType, RotaEvent } from "../model/event.ts";
 export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
+export type { BatchInput } from "../model/input/batch-input.ts";
 export { inputOfTask, workOfTask } from "../model/input/input-of-task.ts";
+export type {
+  AtSchedule,
+  CronSchedule,
+  EverySchedule,
+  ScheduleInput,
+} from "../model/input/schedule-schema.ts";
+export type { StatsSeriesQuery } from "../model/input/stats-series-input.ts";
 export type {
   ActionInput,
   CustomInput,
@@ -117,17 +125,7 @@ export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type { Role } from "../model/role.ts";
 export type { RunStatus } from "../model/run.ts";
-export type {
-  AtSchedule,
-  CatchUp,
-  CronSchedule,
-  EverySchedule,
-  Overlap,
-  ScheduleInput,
-  ScheduleKind,
-  SchedulePreview,
-  ScheduleStatus,
-} from "../model/schedule.ts";
+export type { CatchUp, Overlap, ScheduleKind, SchedulePreview, ScheduleStatus } from "../model/schedule.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode } from "../model/session.ts";
 export type {
@@ -137,7 +135,6 @@ export type {
   SeriesStep,
   SpreadPoint,
   StatsSeries,
-  StatsSeriesQuery,
 } from "../model/stats-series.ts";
 export type { Attempt, AttemptOutcome, Task, TaskKind, TaskRow, TaskUsage } from "../model/task.ts";
 export type { TaskOrder } from "../model/task-order.ts";

@@ -3,10 +3,11 @@ import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventPage, EventPageFilter, EventsOptions, Health, RotaApi } from "../interface/rota.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { RotaEvent } from "../model/event.ts";
+import type { StatsSeriesQuery } from "../model/input/stats-series-input.ts";
 import type { Me } from "../model/me.ts";
 import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
-import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
+import type { StatsSeries } from "../model/stats-series.ts";
 import { HttpAgents } from "./agents.ts";
 import { HttpAudit } from "./audit.ts";
 import { HttpBulks } from "./bulks.ts";
@@ -133,6 +134,11 @@ export class RotaClient implements RotaApi {
   /** The role and tenant of the client's key, and the node that responds. */
   me({ signal }: CallOptions = {}): Promise<Me> {
     return this.#connection.ask({ path: "/v1/me", signal });
+  }
+
+  /** The configuration of the node that responds, with `…` in place of every secret. For the role `admin`. */
+  config({ signal }: CallOptions = {}): Promise<Readonly<Record<string, unknown>>> {
+    return this.#connection.ask({ path: "/v1/config", signal });
   }
 
   health({ signal }: CallOptions = {}): Promise<Health> {

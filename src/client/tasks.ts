@@ -9,9 +9,10 @@ import type {
   Tasks,
   WaitOptions,
 } from "../interface/tasks.ts";
-import type { Batch, BatchInput, SubmittedBatch } from "../model/batch.ts";
+import type { Batch, SubmittedBatch } from "../model/batch.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Explanation } from "../model/explanation.ts";
+import type { BatchInput } from "../model/input/batch-input.ts";
 import type { SubmitInput, SubmittedTask } from "../model/input/submit-input.ts";
 import type { Task } from "../model/task.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";

@@ -1,5 +1,6 @@
-import type { Batch, BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
+import type { Batch, Keyed, SubmittedBatch } from "../model/batch.ts";
 import type { Explanation } from "../model/explanation.ts";
+import type { BatchInput } from "../model/input/batch-input.ts";
 import type { InputOf } from "../model/input/schema.ts";
 import type { SubmitInput, SubmittedTask } from "../model/input/submit-input.ts";
 import type { TASK_FILTER } from "../model/input/task-filter-input.ts";

@@ -1,10 +1,5 @@
-import type { BATCH } from "./input/batch-input.ts";
-import type { InputOf } from "./input/schema.ts";
 import type { SubmitInput } from "./input/submit-input.ts";
 import type { TaskState } from "./task-state.ts";
-
-/** Tasks that are submitted together. */
-export type BatchInput = InputOf<typeof BATCH.fields>;
 
 /** A task that is submitted with others, which can name its `key` in their `dependsOn`. */
 export type Keyed<Task> = Task & { readonly key?: string };

@@ -1,17 +1,4 @@
-import type { RULE_FIELDS } from "./input/schedule-schema.ts";
-import type { InputOf } from "./input/schema.ts";
 import type { TaskWork } from "./task.ts";
-
-/** When a schedule is due: a phrase like `every Mon at 09:00`, a cron expression, or one of these objects. */
-export type ScheduleInput = string | AtSchedule | EverySchedule | CronSchedule;
-
-/** Once. */
-export type AtSchedule = InputOf<(typeof RULE_FIELDS)["at"]>;
-
-/** By elapsed time. */
-export type EverySchedule = InputOf<(typeof RULE_FIELDS)["every"]>;
-
-export type CronSchedule = InputOf<(typeof RULE_FIELDS)["cron"]>;
 
 /** The shortest step of a schedule: timers of an operating system are not accurate enough for less. */
 export const EVERY_MS_MIN = 1_000;

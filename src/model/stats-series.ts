@@ -1,5 +1,3 @@
-import type { InputOf } from "./input/schema.ts";
-import type { STATS_SERIES } from "./input/stats-series-input.ts";
 import { ROLLUP_COUNTS, ROLLUP_STEPS } from "./rollup.ts";
 
 /** The metrics: counts, and how long tasks waited and ran. */
@@ -19,8 +17,6 @@ export const SERIES_KEYS_MAX = 20;
 /** The keys of the series of all others, and of the one series without a split. */
 export const OTHER_SERIES = "other";
 export const ALL_SERIES = "all";
-
-export type StatsSeriesQuery = InputOf<typeof STATS_SERIES.fields>;
 
 /** Statistics by minute, hour or day. */
 export interface StatsSeries {

@@ -297,11 +297,11 @@ describe("a key of the role agent", () => {
       [`/tasks/${tasks.others}/logs`, "/tasks/tsk_nobody/logs"],
       [`/tasks/${tasks.others}?wait=1`, "/tasks/tsk_nobody?wait=1"],
       [`/tasks/batches/${batchId}`, "/tasks/batches/bat_nobody"],
-      ["/v1/sessions/theirs", "/v1/sessions/nobody"],
+      ["/v1/sessions/theirs", "/v1/sessions/unknown"],
       [`/v1/schedules/${id}`, "/v1/schedules/999"],
       [`/v1/schedules/${id}/runs`, "/v1/schedules/999/runs"],
       [`/v1/runs/${run_id}`, "/v1/runs/999"],
-      ["/v1/agents/writer", "/v1/agents/nobody"],
+      ["/v1/agents/writer", "/v1/agents/unknown"],
     ] as const) {
       const [given, expected] = [await ask(theirs), await ask(nobodys)];
       expect([given.status, given.body], theirs).toEqual([404, expected.body]);

@@ -111,7 +111,7 @@ test.each([
   const turns = new TurnBudget<string>({ pieces: 1, bytes: 1, rest: 3 });
   await turns.next("all");
   let shortestMs = Number.POSITIVE_INFINITY;
-  // A busy machine wakes nobody in time: the shortest of three pauses is the one that was asked for.
+  // A busy machine wakes no timer in time: the shortest of three pauses is the one that was asked for.
   for (let tries = 0; tries < 3; tries += 1) {
     turns.used(1);
     const begunAt = performance.now();

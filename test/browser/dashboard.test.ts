@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from "vitest";
+import { administrationTests } from "./administration.ts";
 import { frameTests } from "./frame.ts";
 import { liveTests } from "./live.ts";
 import { signInTests } from "./sign-in.ts";
@@ -18,3 +19,5 @@ describe("around every page:", () => frameTests(() => world));
 describe("the list of tasks:", () => tasksTests(() => world));
 describe("the page of a task:", () => taskTests(() => world));
 describe("live data:", () => liveTests(() => world));
+// Here and not in views.test.ts, which takes as long.
+describe("administration:", () => administrationTests(() => world));

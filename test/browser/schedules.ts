@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import {
   expectAccessible,
   expectAccessibleEverywhere,
-  keepShot,
   newPerson,
   newTenant,
   type TestTenant,
@@ -66,8 +65,9 @@ export function schedulesTests(world: () => World): void {
     await viewer.getByText("No schedules yet").waitFor();
     expect(await viewer.getByRole("button", { name: /New schedule|Create the first/ }).count()).toBe(0);
     await expectAccessible(viewer);
-    await viewer.getByRole("link", { name: "Next due" }).click();
+    await viewer.getByRole("link", { name: "Week" }).click();
     await viewer.getByText("Nothing is due").waitFor();
+    await expectAccessible(viewer);
     const operator = await openAs(tenant, "operator", "/schedules?status=paused");
     await operator.getByText("No schedule matches").waitFor();
     await operator.getByRole("button", { name: "Remove all filters" }).click();
@@ -98,14 +98,51 @@ export function schedulesTests(world: () => World): void {
     await page.getByRole("link", { name: "Screenshot landing pages" }).waitFor();
     expect(await rowsOf(page).count()).toBe(1);
     expect(new URL(page.url()).search).toBe("?times=utc&status=paused");
-    // One that is due very often leaves room for the others.
+  });
+
+  test("the week shows what ran and what is due, day by day, and one line for what is due often", async () => {
+    const tenant = await newTenant(world());
+    await createSome(tenant);
     await tenant.rota.schedules.create({ schedule: "every minute", message: "Look", name: "Look for mail" });
-    await page.getByRole("link", { name: "Next due" }).click();
-    await page.getByRole("listitem").filter({ hasText: "Supplier check" }).first().waitFor();
-    expect(await page.getByRole("listitem").filter({ hasText: "Look for mail" }).count()).toBe(10);
-    expect(await page.getByRole("listitem").filter({ hasText: "Screenshot" }).count()).toBe(0);
-    await expectAccessible(page);
-    await keepShot(page, "schedules-next");
+    const page = await openAs(tenant, "viewer", "/schedules");
+    await page.getByRole("link", { name: "Week" }).click();
+    const week = page.getByRole("region", { name: "Week" });
+    await week
+      .getByRole("link", { name: /^Failed .* Supplier check/ })
+      .first()
+      .waitFor();
+    await week
+      .getByRole("link", { name: /^Due 06:00 Morning briefing/ })
+      .first()
+      .waitFor();
+    await week.getByRole("link", { name: "Look for mail, every minute" }).waitFor();
+    expect(await week.getByRole("link", { name: /Look for mail/ }).count()).toBe(1);
+    expect(await week.getByRole("link", { name: /Screenshot/ }).count()).toBe(0);
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await expectAccessibleEverywhere(page, "schedules-week");
+    await page.getByLabel("Times in").selectOption("utc");
+    await week
+      .getByRole("link", { name: /^Due 1[01]:00 Morning briefing/ })
+      .first()
+      .waitFor();
+    const shown = () => page.getByRole("main").locator("b").first().textContent();
+    const now = await shown();
+    await page.getByRole("button", { name: "Week after" }).click();
+    await expect.poll(shown).not.toBe(now);
+    await expect.poll(() => week.getByRole("link", { name: /^Failed/ }).count()).toBe(0);
+    await page.reload();
+    await week
+      .getByRole("link", { name: /^Due .* Morning briefing/ })
+      .first()
+      .waitFor();
+    expect(await shown()).not.toBe(now);
+    await page.getByRole("button", { name: "Today" }).click();
+    await expect.poll(shown).toBe(now);
+    await week
+      .getByRole("link", { name: /^Failed .* Supplier check/ })
+      .first()
+      .click();
+    await page.waitForURL("**/tasks/tsk_*");
   });
 
   test("many are read a page at a time, and the bars only of those that are seen", async () => {
@@ -137,7 +174,7 @@ export function schedulesTests(world: () => World): void {
     await agent.getByRole("link", { name: "Supplier check" }).waitFor();
     expect(await rowsOf(agent).count()).toBe(1);
     expect(await agent.getByRole("button", { name: "New schedule" }).count()).toBe(0);
-    expect(await agent.getByRole("link", { name: "Next due" }).count()).toBe(0);
+    expect(await agent.getByRole("link", { name: "Week" }).count()).toBe(0);
     const operator = await openAs(tenant, "operator", `/schedules/${check}`);
     for (const name of ["Run now", "Pause", "Edit", "Delete"]) {
       await operator.getByRole("button", { name }).waitFor();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { lanesTests } from "./lanes.ts";
 import { overviewTests } from "./overview.ts";
+import { recordsTests } from "./records.ts";
 import { schedulesTests } from "./schedules.ts";
 import { sessionsTests } from "./sessions.ts";
 import { openWorld, SETUP_MS, type World } from "./world.ts";
@@ -16,3 +17,4 @@ describe("the overview:", () => overviewTests(() => world));
 describe("sessions:", () => sessionsTests(() => world));
 describe("lanes:", () => lanesTests(() => world));
 describe("schedules:", () => schedulesTests(() => world));
+describe("batches, agents, events, deliveries:", () => recordsTests(() => world));

@@ -237,6 +237,29 @@ export async function expectAccessibleEverywhere(page: Page, name: string): Prom
   await page.setViewportSize({ width: 1280, height: 860 });
 }
 
+export interface Fault {
+  readonly page: Page;
+  /** The address of a page of the dashboard. */
+  readonly path: string;
+  /** What of the server fails while it is opened. */
+  readonly url: string;
+  /** How the page calls it: "The lanes". */
+  readonly what: string;
+}
+
+/** A page whose request fails says so, and shows what there is once it is tried again. */
+export async function expectFault({ page, path, url, what }: Fault): Promise<void> {
+  await page.route(url, (route) =>
+    route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } }),
+  );
+  await page.goto(path, { waitUntil: "commit" });
+  await page.getByText(`${what} could not be read`).waitFor();
+  await page.getByText("The database is gone.").waitFor();
+  await page.unroute(url);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect.poll(() => page.getByText(`${what} could not be read`).count()).toBe(0);
+}
+
 /** Nothing may be wider than the screen. */
 export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);

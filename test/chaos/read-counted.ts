@@ -1,4 +1,5 @@
-import type { StatsSeries, StatsSeriesQuery } from "../../src/model/stats-series.ts";
+import type { StatsSeriesQuery } from "../../src/model/input/stats-series-input.ts";
+import type { StatsSeries } from "../../src/model/stats-series.ts";
 import { COUNTED_METRICS } from "./checks/counted.ts";
 import type { Counted, History } from "./history.ts";
 

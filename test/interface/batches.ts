@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { BatchInput } from "../../src/model/batch.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
+import type { BatchInput } from "../../src/model/input/batch-input.ts";
 import { Gate, until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { DoctorProgress } from "../../src/interface/doctor.ts";
-import type { StatsSeriesQuery } from "../../src/model/stats-series.ts";
+import type { StatsSeriesQuery } from "../../src/model/input/stats-series-input.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { Gate } from "../../src/testing/signals.ts";
 import type { Open } from "./opened.ts";

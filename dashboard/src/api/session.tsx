@@ -18,6 +18,8 @@ export interface Session {
   readonly signOut: () => void;
   /** Called when the server no longer accepts the key. */
   readonly refused: () => void;
+  /** Reads `me` again: after a restart another node, or another version, responds. */
+  readonly refresh: () => Promise<void>;
 }
 
 const SessionContext = createContext<Session | undefined>(undefined);
@@ -64,6 +66,14 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         may: (permission) => isAllowed(me.role, permission),
         signOut: () => leave(undefined),
         refused: () => leave(REVOKED),
+        refresh: async () => {
+          const now = await client.me();
+          setState((state) =>
+            state.kind === "in" && state.session.client === client
+              ? { kind: "in", session: { ...state.session, me: now } }
+              : state,
+          );
+        },
       };
       setState({ kind: "in", session });
     } catch (error) {

@@ -1,11 +1,12 @@
 import { type ReactNode, useState } from "react";
-import { Link, useLocation } from "wouter";
 import { useSession } from "../api/session.tsx";
 import { useKeys } from "../keys/use-keys.ts";
 import { useLiveState, useSignOut } from "../live/live.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
+import { Link, useLocation } from "../parts/router.tsx";
 import type { NavGroup } from "../views/registry.ts";
+import { useFreshNode } from "./banners.tsx";
 import { useKeptSearch } from "./kept-search.ts";
 import { KeyHelp } from "./key-help.tsx";
 import { useNavigation } from "./navigation.ts";
@@ -28,6 +29,7 @@ export function Frame({ nav, children }: FrameProps) {
   const close = () => setOpen(undefined);
   const hrefOf = useKeptSearch();
   useNavigation();
+  useFreshNode();
   const items = nav.flatMap((group) => group.items);
   useKeys({
     p: togglePaused,

@@ -1,5 +1,5 @@
 import { useEffect } from "react";
-import { useLocation, useSearch } from "wouter";
+import { useLocation, useSearch } from "../parts/router.tsx";
 
 /** The last filters of each page, for this tab. */
 const kept = new Map<string, string>();

@@ -8,7 +8,7 @@ const KEYS = [
   ["c", "", "Cancel what is selected"],
   ["r", "", "Retry what is selected"],
   ["/", "", "Search"],
-  ["n", "", "New task, session, schedule or lane"],
+  ["n", "", "New entry on this page"],
   ["p", "", "Pause, or go on live"],
   ["?", "", "This help"],
 ] as const;

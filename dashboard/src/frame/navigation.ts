@@ -1,5 +1,5 @@
 import { type RefObject, useEffect, useRef } from "react";
-import { useLocation } from "wouter";
+import { useLocation } from "../parts/router.tsx";
 
 /** Set by each navigation to another page, until that page has the focus. */
 let isFocusDue = false;
@@ -28,13 +28,12 @@ export function useNavigation(): void {
   }, [location]);
 }
 
-/** `isReady`: the page itself is shown, and not only the loading state. */
-export function useFocusAfterNavigation(main: RefObject<HTMLElement | null>, isReady: boolean): void {
+export function useFocusAfterNavigation(main: RefObject<HTMLElement | null>): void {
   const [location] = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: also when one page shows something else.
   useEffect(() => {
-    if (!isReady || !isFocusDue) return;
+    if (!isFocusDue) return;
     isFocusDue = false;
     main.current?.focus({ preventScroll: true });
-  }, [location, isReady, main]);
+  }, [location, main]);
 }

@@ -15,10 +15,10 @@ interface PageProps {
 /** What every view returns: the top bar and the content. */
 export function Page({ title, crumb, actions, children }: PageProps) {
   useEffect(() => {
-    document.title = title === "" ? "Rota" : `${title} · Rota`;
+    document.title = `${title} · Rota`;
   }, [title]);
   const main = useRef<HTMLElement>(null);
-  useFocusAfterNavigation(main, title !== "");
+  useFocusAfterNavigation(main);
   return (
     <div className="main">
       <PageHeader heading={crumb === undefined ? <h1>{title}</h1> : <div className="crumb">{crumb}</div>}>

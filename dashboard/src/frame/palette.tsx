@@ -1,8 +1,8 @@
 import { createContext, type ReactNode, useContext, useEffect, useId, useRef, useState } from "react";
-import { useLocation } from "wouter";
 import { useKeys } from "../keys/use-keys.ts";
 import { useLiveState } from "../live/live.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { useLocation } from "../parts/router.tsx";
 import type { View } from "../views/view.ts";
 import { switchTheme } from "./theme.ts";
 
@@ -139,14 +139,18 @@ function useOptions(items: PaletteProps["items"], text: string): Option[] {
 /** Guesses from the form of a text what it names. Nothing is requested before the user chooses. */
 function namedBy(text: string, navigate: (to: string) => void): Option[] {
   const query = encodeURIComponent(text);
-  if (/^tsk_\w+$/.test(text))
-    return [{ icon: "tasks", label: `Task ${text}`, run: () => navigate(`/tasks/${text}`) }];
+  const kind = /^tsk_\w+$/.test(text)
+    ? ["Task", "tasks"]
+    : /^bat_\w+$/.test(text)
+      ? ["Batch", "batches"]
+      : undefined;
+  if (kind !== undefined)
+    return [{ icon: "tasks", label: `${kind[0]} ${text}`, run: () => navigate(`/${kind[1]}/${text}`) }];
   const to = (name: string, label: string, icon: IconName): Option => ({
     icon,
     label: `${label} ${text}`,
     run: () => navigate(`/tasks?${name}=${query}`),
   });
-  if (/^bat_\w+$/.test(text)) return [to("batchId", "Tasks of batch", "tasks")];
   return [
     to("agentId", "Tasks of agent", "agents"),
     { icon: "sessions", label: `Session ${text}`, run: () => navigate(`/session?key=${query}`) },

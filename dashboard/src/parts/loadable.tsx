@@ -1,4 +1,4 @@
-import { type ComponentType, type ReactNode, useEffect, useReducer, useState } from "react";
+import { type ComponentType, useEffect, useReducer, useState } from "react";
 
 /** A file with one component. */
 export class LoadableFile<Props extends object> {
@@ -15,15 +15,14 @@ export class LoadableFile<Props extends object> {
 export interface LoadableProps<Props extends object> {
   readonly file: LoadableFile<Props>;
   readonly props: Props;
-  readonly fallback?: ReactNode;
 }
 
 /**
  * The component of a file, loaded when it is first shown. Unlike with `lazy`, it is shown as soon as the file is there: React
- * holds back what follows a `Suspense` fallback for 300 ms, at every start of the dashboard twice. Throws the error of a file
+ * holds back what follows a `Suspense` fallback for 300 ms, at every start of the dashboard. Throws the error of a file
  * that cannot be loaded, for an error boundary.
  */
-export function Loadable<Props extends object>({ file, props, fallback = null }: LoadableProps<Props>) {
+export function Loadable<Props extends object>({ file, props }: LoadableProps<Props>) {
   const [, showAgain] = useReducer((count: number) => count + 1, 0);
   const [failure, setFailure] = useState<{ readonly error: unknown }>();
   useEffect(() => {
@@ -31,5 +30,5 @@ export function Loadable<Props extends object>({ file, props, fallback = null }:
   }, [file]);
   if (failure !== undefined) throw failure.error;
   const Shown = file.loaded;
-  return Shown === undefined ? fallback : <Shown {...props} />;
+  return Shown === undefined ? null : <Shown {...props} />;
 }

@@ -1,5 +1,5 @@
 import { useCallback, useMemo } from "react";
-import { useSearchParams } from "wouter";
+import { useSearchParams } from "./router.tsx";
 
 /** The filters of a view: names as in the API, each with its allowed values. Undefined: any text. */
 export type FilterSchema = Readonly<Record<string, readonly string[] | undefined>>;

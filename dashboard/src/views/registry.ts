@@ -1,6 +1,6 @@
 import type { Me } from "../../../src/client/index.ts";
 import { isAllowed } from "../api/permissions.ts";
-import type { View } from "./view.ts";
+import { NAV_GROUPS, type View } from "./view.ts";
 
 /** Every folder below `views/` with a `view.ts`: a new view need not be added here. */
 const found = import.meta.glob<{ readonly default: View }>("./*/view.ts", { eager: true });
@@ -22,7 +22,7 @@ export function viewsFor({ role, features }: Me): readonly View[] {
 export function navOf(views: readonly View[]): readonly NavGroup[] {
   const items = views.flatMap(({ nav }) => (nav === undefined ? [] : [nav]));
   items.sort((one, other) => one.order - other.order);
-  return (["Work", "Capacity", "Records"] as const)
-    .map((group) => ({ group, items: items.filter((item) => item.group === group) }))
-    .filter((each) => each.items.length > 0);
+  return NAV_GROUPS.map((group) => ({ group, items: items.filter((item) => item.group === group) })).filter(
+    (each) => each.items.length > 0,
+  );
 }

@@ -3,17 +3,19 @@ import type { Feature } from "../../../src/client/index.ts";
 import type { Permission } from "../api/permissions.ts";
 import type { IconName } from "../parts/icon.tsx";
 
+/** The parts of the navigation, in order. */
+export const NAV_GROUPS = ["Work", "Capacity", "Records", "Server"] as const;
+
 /** One part of the dashboard. Each folder below `views/` has a `view.ts` whose default export is one of these. */
 export interface View {
   /** Its pages, below `/ui`, such as `/tasks/:id`. The first that matches is shown. */
   readonly routes: readonly {
     readonly path: string;
-    /** Called when the page is first shown, so that large code loads only then. */
-    readonly load: () => Promise<{ readonly default: ComponentType<{ params: Record<string, string> }> }>;
+    readonly page: ComponentType<{ params: Record<string, string> }>;
   }[];
   /** Absent: only other pages lead to it. */
   readonly nav?: {
-    readonly group: "Work" | "Capacity" | "Records";
+    readonly group: (typeof NAV_GROUPS)[number];
     /** Small numbers come first. */
     readonly order: number;
     readonly label: string;

@@ -1,6 +1,6 @@
 import { Command } from "commander";
+import type { StatsSeriesQuery } from "../../model/input/stats-series-input.ts";
 import type { SchedulerStats } from "../../model/scheduler-stats.ts";
-import type { StatsSeriesQuery } from "../../model/stats-series.ts";
 import { numberFlag, pastMomentFlag } from "../flags/flag-values.ts";
 import { given } from "../flags/given.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";

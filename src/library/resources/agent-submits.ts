@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import type { BatchInput } from "../../model/batch.ts";
 import { RotaError } from "../../model/errors.ts";
+import type { BatchInput } from "../../model/input/batch-input.ts";
 import { invalidField, isObject } from "../../model/input/field-checks.ts";
 import type { ParsedTask } from "../../model/input/task-input.ts";
 import { ownRecord, type Scope } from "../../model/scope.ts";

@@ -5,7 +5,7 @@ import { keepOwn } from "../text/own-json.ts";
 import { invalidField, isObject, quoted } from "./field-checks.ts";
 import { agentId, callbackUrl, number } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";
-import { type Kind, optional, required, type Schema } from "./schema.ts";
+import { type InputOf, type Kind, optional, required, type Schema } from "./schema.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
 import { KEYED_TASK } from "./task-schema.ts";
 
@@ -147,3 +147,6 @@ function withDefaults(
 function isThere(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
+
+/** Tasks that are submitted together. */
+export type BatchInput = InputOf<typeof BATCH.fields>;

@@ -39,7 +39,7 @@ export const KEY = {
     }),
     tenantId: optional(tenantId(), {
       description: "Whose it is.",
-      default: "the tenant of whoever asks",
+      default: "the tenant of the caller",
       flag: "--tenant <id>",
     }),
   },
@@ -56,7 +56,7 @@ export const KEY_OWNER = {
   fields: {
     tenantId: optional(tenantId(), {
       description: "Whose keys are meant.",
-      default: "the tenant of whoever asks",
+      default: "the tenant of the caller",
     }),
   },
 } as const satisfies FilterSchema;

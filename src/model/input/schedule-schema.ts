@@ -1,11 +1,4 @@
-import {
-  CATCH_UPS,
-  EVERY_MS_MIN,
-  OVERLAPS,
-  PREVIEW_COUNT,
-  type ScheduleInput,
-  STEP_DAYS_MAX,
-} from "../schedule.ts";
+import { CATCH_UPS, EVERY_MS_MIN, OVERLAPS, PREVIEW_COUNT, STEP_DAYS_MAX } from "../schedule.ts";
 import { parseRfc3339 } from "../text/rfc3339.ts";
 import { checkFilledText, invalidField, quoted } from "./field-checks.ts";
 import {
@@ -25,7 +18,7 @@ import {
   timeout,
 } from "./kinds.ts";
 import { RETRY_RANGES } from "./retry-policy-schema.ts";
-import { type FieldTable, type Kind, optional, required, type Schema } from "./schema.ts";
+import { type FieldTable, type InputOf, type Kind, optional, required, type Schema } from "./schema.ts";
 
 const NAME_LENGTH_MAX = 200;
 const CONVERSATION_ID_LENGTH_MAX = 256;
@@ -227,7 +220,7 @@ const SETTINGS = {
     flag: "--overlap <what>",
   }),
   catch_up: optional(choice(CATCH_UPS), {
-    description: "What becomes of moments that nobody was there for: `one`, `none` or `all`.",
+    description: "What happens to due times that passed while no node was running: `one`, `none` or `all`.",
     default: "`one`",
     flag: "--catch-up <what>",
   }),
@@ -381,3 +374,14 @@ export const RUN_REQUEST = {
   },
   examples: [{ mode: "force" }, { mode: "due" }, {}],
 } as const satisfies Schema;
+
+/** When a schedule is due: a phrase like `every Mon at 09:00`, a cron expression, or one of these objects. */
+export type ScheduleInput = string | AtSchedule | EverySchedule | CronSchedule;
+
+/** Once. */
+export type AtSchedule = InputOf<(typeof RULE_FIELDS)["at"]>;
+
+/** By elapsed time. */
+export type EverySchedule = InputOf<(typeof RULE_FIELDS)["every"]>;
+
+export type CronSchedule = InputOf<(typeof RULE_FIELDS)["cron"]>;

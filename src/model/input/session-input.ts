@@ -57,7 +57,7 @@ export const MESSAGE_REQUEST = {
     }),
     cancelOnDisconnect: optional(boolean(), {
       description:
-        "True: when whoever waits or reads its events goes away, cancel what is of this message alone.",
+        "True: if the caller that waits or reads its events disconnects, cancel what belongs to this message alone.",
     }),
   },
   examples: [

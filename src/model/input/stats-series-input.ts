@@ -12,7 +12,7 @@ import { meantName } from "../text/nearest-name.ts";
 import { codeList, type Fields, invalidField, quoted } from "./field-checks.ts";
 import { choice, time } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";
-import { type FilterSchema, type Kind, optional } from "./schema.ts";
+import { type FilterSchema, type InputOf, type Kind, optional } from "./schema.ts";
 
 const DEFAULT_METRICS = ["submitted", "started", "done", "failed"] as const;
 const DEFAULT_POINTS = 60;
@@ -100,3 +100,5 @@ function step(): Kind<SeriesStep> {
     },
   };
 }
+
+export type StatsSeriesQuery = InputOf<typeof STATS_SERIES.fields>;

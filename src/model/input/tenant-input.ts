@@ -58,7 +58,7 @@ export const TENANT = {
   name: "NewTenant",
   noun: "tenant",
   description:
-    "Whose work is kept apart from everybody else's. A limit that is left out, or null, is the default.",
+    "A customer or team whose work is kept apart from that of others. A limit that is left out, or null, is the default.",
   fields: FIELDS,
   examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
 } as const satisfies Schema;

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getStatsSeries } from "../../api/stats.ts";
+import type { StatsSeriesQuery } from "../../model/input/stats-series-input.ts";
 import { parseSeriesQuery } from "../../model/input/stats-series-input.ts";
-import { SERIES_KEYS_MAX, type StatsSeries, type StatsSeriesQuery } from "../../model/stats-series.ts";
+import { SERIES_KEYS_MAX, type StatsSeries } from "../../model/stats-series.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../api/tasks.ts";
 import type { TaskLogFilter } from "../../interface/task-logs.ts";
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
-import type { BatchInput } from "../../model/batch.ts";
+import type { BatchInput } from "../../model/input/batch-input.ts";
 import { BATCH_MAX } from "../../model/input/batch-input.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import { readFields } from "../../model/input/read-fields.ts";

@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "wouter";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount, sayDuration } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Fault, Loading } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
+import { Link } from "../../parts/router.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { RUNNING, tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { ClearLane } from "./clear-lane.tsx";
@@ -20,7 +20,7 @@ import { NewLane } from "./new-lane.tsx";
 export default function LanesPage() {
   const { client, may } = useSession();
   const [isNew, setNew] = useState(false);
-  const { data, error, refetch, dataUpdatedAt } = useQuery({
+  const query = useQuery({
     queryKey: ["lanes"],
     queryFn: ({ signal }) => client.lanes.list({ signal }),
     meta: { live: (event) => event.type !== "task.progress" },
@@ -39,13 +39,11 @@ export default function LanesPage() {
         )
       }
     >
-      {data !== undefined ? (
-        data.lanes.map((lane) => <Lane key={lane.name} lane={lane} readAt={dataUpdatedAt} />)
-      ) : error === null ? (
-        <Loading what="lanes" />
-      ) : (
-        <Fault error={error} what="The lanes" onRetry={() => void refetch()} />
-      )}
+      <Read query={query} what="The lanes">
+        {({ lanes }) =>
+          lanes.map((lane) => <Lane key={lane.name} lane={lane} readAt={query.dataUpdatedAt} />)
+        }
+      </Read>
       {isNew && <NewLane onClose={() => setNew(false)} />}
     </Page>
   );

@@ -1,7 +1,8 @@
 import type { View } from "../view.ts";
+import LanesPage from "./lanes-page.tsx";
 
 export default {
-  routes: [{ path: "/lanes", load: () => import("./lanes-page.tsx") }],
+  routes: [{ path: "/lanes", page: LanesPage }],
   nav: { group: "Capacity", order: 50, label: "Lanes", icon: "lanes", path: "/lanes", key: "l" },
   needs: "read",
   feature: "lanes",

@@ -1,10 +1,9 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { useSession } from "../../api/session.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { curlOf } from "../task/task-input.ts";
-
-const NewTask = lazy(() => import("../tasks/new-task.tsx"));
+import { NewTask } from "../tasks/new-task.tsx";
 
 const INPUT = { instruction: "Say hello to the team" };
 
@@ -75,11 +74,7 @@ export function FirstRun() {
           </pre>
         </div>
       </div>
-      {isNew && (
-        <Suspense>
-          <NewTask onClose={() => setNew(false)} />
-        </Suspense>
-      )}
+      {isNew && <NewTask onClose={() => setNew(false)} />}
     </div>
   );
 }

@@ -1,6 +1,5 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { CSSProperties, ReactNode } from "react";
-import { Link } from "wouter";
 import type {
   LaneInfo,
   RotaEvent,
@@ -15,12 +14,13 @@ import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { countOf, formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Fault, Loading } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { gaugeOf, SlotGauge } from "../lanes/gauge.tsx";
-import { Due } from "../schedules/upcoming.tsx";
+import { Due } from "../schedules/due.tsx";
 import { tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { concernsOf } from "./attention.ts";
 import { Charts } from "./charts.tsx";
@@ -94,54 +94,52 @@ export default function OverviewPage() {
     );
   return (
     <Page title="Overview" actions={!isFirstRun && <RangeSwitch range={range} onChange={set} />}>
-      {stats.data !== undefined ? (
-        <>
-          <Figures
-            stats={stats.data}
-            waiting={waiting.isEnabled ? waiting.data?.total : 0}
-            lanes={lanes.data?.lanes}
-            history={history.data}
-            range={range}
-          />
-          {isFirstRun ? (
-            <>
-              <FirstRun />
-              <div className="over-pair">
-                {lanesSection}
-                {dueSection("cell")}
-              </div>
-            </>
-          ) : (
-            <div className="over-grid">
-              <div className="over-main">
-                <Section query={history} what="The history">
-                  {(data) => <Charts history={data} range={range} />}
-                </Section>
+      <Read query={stats} what="The overview">
+        {(data) => (
+          <>
+            <Figures
+              stats={data}
+              waiting={waiting.isEnabled ? waiting.data?.total : 0}
+              lanes={lanes.data?.lanes}
+              history={history.data}
+              range={range}
+            />
+            {isFirstRun ? (
+              <>
+                <FirstRun />
                 <div className="over-pair">
-                  {waiting.isEnabled && (
-                    <Section query={waiting} what="Why work waits">
-                      {(data) => <WhyWorkWaits waiting={data} />}
-                    </Section>
-                  )}
                   {lanesSection}
+                  {dueSection("cell")}
+                </div>
+              </>
+            ) : (
+              <div className="over-grid">
+                <div className="over-main">
+                  <Section query={history} what="The history">
+                    {(data) => <Charts history={data} range={range} />}
+                  </Section>
+                  <div className="over-pair">
+                    {waiting.isEnabled && (
+                      <Section query={waiting} what="Why work waits">
+                        {(data) => <WhyWorkWaits waiting={data} />}
+                      </Section>
+                    )}
+                    {lanesSection}
+                  </div>
+                </div>
+                <div className="over-side">
+                  <Attention
+                    agents={data.metrics.agents}
+                    reasons={waiting.data?.reasons ?? []}
+                    lanes={lanes.data?.lanes ?? []}
+                  />
+                  {dueSection("cell rule due-cell")}
                 </div>
               </div>
-              <div className="over-side">
-                <Attention
-                  agents={stats.data.metrics.agents}
-                  reasons={waiting.data?.reasons ?? []}
-                  lanes={lanes.data?.lanes ?? []}
-                />
-                {dueSection("cell rule due-cell")}
-              </div>
-            </div>
-          )}
-        </>
-      ) : stats.error === null ? (
-        <Loading what="the overview" />
-      ) : (
-        <Fault error={stats.error} what="The overview" onRetry={() => void stats.refetch()} />
-      )}
+            )}
+          </>
+        )}
+      </Read>
     </Page>
   );
 }
@@ -165,16 +163,11 @@ interface SectionProps<Data> {
 
 /** A part of the page with a request of its own: its error does not affect the others. */
 function Section<Data>({ query, what, className = "cell", children }: SectionProps<Data>) {
-  const { data, error, refetch } = query;
   return (
     <section className={className}>
-      {data !== undefined ? (
-        children(data)
-      ) : error === null ? (
-        <Loading what={what.toLowerCase()} />
-      ) : (
-        <Fault error={error} what={what} onRetry={() => void refetch()} />
-      )}
+      <Read query={query} what={what}>
+        {children}
+      </Read>
     </section>
   );
 }
@@ -424,13 +417,7 @@ function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments
       {moments.length === 0 && <p className="sub">No schedule is due within 7 days.</p>}
       <ul className="due">
         {moments.map((moment) => (
-          <Due
-            key={`${moment.schedule_id} ${moment.at}`}
-            moment={moment}
-            times={undefined}
-            now={now}
-            isShort
-          />
+          <Due key={`${moment.schedule_id} ${moment.at}`} moment={moment} now={now} />
         ))}
       </ul>
     </>

@@ -1,7 +1,8 @@
 import type { View } from "../view.ts";
+import OverviewPage from "./overview-page.tsx";
 
 export default {
-  routes: [{ path: "/", load: () => import("./overview-page.tsx") }],
+  routes: [{ path: "/", page: OverviewPage }],
   nav: { group: "Work", order: 10, label: "Overview", icon: "overview", path: "/", key: "o" },
   needs: "read",
 } satisfies View;

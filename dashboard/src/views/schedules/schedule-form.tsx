@@ -1,11 +1,11 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useState } from "react";
-import { useLocation } from "wouter";
 import type { ScheduledTask } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { useLocation } from "../../parts/router.tsx";
 import { PreviewPane, usePreview } from "./preview.tsx";
 import { fieldsOf, type ScheduleFields, toChanges, toNewSchedule, WORK_KINDS } from "./schedule-input.ts";
 import { useRefresh } from "./use-schedule-actions.ts";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { Link, useLocation } from "wouter";
 import type { ScheduledTask } from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
@@ -11,6 +10,7 @@ import { formatCount, sayDuration, sayRelative } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Link, useLocation } from "../../parts/router.tsx";
 import { StateGlyph, stateTone } from "../../parts/state.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
 import { useNow } from "../../parts/time.tsx";

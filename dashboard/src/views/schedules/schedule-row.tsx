@@ -1,9 +1,9 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { Link } from "wouter";
 import type { Run, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { formatDuration } from "../../parts/format.ts";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { DueTime } from "./due-time.tsx";

@@ -1,9 +1,10 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
 import type { Run, RunFilter, RunStatus, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { ChipSelect } from "../../parts/chip.tsx";
 import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
 import { Fault, Loading, ShowMore } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateBadge } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
@@ -39,24 +40,12 @@ export function ScheduleRuns({ schedule }: { readonly schedule: ScheduledTask })
       <div className="cell-head">
         <h2 id="runs-head">Runs</h2>
         <span className="grow" />
-        <span className="chip">
-          <span className="k" aria-hidden="true">
-            Status
-          </span>
-          <select
-            className="chip-select"
-            aria-label="Status"
-            value={status ?? ""}
-            onChange={(event) => set({ status: event.target.value }, { replace: true })}
-          >
-            <option value="">any</option>
-            {STATUSES.map((each) => (
-              <option key={each} value={each}>
-                {RUN_GLYPHS[each]}
-              </option>
-            ))}
-          </select>
-        </span>
+        <ChipSelect
+          label="Status"
+          value={status}
+          options={STATUSES.map((each) => [each, RUN_GLYPHS[each]])}
+          onChange={(value) => set({ status: value }, { replace: true })}
+        />
       </div>
       {data === undefined ? (
         error === null ? (

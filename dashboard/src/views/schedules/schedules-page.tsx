@@ -1,13 +1,14 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "wouter";
 import type { ScheduleFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { useLiveState } from "../../live/live.tsx";
+import { ChipSelect } from "../../parts/chip.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading, NoMatch, ShowMore } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
 import { ZONE_CHOICES, zoneOf } from "./due-time.tsx";
 import { BarsLegend } from "./run-bars.tsx";
@@ -15,14 +16,15 @@ import { ScheduleForm } from "./schedule-form.tsx";
 import { ScheduleRow } from "./schedule-row.tsx";
 import { byNextDue } from "./schedule-text.ts";
 import "./schedules.css";
-import { Upcoming } from "./upcoming.tsx";
+import { WeekView } from "./week-view.tsx";
 import { MY_ZONE } from "./zoned-time.ts";
 
 const FILTERS = {
   status: ["active", "paused", "completed", "failed"],
   agent: undefined,
   times: ZONE_CHOICES,
-  view: ["upcoming"],
+  view: ["week"],
+  from: undefined,
 } as const;
 
 type Filtering = UseFilters<typeof FILTERS>;
@@ -51,8 +53,12 @@ export function SchedulesPage() {
       }
     >
       <Bar filtering={filtering} />
-      {view === "upcoming" && may("read") ? (
-        <Upcoming times={times} />
+      {view === "week" && may("read") ? (
+        <WeekView
+          times={times}
+          from={filtering.filters.from}
+          onFrom={(from) => filtering.set({ from }, { replace: true })}
+        />
       ) : (
         <ScheduleList filtering={filtering} onNew={onNew} />
       )}
@@ -71,48 +77,33 @@ function Bar({ filtering: { filters, set } }: { readonly filtering: Filtering })
           <Link href="/schedules" aria-current={isList ? "page" : undefined}>
             List
           </Link>
-          <Link href="/schedules?view=upcoming" aria-current={isList ? undefined : "page"}>
-            Next due
+          <Link href="/schedules?view=week" aria-current={isList ? undefined : "page"}>
+            Week
           </Link>
         </nav>
       )}
       {isList && (
         <>
-          <span className="chip">
-            <span className="k" aria-hidden="true">
-              Status
-            </span>
-            <select
-              className="chip-select"
-              aria-label="Status"
-              value={filters.status ?? ""}
-              onChange={(event) => set({ status: event.target.value })}
-            >
-              <option value="">any</option>
-              {FILTERS.status.map((status) => (
-                <option key={status}>{status}</option>
-              ))}
-            </select>
-          </span>
+          <ChipSelect
+            label="Status"
+            value={filters.status}
+            options={FILTERS.status}
+            onChange={(status) => set({ status })}
+          />
           {may("read") && <AgentChip value={filters.agent ?? ""} onChange={(agent) => set({ agent })} />}
         </>
       )}
       <span className="grow" />
-      <span className="chip">
-        <span className="k" aria-hidden="true">
-          Times in
-        </span>
-        <select
-          className="chip-select"
-          aria-label="Times in"
-          value={filters.times ?? ""}
-          onChange={(event) => set({ times: event.target.value }, { replace: true })}
-        >
-          <option value="">each schedule's zone</option>
-          <option value="mine">my zone ({MY_ZONE})</option>
-          <option value="utc">UTC</option>
-        </select>
-      </span>
+      <ChipSelect
+        label="Times in"
+        value={filters.times}
+        none="each schedule's zone"
+        options={[
+          ["mine", `my zone (${MY_ZONE})`],
+          ["utc", "UTC"],
+        ]}
+        onChange={(times) => set({ times }, { replace: true })}
+      />
     </div>
   );
 }
@@ -130,25 +121,7 @@ function AgentChip({
     queryFn: async ({ signal }) => (await client.agents.list({}, { signal })).agents.map((agent) => agent.id),
     staleTime: 60_000,
   });
-  const choices = value === "" || agents.includes(value) ? agents : [value, ...agents];
-  return (
-    <span className="chip">
-      <span className="k" aria-hidden="true">
-        Agent
-      </span>
-      <select
-        className="chip-select"
-        aria-label="Agent"
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-      >
-        <option value="">any</option>
-        {choices.map((agent) => (
-          <option key={agent}>{agent}</option>
-        ))}
-      </select>
-    </span>
-  );
+  return <ChipSelect label="Agent" value={value} options={agents} onChange={onChange} />;
 }
 
 /** A due time without a run publishes no event. So the list is also refetched by time, within these bounds. */

@@ -1,11 +1,11 @@
 import type { View } from "../view.ts";
-
-const load = () => import("./pages.ts");
+import { SchedulePage } from "./schedule-page.tsx";
+import { SchedulesPage } from "./schedules-page.tsx";
 
 export default {
   routes: [
-    { path: "/schedules", load: async () => ({ default: (await load()).SchedulesPage }) },
-    { path: "/schedules/:id", load: async () => ({ default: (await load()).SchedulePage }) },
+    { path: "/schedules", page: SchedulesPage },
+    { path: "/schedules/:id", page: SchedulePage },
   ],
   nav: { group: "Work", order: 40, label: "Schedules", icon: "schedules", path: "/schedules", key: "c" },
   feature: "schedules",

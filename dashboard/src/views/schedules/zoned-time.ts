@@ -54,6 +54,15 @@ export function offsetIn(at: number, zone: string): string {
   return (partsIn(at, zone)["timeZoneName"] ?? "").replace("GMT", "UTC");
 }
 
+/** What the clocks of a zone show: the day as if it was in UTC, hours since midnight, and `02:30`. */
+export function wallTime(at: number, zone: string): { dayMs: number; hour: number; clock: string } {
+  const [, sign = "+", hours = "0", minutes = "0"] = /UTC([+-])(\d+):?(\d*)/.exec(offsetIn(at, zone)) ?? [];
+  const offset = (Number(hours) * 60 + Number(minutes)) * 60_000;
+  const wall = at + (sign === "-" ? -offset : offset);
+  const dayMs = Math.floor(wall / DAY_MS) * DAY_MS;
+  return { dayMs, hour: (wall - dayMs) / 3_600_000, clock: new Date(wall).toISOString().slice(11, 16) };
+}
+
 /** `New York` for `America/New_York`. */
 export function cityOf(zone: string): string {
   return (zone.split("/").at(-1) ?? zone).replaceAll("_", " ");

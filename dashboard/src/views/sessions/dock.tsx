@@ -1,11 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "react";
-import { Link } from "wouter";
 import type { Session, SessionAnswer, SessionMode, Task } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { formatCount, formatOrdinal } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Link } from "../../parts/router.tsx";
 import { titleOf } from "../../parts/task-text.ts";
 import { Moment } from "../../parts/time.tsx";
 import { useToast } from "../../parts/toast.tsx";

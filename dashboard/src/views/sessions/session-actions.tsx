@@ -1,12 +1,10 @@
-import { useMutation } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import type { Session, StoppedTasks } from "../../../../src/client/index.ts";
-import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Confirm, ConfirmByName, Dialog } from "../../parts/dialog.tsx";
 import { countOf } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { SessionFacts } from "./session-facts.tsx";
 
 type Asked = "stopAll" | "reset" | "details";
@@ -20,15 +18,13 @@ interface SessionActionsProps {
 /** The actions on a session, in the top bar. */
 export function SessionActions({ session, onEdit }: SessionActionsProps) {
   const { client } = useSession();
-  const toast = useToast();
   const menuId = useId();
   const [asked, setAsked] = useState<Asked>();
   const { key, running, queued } = session;
-  const { mutate, isPending } = useMutation({
-    mutationFn: (what: "stop" | "stopAll" | "reset") => client.sessions[what](key),
-    onSuccess: (stopped, what) => toast(what === "reset" ? "The session begins anew" : stoppedText(stopped)),
-    onError: (error) => toast(sentenceOf(error)),
-  });
+  const { mutate, isPending } = useAction(
+    (what: "stop" | "stopAll" | "reset") => client.sessions[what](key),
+    { said: (stopped, what) => (what === "reset" ? "The session begins anew" : stoppedText(stopped)) },
+  );
   const close = () => setAsked(undefined);
   const canOperate = onEdit !== undefined;
   const hasWork = running + queued > 0;

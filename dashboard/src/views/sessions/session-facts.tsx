@@ -1,7 +1,7 @@
 import type { CSSProperties, ReactNode } from "react";
-import { Link } from "wouter";
 import type { Session } from "../../../../src/client/index.ts";
 import { formatCount, sayDuration } from "../../parts/format.ts";
+import { Link } from "../../parts/router.tsx";
 
 /** From this percentage of its context window on, a session runs one task at a time. */
 const THROTTLE_PERCENT = 60;

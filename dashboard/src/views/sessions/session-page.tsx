@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { useState } from "react";
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Link, useSearchParams } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
 import { Dock } from "./dock.tsx";
 import { KindFilter, useKind } from "./kind-filter.tsx";
@@ -17,8 +17,7 @@ import { Talk } from "./transcript.tsx";
 import { useSessions } from "./use-sessions.ts";
 import { useTranscript } from "./use-transcript.ts";
 import "./sessions.css";
-
-const SettingsDialog = lazy(() => import("./settings-dialog.tsx"));
+import { SettingsDialog } from "./settings-dialog.tsx";
 
 /** One session: its messages, the running one and the waiting ones. */
 export default function SessionPage() {
@@ -89,11 +88,7 @@ function OneSession({ sessionKey }: { readonly sessionKey: string }) {
           {data !== undefined && <SessionFacts session={data} onEdit={edit} />}
         </aside>
       </div>
-      {isEditing && data !== undefined && (
-        <Suspense>
-          <SettingsDialog session={data} onClose={() => setEditing(false)} />
-        </Suspense>
-      )}
+      {isEditing && data !== undefined && <SettingsDialog session={data} onClose={() => setEditing(false)} />}
     </Page>
   );
 }

@@ -1,10 +1,10 @@
 import { type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
-import { Link } from "wouter";
 import type { RotaEvent, Task } from "../../../../src/client/index.ts";
 import { useLiveEvents } from "../../live/live.tsx";
 import { formatCount, shortId } from "../../parts/format.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Empty } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
 import { Moment, Span } from "../../parts/time.tsx";
 import { answerIn, endIn, isWaiting, saidIn } from "./session-text.ts";

@@ -1,34 +1,24 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
-import type { Delivery, Task } from "../../../../src/client/index.ts";
-import { sentenceOf } from "../../api/errors.ts";
+import { useQuery } from "@tanstack/react-query";
+import type { Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { formatCount } from "../../parts/format.ts";
-import type { Glyph } from "../../parts/state.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
-import { useToast } from "../../parts/toast.tsx";
-
-const SHOWN: Readonly<Record<Delivery["status"], readonly [Glyph, string]>> = {
-  pending: ["retry", "Pending"],
-  delivered: ["done", "Delivered"],
-  failed: ["failed", "Failed"],
-};
+import { useAction } from "../../parts/use-action.ts";
+import { DELIVERY_SHOWN, hostOf } from "../webhooks/delivery-text.ts";
 
 /** The webhook deliveries of a task. */
 export function Deliveries({ task }: { readonly task: Task }) {
   const { client, may } = useSession();
-  const toast = useToast();
-  const { data, refetch } = useQuery({
+  const { data } = useQuery({
     queryKey: ["deliveries", task.taskId],
     queryFn: ({ signal }) => client.webhooks.deliveries({ taskId: task.taskId }, { signal }),
     enabled: task.callbackUrl !== undefined && may("read"),
     meta: { live: (event) => event.taskId === task.taskId },
   });
-  const { mutate } = useMutation({
-    mutationFn: (id: string) => client.webhooks.resend(id),
-    onSuccess: () => toast("Sent again"),
-    onError: (error) => toast(sentenceOf(error)),
-    onSettled: () => void refetch(),
+  const { mutate } = useAction((id: string) => client.webhooks.resend(id), {
+    said: () => "Sent again",
+    changes: ["deliveries"],
   });
   const deliveries = data?.deliveries ?? [];
   if (deliveries.length === 0) return null;
@@ -55,7 +45,7 @@ export function Deliveries({ task }: { readonly task: Task }) {
           </thead>
           <tbody>
             {deliveries.map((delivery) => {
-              const [glyph, word] = SHOWN[delivery.status];
+              const [glyph, word] = DELIVERY_SHOWN[delivery.status];
               return (
                 <tr key={delivery.deliveryId}>
                   <td>
@@ -90,10 +80,4 @@ export function Deliveries({ task }: { readonly task: Task }) {
       </div>
     </section>
   );
-}
-
-/** The target without its query, which may contain a secret. */
-function hostOf(url: string): string {
-  const parsed = URL.parse(url);
-  return parsed === null ? url : parsed.host + parsed.pathname;
 }

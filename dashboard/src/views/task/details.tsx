@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
-import { Link } from "wouter";
 import type { Task } from "../../../../src/client/index.ts";
 import { formatCount, sayDuration, shortId } from "../../parts/format.ts";
+import { Link } from "../../parts/router.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
 import { Moment } from "../../parts/time.tsx";
 import { TasksLink } from "./reason-text.tsx";
@@ -45,7 +45,7 @@ function ComesFrom({ task }: { readonly task: Task }) {
     <Group title="Comes from">
       <Fact name="Batch">
         {batchId !== undefined && (
-          <Link className="link" href={`/tasks?batchId=${batchId}`}>
+          <Link className="link" href={`/batches/${batchId}`}>
             {shortId(batchId)}
           </Link>
         )}

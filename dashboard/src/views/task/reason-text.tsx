@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
-import { Link } from "wouter";
 import type { Reason, Task } from "../../../../src/client/index.ts";
 import { formatOrdinal, shortId } from "../../parts/format.ts";
 import type { IconName } from "../../parts/icon.tsx";
+import { Link } from "../../parts/router.tsx";
 import { Relative } from "../../parts/time.tsx";
 
 interface ReasonText {

@@ -1,8 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useCallback, useState } from "react";
-import { Link } from "wouter";
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useState } from "react";
 import { inputOfTask, type RotaEvent, type Task, workOfTask } from "../../../../src/client/index.ts";
-import { hasCode, sentenceOf } from "../../api/errors.ts";
+import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -12,21 +11,21 @@ import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { JsonView, toText } from "../../parts/json-view.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateBadge } from "../../parts/state.tsx";
 import { isEnded, titleOf } from "../../parts/task-text.ts";
 import { Clock, Span } from "../../parts/time.tsx";
-import { useToast } from "../../parts/toast.tsx";
+import { useAction } from "../../parts/use-action.ts";
 import { patchTask } from "../tasks/patch-rows.ts";
 import { Deliveries } from "./deliveries.tsx";
+import { DependencyGraph } from "./dependency-graph.tsx";
 import { Details } from "./details.tsx";
 import { TasksLink } from "./reason-text.tsx";
+import { SubmitAgain } from "./submit-again.tsx";
 import { curlOf } from "./task-input.ts";
 import { TaskLog } from "./task-log.tsx";
 import { Timeline } from "./timeline.tsx";
 import { WhyBox } from "./why-box.tsx";
-
-const DependencyGraph = lazy(() => import("./dependency-graph.tsx"));
-const SubmitAgain = lazy(() => import("./submit-again.tsx"));
 
 /** One task: why it waits, its attempts, and its result. */
 export default function TaskPage({ params }: { readonly params: Record<string, string> }) {
@@ -101,11 +100,7 @@ function TaskSheet({ task }: { readonly task: Task }) {
         <Timeline task={task} since={isCurrent ? explanation.since : undefined} />
         <Data task={task} />
         {attempts.length > 0 && <TaskLog task={task} />}
-        {(task.dependsOn !== undefined || task.batchId !== undefined) && (
-          <Suspense>
-            <DependencyGraph task={task} />
-          </Suspense>
-        )}
+        {(task.dependsOn !== undefined || task.batchId !== undefined) && <DependencyGraph task={task} />}
         <Deliveries task={task} />
       </div>
       <Details task={task} />
@@ -149,19 +144,18 @@ function TitleBlock({ task, since }: { readonly task: Task; readonly since: stri
 
 function Actions({ task }: { readonly task: Task }) {
   const { client, may, key } = useSession();
-  const queries = useQueryClient();
-  const toast = useToast();
   const copy = useCopy();
   const [isAgain, setAgain] = useState(false);
   const { taskId, state } = task;
   const canCancel = may("operate") && !isEnded(state);
   const canRetry = may("operate") && (state === "failed" || state === "cancelled");
-  const { mutate, isPending } = useMutation({
-    mutationFn: (action: "cancel" | "retry"): Promise<unknown> => client.tasks[action](taskId),
-    onSuccess: (_answer, action) => toast(action === "cancel" ? "Cancelled" : "Back in the queue"),
-    onError: (error) => toast(sentenceOf(error)),
-    onSettled: () => void queries.invalidateQueries({ queryKey: ["task", taskId] }),
-  });
+  const { mutate, isPending } = useAction(
+    (action: "cancel" | "retry"): Promise<unknown> => client.tasks[action](taskId),
+    {
+      said: (_answer, action) => (action === "cancel" ? "Cancelled" : "Back in the queue"),
+      changes: ["task", taskId],
+    },
+  );
   const cancel = () => mutate("cancel");
   const retry = () => mutate("retry");
   useKeys({ ...(canCancel ? { c: cancel } : {}), ...(canRetry ? { r: retry } : {}) });
@@ -201,11 +195,7 @@ function Actions({ task }: { readonly task: Task }) {
         <Icon name="terminal" />
         Copy as curl
       </button>
-      {isAgain && (
-        <Suspense>
-          <SubmitAgain task={task} onClose={() => setAgain(false)} />
-        </Suspense>
-      )}
+      {isAgain && <SubmitAgain task={task} onClose={() => setAgain(false)} />}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import type { View } from "../view.ts";
+import TaskPage from "./task-page.tsx";
 
 export default {
-  routes: [{ path: "/tasks/:id", load: () => import("./task-page.tsx") }],
+  routes: [{ path: "/tasks/:id", page: TaskPage }],
 } satisfies View;

@@ -1,12 +1,13 @@
-import { useQueries, useQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
+import { useQuery } from "@tanstack/react-query";
 import type { Explanation, Reason, Task, TaskFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { priorityWord, titleOf } from "../../parts/task-text.ts";
 import { Span } from "../../parts/time.tsx";
+import { useTasks } from "../../parts/use-tasks.ts";
 import { headline, ordinal, ServerSentence, textOf } from "./reason-text.tsx";
 
 /** How many of the tasks ahead are listed. */
@@ -107,14 +108,7 @@ function ReasonItem(props: {
 }
 
 function Ahead({ ids }: { readonly ids: readonly string[] }) {
-  const { client } = useSession();
-  const tasks = useQueries({
-    queries: ids.map((id) => ({
-      queryKey: ["task", id],
-      queryFn: ({ signal }: { signal: AbortSignal }) => client.tasks.get(id, { signal }),
-    })),
-  });
-  const known = tasks.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  const known = useTasks(ids).filter((each) => each !== undefined);
   return (
     <ul className="holders">
       {known.map((each) => (

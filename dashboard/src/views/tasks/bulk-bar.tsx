@@ -1,4 +1,4 @@
-import { useMutation, useQueries, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { BulkInput, TaskRow } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
@@ -144,17 +144,23 @@ const COUNTED = ["cancel", "delete"] as const;
 function MatchingCount({ filters }: { readonly filters: TaskFilters }) {
   const { client } = useSession();
   const [now] = useState(Date.now);
-  const previews = useQueries({
-    queries: COUNTED.filter((action) => isForList(action, filters)).map((action) => ({
-      queryKey: ["bulk-preview", action, filters, now],
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        client.bulks.preview(matchingInput(action, filters, now), { signal }),
-    })),
+  const { data } = useQuery({
+    queryKey: ["bulk-preview", filters, now],
+    queryFn: ({ signal }) =>
+      Promise.all(
+        COUNTED.filter((action) => isForList(action, filters)).map((action) =>
+          client.bulks.preview(matchingInput(action, filters, now), { signal }),
+        ),
+      ),
   });
-  const isKnown = previews.every(({ data }) => data !== undefined);
-  const count = previews.reduce((sum, { data }) => sum + (data?.matched ?? 0), 0);
-  const isCapped = previews.some(({ data }) => data?.capped);
-  return <>All {isKnown && <b>{`${formatCount(count)}${isCapped ? "+" : ""}`}</b>} that match are selected</>;
+  const count = data?.reduce((sum, { matched }) => sum + matched, 0);
+  const isCapped = data?.some(({ capped }) => capped);
+  return (
+    <>
+      All {count !== undefined && <b>{`${formatCount(count)}${isCapped ? "+" : ""}`}</b>} that match are
+      selected
+    </>
+  );
 }
 
 interface AskBulkProps {

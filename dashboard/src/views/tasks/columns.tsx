@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 
-/** Columns that can be hidden, by the class of their cells. The last three are shown on wide screens only. */
+/** Columns that can be hidden. The last three are shown on wide screens only. */
 const COLUMNS = {
   agent: "Agent",
   lane: "Lane",

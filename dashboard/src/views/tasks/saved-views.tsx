@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from "react";
-import { Link, useSearch } from "wouter";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Link, useSearch } from "../../parts/router.tsx";
 import { useKept } from "../../parts/use-kept.ts";
 
 /** A set of filters saved under a name. */

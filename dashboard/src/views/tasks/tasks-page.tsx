@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -10,13 +10,12 @@ import { BulkBar } from "./bulk-bar.tsx";
 import { BulkProgress, currentBulk } from "./bulk-progress.tsx";
 import { Columns, parseColumns } from "./columns.tsx";
 import { FilterBar } from "./filter-bar.tsx";
+import { NewTask } from "./new-task.tsx";
 import { TASK_FILTERS } from "./task-filters.ts";
 import { TaskList } from "./task-list.tsx";
 import { TaskTabs } from "./task-tabs.tsx";
 import { useSelection } from "./use-selection.ts";
 import { useTaskPages } from "./use-task-pages.ts";
-
-const NewTask = lazy(() => import("./new-task.tsx"));
 
 /** All tasks, live, by default newest first. */
 export default function TasksPage() {
@@ -96,11 +95,7 @@ export default function TasksPage() {
           />
         )
       )}
-      {isNew && (
-        <Suspense>
-          <NewTask onClose={() => setNew(false)} />
-        </Suspense>
-      )}
+      {isNew && <NewTask onClose={() => setNew(false)} />}
     </Page>
   );
 }

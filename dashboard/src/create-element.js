@@ -1,0 +1,4 @@
+import * as react from "react";
+
+/** What JSX is compiled to. */
+export const { createElement: h, Fragment: F } = react;

@@ -1,0 +1,9 @@
+import type { View } from "../view.ts";
+import AgentsPage from "./agents-page.tsx";
+
+export default {
+  routes: [{ path: "/agents", page: AgentsPage }],
+  nav: { group: "Capacity", order: 60, label: "Agents", icon: "agents", path: "/agents", key: "a" },
+  needs: "read",
+  feature: "agents",
+} satisfies View;

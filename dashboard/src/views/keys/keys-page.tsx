@@ -1,0 +1,176 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { CreatedKey, KeyInfo, Role } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { useKeys } from "../../keys/use-keys.ts";
+import { Confirm } from "../../parts/dialog.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Empty } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
+import { type Column, Records } from "../../parts/records.tsx";
+import { Secret } from "../../parts/secret.tsx";
+import { Relative } from "../../parts/time.tsx";
+import { useAction } from "../../parts/use-action.ts";
+import { useFilters } from "../../parts/use-filters.ts";
+import { TenantChip } from "../tenants/limits.tsx";
+import { NewKey } from "./new-key.tsx";
+
+const FILTERS = { tenantId: undefined } as const;
+
+const COLUMNS: readonly Column<KeyInfo>[] = [
+  {
+    head: "Name",
+    width: "minmax(9rem, 1fr)",
+    phone: "main",
+    className: "name",
+    cell: ({ name }) => <Name name={name} />,
+  },
+  {
+    head: "Role",
+    width: "11rem",
+    phone: "below",
+    cell: ({ role, agentId }) => (agentId === undefined ? role : `${role} ${agentId}`),
+  },
+  { head: "Id", width: "minmax(8rem, 0.7fr)", className: "id", from: "wide", cell: ({ id }) => id },
+  {
+    head: "Last used",
+    width: "7.5rem",
+    className: "num muted",
+    phone: "side",
+    cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? "never" : <Relative at={lastUsedAt} />),
+  },
+  {
+    head: "Expires",
+    width: "7rem",
+    className: "num muted",
+    cell: ({ expiresAt }) => (expiresAt === undefined ? "never" : <Expiry at={expiresAt} />),
+  },
+  {
+    head: "Created",
+    width: "7rem",
+    className: "num muted",
+    from: "wide",
+    cell: ({ createdAt }) => <Relative at={createdAt} />,
+  },
+];
+
+function Name({ name }: { readonly name: string }) {
+  const { me } = useSession();
+  return (
+    <>
+      {name} {name === me.keyName && <span className="tag">yours</span>}
+    </>
+  );
+}
+
+function Expiry({ at }: { readonly at: string }) {
+  return Date.parse(at) < Date.now() ? <span className="state-ask">expired</span> : <Relative at={at} />;
+}
+
+/** The API keys of a tenant. A new one is shown once. */
+export default function KeysPage() {
+  const { client, may, me } = useSession();
+  const { filters, set } = useFilters(FILTERS);
+  const [isNew, setNew] = useState(false);
+  const [created, setCreated] = useState<CreatedKey>();
+  const [removed, setRemoved] = useState<KeyInfo>();
+  const isAdmin = may("administer");
+  const owner = isAdmin && filters.tenantId !== undefined ? { tenantId: filters.tenantId } : {};
+  useKeys({ n: () => setNew(true) });
+  const query = useQuery({
+    queryKey: ["keys", owner.tenantId],
+    queryFn: ({ signal }) => client.keys.list(owner, { signal }),
+  });
+  const isOwn = owner.tenantId === undefined || owner.tenantId === me.tenantId;
+  // Only the tenant `default` has admins, and only an admin creates one.
+  const roles = ROLES.filter((role) => role !== "admin" || (isAdmin && isOwn && me.tenantId === "default"));
+  return (
+    <Page
+      title="Keys"
+      actions={
+        <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
+          <Icon name="plus" />
+          <span>New key</span>
+        </button>
+      }
+    >
+      {isAdmin && (
+        <div className="bar" role="group" aria-label="Filters">
+          <TenantChip value={filters.tenantId} onChange={(tenantId) => set({ tenantId })} />
+        </div>
+      )}
+      <Read query={query} what="The keys">
+        {({ keys }) =>
+          keys.length === 0 ? (
+            <Empty title={isOwn ? "No keys yet" : "This tenant has no keys"}>
+              {me.keyId === null
+                ? "From the first one on, every request needs a key, and so does this page."
+                : "Without one, no caller can use this tenant."}
+            </Empty>
+          ) : (
+            <Records
+              label="Keys"
+              columns={COLUMNS}
+              rows={keys}
+              keyOf={({ id }) => id}
+              actions={(key) => (
+                <button
+                  type="button"
+                  className="btn-icon"
+                  aria-label={`Delete key ${key.name}`}
+                  onClick={() => setRemoved(key)}
+                >
+                  <Icon name="bin" />
+                </button>
+              )}
+              actionsWidth="2.5rem"
+            />
+          )
+        }
+      </Read>
+      {isNew && <NewKey roles={roles} owner={owner} onCreated={setCreated} onClose={() => setNew(false)} />}
+      {created !== undefined && (
+        <Secret
+          title="Your new key"
+          what="the key"
+          value={created.key}
+          hint="Send it as Authorization: Bearer …, set it as ROTA_KEY, or sign in with it here."
+          onClose={() => setCreated(undefined)}
+        />
+      )}
+      {removed !== undefined && (
+        <DeleteKey apiKey={removed} owner={owner} onClose={() => setRemoved(undefined)} />
+      )}
+    </Page>
+  );
+}
+
+const ROLES: readonly Role[] = ["viewer", "operator", "agent", "tenant-admin", "admin"];
+
+interface DeleteKeyProps {
+  readonly apiKey: KeyInfo;
+  readonly owner: { readonly tenantId?: string };
+  readonly onClose: () => void;
+}
+
+function DeleteKey({ apiKey: { id, name }, owner, onClose }: DeleteKeyProps) {
+  const { client, me } = useSession();
+  const { mutate } = useAction(() => client.keys.delete(id, owner), {
+    said: () => `Deleted key ${name}`,
+    changes: ["keys"],
+  });
+  return (
+    <Confirm
+      title={`Delete key ${name}?`}
+      action={`Delete ${name}`}
+      onConfirm={() => mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        Every node refuses it within a second. This cannot be undone.
+        {id === me.keyId && " It is the key that you are signed in with."}
+      </p>
+    </Confirm>
+  );
+}

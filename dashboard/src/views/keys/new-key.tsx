@@ -1,0 +1,54 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import type { CreatedKey, KeyInput, Role } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Field, FormDialog, textOf } from "../../parts/form.tsx";
+
+interface NewKeyProps {
+  readonly roles: readonly Role[];
+  readonly owner: { readonly tenantId?: string };
+  readonly onCreated: (key: CreatedKey) => void;
+  readonly onClose: () => void;
+}
+
+/** Asks for the name and role of a new key. */
+export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
+  const { client } = useSession();
+  const queries = useQueryClient();
+  const [role, setRole] = useState<Role>("operator");
+  const send = (fields: FormData) => {
+    const agentId = textOf(fields, "agentId");
+    const expires = textOf(fields, "expiresAt");
+    const input: KeyInput = {
+      ...owner,
+      name: textOf(fields, "name") ?? "",
+      role,
+      ...(role === "agent" && agentId !== undefined && { agentId }),
+      ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+    };
+    return client.keys.create(input);
+  };
+  return (
+    <FormDialog
+      title="New key"
+      action="Create key"
+      send={send}
+      onDone={(key) => {
+        onCreated(key);
+        void queries.invalidateQueries({ queryKey: ["keys"] });
+      }}
+      onClose={onClose}
+    >
+      <Field name="name" label="Name" required isFirst placeholder="ci, anna, gateway" />
+      <Field
+        name="role"
+        label="Role"
+        options={roles}
+        defaultValue={role}
+        onChange={(value) => setRole(value as Role)}
+      />
+      {role === "agent" && <Field name="agentId" label="Agent" required />}
+      <Field isOptional name="expiresAt" label="Expires" type="datetime-local" />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,9 @@
+import type { View } from "../view.ts";
+import KeysPage from "./keys-page.tsx";
+
+export default {
+  routes: [{ path: "/keys", page: KeysPage }],
+  nav: { group: "Server", order: 110, label: "Keys", icon: "key", path: "/keys", key: "k" },
+  needs: "manage",
+  feature: "keys",
+} satisfies View;

@@ -1,0 +1,215 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { type CSSProperties, useMemo } from "react";
+import type { RotaClient, Run, ScheduledTask } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { useLiveState } from "../../live/live.tsx";
+import { countOf, formatCount } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Empty } from "../../parts/notices.tsx";
+import { Read } from "../../parts/read.tsx";
+import { Link } from "../../parts/router.tsx";
+import { StateGlyph, stateWord } from "../../parts/state.tsx";
+import { useNow } from "../../parts/time.tsx";
+import { zoneOf } from "./due-time.tsx";
+import { RUN_GLYPHS } from "./run-bars.tsx";
+import { DAY_MS, type PlacedEntry, type WeekParts, weekOf } from "./week.ts";
+import { MY_ZONE, wallTime } from "./zoned-time.ts";
+
+/** How many days before today the week begins, unless it is chosen. A phone shows few days: today comes first. */
+const DAYS_BEFORE = innerWidth < 720 ? 0 : 3;
+const UPCOMING_MAX = 2_000;
+const EACH_MAX = 50;
+/** Pages of a hundred runs, and of two hundred schedules. */
+const RUN_PAGES_MAX = 20;
+const SCHEDULE_PAGES_MAX = 5;
+/** Due times pass without events. */
+const EVERY_MS = 30_000;
+const HOURS = Array.from({ length: 11 }, (_each, index) => 2 * index + 2);
+
+interface WeekViewProps {
+  readonly times: string | undefined;
+  /** The first day, `2026-11-12`. */
+  readonly from: string | undefined;
+  readonly onFrom: (from: string) => void;
+}
+
+/** Past runs and coming due times of all schedules, as a week. */
+export function WeekView({ times, from, onFrom }: WeekViewProps) {
+  const { client } = useSession();
+  const { isPaused } = useLiveState();
+  const now = useNow();
+  const zone = zoneOf(times, MY_ZONE);
+  const today = wallTime(now, zone);
+  const chosen = Date.parse(from ?? "");
+  const first = Number.isNaN(chosen) ? today.dayMs - DAYS_BEFORE * DAY_MS : chosen;
+  const query = useQuery({
+    queryKey: ["schedules", "week", first],
+    queryFn: ({ signal }) => readWeek(client, first, signal),
+    refetchInterval: isPaused ? false : EVERY_MS,
+    placeholderData: keepPreviousData,
+    meta: { live: (event) => event.scheduleId !== undefined && event.type !== "task.progress" },
+  });
+  const { data } = query;
+  const week = useMemo(() => data && weekOf({ ...data, zoneOf: (own) => zoneOf(times, own) }), [data, times]);
+  const go = (days: number) => onFrom(new Date(first + days * DAY_MS).toISOString().slice(0, 10));
+  return (
+    <>
+      <div className="bar">
+        <button type="button" className="btn-icon" aria-label="Week before" onClick={() => go(-7)}>
+          <Icon name="left" />
+        </button>
+        <b aria-live="polite">
+          {sayDay(first)} – {sayDay(first + 6 * DAY_MS)}
+        </b>
+        <button type="button" className="btn-icon" aria-label="Week after" onClick={() => go(7)}>
+          <Icon name="right" />
+        </button>
+        <button type="button" className="btn" onClick={() => onFrom("")}>
+          Today
+        </button>
+        {data?.isCut && <span className="muted">There are more than are shown.</span>}
+      </div>
+      <Read query={{ ...query, data: week }} what="The week">
+        {({ bands, days }) =>
+          bands.length + days.flat().length === 0 ? (
+            <Empty title="Nothing is due">No schedule runs in this week.</Empty>
+          ) : (
+            <div className="cal-wrap" tabIndex={0} role="region" aria-label="Week">
+              <div className="cal">
+                <div className="cal-corner" />
+                {days.map((_each, index) => {
+                  const day = first + index * DAY_MS;
+                  const [weekday, date] = sayDay(day).split(" ");
+                  return (
+                    <div key={day} className="cal-d" aria-current={day === today.dayMs ? "date" : undefined}>
+                      {weekday} <b>{date}</b> {day === today.dayMs && <span className="muted">today</span>}
+                    </div>
+                  );
+                })}
+                {bands.length > 0 && (
+                  <>
+                    <div className="cal-corner" />
+                    <div className="cal-band">
+                      {bands.map(({ scheduleId, name, phrase, runs, failed }) => (
+                        <Link key={scheduleId} href={`/schedules/${scheduleId}`}>
+                          <StateGlyph state={failed > 0 ? "failed" : "delayed"} />
+                          {name}, {phrase}
+                          <span className={failed > 0 ? "state-failed" : "muted"}>
+                            {countOf(runs, "run")}
+                            {failed > 0 && `, ${formatCount(failed)} failed or missed`}
+                          </span>
+                        </Link>
+                      ))}
+                    </div>
+                  </>
+                )}
+                <div className="cal-h">
+                  {HOURS.map((hour) => (
+                    <span key={hour} style={{ "--y": hour } as CSSProperties}>
+                      {String(hour).padStart(2, "0")}:00
+                    </span>
+                  ))}
+                </div>
+                {days.map((entries, index) => {
+                  const day = first + index * DAY_MS;
+                  const isToday = day === today.dayMs;
+                  return (
+                    <div key={day} className={isToday ? "cal-col today" : "cal-col"}>
+                      {entries.map((entry) => (
+                        <Event key={entry.key} entry={entry} day={sayDay(day)} />
+                      ))}
+                      {isToday && <div className="cal-now" style={{ "--y": today.hour } as CSSProperties} />}
+                    </div>
+                  );
+                })}
+              </div>
+            </div>
+          )
+        }
+      </Read>
+    </>
+  );
+}
+
+const TONES: Readonly<Record<PlacedEntry["status"], string>> = {
+  due: "",
+  running: "",
+  succeeded: "ev-past",
+  failed: "ev-failed",
+  missed: "ev-failed",
+  skipped: "ev-skip",
+};
+
+function Event({ entry, day }: { readonly entry: PlacedEntry; readonly day: string }) {
+  const { status, clock, name, href, y, more, moments } = entry;
+  const glyph = status === "due" ? "queued" : RUN_GLYPHS[status];
+  const word = status === "due" ? "Due" : stateWord(glyph);
+  const also = more > 0 ? `, and ${formatCount(more)} more` : "";
+  const stands = moments > 1 ? `, for ${formatCount(moments)} due times` : "";
+  return (
+    <Link
+      href={href}
+      className={`ev ${TONES[status]}`}
+      style={{ "--y": y } as CSSProperties}
+      title={`${word}: ${name}, ${day} ${clock}${stands}${also}`}
+    >
+      <StateGlyph state={glyph} label={word} />
+      <span>
+        {clock} {name}
+      </span>
+      {more > 0 && <b>+{formatCount(more)}</b>}
+    </Link>
+  );
+}
+
+/** `Thu 12 Nov`. */
+function sayDay(day: number): string {
+  return new Date(day)
+    .toLocaleDateString("en-GB", { timeZone: "UTC", weekday: "short", day: "numeric", month: "short" })
+    .replace(",", "");
+}
+
+type WeekData = Omit<WeekParts, "zoneOf"> & { readonly isCut: boolean };
+
+async function readWeek(client: RotaClient, first: number, signal: AbortSignal): Promise<WeekData> {
+  // A day more on both sides: the zones of schedules differ by up to 26 hours from the reader's.
+  const [from, to] = [first / 1_000 - 86_400, first / 1_000 + 8 * 86_400];
+  const now = Math.floor(Date.now() / 1_000);
+  const [schedules, { runs, isCut }, upcoming] = await Promise.all([
+    readSchedules(client, signal),
+    from < now ? readRuns(client, from, to, signal) : { runs: [], isCut: false },
+    to > now
+      ? client.schedules.upcoming(
+          { from: Math.max(from, now), to, limit: UPCOMING_MAX, per_schedule: EACH_MAX },
+          { signal },
+        )
+      : { moments: [], truncated: false },
+  ]);
+  return { first, schedules, runs, upcoming: upcoming.moments, isCut: isCut || upcoming.truncated };
+}
+
+async function readSchedules(client: RotaClient, signal: AbortSignal): Promise<readonly ScheduledTask[]> {
+  const all: ScheduledTask[] = [];
+  for (
+    let page = 0, cursor: string | null | undefined = "start";
+    page < SCHEDULE_PAGES_MAX && cursor !== null;
+    page += 1
+  ) {
+    const read = await client.schedules.list({ cursor: cursor ?? "start" }, { signal });
+    all.push(...read.schedules);
+    cursor = read.next_cursor;
+  }
+  return all;
+}
+
+/** The log can be read from now on back only, so weeks long ago need more pages than are read. */
+async function readRuns(client: RotaClient, from: number, to: number, signal: AbortSignal) {
+  const runs: Run[] = [];
+  for (let page = 0, cursor: string | null = ""; page < RUN_PAGES_MAX; page += 1) {
+    const read = await client.runs.list({ since: from, limit: 100, ...(cursor && { cursor }) }, { signal });
+    runs.push(...read.runs.filter(({ due_at }) => due_at >= from && due_at < to));
+    cursor = read.next_cursor;
+    if (cursor === null) return { runs, isCut: false };
+  }
+  return { runs, isCut: true };
+}

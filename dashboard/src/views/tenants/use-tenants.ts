@@ -1,0 +1,12 @@
+import { useQuery } from "@tanstack/react-query";
+import { useSession } from "../../api/session.tsx";
+
+/** All tenants. Only admins may read them. */
+export function useTenants() {
+  const { client, may } = useSession();
+  return useQuery({
+    queryKey: ["tenants"],
+    queryFn: ({ signal }) => client.tenants.list({ signal }),
+    enabled: may("administer"),
+  });
+}
