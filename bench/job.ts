@@ -33,6 +33,8 @@ export interface NeighbourOrders {
 export interface Sizes {
   /** Tasks of one run of a drain. */
   readonly drain: number;
+  /** The same on several nodes. */
+  readonly nodesDrain: number;
   /** Tasks of one run of submitting. */
   readonly submit: number;
   /** Tasks that wait in the large backlog, and tasks started from it in each run. */
@@ -57,6 +59,7 @@ export interface Sizes {
 
 export const FULL: Sizes = {
   drain: 30_000,
+  nodesDrain: 50_000,
   submit: 20_000,
   backlog: 1_000_000,
   window: 20_000,
@@ -74,6 +77,7 @@ export const FULL: Sizes = {
 
 export const QUICK: Sizes = {
   drain: 5_000,
+  nodesDrain: 20_000,
   submit: 4_000,
   backlog: 50_000,
   window: 4_000,

@@ -18,7 +18,7 @@ export async function nodesJob({ postgresUrl, sizes, turns }: Setting): Promise<
   const runs = new Map<number, NodesDrain[]>(NODES.map((nodes) => [nodes, []]));
   for (let turn = 1; turn <= turns; turn += 1) {
     for (const nodes of NODES) {
-      const run = await measureNodes(places, { tasks: sizes.drain, nodes, serverUrl });
+      const run = await measureNodes(places, { tasks: sizes.nodesDrain, nodes, serverUrl });
       runs.get(nodes)?.push(run);
       console.error(`  turn ${turn}: ${name(nodes)} ${Math.round(run.perSecond).toLocaleString("en")}`);
     }

@@ -5,6 +5,9 @@ import { loadBacklog, openRota, perSecond } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";
 import { type Watched, watchServer } from "./watch-server.ts";
 
+/** The part of the tasks that is drained before anything is measured: connections, plans and code are cold. */
+const WARM_UP = 0.4;
+
 export interface NodesDrain {
   readonly perSecond: number;
   readonly elapsedMs: number;
@@ -35,28 +38,33 @@ export function measureNodes(
       Array.from({ length: nodes }, () => NodeProcess.open(place.url, { nodes })),
     );
     try {
+      for (const node of processes) node.start();
+      await untilStarted(processes, tasks * WARM_UP);
       const cpu = await ServerCpu.of(serverUrl);
       const watch = await watchServer(place.url, serverUrl);
       const cpuBefore = await cpu.read();
+      for (const node of processes) node.measure();
+      const startedBefore = started(processes);
       const begun = performance.now();
-      await allStarted(processes, tasks);
+      await untilStarted(processes, tasks);
       const drained = await Promise.all(processes.map((node) => node.drain()));
       const elapsedMs = performance.now() - begun;
       const serverCpuMs = await cpu.readMs(cpuBefore);
       const watched = await watch.stop();
       const { counts } = await loader.tasks.counts();
       if (counts.done !== tasks) throw new Error(`${counts.done} of ${tasks} tasks are done`);
+      const measured = tasks - startedBefore;
       const sum = (of: (each: (typeof drained)[number]) => number) =>
-        drained.reduce((total, each) => total + of(each), 0) / tasks;
+        drained.reduce((total, each) => total + of(each), 0) / measured;
       return {
-        perSecond: perSecond(tasks, elapsedMs),
+        perSecond: perSecond(measured, elapsedMs),
         elapsedMs,
         roundTrips: sum(({ roundTrips }) => roundTrips),
-        transactions: watched.transactions / tasks,
-        gateWaitMs: (watched.gateWaiting * elapsedMs) / tasks,
+        transactions: watched.transactions / measured,
+        gateWaitMs: (watched.gateWaiting * elapsedMs) / measured,
         nodeCpuMs: sum(({ cpuMs }) => cpuMs),
-        serverCpuMs: serverCpuMs / tasks,
-        walBytes: watched.walBytes / tasks,
+        serverCpuMs: serverCpuMs / measured,
+        walBytes: watched.walBytes / measured,
         diskBytes: (await diskBytes(place.url)) / tasks,
         watched,
       };
@@ -77,13 +85,16 @@ async function diskBytes(url: string): Promise<number> {
   return Number(rows[0]?.bytes);
 }
 
-function allStarted(processes: readonly NodeProcess[], tasks: number): Promise<void> {
+function started(processes: readonly NodeProcess[]): number {
+  return processes.reduce((sum, each) => sum + each.started, 0);
+}
+
+function untilStarted(processes: readonly NodeProcess[], tasks: number): Promise<void> {
   return new Promise((resolve) => {
     for (const node of processes) {
       node.onStarted = () => {
-        if (processes.reduce((sum, each) => sum + each.started, 0) >= tasks) resolve();
+        if (started(processes) >= tasks) resolve();
       };
-      node.start();
     }
   });
 }

@@ -35,6 +35,11 @@ export class NodeProcess {
     this.#say({ say: "start" });
   }
 
+  /** What it tells of itself when it has drained counts from here. */
+  measure(): void {
+    this.#say({ say: "measure" });
+  }
+
   /** Ends what runs. It stays connected: what the server did for it can be looked up no longer once it is not. */
   async drain(): Promise<Drained> {
     const drained = this.#receive("drained");

@@ -13,7 +13,7 @@ export interface NodeSetup {
 }
 
 export interface Word {
-  readonly say: "start" | "drain" | "leave";
+  readonly say: "start" | "measure" | "drain" | "leave";
 }
 
 export type Answer =
@@ -52,9 +52,11 @@ let cpuAtStart = process.cpuUsage();
 process.on("message", async ({ say }: Word) => {
   switch (say) {
     case "start":
+      return rota.start();
+    case "measure":
       roundTrips = 0;
       cpuAtStart = process.cpuUsage();
-      return rota.start();
+      return;
     case "drain": {
       await rota.drain();
       const { user, system } = process.cpuUsage(cpuAtStart);

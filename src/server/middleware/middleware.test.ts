@@ -218,7 +218,7 @@ describe("which query:", () => {
     ["/tasks?limit=1e2", '`limit` must be an integer from 1 to 1000, not "1e2"'],
     ["/tasks?limit=1&limit=2", "`limit` must be an integer from 1 to 1000, not an array"],
     ["/tasks?priority=urgent", "`priority` must be an integer, lower first, or one of critical"],
-    ["/tasks?agentId=a&agentId=b", "`agentId` must be 1 to 128 characters of any script"],
+    ["/tasks?agentId=a&agentId=b", "`agentId` must be a string, not an array"],
     ["/tasks?state=dne", "did you mean `done`?"],
     ["/tasks?cursor=x", "`cursor` must be the `nextCursor` of the page before"],
   ])("%s is refused", async (path, message) => {

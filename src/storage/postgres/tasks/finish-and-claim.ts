@@ -60,7 +60,7 @@ export async function finishAndClaim(
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   if (rows.some(({ what }) => what === "freed")) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
-  return { finished, claimed, expired: toExpired(rows), ...(durable === undefined ? {} : { durable }) };
+  return { finished, claimed, expired: toExpired(rows), ...(durable === undefined || finished.length === 0 ? {} : { durable }) };
 }
 
 /** Claims a task that runs alone, for a node that runs nothing else. */
