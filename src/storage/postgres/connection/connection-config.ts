@@ -5,6 +5,9 @@ const CONNECT_TIMEOUT_MS = 5000;
 /** An idle connection sends a packet after this time, so that firewalls keep it open and a lost one is noticed. */
 const KEEP_ALIVE_MS = 30_000;
 
+/** The server ends every statement after this time, and with it the transaction. */
+export const STATEMENT_TIMEOUT_MS = 15_000;
+
 /**
  * Settings of every connection. The timeouts end a statement that would hold the write lock forever. Plans are generic:
  * PostgreSQL would plan every call with a single task anew, which takes longer than the call. Sequential scans are off because
@@ -13,7 +16,7 @@ const KEEP_ALIVE_MS = 30_000;
  */
 export const CONNECTION_SETTINGS = {
   search_path: `${FUNCTION_SCHEMA},rota`,
-  statement_timeout: "15s",
+  statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
   lock_timeout: "10s",
   idle_in_transaction_session_timeout: "10s",
   enable_seqscan: "off",
