@@ -3,6 +3,7 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Rota } from "../src/interface/rota.ts";
 import { createRota } from "../src/rota.ts";
+import { newDefinition } from "../src/storage/conformance/schedules/schedule-world.ts";
 import { newTask, ROOMY, ROOMY_SHARES } from "../src/storage/conformance/world.ts";
 import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import type { FinishedAndClaimed, NewTask, Storage } from "../src/storage/storage.ts";
@@ -157,6 +158,8 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       storage.deliveries.claim({ shares: ROOMY_SHARES, held: [], holdMs: 60_000 }),
     "a session": (storage) => storage.sessions.get({ tenant: TENANT, key: SESSION }),
     "a list of sessions": (storage) => storage.sessions.list({ tenant: TENANT, limit: 10 }),
+    "a schedule": (storage, { schedule }) => storage.schedules.get({ tenant: TENANT, id: schedule }),
+    "a list of schedules": (storage) => storage.schedules.list({ tenant: TENANT, limit: 10 }),
     "a cancel that comes too late": (storage, { id }) =>
       storage.tasks.cancel({ tenant: TENANT, ids: [id], error: null }),
     "a retry of a task that is done": (storage, { id }) => storage.tasks.retry({ tenant: TENANT, id }),
@@ -169,6 +172,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
   interface Told {
     readonly id: string;
     readonly batch: string;
+    readonly schedule: number;
     readonly task: NewTask;
     readonly keyed: NewTask;
   }
@@ -207,6 +211,13 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     const batches = [{ id: batch, tenant: TENANT, parallelism: null, callbackUrl: null }];
     await storage.tasks.insert({ tasks: [task], batches, limits: ROOMY });
     await storage.tasks.insert({ tasks: [keyed], limits: ROOMY });
+    const { id: schedule } = await storage.schedules.create({
+      tenant: TENANT,
+      definition: newDefinition(),
+      status: "paused",
+      nextFireAt: null,
+      source: null,
+    });
     const step = { node, finishes: [], progress: [], claims: [] };
     const { claimed } = await storage.tasks.finishAndClaim({ ...step, claims: [{ lane: LANE, limit: 1 }] });
     const finishes = claimed.map(({ task: { seq }, token }) => ({
@@ -219,7 +230,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     await admin.query("set synchronous_commit = off");
     await admin.query("update rota.task set result = result where id = $1", [id]);
     const { rows: written } = await admin.query("select pg_current_wal_insert_lsn() as lsn");
-    await ask(storage, { id, batch, task, keyed });
+    await ask(storage, { id, batch, schedule, task, keyed });
     const { rows } = await admin.query("select pg_current_wal_flush_lsn() >= $1::pg_lsn as flushed", [
       written[0].lsn,
     ]);

@@ -198,7 +198,7 @@ export class PostgresDatabase {
         const client = await this.#pool.connect();
         const rows = await releaseIfBroken(client, async () => {
           const found = await ask<Row>(client, statement, this.#timeouts.readMs);
-          const latest = Math.max(0, ...found.map((row) => Number(changedAt(row) ?? 0)));
+          const latest = found.reduce((at, row) => Math.max(at, Number(changedAt(row) ?? 0)), 0);
           const flush = this.#atTime({ ...FLUSH_SINCE, values: [latest] });
           if (latest > 0) await ask(client, flush, this.#timeouts.writeMs);
           return found;
