@@ -317,8 +317,7 @@ export class Engine {
   async #lastFlush(): Promise<void> {
     for (let tries = 1; this.#services.completer.size > 0 || !this.#services.dispatcher.flushed; ) {
       try {
-        await this.#services.dispatcher.tick();
-        await this.#services.dispatcher.untilDurable();
+        await this.#services.dispatcher.flush();
       } catch (error) {
         if (tries++ === LAST_FLUSH_TRIES) {
           const ends = this.#services.completer.finishes;

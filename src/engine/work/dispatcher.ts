@@ -128,9 +128,10 @@ export class Dispatcher extends Service<DispatcherOptions> {
     return this.#begun === this.#ended && this.#notDurable.size === 0 && completer.finishes === 0;
   }
 
-  /** Resolves once the ends that are written are stored for good. Throws if they may be lost: they are in the completer again. */
-  async untilDurable(): Promise<void> {
+  /** One tick, until its ends are stored for good. Throws if they may be lost: they are in the completer again. */
+  async flush(): Promise<void> {
     const notKept = this.#notKept;
+    await this.tick();
     await Promise.all(this.#notDurable.keys());
     if (this.#notKept > notKept)
       throw new RotaError("storage_unavailable", "the storage did not keep the ends");
