@@ -193,7 +193,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       strategy: "fair-fifo",
       agingMs: 0,
     } as const;
-    await storage.lanes.configure({ lanes: [{ name: LANE, ...bounds }] });
+    await storage.lanes.configure({ lanes: [LANE, "elsewhere"].map((name) => ({ name, ...bounds })) });
     await storage.nodes.register({ node });
     // Nodes that earlier tests left are no more, so that this one is alone.
     await admin.query("update rota.node set dead = true where id <> $1", [node]);
