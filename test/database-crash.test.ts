@@ -158,6 +158,11 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       storage.deliveries.claim({ shares: ROOMY_SHARES, held: [], holdMs: 60_000 }),
     "a session": (storage) => storage.sessions.get({ tenant: TENANT, key: SESSION }),
     "a list of sessions": (storage) => storage.sessions.list({ tenant: TENANT, limit: 10 }),
+    // Ten times `wal_writer_delay` ago: it took its time under the write lock, and then needed a while to commit.
+    "an end that took long to commit": async (storage, { id, end }) => {
+      await end({ agoMs: 110_000 });
+      await storage.tasks.get({ tenant: TENANT, id });
+    },
     "a schedule": (storage, { schedule }) => storage.schedules.get({ tenant: TENANT, id: schedule }),
     "a list of schedules": (storage) => storage.schedules.list({ tenant: TENANT, limit: 10 }),
     "a cancel that comes too late": (storage, { id }) =>
@@ -173,6 +178,8 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     readonly id: string;
     readonly batch: string;
     readonly schedule: number;
+    /** Writes the end of the task again, which may not be on the disk then. */
+    end(params: { agoMs: number }): Promise<unknown>;
     readonly task: NewTask;
     readonly keyed: NewTask;
   }
@@ -226,11 +233,12 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       settlement: { to: "done", result: 1 } as const,
     }));
     await (await storage.tasks.finishAndClaim({ ...step, finishes })).durable;
-    // The same commit again, of which nobody knows whether it is on the disk.
     await admin.query("set synchronous_commit = off");
-    await admin.query("update rota.task set result = result where id = $1", [id]);
+    const end = ({ agoMs }: { agoMs: number }) =>
+      admin.query("update rota.task set completed_at = $2 where id = $1", [id, Date.now() - agoMs]);
+    await end({ agoMs: 0 });
     const { rows: written } = await admin.query("select pg_current_wal_insert_lsn() as lsn");
-    await ask(storage, { id, batch, schedule, task, keyed });
+    await ask(storage, { id, batch, schedule, end, task, keyed });
     const { rows } = await admin.query("select pg_current_wal_flush_lsn() >= $1::pg_lsn as flushed", [
       written[0].lsn,
     ]);
