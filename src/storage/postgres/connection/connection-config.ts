@@ -1,12 +1,10 @@
 import type { PoolConfig } from "pg";
 import { FUNCTION_SCHEMA } from "./functions.ts";
+import { STATEMENT_TIMEOUT_MS } from "./until-durable.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** An idle connection sends a packet after this time, so that firewalls keep it open and a lost one is noticed. */
 const KEEP_ALIVE_MS = 30_000;
-
-/** The server ends every statement after this time, and with it the transaction. */
-export const STATEMENT_TIMEOUT_MS = 15_000;
 
 /**
  * Settings of every connection. The timeouts end a statement that would hold the write lock forever. Plans are generic:

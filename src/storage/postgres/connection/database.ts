@@ -4,10 +4,10 @@ import pg, { type PoolConfig } from "pg";
 import type { Clock } from "../../../model/clock.ts";
 import { RotaError } from "../../../model/errors.ts";
 import type { StorageSignal } from "../../storage.ts";
-import { STATEMENT_TIMEOUT_MS } from "./connection-config.ts";
 import { isTransient, toRotaError } from "./errors.ts";
 import { Notifications } from "./listen-notify.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
+import { STATEMENT_TIMEOUT_MS } from "./until-durable.ts";
 
 /** Writers wait for the write lock anyway. The other connections serve reads beside them. */
 const CONNECTIONS_MAX = 6;

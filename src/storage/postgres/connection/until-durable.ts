@@ -1,3 +1,6 @@
+/** The server ends every statement after this time, and with it the transaction. */
+export const STATEMENT_TIMEOUT_MS = 15_000;
+
 /** For rows that do not show when they changed: a time in the far future. */
 export const JUST_NOW = "9000000000000000";
 
