@@ -1,16 +1,19 @@
 import { randomUUID } from "node:crypto";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Rota } from "../src/interface/rota.ts";
 import { createRota } from "../src/rota.ts";
-import { newTask, ROOMY } from "../src/storage/conformance/world.ts";
+import { newDefinition } from "../src/storage/conformance/schedules/schedule-world.ts";
+import { newTask, ROOMY, ROOMY_SHARES } from "../src/storage/conformance/world.ts";
 import { openPostgres } from "../src/storage/postgres/connection/open.ts";
-import type { FinishedAndClaimed, Storage } from "../src/storage/storage.ts";
+import type { FinishedAndClaimed, NewTask, Storage } from "../src/storage/storage.ts";
 import { type PostgresServer, startPostgres } from "./postgres/server.ts";
 import { RecordingLog } from "./support/recording-log.ts";
 
 /** Where nothing else waits. */
 const TENANT = "apart";
 const LANE = "apart";
+const SESSION = "apart";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -139,5 +142,106 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     const later = await openPostgres({ url: server.url });
     expect(await later.tasks.get({ tenant: TENANT, id })).toMatchObject({ state: "done", result: 1 });
     await later.close();
+  });
+
+  /** Everything else that shows an end, or that a task was accepted. */
+  const ANSWERS: Readonly<Record<string, (storage: Storage, told: Told) => Promise<unknown>>> = {
+    "a batch": (storage, { batch }) => storage.tasks.getBatch({ tenant: TENANT, id: batch }),
+    "the tasks of a batch": (storage, { batch }) =>
+      storage.tasks.batchTasks({ tenant: TENANT, batch, limit: 1 }),
+    "numbers of tasks": (storage) => storage.tasks.counts({ tenant: TENANT }),
+    "a queue's depth": (storage) => storage.tasks.queueDepth({ tenant: TENANT }),
+    "what waits": (storage) => storage.tasks.waiting({ tenant: TENANT }),
+    "why a task waits": (storage, { id }) => storage.tasks.situation({ tenant: TENANT, id }),
+    "a list of deliveries": (storage) => storage.deliveries.list({ tenant: TENANT, limit: 10 }),
+    "deliveries to send": (storage) =>
+      storage.deliveries.claim({ shares: ROOMY_SHARES, held: [], holdMs: 60_000 }),
+    "a session": (storage) => storage.sessions.get({ tenant: TENANT, key: SESSION }),
+    "a list of sessions": (storage) => storage.sessions.list({ tenant: TENANT, limit: 10 }),
+    // Ten times `wal_writer_delay` ago: it took its time under the write lock, and then needed a while to commit.
+    "an end that took long to commit": async (storage, { id, end }) => {
+      await end({ agoMs: 110_000 });
+      await storage.tasks.get({ tenant: TENANT, id });
+    },
+    "a schedule": (storage, { schedule }) => storage.schedules.get({ tenant: TENANT, id: schedule }),
+    "a list of schedules": (storage) => storage.schedules.list({ tenant: TENANT, limit: 10 }),
+    "a cancel that comes too late": (storage, { id }) =>
+      storage.tasks.cancel({ tenant: TENANT, ids: [id], error: null }),
+    "a retry of a task that is done": (storage, { id }) => storage.tasks.retry({ tenant: TENANT, id }),
+    "the answer to an insert that is repeated": (storage, { task }) =>
+      storage.tasks.insert({ tasks: [task], limits: ROOMY }),
+    "the answer to an insert with a key that is repeated": (storage, { keyed }) =>
+      storage.tasks.insert({ tasks: [{ ...keyed, id: randomUUID() }], limits: ROOMY }),
+  };
+
+  interface Told {
+    readonly id: string;
+    readonly batch: string;
+    readonly schedule: number;
+    /** Writes the end of the task again, which may not be on the disk then. */
+    end(params: { agoMs: number }): Promise<unknown>;
+    readonly task: NewTask;
+    readonly keyed: NewTask;
+  }
+
+  test.each(Object.entries(ANSWERS))("what is in %s", async (_what, ask) => {
+    const storage = await openPostgres({ url: server.url });
+    const admin = new Client({ connectionString: server.url });
+    await admin.connect();
+    onTestFinished(async () => {
+      await storage.close();
+      await admin.end();
+    });
+    const [node, id, batch] = [randomUUID(), randomUUID(), randomUUID()];
+    const bounds = {
+      total: null,
+      perAgent: null,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
+    await storage.lanes.configure({ lanes: [LANE, "elsewhere"].map((name) => ({ name, ...bounds })) });
+    await storage.nodes.register({ node });
+    // Nodes that earlier tests left are no more, so that this one is alone.
+    await admin.query("update rota.node set dead = true where id <> $1", [node]);
+    await storage.nodes.heartbeat({ node });
+    const task = newTask({
+      id,
+      tenant: TENANT,
+      lane: LANE,
+      batch,
+      session: { key: SESSION, maxConcurrent: 1 },
+      callbackUrl: "https://receiver.test/",
+    });
+    const idempotency = { key: randomUUID(), hash: "same" };
+    const keyed = newTask({ tenant: TENANT, lane: "elsewhere", idempotency });
+    const batches = [{ id: batch, tenant: TENANT, parallelism: null, callbackUrl: null }];
+    await storage.tasks.insert({ tasks: [task], batches, limits: ROOMY });
+    await storage.tasks.insert({ tasks: [keyed], limits: ROOMY });
+    const { id: schedule } = await storage.schedules.create({
+      tenant: TENANT,
+      definition: newDefinition(),
+      status: "paused",
+      nextFireAt: null,
+      source: null,
+    });
+    const step = { node, finishes: [], progress: [], claims: [] };
+    const { claimed } = await storage.tasks.finishAndClaim({ ...step, claims: [{ lane: LANE, limit: 1 }] });
+    const finishes = claimed.map(({ task: { seq }, token }) => ({
+      seq,
+      token,
+      settlement: { to: "done", result: 1 } as const,
+    }));
+    await (await storage.tasks.finishAndClaim({ ...step, finishes })).durable;
+    await admin.query("set synchronous_commit = off");
+    const end = ({ agoMs }: { agoMs: number }) =>
+      admin.query("update rota.task set completed_at = $2 where id = $1", [id, Date.now() - agoMs]);
+    await end({ agoMs: 0 });
+    const { rows: written } = await admin.query("select pg_current_wal_insert_lsn() as lsn");
+    await ask(storage, { id, batch, schedule, end, task, keyed });
+    const { rows } = await admin.query("select pg_current_wal_flush_lsn() >= $1::pg_lsn as flushed", [
+      written[0].lsn,
+    ]);
+    expect(rows).toEqual([{ flushed: true }]);
   });
 });

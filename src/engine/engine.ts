@@ -280,14 +280,14 @@ export class Engine {
   }
 
   #putBackOrphans(held: readonly Held[]): void {
+    const { runner, completer, dispatcher } = this.#services;
     const orphans = this.#orphans.check({
       held,
-      knows: (token) => this.#services.runner.has(token) || this.#services.completer.has(token),
-      exchanges: this.#services.dispatcher.exchanges,
+      knows: (token) => runner.has(token) || completer.has(token) || dispatcher.keeps(token),
+      exchanges: dispatcher.exchanges,
     });
-    for (const orphan of orphans)
-      this.#services.completer.putBackOrphan(orphan, "not started: its claim got lost");
-    if (orphans.length > 0) this.#services.dispatcher.wake();
+    for (const orphan of orphans) completer.putBackOrphan(orphan, "not started: its claim got lost");
+    if (orphans.length > 0) dispatcher.wake();
   }
 
   #ifIdle(): void {
@@ -317,8 +317,7 @@ export class Engine {
   async #lastFlush(): Promise<void> {
     for (let tries = 1; this.#services.completer.size > 0 || !this.#services.dispatcher.flushed; ) {
       try {
-        await this.#services.dispatcher.tick();
-        await this.#services.dispatcher.untilDurable();
+        await this.#services.dispatcher.flush();
       } catch (error) {
         if (tries++ === LAST_FLUSH_TRIES) {
           const ends = this.#services.completer.finishes;

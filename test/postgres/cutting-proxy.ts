@@ -11,6 +11,8 @@ export interface CuttingProxy {
   loseAnswerTo(text: string): void;
   /** From now on nothing gets through, in either direction, and nobody is told. */
   freeze(): void;
+  /** The same with the nth message from now on that holds `text`. Resolves then. */
+  freezeAt(text: string, nth: number): Promise<void>;
   /** New connections get through again; one that has lost something stays silent for good. */
   thaw(): void;
   close(): void;
@@ -25,6 +27,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
   const sockets = new Set<Socket>();
   let doomed: string | null = null;
   let frozen = false;
+  let freezer = { text: "", left: 0, freeze: () => {} };
 
   const proxy = createServer((client) => {
     const server = connect(Number(port), hostname);
@@ -45,6 +48,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     }
     let isDoomed = false;
     client.on("data", (data) => {
+      if (freezer.left > 0 && data.includes(freezer.text) && --freezer.left === 0) freezer.freeze();
       isDeaf ||= frozen;
       if (isDeaf) return;
       if (doomed !== null && data.includes(doomed)) {
@@ -72,6 +76,15 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     },
     freeze() {
       frozen = true;
+    },
+    freezeAt(text, nth) {
+      return new Promise((resolve) => {
+        const freeze = () => {
+          frozen = true;
+          resolve();
+        };
+        freezer = { text, left: nth, freeze };
+      });
     },
     thaw() {
       frozen = false;

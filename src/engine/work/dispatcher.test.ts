@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { makeEngine, manyTasks, newTask, ROOMY } from "../../../test/support/engine.ts";
-import { away, openMemory } from "../../../test/support/storages.ts";
+import { asSharedStorage, away, openMemory } from "../../../test/support/storages.ts";
 import { NoExecutorError } from "../../executors/errors.ts";
 import type { Executor } from "../../executors/executor.ts";
 import type { FinishAndClaimParams, FinishedAndClaimed } from "../../storage/storage.ts";
@@ -85,6 +85,84 @@ describe("the dispatcher", () => {
     expect(await states()).toEqual({ done: 10 });
     expect({ lost, most }).toEqual({ lost: 2, most: 3 });
     expect([...ran.values()]).toEqual(Array(10).fill(1));
+  });
+
+  test("does not take an attempt for lost while its end may still be written again", async () => {
+    const clock = new ManualClock();
+    const memory = asSharedStorage(await openMemory(clock));
+    let fail = (_error: unknown) => {};
+    let lost = 0;
+    const finishAndClaim = async (params: FinishAndClaimParams): Promise<FinishedAndClaimed> => {
+      const { finishes } = params;
+      if (finishes.length === 0 || lost > 0) return memory.tasks.finishAndClaim(params);
+      lost += 1;
+      const answer = await memory.tasks.finishAndClaim({ ...params, finishes: [] });
+      const finished = finishes.map(({ token, settlement }) => ({ token, state: settlement.to }));
+      const durable = new Promise<void>((_resolve, reject) => {
+        fail = reject;
+      });
+      return { ...answer, finished, durable };
+    };
+    const storage = { ...memory, tasks: { ...memory.tasks, finishAndClaim } };
+    let ran = 0;
+    const executor: Executor = () => {
+      ran += 1;
+    };
+    const { engine, states } = await makeEngine({ clock, storage, executor });
+    await engine.intake.addMany(manyTasks(1));
+    await engine.start();
+    // The flush hangs on a dead connection, while the lease is renewed on another one.
+    await clock.advance(18_000);
+    fail(away());
+    await clock.advance(5_000);
+    expect({ ran, states: await states() }).toEqual({ ran: 1, states: { done: 1 } });
+  });
+
+  test("stops although the database never confirms that it keeps the ends", async () => {
+    const clock = new ManualClock();
+    const memory = await openMemory(clock);
+    let exchanged = 0;
+    const finishAndClaim = async (params: FinishAndClaimParams): Promise<FinishedAndClaimed> => {
+      exchanged += 1;
+      if (exchanged > 100) throw away();
+      const answer = await memory.tasks.finishAndClaim(params);
+      return params.finishes.length === 0 ? answer : { ...answer, durable: Promise.reject(away()) };
+    };
+    const storage = { ...memory, tasks: { ...memory.tasks, finishAndClaim } };
+    const gate = new Gate();
+    const { engine } = await makeEngine({ clock, storage, executor: () => gate.opened });
+    await engine.intake.addMany(manyTasks(1));
+    await engine.start();
+    await settle();
+    const drained = engine.drain(0);
+    await clock.advance(10_000);
+    await drained;
+    expect(exchanged).toBeLessThan(20);
+  });
+
+  test("leaves connections to others while the disk is slow", async () => {
+    const clock = new ManualClock();
+    const memory = await openMemory(clock);
+    const flushes: (() => void)[] = [];
+    const finishAndClaim = async (params: FinishAndClaimParams): Promise<FinishedAndClaimed> => {
+      const answer = await memory.tasks.finishAndClaim(params);
+      if (params.finishes.length === 0) return answer;
+      return { ...answer, durable: new Promise<void>((resolve) => flushes.push(resolve)) };
+    };
+    const storage = { ...memory, tasks: { ...memory.tasks, finishAndClaim } };
+    const { engine, states } = await makeEngine({ clock, storage, concurrency: { tasks: 1 } });
+    await engine.intake.addMany(manyTasks(10));
+    await engine.start();
+    await settle();
+    expect(flushes).toHaveLength(3);
+    flushes.shift()?.();
+    await settle();
+    expect(flushes).toHaveLength(3);
+    for (let left = 9; left > 0; left -= 1) {
+      flushes.shift()?.();
+      await settle();
+    }
+    expect(await states()).toEqual({ done: 10 });
   });
 
   test("asks nothing of the storage while nothing happens, but for a slow poll", async () => {

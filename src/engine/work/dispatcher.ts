@@ -1,4 +1,5 @@
 import type { AgentName } from "../../model/agent.ts";
+import { RotaError } from "../../model/errors.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
@@ -15,6 +16,11 @@ import type { RunningBytes } from "./running-bytes.ts";
 const FINISHES_MAX = 200;
 /** Signals can be lost: the dispatcher tries to claim from every lane at least this often. */
 const POLL_MS = 5_000;
+/**
+ * Exchanges whose ends are not yet stored for good. Each keeps a connection until its flush: the others are for reads and
+ * inserts while the disk is slow.
+ */
+const NOT_DURABLE_MAX = 3;
 /** After this many failures on its own, for reasons other than the connection, an end counts as one that cannot be stored. */
 const ALONE_TRIES_MAX = 5;
 
@@ -43,8 +49,10 @@ export class Dispatcher extends Service<DispatcherOptions> {
   #closing = false;
   #begun = 0;
   #ended = 0;
-  /** Exchanges whose ends are written, but may still be lost. */
-  readonly #notDurable = new Set<Promise<void>>();
+  /** Exchanges whose ends are written, but may still be lost, with the tokens of these ends. */
+  readonly #notDurable = new Map<Promise<void>, ReadonlySet<number>>();
+  /** How many of them had to be written again. */
+  #notKept = 0;
   #lookedAt: number;
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
@@ -120,9 +128,18 @@ export class Dispatcher extends Service<DispatcherOptions> {
     return this.#begun === this.#ended && this.#notDurable.size === 0 && completer.finishes === 0;
   }
 
-  /** Resolves once the ends that are written are stored for good, or back in the completer. */
-  async untilDurable(): Promise<void> {
-    await Promise.all(this.#notDurable);
+  /** One tick, until its ends are stored for good. Throws if they may be lost: they are in the completer again. */
+  async flush(): Promise<void> {
+    const notKept = this.#notKept;
+    await this.tick();
+    await Promise.all(this.#notDurable.keys());
+    if (this.#notKept > notKept)
+      throw new RotaError("storage_unavailable", "the storage did not keep the ends");
+  }
+
+  /** Whether an end of this attempt is written, but may still be lost. It is then written again. */
+  keeps(token: number): boolean {
+    return [...this.#notDurable.values()].some((tokens) => tokens.has(token));
   }
 
   get exchanges(): { readonly begun: number; readonly ended: number } {
@@ -136,6 +153,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
   }
 
   async tick(): Promise<number> {
+    if (this.#notDurable.size >= NOT_DURABLE_MAX) await Promise.race(this.#notDurable.keys());
     this.#lookNowAndThen();
     await this.#lookForAloneNowAndThen();
     const { completer, slots, memory } = this.options;
@@ -242,13 +260,14 @@ export class Dispatcher extends Service<DispatcherOptions> {
       .then(
         () => this.#wroteDown(finishes, answer),
         () => {
+          this.#notKept += 1;
           const again = finishes.map((finish) => ({ ...finish, freesSlot: false }));
           this.options.completer.giveBack({ finishes: again, progress: [] });
           this.wake();
         },
       )
       .finally(() => this.#notDurable.delete(kept));
-    this.#notDurable.add(kept);
+    this.#notDurable.set(kept, new Set(finishes.map(({ token }) => token)));
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {

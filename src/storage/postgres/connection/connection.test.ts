@@ -309,6 +309,34 @@ describe("a node", () => {
     expect(claimed).toHaveLength(1);
   });
 
+  test("gets its connections back from a server that stops responding while they are prepared", async () => {
+    const { url } = await openNodes(1);
+    const proxy = await startCuttingProxy(url);
+    const timeouts = { readMs: 300, writeMs: 300 };
+    const storage = await openPostgres({ url: proxy.url, timeouts, warmUp: true });
+    onTestFinished(async () => {
+      await storage.close();
+      proxy.close();
+    });
+    const frozen = proxy.freezeAt("warm_up", 6);
+    await storage.nodes.register({ node: "warm", slots: { [LANE]: 1 } });
+    await frozen;
+    await sleep(400);
+    proxy.thaw();
+    expect((await storage.nodes.list()).map(({ node }) => node)).toContain("warm");
+  });
+
+  test("sends its last signals before it closes", async () => {
+    const { first, url } = await openNodes(2);
+    const heard: string[] = [];
+    const storage = await openPostgres({ url });
+    await sleep(50);
+    first.subscribe(({ kind }) => heard.push(kind));
+    await submit(storage, [{}]);
+    await storage.close();
+    await expect.poll(() => heard).toContain("work");
+  });
+
   test("renews its lease while everything else waits for the gate", async () => {
     const { first, admin } = await openNodes(1);
     await admin.query("select pg_advisory_lock(7682)");

@@ -7,6 +7,7 @@ import type { StorageSignal } from "../../storage.ts";
 import { isTransient, toRotaError } from "./errors.ts";
 import { Notifications } from "./listen-notify.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
+import { STATEMENT_TIMEOUT_MS } from "./until-durable.ts";
 
 /** Writers wait for the write lock anyway. The other connections serve reads beside them. */
 const CONNECTIONS_MAX = 6;
@@ -40,11 +41,25 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** The server flushes every commit after three times its `wal_writer_delay`. The rest is for a server that is slowed down. */
+/**
+ * The server flushes every commit after three times its `wal_writer_delay`. The rest is for a server that is slowed down. A
+ * transaction takes its time when it gets the write lock, and commits at most its timeout later.
+ */
 const FLUSHED_AFTER = 10;
+const COMMITTED_AFTER_MS = STATEMENT_TIMEOUT_MS;
 
 /** Its commit waits until it is on disk, and with it everything committed before. */
-const FLUSH = { name: "flush", text: "select pg_logical_emit_message(true, 'rota', '')" };
+const EMIT = "pg_logical_emit_message(true, 'rota', '')";
+const FLUSH = { name: "flush", text: `select ${EMIT}` };
+
+/** `$1` is the time, null for the database's own. `$2`: when something was committed. */
+const FLUSH_SINCE = {
+  name: "flush_since",
+  text: `select ${EMIT}
+          where $2::bigint > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
+                   - ${COMMITTED_AFTER_MS}
+                   - ${FLUSHED_AFTER} * extract(epoch from current_setting('wal_writer_delay')::interval) * 1000`,
+};
 
 /** The connections: statements, signals, the clock. The operations are in files of their own. */
 export class PostgresDatabase {
@@ -89,7 +104,13 @@ export class PostgresDatabase {
       config,
       self: randomUUID(),
       send: (channel, payload) =>
-        this.#pool.query({ name: "notify", text: "select pg_notify($1, $2)", values: [channel, payload] }),
+        this.#pool.query({
+          name: "notify",
+          text: "select pg_notify($1, $2)",
+          values: [channel, payload],
+          // Signals that come meanwhile wait for it.
+          query_timeout: this.#timeouts.readMs,
+        } as pg.QueryConfig),
       hear: (signal) => void this.#hear(signal),
     });
   }
@@ -115,13 +136,11 @@ export class PostgresDatabase {
       if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
       try {
         const client = await this.#pool.connect();
-        const timeout = { query_timeout: this.#timeouts.writeMs };
-        const { text, name, values } = this.#atTime(statement);
-        const rows = await releaseIfBroken(client, async () => {
-          const query = { ...(name === undefined ? {} : { name }), text, values: [...values], ...timeout };
-          return (await client.query<Row>(query)).rows;
-        });
-        const durable = releaseIfBroken(client, () => client.query({ ...FLUSH, ...timeout })).then(
+        const timeoutMs = this.#timeouts.writeMs;
+        const rows = await releaseIfBroken(client, () =>
+          ask<Row>(client, this.#atTime(statement), timeoutMs),
+        );
+        const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
           () => client.release(),
           (error) => Promise.reject(toRotaError(error)),
         );
@@ -148,7 +167,8 @@ export class PostgresDatabase {
     values: readonly unknown[];
   }): Promise<Row[]> {
     if (!this.othersAlive && this.#pool.idleCount === this.#pool.totalCount) {
-      return this.write({ name, text: `select * from ${call}`, values });
+      // A call that finds its tasks inserted already writes nothing, but must not answer before they are on disk.
+      return this.write({ name, text: `select f.* from (select ${EMIT}) flush, ${call} f`, values });
     }
     const { rows, durable } = await this.writeEarly<Row>({
       name: `${name}_early`,
@@ -163,30 +183,42 @@ export class PostgresDatabase {
     return this.#query(this.#pool, statement, this.#timeouts.readMs);
   }
 
+  /**
+   * As `read`. Resolves once what the rows show survives a crash; `changedAt`: when each was committed. Commits do not wait for the
+   * disk under the write lock, so a reader may see one before it is flushed. A crash could undo it, and the number of its event
+   * would be assigned again. The flush runs on the connection that read: after a crash, it would succeed on another.
+   */
+  async readDurably<Row extends object>(
+    statement: Statement,
+    changedAt: (row: Row) => string | null,
+  ): Promise<Row[]> {
+    for (let tries = 1; ; tries += 1) {
+      if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
+      try {
+        const client = await this.#pool.connect();
+        const rows = await releaseIfBroken(client, async () => {
+          const found = await ask<Row>(client, statement, this.#timeouts.readMs);
+          const latest = found.reduce((at, row) => Math.max(at, Number(changedAt(row) ?? 0)), 0);
+          const flush = this.#atTime({ ...FLUSH_SINCE, values: [latest] });
+          if (latest > 0) await ask(client, flush, this.#timeouts.writeMs);
+          return found;
+        });
+        client.release();
+        return rows;
+      } catch (error) {
+        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
+      }
+    }
+  }
+
   /** As `write`, on a reserved connection: it never waits for other calls of this process. */
   writeFirst<Row extends object>(statement: Statement): Promise<Row[]> {
     return this.#query(this.#lifeline, this.#atTime(statement), this.#timeouts.writeMs);
   }
 
-  /** Resolves once everything committed so far survives a crash: a commit that waits for the disk flushes all earlier ones. */
-  async durable(): Promise<void> {
-    await this.read({ ...FLUSH, values: [] });
-  }
-
-  /** As `durable`, unless the server has long flushed by itself what was committed at this time. */
-  async durableSince(at: number): Promise<void> {
-    await this.write({
-      name: "durable_since",
-      text: `select pg_logical_emit_message(true, 'rota', '')
-              where $2::bigint > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
-                       - ${FLUSHED_AFTER} * extract(epoch from current_setting('wal_writer_delay')::interval) * 1000`,
-      values: [at],
-    });
-  }
-
   /** Writes, because a server that is read-only or has no disk space left still responds to reads. */
-  check(): Promise<void> {
-    return this.durable();
+  async check(): Promise<void> {
+    await this.read({ ...FLUSH, values: [] });
   }
 
   async now(): Promise<number> {
@@ -211,7 +243,11 @@ export class PostgresDatabase {
         held.push(client);
         if (this.#warm.has(client)) continue;
         this.#warm.add(client);
-        await client.query({ text: statement.text, values: [...statement.values] });
+        await ask(client, statement, this.#timeouts.writeMs).catch((error) => {
+          held.pop();
+          client.release(true);
+          throw error;
+        });
       }
     } catch {
       // The pool replaces a connection that broke.
@@ -252,6 +288,7 @@ export class PostgresDatabase {
 
   async #close(): Promise<void> {
     this.#listeners.clear();
+    await this.#notifications.sendLast();
     const closed = Promise.all([this.#notifications.stop(), this.#pool.end(), this.#lifeline.end()]);
     await Promise.race([closed, delay(CLOSE_MS, undefined, { ref: false })]);
   }
@@ -307,6 +344,15 @@ export class PostgresDatabase {
   #tell(signal: StorageSignal): void {
     for (const listener of this.#listeners) listener(signal);
   }
+}
+
+async function ask<Row extends object>(
+  client: pg.ClientBase,
+  { name, text, values }: Statement,
+  timeoutMs: number,
+): Promise<Row[]> {
+  const query = { text, values: [...values], query_timeout: timeoutMs };
+  return (await client.query<Row>(name === undefined ? query : { ...query, name })).rows;
 }
 
 /** A query that failed in the middle may leave its connection in any state: the pool replaces it. */

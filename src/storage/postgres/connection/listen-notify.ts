@@ -8,7 +8,11 @@ const CHANNEL = "rota";
  * reaches. The first after a pause goes out at once.
  */
 const GATHER_MS = 3;
-/** A notification carries at most 8000 bytes. A longer list of tokens is not sent: nodes find out at their next heartbeat. */
+/** How long a stop waits until the last signals are sent. */
+const LAST_SIGNALS_MS = 500;
+/** A notification carries less than 8000 bytes. */
+const PAYLOAD_MAX = 7_999;
+/** A longer list of tokens is not sent: nodes find out at their next heartbeat. */
 export const TOKENS_MAX = 300;
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 5000;
@@ -31,6 +35,7 @@ export class Notifications {
   readonly #stopping = new AbortController();
   readonly #outgoing = new Map<string, StorageSignal>();
   #sending = false;
+  #sent: Promise<void> = Promise.resolve();
   /** Ends the pause after a notification. */
   #endPause: () => void = () => {};
   #listening: Promise<void> = Promise.resolve();
@@ -56,6 +61,13 @@ export class Notifications {
     this.#listening = this.#keepListening(client);
   }
 
+  /** Sends what waits. Call it before the connections close: others would miss what this node did last until their slow poll. */
+  async sendLast(): Promise<void> {
+    this.#stopping.abort();
+    this.#endPause();
+    await Promise.race([this.#sent, delay(LAST_SIGNALS_MS, undefined, { ref: false })]);
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#client?.end().catch(() => undefined);
@@ -70,18 +82,29 @@ export class Notifications {
     if (isUrgent(signal)) this.#endPause();
     if (this.#sending) return;
     this.#sending = true;
-    setImmediate(() => void this.#flush());
+    this.#sent = new Promise<void>(setImmediate).then(() => this.#flush());
   }
 
   async #flush(): Promise<void> {
-    while (this.#outgoing.size > 0 && !this.#stopping.signal.aborted) {
-      const message: Message = { from: this.#self, signals: [...this.#outgoing.values()] };
+    while (this.#outgoing.size > 0) {
+      const payloads = this.#payloads([...this.#outgoing.values()]);
       this.#outgoing.clear();
       // A node that misses a signal catches up with its slow poll.
-      await this.#send(JSON.stringify(message)).catch(() => undefined);
-      if (![...this.#outgoing.values()].some(isUrgent)) await this.#pause();
+      for (const payload of payloads) await this.#send(payload).catch(() => undefined);
+      const isLast = this.#stopping.signal.aborted;
+      if (!isLast && ![...this.#outgoing.values()].some(isUrgent)) await this.#pause();
     }
     this.#sending = false;
+  }
+
+  /** One notification for all signals, or one for each if they are too long. */
+  #payloads(signals: readonly StorageSignal[]): string[] {
+    const toPayload = (some: readonly StorageSignal[]) => {
+      const message: Message = { from: this.#self, signals: some };
+      return JSON.stringify(message);
+    };
+    const together = toPayload(signals);
+    return together.length <= PAYLOAD_MAX ? [together] : signals.map((signal) => toPayload([signal]));
   }
 
   #pause(): Promise<void> {

@@ -14,6 +14,13 @@ begin
   return coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
 end $$;
 
+-- For an operation that answers what it saw and may write nothing: ends commit before they are on disk, and an answer must
+-- not show one that a crash could undo.
+create function flush_with_commit() returns void language plpgsql as $$
+begin
+  perform pg_logical_emit_message(true, 'rota', '');
+end $$;
+
 -- Reserves p_count event numbers for this transaction and returns the first.
 create function take_event_numbers(p_count bigint) returns bigint language plpgsql as $$
 declare

@@ -48,7 +48,7 @@ async function listDeliveries(
   params: ListDeliveriesParams,
 ): Promise<{ deliveries: DeliveryRecord[]; nextCursor: number | null }> {
   const { text, values } = listOfDeliveries(params);
-  const rows = await db.read<DeliveryRow>({ text, values });
+  const rows = await db.readDurably<DeliveryRow>({ text, values }, ({ created_at }) => created_at);
   const page = rows.slice(0, params.limit).map(toDeliveryRecord);
   return {
     deliveries: page,
@@ -93,11 +93,14 @@ async function findDelivery(
   db: PostgresDatabase,
   { tenant, seq }: { tenant: string; seq: number },
 ): Promise<DeliveryRecord | null> {
-  const [row] = await db.read<DeliveryRow>({
-    name: "get_delivery",
-    text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES} where d.seq = $1 and d.tenant = $2`,
-    values: [seq, tenant],
-  });
+  const [row] = await db.readDurably<DeliveryRow>(
+    {
+      name: "get_delivery",
+      text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES} where d.seq = $1 and d.tenant = $2`,
+      values: [seq, tenant],
+    },
+    ({ created_at }) => created_at,
+  );
   return row === undefined ? null : toDeliveryRecord(row);
 }
 
@@ -175,6 +178,7 @@ declare
 begin
   select status, host into v_status, v_host from delivery where seq = p_seq and tenant = p_tenant;
   if not found then return; end if;
+  perform flush_with_commit();
   if v_status = 'pending' then return query select v_status; return; end if;
   update delivery
      set status = 'pending', tries = 0, due_at = v_now, last_try_at = null, response_status = null, error = null

@@ -8,7 +8,6 @@ import type {
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { oneRow } from "../connection/one-row.ts";
-import { untilDurable } from "../connection/until-durable.ts";
 
 /** Notifications about schedules. Numbers are assigned under the write lock: a reader that sees one sees all before it. */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
@@ -16,14 +15,13 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
     async read({ after, limit, tenant, ...others }) {
       if (tenant !== undefined) return readOfTenant(db, { after, limit, tenant, ...others });
       // Also reads the entry that the caller saw last, so that the caller can check that it is still the same.
-      const rows = await db.read<NotificationRow>({
-        name: "read_notifications",
-        text: "select * from notification where seq >= $1 order by seq limit $2",
-        values: [after, limit + 2],
-      });
-      await untilDurable(
-        db,
-        rows.map(({ at }) => at),
+      const rows = await db.readDurably<NotificationRow>(
+        {
+          name: "read_notifications",
+          text: "select * from notification where seq >= $1 order by seq limit $2",
+          values: [after, limit + 2],
+        },
+        ({ at }) => at,
       );
       const [first] = rows;
       const seen = first !== undefined && Number(first.seq) === after ? first : null;
@@ -76,21 +74,20 @@ async function readOfTenant(
   db: PostgresDatabase,
   { after, limit, tenant, agent }: ReadNotificationsParams & { readonly tenant: string },
 ): Promise<NotificationPage> {
-  const rows = await db.read<{
+  const rows = await db.readDurably<{
     found: NotificationRow | null;
     newest: string | null;
     mark: LogMark | null;
-  }>({
-    name: `read_notifications_of_${agent === undefined ? "tenant" : "agent"}`,
-    text: `select to_json(f) as found, (select max(seq) from notification) as newest,
+  }>(
+    {
+      name: `read_notifications_of_${agent === undefined ? "tenant" : "agent"}`,
+      text: `select to_json(f) as found, (select max(seq) from notification) as newest,
                   (select json_build_object('type', kind, 'at', at) from notification where seq = $2) as mark
              from (select) s left join lateral (
                ${NOTIFICATIONS_OF[agent === undefined ? "tenant" : "agent"]}) f on true`,
-    values: [tenant, after, limit + 1, ...(agent === undefined ? [] : [agent])],
-  });
-  await untilDurable(
-    db,
-    rows.map((row) => row.found?.at ?? null),
+      values: [tenant, after, limit + 1, ...(agent === undefined ? [] : [agent])],
+    },
+    (row) => row.found?.at ?? null,
   );
   const found = rows.flatMap((row) => (row.found === null ? [] : toNotification(row.found)));
   const notifications = found.slice(0, limit);

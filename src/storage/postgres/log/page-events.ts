@@ -1,6 +1,5 @@
 import { PAGE_LOOKED, type PageEventsParams, type StoredEvent, TASK_SPAN_ROOM_MS } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { untilDurable } from "../connection/until-durable.ts";
 import { SESSION_KEY } from "../tasks/task-row.ts";
 import { type EventRow, toStoredEvent } from "./read-events.ts";
 
@@ -52,10 +51,6 @@ export async function pageEvents(db: PostgresDatabase, params: PageEventsParams)
   const events = await readEntries(db, entries, { limit, bytesMax });
   const page = events.slice(0, limit);
   const isCut = page.length < Number(events[0]?.found ?? 0);
-  await untilDurable(
-    db,
-    page.map(({ at }) => at),
-  );
   if (page.length > 0) db.sawEvent(Math.max(...page.map(({ seq }) => Number(seq))));
   return {
     events: page.map(toStoredEvent),
@@ -107,17 +102,20 @@ async function readEntries(
   { limit, bytesMax }: { readonly limit: number; readonly bytesMax: number },
 ): Promise<EventRow[]> {
   if (entries.length === 0) return [];
-  return db.read<EventRow>({
-    name: "events_of_page",
-    text: EVENTS,
-    values: [
-      entries.map(({ seq }) => seq),
-      entries.map(({ task }) => task),
-      entries.map(({ row }) => row),
-      limit + 1,
-      bytesMax,
-    ],
-  });
+  return db.readDurably<EventRow>(
+    {
+      name: "events_of_page",
+      text: EVENTS,
+      values: [
+        entries.map(({ seq }) => seq),
+        entries.map(({ task }) => task),
+        entries.map(({ row }) => row),
+        limit + 1,
+        bytesMax,
+      ],
+    },
+    ({ at }) => at,
+  );
 }
 
 /** Null: there is no such task. */

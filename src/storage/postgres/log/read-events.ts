@@ -8,7 +8,6 @@ import {
   type StoredEvent,
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { untilDurable } from "../connection/until-durable.ts";
 import { SESSION_KEY } from "../tasks/task-row.ts";
 
 export interface EventRow {
@@ -37,17 +36,16 @@ export interface EventRow {
 export async function readEvents(db: PostgresDatabase, params: ReadEventsParams): Promise<EventPage> {
   const { after, limit, bytesMax, filter } = params;
   const values = filter === undefined ? [] : await filterValues(db, filter);
-  const rows = await db.read<EventRow>({
-    name: filter === undefined ? "read_events" : "read_events_of_tenant",
-    text: filter === undefined ? EVENTS_AFTER : EVENTS_OF_TENANT_AFTER,
-    values: [after, limit + 1, bytesMax, ...values],
-  });
+  const rows = await db.readDurably<EventRow>(
+    {
+      name: filter === undefined ? "read_events" : "read_events_of_tenant",
+      text: filter === undefined ? EVENTS_AFTER : EVENTS_OF_TENANT_AFTER,
+      values: [after, limit + 1, bytesMax, ...values],
+    },
+    ({ at }) => at,
+  );
   if (rows.length === 0) return passOver(db, after, filter === undefined ? null : values);
   const page = rows.slice(0, limit);
-  await untilDurable(
-    db,
-    page.map(({ at }) => at),
-  );
   const upTo = Number(page.at(-1)?.seq ?? after);
   db.sawEvent(upTo);
   return {
@@ -108,7 +106,9 @@ async function passOver(
     // The statement has no use for `$2` and `$3`, but both need a value.
     values: filter === null ? [after] : [after, 0, 0, ...filter],
   });
-  return { events: [], more: row?.more ?? false, upTo: Number(row?.up_to ?? after), mark: row?.mark ?? null };
+  const upTo = Number(row?.up_to ?? after);
+  db.sawEvent(upTo);
+  return { events: [], more: row?.more ?? false, upTo, mark: row?.mark ?? null };
 }
 
 interface Asked {

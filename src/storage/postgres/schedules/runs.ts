@@ -1,7 +1,7 @@
 import { RUN_STATUSES, type RunStatus } from "../../../model/run.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";
+import { CHANGED_AT } from "../connection/until-durable.ts";
 
 interface RunRow {
   readonly id: string;
@@ -42,13 +42,15 @@ export async function getRun(
   db: PostgresDatabase,
   { tenant, id }: { tenant: string; id: number },
 ): Promise<RunRecord | null> {
-  const rows = await db.read<RunRow>({
-    name: "get_run",
-    text: `select ${RUN_COLUMNS} from ${RUN_TABLES} where r.id = $2 and (r.tenant = $1) is true`,
-    values: [tenant, id],
-  });
-  const [run] = await toRunRecords(db, rows);
-  return run ?? null;
+  const [row] = await db.readDurably<RunRow>(
+    {
+      name: "get_run",
+      text: `select ${RUN_COLUMNS} from ${RUN_TABLES} where r.id = $2 and (r.tenant = $1) is true`,
+      values: [tenant, id],
+    },
+    ({ changed_at }) => changed_at,
+  );
+  return row === undefined ? null : toRunRecord(row);
 }
 
 /** Newest first. */
@@ -57,11 +59,14 @@ export async function listRuns(
   params: ListRunsParams,
 ): Promise<{ runs: RunRecord[]; nextCursor: number | null }> {
   const { text, values } = listOfRuns(params);
-  const answers = await db.read<RunRow & { readonly reached: string | null }>({ text, values });
+  const answers = await db.readDurably<RunRow & { readonly reached: string | null }>(
+    { text, values },
+    ({ changed_at }) => changed_at,
+  );
   const reached = answers[0]?.reached ?? null;
   // If no run matches, one row without a run has `reached`.
   const rows = answers.filter(({ id }) => id !== null);
-  const runs = await toRunRecords(db, rows.slice(0, params.limit));
+  const runs = rows.slice(0, params.limit).map(toRunRecord);
   if (rows.length > params.limit) return { runs, nextCursor: runs.at(-1)?.id ?? null };
   return { runs, nextCursor: reached === null ? null : Number(reached) };
 }
@@ -130,14 +135,6 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
       on true
      order by id desc limit $2`;
   return { text, values };
-}
-
-async function toRunRecords(db: PostgresDatabase, rows: readonly RunRow[]): Promise<RunRecord[]> {
-  await untilDurable(
-    db,
-    rows.map(({ changed_at }) => changed_at),
-  );
-  return rows.map(toRunRecord);
 }
 
 function toRunRecord(row: RunRow): RunRecord {

@@ -11,6 +11,7 @@ import type {
 import { tooManySessions } from "../../too-many-sessions.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
+import { JUST_NOW } from "../connection/until-durable.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
@@ -34,19 +35,23 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
       return open === null ? { found: false } : { found: true, open };
     },
     async get({ tenant, key }) {
-      const [row] = await db.read<SessionRow>({
-        name: "get_session",
-        text: `select ${SESSION_COLUMNS} from session s where s.tenant = $1 and s.key = $2`,
-        values: [tenant, key],
-      });
+      const [row] = await db.readDurably<SessionRow>(
+        {
+          name: "get_session",
+          text: `select ${SESSION_COLUMNS} from session s where s.tenant = $1 and s.key = $2`,
+          values: [tenant, key],
+        },
+        () => JUST_NOW,
+      );
       return row === undefined ? null : toSessionRecord(row);
     },
     async list({ tenant, agent, limit, cursor = Number.MAX_SAFE_INTEGER }) {
       const page = [tenant, cursor, limit + 1];
-      const rows = await db.read<SessionRow>(
+      const rows = await db.readDurably<SessionRow>(
         agent === undefined
           ? { name: "list_sessions", text: LIST_OF_SESSIONS, values: page }
           : { name: "list_sessions_of_agent", text: LIST_OF_AGENT_SESSIONS, values: [...page, agent] },
+        () => JUST_NOW,
       );
       const sessions = rows.slice(0, limit).map(toSessionRecord);
       return { sessions, nextCursor: rows.length > limit ? (sessions.at(-1)?.seq ?? null) : null };

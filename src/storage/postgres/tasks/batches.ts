@@ -1,22 +1,25 @@
 import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";
+import { CHANGED_AT } from "../connection/until-durable.ts";
 
 export async function getBatch(
   db: PostgresDatabase,
   params: { tenant: string; id: string },
 ): Promise<BatchRecord | null> {
-  const [row] = await db.read<{
+  const [row] = await db.readDurably<{
     id: string;
     parallelism: number | null;
     created_at: string;
     completed_at: string | null;
-  }>({
-    name: "get_batch",
-    text: "select id, parallelism, created_at, completed_at from batch where id = $2 and tenant = $1",
-    values: [params.tenant, params.id],
-  });
+  }>(
+    {
+      name: "get_batch",
+      text: "select id, parallelism, created_at, completed_at from batch where id = $2 and tenant = $1",
+      values: [params.tenant, params.id],
+    },
+    ({ created_at, completed_at }) => completed_at ?? created_at,
+  );
   if (row === undefined) return null;
   const { id, parallelism, created_at: createdAt, completed_at: completedAt } = row;
   return {
@@ -32,17 +35,16 @@ export async function batchTasks(
   db: PostgresDatabase,
   { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
 ): Promise<BatchTaskRecord[]> {
-  const rows = await db.read<BatchTaskRecord & { changed_at: string | null }>({
-    name: "batch_tasks",
-    text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
+  const rows = await db.readDurably<BatchTaskRecord & { changed_at: string | null }>(
+    {
+      name: "batch_tasks",
+      text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
                   coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn", ${CHANGED_AT} as changed_at
              from task t left join lease l on l.task_seq = t.seq
             where t.batch = $2 and t.tenant = $1 order by t.seq limit $3`,
-    values: [tenant, batch, limit],
-  });
-  await untilDurable(
-    db,
-    rows.map(({ changed_at }) => changed_at),
+      values: [tenant, batch, limit],
+    },
+    ({ changed_at }) => changed_at,
   );
   return rows.map(({ changed_at: _, ...task }) => task);
 }

@@ -61,6 +61,7 @@ begin
   v_seqs := array(
     select t.seq from task t where t.id = any (p_ids) and ${isOf("t", "p_tenant")} and t.completed_at is null
      order by array_position(p_ids, t.id));
+  if v_seqs = '{}' then perform flush_with_commit(); end if;
   perform cancel_open_tasks(v_now, v_seqs, p_error);
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}

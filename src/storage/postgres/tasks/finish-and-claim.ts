@@ -58,7 +58,9 @@ export async function finishAndClaim(
   const claimed = await toClaimed(db, rows, params.node);
   if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
-  if (rows.some(({ what }) => what === "freed")) db.signalOthers({ kind: "work" });
+  const goesOn =
+    rows.some(({ what }) => what === "freed") || finished.some(({ state }) => state === "queued");
+  if (goesOn) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
   return { finished, claimed, expired: toExpired(rows), ...(durable === undefined || finished.length === 0 ? {} : { durable }) };
 }

@@ -148,11 +148,14 @@ async function alreadyInserted(
   db: PostgresDatabase,
   tasks: readonly NewTask[],
 ): Promise<Map<string, InsertedTask>> {
-  const rows = await db.read<InsertedRow>({
-    name: "already_inserted",
-    text: "select * from already_inserted($1)",
-    values: [tasks.map(({ id }) => id)],
-  });
+  const rows = await db.readDurably<InsertedRow>(
+    {
+      name: "already_inserted",
+      text: "select * from already_inserted($1)",
+      values: [tasks.map(({ id }) => id)],
+    },
+    ({ created_at }) => created_at,
+  );
   return new Map(rows.map((row) => [row.id, toInserted(row)]));
 }
 

@@ -10,7 +10,7 @@ import {
 import type { ListedTasks, ListTasksParams } from "../../storage.ts";
 import { behindPrefix, ENDED_LOOKED_MAX, mergeWalks, type Walk } from "../../task-listing.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { CHANGED_AT, untilDurable } from "../connection/until-durable.ts";
+import { CHANGED_AT } from "../connection/until-durable.ts";
 import { endedQuery, type FoundEnds, mergeEnds } from "./list-ended.ts";
 import { AGENTS_MERGED_MAX, conditionsFor, FEW, type LookedAround, listQuery } from "./list-query.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
@@ -18,19 +18,18 @@ import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-r
 export async function listTasks(db: PostgresDatabase, params: ListTasksParams): Promise<ListedTasks> {
   const { found, nextCursor } = await findTasks(db, params);
   const bytesMax = params.bytesMax ?? Number.MAX_SAFE_INTEGER;
-  const rows = await db.read<TaskRow & { readonly up_to: string }>({
-    name: "read_listed_tasks",
-    text: `select ${TASK_COLUMNS}, p.up_to
+  const rows = await db.readDurably<TaskRow & { readonly up_to: string }>(
+    {
+      name: "read_listed_tasks",
+      text: `select ${TASK_COLUMNS}, p.up_to
              from (select u.seq, u.place, sum(octet_length(b.spec) + coalesce(octet_length(b.result), 0)) over (order by u.place)
                             as up_to
                      from unnest($1::bigint[]) with ordinality u(seq, place) join task b on b.seq = u.seq) p
              join (${TASK_TABLES}) on t.seq = p.seq
             where p.up_to <= $2 or p.place = 1 order by p.place`,
-    values: [found.map(({ seq }) => seq), bytesMax],
-  });
-  await untilDurable(
-    db,
-    rows.map(({ changed_at }) => changed_at),
+      values: [found.map(({ seq }) => seq), bytesMax],
+    },
+    ({ changed_at }) => changed_at,
   );
   const last = rows.at(-1);
   const bytes = Number(last?.up_to ?? 0);
@@ -46,15 +45,14 @@ export async function listTaskRows(
   params: ListTasksParams,
 ): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }> {
   const { found, nextCursor } = await findTasks(db, params);
-  const rows = await db.read<RowOfTask>({
-    name: "read_listed_rows",
-    text: `select ${ROW_COLUMNS} from unnest($1::bigint[]) with ordinality u(seq, place)
+  const rows = await db.readDurably<RowOfTask>(
+    {
+      name: "read_listed_rows",
+      text: `select ${ROW_COLUMNS} from unnest($1::bigint[]) with ordinality u(seq, place)
              join (${TASK_TABLES}) on t.seq = u.seq order by u.place`,
-    values: [found.map(({ seq }) => seq)],
-  });
-  await untilDurable(
-    db,
-    rows.map(({ changed_at }) => changed_at),
+      values: [found.map(({ seq }) => seq)],
+    },
+    ({ changed_at }) => changed_at,
   );
   return { rows: stillIn(rows.map(toRowRecord), params.states), nextCursor };
 }

@@ -11,6 +11,7 @@ declare
 begin
   select * into v_task from task t where t.id = p_id and :IS_OF_TENANT;
   if not found then return; end if;
+  perform flush_with_commit();
   seq := v_task.seq;
   if v_task.resting_state not in ('failed', 'cancelled') then
     was := coalesce((select l.state from lease l where l.task_seq = v_task.seq), v_task.resting_state);
