@@ -38,7 +38,7 @@ export const KEY = {
       flag: "--expires <time>",
     }),
     tenantId: optional(tenantId(), {
-      description: "Whose it is.",
+      description: "Its tenant.",
       default: "the tenant of the caller",
       flag: "--tenant <id>",
     }),
@@ -49,13 +49,13 @@ export const KEY = {
   ],
 } as const satisfies Schema;
 
-/** Whose keys are meant. */
+/** The tenant of the keys. */
 export const KEY_OWNER = {
   noun: "filter",
   refusesNull: true,
   fields: {
     tenantId: optional(tenantId(), {
-      description: "Whose keys are meant.",
+      description: "The tenant of the keys.",
       default: "the tenant of the caller",
     }),
   },
