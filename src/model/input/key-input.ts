@@ -1,4 +1,5 @@
 import { AGENT_ID_FORM } from "../agent.ts";
+import { RotaError } from "../errors.ts";
 import { ROLES, type Role } from "../role.ts";
 import { DEFAULT_TENANT } from "../tenant.ts";
 import { checkFilledText, invalidField, isObject } from "./field-checks.ts";
@@ -122,4 +123,11 @@ function keyName(): Kind<string> {
       );
     },
   };
+}
+
+/** The error for a `tenantId` of which the caller can see no tenant. */
+export function keyTenantNotFound(): RotaError {
+  return new RotaError("not_found", "`tenantId`: tenant not found: write the id of an existing tenant", {
+    details: { field: "tenantId" },
+  });
 }
