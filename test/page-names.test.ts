@@ -10,6 +10,7 @@ const PAGES_ON_CODE = ["CONTRIBUTING.md", "docs/architecture.md", "docs/glossary
 const FOLDERS = "{src,test,docs,dashboard,bench,scripts,examples}";
 const FILES = globSync(`${FOLDERS}/**/*.{ts,tsx,sql,md}`, { cwd: ROOT, exclude: ["**/node_modules/**"] });
 const FILE_NAMES = new Set(FILES.map((file) => basename(file)));
+const WORDS = wordsIn(["src/**/*.{ts,sql}", "test/**/*.ts", "package.json"]);
 const MIGRATIONS = "src/storage/{sqlite,postgres}/migrations/*.sql";
 
 function read(file: string): string {
@@ -43,9 +44,8 @@ test.each(PAGES)("files that %s names by their pattern or alone exist", (page) =
 });
 
 test.each(PAGES_ON_CODE)("names of the code in %s exist", (page) => {
-  const words = wordsIn(["src/**/*.{ts,sql}", "test/**/*.ts", "package.json"]);
   const spans = codeSpans(read(page)).filter((span) => /^[a-z]\w*(?:\.\w+)*(?:\(\))?$/.test(span));
-  const unknown = spans.filter((span) => !(span.match(/\w+/g) ?? []).every((word) => words.has(word)));
+  const unknown = spans.filter((span) => !(span.match(/\w+/g) ?? []).every((word) => WORDS.has(word)));
   expect(unknown.filter((span) => !FILE_NAMES.has(span))).toEqual([]);
 });
 
