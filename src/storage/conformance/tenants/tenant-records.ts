@@ -407,7 +407,12 @@ export function describeTenantRecords(open: OpenWorld): void {
         settlement: { to: "done", result: null } as const,
       }));
       const step = { node: NODE, finishes, progress: [], claims: [{ lane: LANE, limit: 9 }] };
-      expect(await storage.tasks.finishAndClaim(step)).toEqual({ finished: [], claimed: [], expired: [] });
+      // Some drivers add `durable`.
+      expect(await storage.tasks.finishAndClaim(step)).toMatchObject({
+        finished: [],
+        claimed: [],
+        expired: [],
+      });
     });
 
     test("begins by locking it: nothing at a time takes its keys and deletes nothing", async () => {
