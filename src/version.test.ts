@@ -6,7 +6,7 @@ import { checkNode } from "./version.ts";
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 const minimum = engines.node.slice(2);
 
-test.each(["20.20.2", "22.18.9", "12.22.12"])("Node %s is too old, and is told so", (version) => {
+test.each(["20.20.2", "22.18.9", "12.22.12"])("Node %s is too old, which the message says", (version) => {
   expect(() => checkNode(version)).toThrow(`Rota needs Node ${minimum} or newer; this is v${version}.`);
 });
 

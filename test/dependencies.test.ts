@@ -102,7 +102,7 @@ describe("tasks that depend on others", () => {
     expect(await rota.tasks.counts()).toEqual({ counts: { cancelled: 10_000 }, total: 10_000 });
   });
 
-  test("cannot depend on one with an idempotency key that is handed in with them", async () => {
+  test("cannot depend on one with an idempotency key that is submitted with them", async () => {
     const { rota } = await openTestRota();
     const tasks = [
       { payload: 1, dependsOn: ["a"] },

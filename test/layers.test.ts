@@ -41,14 +41,14 @@ const PARTS: Record<string, readonly string[]> = {
   "src/executors/executor.ts": ["src/model/"],
   "src/executors/errors.ts": ["src/model/"],
 
-  "src/events/": ["src/model/", "src/storage/"],
+  "src/events/": ["src/model/", "src/clock/", "src/storage/"],
   // The shape of everything that works in the background, and the storage's time as this process sees it.
   "src/services/": ["src/model/", "src/storage/", "src/services/turn-budget.ts"],
   // How the event loop is shared, by whatever has much to do in it.
   "src/services/turn-budget.ts": [],
   "src/metrics/": ["src/model/", "src/storage/"],
   "src/tenants/": ["src/model/", "src/storage/", "src/services/"],
-  "src/webhooks/": ["src/model/", "src/storage/", "src/outbound/", "src/services/"],
+  "src/webhooks/": ["src/model/", "src/clock/", "src/storage/", "src/outbound/", "src/services/"],
 
   // Contracts, never an implementation.
   "src/engine/": [

@@ -43,7 +43,7 @@ async function openNodes({ maxConcurrent = 1 } = {}) {
   };
 }
 
-test("messages sent to several nodes are answered one at a time, in the order they were taken in", async () => {
+test("messages sent to several nodes are answered one at a time, in the order they were accepted", async () => {
   const { nodes, messages, untilMessages } = await openNodes();
   const sent = [];
   for (let n = 0; n < 10; n++) {

@@ -349,7 +349,7 @@ describe("nodes that share a database", () => {
 });
 
 describe("when all connections are cut", () => {
-  test("what runs goes on, what ended is written down, and new work is taken in", async () => {
+  test("running tasks go on, ends are stored, and new tasks are accepted", async () => {
     const { openNode, cutConnections } = await makeNodes();
     const rota = await openNode();
     const gate = new Gate<string>();

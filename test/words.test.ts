@@ -4,8 +4,11 @@ import { expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** Words that have no right use in the sources and pages, and what to write instead: see docs/glossary.md. */
-const WORDS: Readonly<Record<string, string>> = {
+/** Words to avoid, and what to write instead: see docs/glossary.md. */
+type Words = Readonly<Record<string, string>>;
+
+/** These have no right use in the sources and pages. */
+const WORDS: Words = {
   handfuls: "groups",
   handful: "group",
   firer: "schedule ticker",
@@ -17,10 +20,11 @@ const WORDS: Readonly<Record<string, string>> = {
   clerk: "runner",
   eraser: "deleter",
   shaken: "to be rechecked",
+  placeof: "labelsOf, positionOf or indexOf",
 };
 
-/** The same outside the storage: words that hide who acts. */
-const ACTORS: Readonly<Record<string, string>> = {
+/** These hide who acts. */
+const ACTORS: Words = {
   whoever: "the caller, the node, the executor or the reader",
   nobody: "no caller, no node, no executor or no reader",
   somebody: "a caller, a node, an executor or a reader",
@@ -29,21 +33,53 @@ const ACTORS: Readonly<Record<string, string>> = {
   untold: "not reported",
 };
 
+/** In the storage and in the names of tests these stand for something more exact. */
+const REPORTS: Words = {
+  tell: "notify, signal, report or return",
+  tells: "notifies, signals, reports or returns",
+  told: "notified, signalled, reported or returned",
+};
+
 const SOURCES = ["src/**/*.{ts,sql}", "docs/**/*.md", "dashboard/src/**/*.{ts,tsx}", "*.md"];
 /** Migrations that were released are never changed. */
 const RELEASED = "src/storage/*/migrations/**";
+/** The names of tests, which stand at the beginning of a call: `test("…"`, `])("…"`. */
+const NAME = /(?:\b(?:test|describe)(?:\.\w+)*|[\])])\(\s*"((?:\\.|[^"\\])*)"/g;
 
 test.each([
-  ["sources and pages use the words of the glossary", WORDS, [RELEASED], 1_000],
-  ["sources outside the storage and pages name who acts", ACTORS, ["src/storage/**"], 700],
-])("%s", (_name, words, exclude, filesMin) => {
-  const files = globSync(SOURCES, { cwd: ROOT, exclude });
+  [
+    "sources and pages use the words of the glossary, and name who acts",
+    { ...WORDS, ...ACTORS },
+    SOURCES,
+    1_000,
+  ],
+  ["the storage says how something is reported", REPORTS, ["src/storage/**/*.{ts,sql}"], 300],
+])("%s", (_name, words, pattern, filesMin) => {
+  const files = globSync(pattern, { cwd: ROOT, exclude: [RELEASED] });
   expect(files.length).toBeGreaterThan(filesMin);
-  const pattern = new RegExp(`\\b(?:${Object.keys(words).join("|")})\\b`, "gi");
-  const found = files.flatMap((file) =>
-    [...readFileSync(join(ROOT, file), "utf8").matchAll(pattern)].map(
-      ([word]) => `${file}: "${word}": write ${words[word.toLowerCase()]}`,
-    ),
-  );
-  expect(found).toEqual([]);
+  expect(files.flatMap((file) => findWords(file, readText(file), words))).toEqual([]);
 });
+
+test("names of tests say who acts, and how something is reported", () => {
+  const files = globSync(["{src,test,bench,dashboard}/**/*.test.{ts,tsx}", "test/{interface,browser}/*.ts"], {
+    cwd: ROOT,
+    exclude: ["**/node_modules/**"],
+  });
+  const names = files.flatMap((file) =>
+    [...readText(file).matchAll(NAME)].map(([, name = ""]) => ({ file, name })),
+  );
+  expect(names.length).toBeGreaterThan(2_000);
+  const words = { ...WORDS, ...ACTORS, ...REPORTS };
+  expect(names.flatMap(({ file, name }) => findWords(file, name, words))).toEqual([]);
+});
+
+function readText(file: string): string {
+  return readFileSync(join(ROOT, file), "utf8");
+}
+
+function findWords(file: string, text: string, words: Words): string[] {
+  const pattern = new RegExp(`\\b(?:${Object.keys(words).join("|")})\\b`, "gi");
+  return [...text.matchAll(pattern)].map(
+    ([word]) => `${file}: "${word}": write ${words[word.toLowerCase()]}`,
+  );
+}

@@ -66,7 +66,7 @@ export const createKey = {
   response: {
     201: createdKey,
     ...errorAnswersWith({
-      not_found: "tenant not found",
+      not_found: "`tenantId`: tenant not found: write the id of an existing tenant",
       conflict: "the tenant has 1000 keys, which is the limit: delete one first",
     })("not_found", "conflict", "storage_unavailable"),
   },
@@ -81,7 +81,10 @@ export const listKeys = {
   querystring: ownerQuery,
   response: {
     200: keyList,
-    ...errorAnswersWith({ not_found: "tenant not found" })("not_found", "storage_unavailable"),
+    ...errorAnswersWith({ not_found: "`tenantId`: tenant not found: write the id of an existing tenant" })(
+      "not_found",
+      "storage_unavailable",
+    ),
   },
 };
 

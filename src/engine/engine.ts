@@ -1,3 +1,5 @@
+import { pause } from "../clock/pause.ts";
+import { within } from "../clock/within.ts";
 import { RunMetrics } from "../metrics/run-metrics.ts";
 import { REPLACED } from "../model/run.ts";
 import type { Service } from "../services/service.ts";
@@ -297,12 +299,13 @@ export class Engine {
   async #idle(graceMs: number): Promise<void> {
     if (this.#services.runner.size === 0 || graceMs <= 0) return;
     this.#logWait(graceMs);
-    await new Promise<void>((resolve) => {
-      const timer = this.#options.clock.setTimer(graceMs, resolve);
-      this.#onIdle = () => {
-        timer.cancel();
-        resolve();
-      };
+    const idle = Promise.withResolvers<void>();
+    this.#onIdle = idle.resolve;
+    await within({
+      clock: this.#options.clock,
+      ms: graceMs,
+      work: idle.promise,
+      onLate: () => undefined,
     });
     this.#onIdle = null;
   }
@@ -327,7 +330,7 @@ export class Engine {
           );
           return;
         }
-        await new Promise<void>((resolve) => this.#options.clock.setTimer(LAST_FLUSH_PAUSE_MS, resolve));
+        await pause(this.#options.clock, LAST_FLUSH_PAUSE_MS);
       }
     }
   }

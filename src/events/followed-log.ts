@@ -1,3 +1,4 @@
+import { within } from "../clock/within.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import { LogCursor } from "./log-cursor.ts";
@@ -97,7 +98,6 @@ export class FollowedLog<Value> {
   async caughtUp(): Promise<void> {
     if (this.#listeners.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = this.#clock.setTimer(CATCH_UP_MS, resolve);
     let newest = Number.POSITIVE_INFINITY;
     const look = () => {
       if (this.position >= newest) resolve();
@@ -108,9 +108,8 @@ export class FollowedLog<Value> {
       newest = range.newest;
       look();
     }, resolve);
-    await promise;
+    await within({ clock: this.#clock, ms: CATCH_UP_MS, work: promise, onLate: () => undefined });
     stop();
-    timer.cancel();
   }
 
   async close(): Promise<void> {

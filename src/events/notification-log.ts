@@ -35,11 +35,11 @@ export class NotificationLog extends FollowedLog<TenantNotification> {
 export class NotificationReader extends LogReader<TenantNotification, Notification> {
   constructor(log: NotificationLog, scope: Scope, options: LogReaderOptions) {
     const { tenant, agent } = scope;
-    const fits = (told: TenantNotification) =>
-      told.tenant === tenant && (agent === undefined || told.notification.agent_id === agent);
+    const fits = (entry: TenantNotification) =>
+      entry.tenant === tenant && (agent === undefined || entry.notification.agent_id === agent);
     super(
       log,
-      (told) => (fits(told) ? told.notification : undefined),
+      (entry) => (fits(entry) ? entry.notification : undefined),
       options,
       notificationSource(log, scope),
     );

@@ -25,7 +25,7 @@ function failing(message: string): Executor {
   };
 }
 
-test("an error does not repeat what was sent to be let in, whole or in part, and is otherwise what it was", async () => {
+test("an error does not repeat the credentials that were sent, whole or in part, and is otherwise what it was", async () => {
   const echoed = 'HTTP 503: {"authorization":"Bearer s3cret-of-the-agent","token":"s3cret-of-the-agent"}';
   const error = await thrownBy(failing(echoed));
   expect(error).toBeInstanceOf(HttpError);

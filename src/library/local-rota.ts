@@ -1,3 +1,4 @@
+import { pause } from "../clock/pause.ts";
 import { idMaker } from "../engine/work/new-id.ts";
 import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
 import type { EventReader } from "../events/event-reader.ts";
@@ -376,13 +377,9 @@ export class LocalRota implements Rota {
 
   /** Ends early when draining begins. Keeps the process alive, which timers of the clock do not. */
   async #pause(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = this.#parts.clock.setTimer(ms, resolve);
     const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
-    this.draining.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
+    await pause(this.#parts.clock, ms, this.draining).catch(() => undefined);
     clearInterval(keepAlive);
-    timer.cancel();
   }
 
   async #start(): Promise<void> {
@@ -437,7 +434,7 @@ export class LocalRota implements Rota {
   async #lockedElsewhere(): Promise<void> {
     const { storage, clock } = this.#parts;
     if (storage.capabilities.exclusive) return;
-    await new Promise<void>((resolve) => clock.setTimer(LOCKED_ELSEWHERE_MS, resolve));
+    await pause(clock, LOCKED_ELSEWHERE_MS);
   }
 
   #checkOpen(): void {

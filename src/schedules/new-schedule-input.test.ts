@@ -112,7 +112,7 @@ test.each([
   expect(parse({ schedule: "hourly", ...input }).work).toEqual(work);
 });
 
-test("what is handed in as JSON is a copy", () => {
+test("JSON input is copied", () => {
   const [payload, metadata] = [{ n: 1 }, { n: 1 }];
   const parsed = parse({ schedule: "hourly", payload, metadata });
   payload.n = 2;

@@ -46,7 +46,7 @@ test("every form, in any zone and from any moment, is previewed in order or refu
   );
 });
 
-test("whatever is handed in is taken or refused with a RotaError", () => {
+test("any input is accepted or refused with a RotaError", () => {
   const fields = fc.record(
     {
       schedule: fc.oneof(fc.constant("hourly"), fc.anything()),

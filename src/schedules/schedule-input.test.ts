@@ -66,7 +66,7 @@ test("what is refused names the field that it came in", () => {
   expect(() => parseSchedule("soon", WHEN, "when")).toThrow(/^`when` "soon"/);
 });
 
-test("whatever is handed in is a rule or refused with a RotaError", () => {
+test("any input is a rule or refused with a RotaError", () => {
   const objects = fc.record(
     {
       kind: fc.oneof(fc.constantFrom("at", "every", "cron"), fc.anything()),

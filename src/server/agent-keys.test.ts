@@ -157,7 +157,7 @@ describe("a key of the role agent", () => {
     expect(again.body.details.taskId).toBe(own.body.taskId);
   });
 
-  test("is not told so by a batch either", async () => {
+  test("is not shown that task by a batch either", async () => {
     const { ask, rota } = await openForScout();
     const theirs = await rota.tasks.submit({ agentId: "writer", message: "x", idempotencyKey: "order-1" });
     const ours = await ask("/tasks", { json: { message: "x", idempotencyKey: "order-2" } });
@@ -283,7 +283,7 @@ describe("a key of the role agent", () => {
     }
   });
 
-  test("gets nothing of another agent for ids that it guesses, and cannot tell them from others", async () => {
+  test("gets nothing of another agent for ids that it guesses, and cannot distinguish them from others", async () => {
     const { ask, rota, tasks } = await openForScout();
     await rota.start();
     const { batchId } = await rota.tasks.submitBatch({ tasks: [{ agentId: "writer", message: "x" }] });
@@ -333,7 +333,7 @@ describe("a key of the role agent", () => {
     }
   });
 
-  test("hears of its agent alone, from now on and of the past", async () => {
+  test("reads events of its agent alone, from now on and of the past", async () => {
     const { ask, askWith, key, rota, url } = await openForScout();
     await rota.start();
     const own = { authorization: `Bearer ${await key({ role: "agent", agentId: "scout" })}` };

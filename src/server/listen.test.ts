@@ -18,7 +18,7 @@ test("others can reach it only while there is a key that has not expired, of any
   onTestFinished(() => second.close());
 });
 
-test("with keys that have all expired, this machine is not let in without one either", async () => {
+test("with keys that have all expired, this machine is not admitted without one either", async () => {
   const { rota, log, clock } = await openTestRota();
   const expiresAt = new Date(clock.now() + 60_000).toISOString();
   await rota.keys.create({ role: "admin", name: "for a while", expiresAt });

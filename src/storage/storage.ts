@@ -9,6 +9,7 @@
  *   for the disk* says so, and how what a power cut undoes is done again. A power cut undoes the newest transactions only, and
  *   no start or end of a task that a client has seen.
  */
+import type { AgentName } from "../model/agent.ts";
 import type { Lane } from "../model/lane.ts";
 import type { AuditStorage } from "./audit-storage.ts";
 import type { BulkStorage } from "./bulk-storage.ts";
@@ -155,14 +156,14 @@ export interface AgentStorage {
   /** Limits how many tasks of an agent run at once over all lanes; null: no limit of its own. */
   configure(params: { tenant: string; agent: string; maxInflight: number | null }): Promise<void>;
   /** The agents outside the catalogue that have a limit, by tenant and id. */
-  bounded(): Promise<{ tenant: string; agent: string }[]>;
+  bounded(): Promise<AgentName[]>;
 
   /** Adds an agent and its limit to the catalogue. False: the id exists already, and nothing changed. */
   create(params: AgentRecord): Promise<boolean>;
   /** Replaces an agent of the catalogue. False: there is none. */
   update(params: AgentRecord): Promise<boolean>;
   /** Deletes an agent and its limit from the catalogue. False: there is none. */
-  delete(params: { tenant: string; agent: string }): Promise<boolean>;
+  delete(params: AgentName): Promise<boolean>;
   /** The catalogue of all tenants, by tenant and id. */
   list(): Promise<AgentRecord[]>;
   /**
@@ -171,7 +172,7 @@ export interface AgentStorage {
    */
   changes(params: { since: number | null; limit: number }): Promise<CatalogueChanges>;
   /** Whether a stored agent or a live node names this agent, or a node did in the last `AGENT_MEMORY_MS`. */
-  isKnown(params: { tenant: string; agent: string }): Promise<boolean>;
+  isKnown(params: AgentName): Promise<boolean>;
   /** The first `limit` names of agents that `isKnown` holds for. */
   knownNames(params: { tenant: string; limit: number }): Promise<string[]>;
   /** Forgets agents that no node has named for `AGENT_MEMORY_MS`. Need not wait for the disk: the next call forgets them again. */
@@ -199,7 +200,7 @@ export interface CatalogueChanges {
   /** As they are now. */
   readonly agents: readonly AgentRecord[];
   /** Deleted agents. */
-  readonly gone: readonly { readonly tenant: string; readonly agent: string }[];
+  readonly gone: readonly AgentName[];
   /** Deleted tenants: all their agents that are not in `agents` are deleted, too. */
   readonly goneTenants: readonly string[];
   readonly last: number;

@@ -1,3 +1,4 @@
+import { within } from "../clock/within.ts";
 import type { DeliveryShares, HeldDelivery } from "../model/delivery-shares.ts";
 import type { Redactor } from "../model/redactor.ts";
 import { fetchAnswer } from "../outbound/fetch-answer.ts";
@@ -224,14 +225,10 @@ export class Deliverer extends Service<DelivererOptions> {
     if (callbacks > 0) {
       this.log.info({ callbacks }, `waiting up to ${Math.ceil(graceMs / 1_000)} s for callbacks under way`);
     }
-    await new Promise<void>((resolve) => {
-      const timer = this.clock.setTimer(graceMs, resolve);
-      this.#onQuiet = () => {
-        timer.cancel();
-        resolve();
-      };
-      this.wake();
-    });
+    const quiet = Promise.withResolvers<void>();
+    this.#onQuiet = quiet.resolve;
+    this.wake();
+    await within({ clock: this.clock, ms: graceMs, work: quiet.promise, onLate: () => undefined });
     this.#onQuiet = null;
   }
 }

@@ -316,7 +316,7 @@ describe("rota schedules", () => {
 });
 
 describe("rota schedules run and rota runs", () => {
-  test("run a schedule out of turn, and show what became of it", async () => {
+  test("run a schedule out of turn, and show its outcome", async () => {
     const { rota, ended } = await withSchedules();
     await rota(["schedule", "every monday at 09:00: hello"]);
     expect((await rota(["schedules", "run", "1"])).stdout).toBe('#1 runs: see "rota runs show 1"\n');

@@ -441,7 +441,7 @@ describe("rota lanes", () => {
 });
 
 describe("rota deliveries", () => {
-  test("lists what became of callbacks, shows one, and sends it again", async () => {
+  test("lists the outcome of callbacks, shows one, and sends it again", async () => {
     const bodies: string[] = [];
     const url = await serve((_request, response, body) => {
       bodies.push(body);

@@ -182,6 +182,11 @@ describe("rota tenants", () => {
       /^tenant +ten_.*\nname +acme\nstate +enabled\n/,
     );
 
+    const lost = await rota("keys", "create", "--role", "operator", "--name", "it", "--tenant", "ten_x");
+    expect([lost.code, lost.stderr]).toEqual([
+      3,
+      "error: `tenantId`: tenant not found: write the id of an existing tenant (--tenant)\n",
+    ]);
     const theirs = await rota("keys", "create", "--role", "operator", "--name", "it", "--tenant", made.id);
     const asTheirs = { environment: { ROTA_URL: server.url, ROTA_KEY: theirs.stdout.trim() } };
     expect((await run(["submit", "--message", "hi", "--wait"], asTheirs)).stdout).toBe("hi\n");

@@ -61,7 +61,8 @@ export function describeKeys(open: Open): void {
       expect(await create(undefined)).toMatchObject({ code: "invalid_field" });
       expect(await create({ role: "viewer", name: "x", tenantId: "nobody" })).toMatchObject({
         code: "not_found",
-        message: "tenant not found",
+        message: "`tenantId`: tenant not found: write the id of an existing tenant",
+        details: { field: "tenantId" },
       });
       expect((await api.keys.list()).count).toBe(1);
     });

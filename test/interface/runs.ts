@@ -69,7 +69,7 @@ export function describeRuns(open: Open): void {
       });
     });
 
-    test("are found by what became of them, by when, and page by page", async () => {
+    test("are found by their outcome, by when, and page by page", async () => {
       const opened = await open();
       const { api, clock, rota } = opened;
       rota.agent("failing", async () => {

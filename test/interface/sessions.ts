@@ -272,7 +272,7 @@ export function describeSessions(open: Open): void {
   });
 
   describe("sessions.ask", () => {
-    test("answers with what became of the message", async () => {
+    test("answers with the outcome of the message", async () => {
       const { api, untilMessages: untilTold, answer } = await openConversation(open);
       const asked = api.sessions.ask(KEY, { message: "why?", agentId: "a" });
       await untilTold(1);

@@ -23,7 +23,7 @@ export function describeWebhooks(open: Open): void {
       return { ...opened, bodies, taskId, url, delivery: deliveries[0] };
     }
 
-    test("are listed and shown, with what became of them", async () => {
+    test("are listed and shown, with their outcome", async () => {
       const { api, rota, delivery, taskId, url, bodies } = await delivered(204);
       expect(delivery).toMatchObject({
         taskId,

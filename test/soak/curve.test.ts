@@ -78,7 +78,7 @@ describe("judge", () => {
     ).toBe("level");
   });
 
-  test("says so when there is too little to tell by", () => {
+  test("says so when there is too little data", () => {
     expect(
       judge(
         MEMORY,

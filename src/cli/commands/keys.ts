@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import type { KeyInfo, KeyInput, KeyOwner, Keys } from "../../interface/keys.ts";
 import { KEY } from "../../model/input/key-input.ts";
-import { inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
+import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
+import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { oneLine } from "../terminal/display-text.ts";
 import { lineWidth, print, printJson, printNotice } from "../terminal/print.ts";
@@ -45,7 +46,10 @@ function createCommand(): Command {
   const withOptions = withInputOptions(command, NEW_KEY_FIELDS);
   return withKeyOptions(withOptions).action((flags: KeyFlags) =>
     withKeys(flags, async (keys) => {
-      const created = await keys.create(inputOfFlags(KEY.fields, flags, Date.now()) as KeyInput);
+      const input = inputOfFlags(KEY.fields, flags, Date.now()) as KeyInput;
+      const created = await keys.create(input).catch((error) => {
+        throw namingFlags(error, flagsOfFields(KEY.fields));
+      });
       if (flags.json) return printJson(created);
       print(created.key);
       printNotice(
@@ -72,7 +76,7 @@ function deleteCommand(): Command {
 function withKeyOptions(command: Command): Command {
   return withServerOptions(
     command
-      .option("--tenant <id>", "whose keys are meant (default: your own tenant's)")
+      .option("--tenant <id>", "the tenant of the keys (default: your own)")
       .option(
         "--storage [url]",
         "go to the storage itself, where no server runs on it: this one, or the one that is configured here",

@@ -661,7 +661,7 @@ describe("a node that drains", () => {
   });
 });
 
-test("counts what became of moments, and how late the runs were there", async () => {
+test("counts the outcomes of due times, and how late the runs were", async () => {
   const { engine, clock, create } = await makeScheduler({ executor: forEver });
   await create();
   await create({ catchUp: "none", nextFireAt: clock.now() });

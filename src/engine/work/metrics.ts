@@ -8,7 +8,7 @@ import type { TaskState } from "../../model/task-state.ts";
 import type { TaskLabels } from "../../storage/storage.ts";
 
 /** Where a task of this tenant runs. */
-type TaskNames = Pick<TaskLabels, "agent" | "lane">;
+type AgentAndLane = Pick<TaskLabels, "agent" | "lane">;
 
 /** Agents that get a row of their own. Callers choose the ids of agents, so there may be any number of them. */
 const AGENTS_MAX = 1_000;
@@ -46,7 +46,7 @@ export class Metrics {
     return this.#agents.size - (this.#agents.has(OTHER_AGENTS) ? 1 : 0);
   }
 
-  submitted(task: TaskNames, { rejected }: { rejected: boolean }): void {
+  submitted(task: AgentAndLane, { rejected }: { rejected: boolean }): void {
     this.#count(task, rejected ? "rejected" : "submitted");
   }
 
@@ -62,24 +62,24 @@ export class Metrics {
   }
 
   /** An attempt is over, for any reason. */
-  ran(task: TaskNames, ms: number): void {
+  ran(task: AgentAndLane, ms: number): void {
     this.#series(task).run.observe(ms);
   }
 
   /** The end of an attempt was written and left the task in this state. */
-  ended(task: TaskNames, state: TaskState): void {
+  ended(task: AgentAndLane, state: TaskState): void {
     if (state === "done") this.#count(task, "completed");
     else if (state === "failed") this.#count(task, "failed");
     else if (state === "delayed") this.#series(task).retried += 1;
   }
 
   /** An attempt was stopped so that a critical task could start. */
-  preempted(task: TaskNames): void {
+  preempted(task: AgentAndLane): void {
     this.#series(task).preempted += 1;
   }
 
   /** An attempt reported what it cost. */
-  used({ agent }: TaskNames, { inputTokens = 0, outputTokens = 0, costMicros = 0 }: Usage): void {
+  used({ agent }: AgentAndLane, { inputTokens = 0, outputTokens = 0, costMicros = 0 }: Usage): void {
     const label = this.labels.of(agent);
     const before = this.#tokensByLabel.get(label) ?? { input: 0, output: 0, costMicros: 0 };
     this.#tokensByLabel.set(label, {
@@ -89,19 +89,19 @@ export class Metrics {
     });
   }
 
-  cancelled(task: TaskNames): void {
+  cancelled(task: AgentAndLane): void {
     this.#count(task, "cancelled");
   }
 
   /** The task failed before it started. */
-  expired(task: TaskNames): void {
+  expired(task: AgentAndLane): void {
     this.#totals.expired += 1;
     this.#series(task).expired += 1;
     this.#count(task, "failed");
   }
 
   /** The node of the task was lost. The task failed, or is in the queue again. */
-  lost(task: TaskNames, state: "failed" | "queued"): void {
+  lost(task: AgentAndLane, state: "failed" | "queued"): void {
     if (state === "failed") this.#count(task, "failed");
     else this.#series(task).retried += 1;
   }
@@ -133,14 +133,14 @@ export class Metrics {
     return this.#tokensByLabel;
   }
 
-  #count({ agent, lane }: TaskNames, what: keyof AgentMetrics): void {
+  #count({ agent, lane }: AgentAndLane, what: keyof AgentMetrics): void {
     const row = this.#row(agent);
     this.#totals[what] += 1;
     row.counts[what] += 1;
     seriesOf(row, lane)[what] += 1;
   }
 
-  #series({ agent, lane }: TaskNames): TaskSeries {
+  #series({ agent, lane }: AgentAndLane): TaskSeries {
     return seriesOf(this.#row(agent), lane);
   }
 

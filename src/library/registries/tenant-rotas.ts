@@ -1,4 +1,4 @@
-import { checkAgentId } from "../../model/agent.ts";
+import { agentKey, checkAgentId } from "../../model/agent.ts";
 import { checkTenantId } from "../../model/input/tenant-input.ts";
 import { TenantRota, type TenantRotaParts } from "../tenant-rota.ts";
 
@@ -19,8 +19,8 @@ export class TenantRotas {
   of(id: string, agentId?: string): TenantRota {
     const tenant = checkTenantId(id);
     const scope = agentId === undefined ? { tenant } : { tenant, agent: checkAgentId(agentId) };
-    // No id contains a line break.
-    const key = `${tenant}\n${scope.agent ?? ""}`;
+    // No agent has an empty id: that is the key of the whole tenant.
+    const key = agentKey({ tenant, agent: scope.agent ?? "" });
     const known = this.#kept.get(key);
     if (known !== undefined) this.#kept.delete(key);
     const rota = known ?? new TenantRota(scope, this.#parts);

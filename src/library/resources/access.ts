@@ -4,7 +4,7 @@ import type { AuditRecord, LocalAudit, NewAuditRecord } from "../../interface/au
 import type { KeyInfo, LocalKeys } from "../../interface/keys.ts";
 import { RotaError } from "../../model/errors.ts";
 import { parseAuditFilter } from "../../model/input/audit-filter-input.ts";
-import { parseKeyInput, parseKeyOwner } from "../../model/input/key-input.ts";
+import { keyTenantNotFound, parseKeyInput, parseKeyOwner } from "../../model/input/key-input.ts";
 import { roleIn } from "../../model/role.ts";
 import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
@@ -89,7 +89,7 @@ export class Access {
         }
         const key = newApiKey();
         const created = await storage.keys.create({ id: newId(), tenant, ...parsed, hash: hashOf(key) });
-        if (created === null) throw new RotaError("not_found", "tenant not found");
+        if (created === null) throw keyTenantNotFound();
         return { id: created.id, key };
       },
 

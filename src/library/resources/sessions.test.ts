@@ -42,7 +42,7 @@ test("a message that cannot be stored gets an error, and counts as nothing", asy
   expect((await rota.stats()).metrics.tasksSubmitted).toBe(0);
 });
 
-test("nothing is taken in while the scheduler is disabled, but what is there is shown and stopped", async () => {
+test("nothing is accepted while the scheduler is disabled, but what is there is shown and stopped", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { enabled: false } } });
   await expect(rota.sessions.send(KEY, { message: "hi" })).rejects.toMatchObject({
     code: "scheduler_disabled",

@@ -19,7 +19,7 @@ async function openEstimated(estimateTokens: EstimateTokens, params: TestRotaPar
 }
 
 describe("estimateTokens", () => {
-  test("is asked before a message is taken in, and what is new is stored", async () => {
+  test("is asked before a message is accepted, and what is new is stored", async () => {
     let use: ContextUse | null = { tokens: 10, contextWindow: 100 };
     const asked: string[] = [];
     const { rota, updates } = await openEstimated((key) => {
@@ -126,7 +126,7 @@ describe("estimateTokens", () => {
     ["answers something else", () => 5 as never],
     ["answers what cannot be", () => ({ tokens: -1, contextWindow: 100 })],
     ["answers no window", () => ({ tokens: 1, contextWindow: 0 })],
-  ])("that %s is named in the log, and the message is taken in", async (_name, estimate) => {
+  ])("that %s is named in the log, and the message is accepted", async (_name, estimate) => {
     const { rota, log, updates } = await openEstimated(estimate);
     expect(await rota.sessions.send(KEY, { message: "hi" })).toHaveProperty("taskId");
     expect(log.lines).toMatchObject([

@@ -266,7 +266,7 @@ describe("read again:", () => {
     expect(other.after.agents.get("a")?.made).not.toBe(other.before.agents.get("a")?.made);
   });
 
-  test("an object that was handed in, changed and handed in again is another one", () => {
+  test("an object that was passed, changed and passed again is another one", () => {
     const options = {
       agents: { a: { maxInflight: 1, executor: { type: "http", url: "http://a/", headers: { x: "1" } } } },
     };

@@ -16,19 +16,19 @@ export const BATCH_MAX = { actions: 50, others: 100 } as const;
 export const BATCH = {
   name: "NewBatch",
   noun: "batch",
-  description: "Tasks handed in together.",
+  description: "Tasks submitted together.",
   fields: {
-    agentId: optional(agentId(), { description: "Who does those tasks that do not say." }),
+    agentId: optional(agentId(), { description: "The agent of tasks that name none." }),
     callbackUrl: optional(callbackUrl(), {
-      description: "Where the end of each task is told that does not say.",
+      description: "The `callbackUrl` of tasks that have none of their own.",
     }),
     webhookUrl: optional(callbackUrl(), { description: "Another name for `callbackUrl`." }),
     batchCallbackUrl: optional(callbackUrl(), {
-      description: "Where it is told, once, that all tasks have ended, and how.",
+      description: "The URL that is called once, when all tasks have ended, with their counts.",
     }),
     parallelism: optional(number({ min: 1, max: 10 }), {
       description:
-        "How many of the tasks run at once, over all nodes; left out: no bound of the batch's own.",
+        "How many of the tasks run at once, over all nodes; left out: no limit of the batch's own.",
     }),
     tasks: required(tasks(), {
       description: `At most ${BATCH_MAX.actions} with an action among them, else ${BATCH_MAX.others}.`,

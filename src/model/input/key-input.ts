@@ -1,4 +1,5 @@
 import { AGENT_ID_FORM } from "../agent.ts";
+import { RotaError } from "../errors.ts";
 import { ROLES, type Role } from "../role.ts";
 import { DEFAULT_TENANT } from "../tenant.ts";
 import { checkFilledText, invalidField, isObject } from "./field-checks.ts";
@@ -38,7 +39,7 @@ export const KEY = {
       flag: "--expires <time>",
     }),
     tenantId: optional(tenantId(), {
-      description: "Whose it is.",
+      description: "Its tenant.",
       default: "the tenant of the caller",
       flag: "--tenant <id>",
     }),
@@ -49,13 +50,13 @@ export const KEY = {
   ],
 } as const satisfies Schema;
 
-/** Whose keys are meant. */
+/** The tenant of the keys. */
 export const KEY_OWNER = {
   noun: "filter",
   refusesNull: true,
   fields: {
     tenantId: optional(tenantId(), {
-      description: "Whose keys are meant.",
+      description: "The tenant of the keys.",
       default: "the tenant of the caller",
     }),
   },
@@ -122,4 +123,11 @@ function keyName(): Kind<string> {
       );
     },
   };
+}
+
+/** The error for a `tenantId` of which the caller can see no tenant. */
+export function keyTenantNotFound(): RotaError {
+  return new RotaError("not_found", "`tenantId`: tenant not found: write the id of an existing tenant", {
+    details: { field: "tenantId" },
+  });
 }

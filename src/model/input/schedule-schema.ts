@@ -153,7 +153,7 @@ function taskText(): Kind<string> {
 /** The work for the agent: exactly one of these. */
 export const WORK_FIELDS = {
   message: optional(taskText(), {
-    description: "What the agent is told. Exactly one of `message`, `instruction` and `payload` is given.",
+    description: "The message for the agent. Exactly one of `message`, `instruction` and `payload` is given.",
   }),
   instruction: optional(taskText(), {
     description: "What the agent is to do, as in a task; in place of `message`.",
@@ -185,7 +185,7 @@ export const RETRY_FIELDS = {
 /** The settings of a schedule, in a create and in a change. */
 const SETTINGS = {
   agent: optional(agentId(), {
-    description: "Who is told: an agent that is listed.",
+    description: "The agent that gets it: one that is listed.",
     default: "`index`",
     flag: "--agent <id>",
   }),
@@ -215,7 +215,7 @@ const SETTINGS = {
   retry: optional(object(RETRY_FIELDS), { description: "How a run that fails is tried again." }),
   overlap: optional(choice(OVERLAPS), {
     description:
-      "What becomes of a moment while the run before it still goes: `skip`, `queue`, `replace` or `allow`.",
+      "What happens at a due time while the run before it has not ended: `skip`, `queue`, `replace` or `allow`.",
     default: "`skip`",
     flag: "--overlap <what>",
   }),
@@ -245,7 +245,7 @@ const SETTINGS = {
     flag: "--priority <priority>",
   }),
   metadata: optional(anyObject(), {
-    description: "What the tasks of its runs carry along for you.",
+    description: "Your own data: stored with the tasks of its runs and returned with them.",
     flag: "--metadata <json>",
   }),
   callback_url: optional(callbackUrl(), {
@@ -273,7 +273,7 @@ const SETTINGS = {
 export const SCHEDULE = {
   name: "NewSchedule",
   noun: "schedule",
-  description: "Something that an agent is to be told, and when.",
+  description: "A message for an agent, and when to send it.",
   fields: {
     schedule: required(RULE, {
       description: "When it is due: a phrase, a cron expression or an object.",

@@ -23,7 +23,7 @@ export const MESSAGE = {
         "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
     }),
     agentId: optional(agentId(), {
-      description: "Who is told.",
+      description: "The agent that gets the message.",
       default: "the agent of the last message, else `index`",
       flag: "--agent <id>",
     }),
@@ -75,7 +75,7 @@ export const SESSION_CHANGES = {
   isChanges: true,
   description: "What is left out stays; null takes it back, so that the configuration holds.",
   fields: {
-    agentId: optional(agentId(), { description: "Who its messages go to.", flag: "--agent <id>" }),
+    agentId: optional(agentId(), { description: "The agent that gets its messages.", flag: "--agent <id>" }),
     lane: optional(laneName(), { description: "The lane that they run in.", flag: "--lane <name>" }),
     mode: optional(choice(SESSION_MODES), {
       description:

@@ -71,7 +71,7 @@ export const KIND_FIELDS = {
 /** The fields that tasks of all kinds have. */
 export const COMMON_FIELDS = {
   agentId: optional(agentId(), {
-    description: "Who does it; an `action` has to name it.",
+    description: "The agent that does it; an `action` has to name it.",
     default: "`index`",
     flag: "--agent <id>",
   }),
@@ -103,7 +103,7 @@ export const COMMON_FIELDS = {
     },
   ),
   callbackUrl: optional(callbackUrl(), {
-    description: "Where its end is told, with a `POST` of the task as it then is.",
+    description: "The URL that gets a `POST` with the task when it has ended.",
     flag: "--callback <url>",
   }),
   webhookUrl: optional(callbackUrl(), { description: "Another name for `callbackUrl`." }),
@@ -129,7 +129,7 @@ export const COMMON_FIELDS = {
     },
   ),
   metadata: optional(anyObject(), {
-    description: "Yours: stored with the task and handed back.",
+    description: "Your own data: stored with the task and returned with it.",
     flag: "--metadata <json>",
   }),
 } as const;

@@ -10,7 +10,7 @@ export const WRITS = {
   description: "What an agent asks for.",
   fields: {
     agent: optional(agentId(), {
-      description: "Whose schedules these are. It sees and touches its own alone.",
+      description: "The agent that has these schedules. It sees and changes only its own.",
       default: "`index`",
     }),
     session_key: optional(sessionKey(), {

@@ -7,6 +7,13 @@ import { createdKey, deletedKey, keyList } from "../../api/keys.ts";
 import { hashOf, newApiKey } from "../../tenants/api-key.ts";
 import { until } from "../../testing/signals.ts";
 
+/** The response to a `tenantId` of which the caller can see no tenant. */
+const NO_TENANT = {
+  code: "not_found",
+  error: "`tenantId`: tenant not found: write the id of an existing tenant",
+  details: { field: "tenantId" },
+};
+
 test("the first key is made without one, and from then on every request needs one", async () => {
   const { ask } = await openTestServer({ start: false });
   const made = await ask("/v1/keys", { json: { role: "admin", name: "laptop" } });
@@ -122,13 +129,17 @@ describe("a tenant-admin", () => {
       await as(`/v1/tenants/${other}`),
       await as("/v1/tenants/default"),
       await as(`/v1/tenants/${other}/webhook-secret`, { method: "POST" }),
+    ]) {
+      expect([status, body]).toEqual([404, { code: "not_found", error: "tenant not found" }]);
+    }
+    for (const { status, body } of [
       await as("/v1/keys", { json }),
       await as("/v1/keys", { json: { ...json, role: "admin" } }),
       await as("/v1/keys", { json: { ...json, tenantId: "ten_nobody" } }),
       await as(`/v1/keys?tenantId=${other}`),
       await as(`/v1/keys/${id}?tenantId=${other}`, { method: "DELETE" }),
     ]) {
-      expect([status, body]).toEqual([404, { code: "not_found", error: "tenant not found" }]);
+      expect([status, body]).toEqual([404, NO_TENANT]);
     }
     const deleted = await as(`/v1/keys/${id}`, { method: "DELETE" });
     expect([deleted.status, deleted.body.error]).toEqual([404, "key not found"]);
@@ -217,12 +228,12 @@ describe("what no key can be is refused, and makes none:", () => {
     expect(await rota.keys.any()).toBe(false);
   });
 
-  test("a tenant that is not there", async () => {
+  test("a tenant that does not exist, which the answer calls by its field", async () => {
     const { ask } = await openTestServer({ start: false });
     const { status, body } = await ask("/v1/keys", {
       json: { role: "viewer", name: "x", tenantId: "ten_x" },
     });
-    expect([status, body.error]).toEqual([404, "tenant not found"]);
+    expect([status, body]).toEqual([404, NO_TENANT]);
   });
 });
 

@@ -102,7 +102,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "crash":
       return crash(side, command.node);
     case "rescue":
-      return rescue(side, choose(side.crashed, command.pick) ?? "nobody", command);
+      return rescue(side, choose(side.crashed, command.pick) ?? "unknown", command);
     case "loseTwice":
       return loseTwice(side, command);
     case "claimAlone": {
@@ -227,8 +227,8 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
   if (typeof answers === "string") return answers;
   return answers.map(({ seq: _seq, rejection, ...answer }) => {
     // How full the queue was is returned once and not stored.
-    const told = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
-    return { ...answer, rejection: told };
+    const comparable = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
+    return { ...answer, rejection: comparable };
   });
 }
 

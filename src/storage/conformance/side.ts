@@ -91,9 +91,9 @@ export class Side {
 
   /** If nodes may not differ, all of them change. */
   async setAbilities(changed: number, abilities: Abilities): Promise<void> {
-    for (const [place, node] of this.nodes.entries()) {
-      if (this.#nodesDiffer && place !== changed) continue;
-      this.#abilities[place] = abilities;
+    for (const [index, node] of this.nodes.entries()) {
+      if (this.#nodesDiffer && index !== changed) continue;
+      this.#abilities[index] = abilities;
       await this.storage.nodes.setAbilities({ node, abilities });
     }
   }
@@ -111,25 +111,25 @@ export class Side {
     return choose(this.schedules, pick) ?? { tenant: "acme", id: 1_000_000 };
   }
 
-  #placeOf(schedule: number | null): number | null {
+  #indexOf(schedule: number | null): number | null {
     return schedule === null ? null : this.schedules.findIndex(({ id }) => id === schedule);
   }
 
   comparableSchedule({ id, lastRunId, ...schedule }: ScheduleRecord) {
-    return { ...schedule, id: this.#placeOf(id), lastRunId: lastRunId && this.runs.indexOf(lastRunId) };
+    return { ...schedule, id: this.#indexOf(id), lastRunId: lastRunId && this.runs.indexOf(lastRunId) };
   }
 
   #comparableRun({ id, scheduleId, ...run }: RunRecord) {
-    return { ...run, id: this.runs.indexOf(id), scheduleId: this.#placeOf(scheduleId) };
+    return { ...run, id: this.runs.indexOf(id), scheduleId: this.#indexOf(scheduleId) };
   }
 
   #comparableNotification({ seq: _seq, scheduleId, run, ...notification }: StoredNotification) {
     const comparable = run && { ...run, id: this.runs.indexOf(run.id) };
-    return { ...notification, scheduleId: this.#placeOf(scheduleId), run: comparable };
+    return { ...notification, scheduleId: this.#indexOf(scheduleId), run: comparable };
   }
 
   comparableTask({ seq: _seq, schedule, ...task }: TaskRecord) {
-    return { ...task, schedule: this.#placeOf(schedule) };
+    return { ...task, schedule: this.#indexOf(schedule) };
   }
 
   /** Attempts of the last few claims are the most likely to be held. */
@@ -273,7 +273,7 @@ export class Side {
   #comparableEvent({ seq, bytes: _bytes, schedule, ...event }: StoredEvent) {
     return {
       ...event,
-      schedule: this.#placeOf(schedule),
+      schedule: this.#indexOf(schedule),
       claim: event.type === "task.started" ? this.claimOf(seq) : null,
     };
   }

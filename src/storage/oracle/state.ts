@@ -1,4 +1,4 @@
-import { agentKey } from "../../model/agent.ts";
+import { type AgentName, agentKey } from "../../model/agent.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import { type Lane, NEWCOMER_LEAD } from "../../model/lane.ts";
@@ -292,10 +292,7 @@ export function isWaiting(task: { state: TaskState }): boolean {
   return (WAITING_STATES as readonly TaskState[]).includes(task.state);
 }
 
-export function isSameAgent(
-  a: { tenant: string; agent: string },
-  b: { tenant: string; agent: string },
-): boolean {
+export function isSameAgent(a: AgentName, b: AgentName): boolean {
   return a.tenant === b.tenant && a.agent === b.agent;
 }
 
@@ -324,7 +321,7 @@ export function agentQueueOf(state: OracleState, task: OracleTask): OracleAgentQ
 }
 
 /** How many tasks of the agent wait, in all lanes. */
-export function countWaiting(state: OracleState, agent: { tenant: string; agent: string }): number {
+export function countWaiting(state: OracleState, agent: AgentName): number {
   return state.tasks.filter((task) => isWaiting(task) && isSameAgent(task, agent)).length;
 }
 
@@ -434,7 +431,7 @@ export function unmetOf(state: OracleState, task: OracleTask): number {
 }
 
 /** An agent's own limit spans lanes: a slot freed in one lane may be what a task in another waits for. */
-function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
+function recheckLanesOf(state: OracleState, agent: AgentName): void {
   if ((state.agentLimits.get(agentKey(agent)) ?? null) === null) return;
   for (const agentQueue of state.agentQueues)
     if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
@@ -451,7 +448,7 @@ export function endAttempt(
   if (task.held === null || attempt === undefined)
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
-  shakeAgent(state, task);
+  recheckLanesOf(state, task);
   Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }
 

@@ -42,7 +42,7 @@ describe("nodes that claim at once", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
-  test("are handed every delivery once, by whoever claims it first", async () => {
+  test("claim every delivery once: the first node that asks gets it", async () => {
     const { nodes, first } = await openNodes(4);
     const tenants = ["one", "two", "three"];
     for (const tenant of tenants) {
@@ -175,7 +175,7 @@ describe("nodes that share lanes between tenants", () => {
 });
 
 describe("nodes that finish and claim at once", () => {
-  test("keep every batch within its parallelism at every moment, and tell its end once", async () => {
+  test("keep every batch within its parallelism at every moment, and report its end once", async () => {
     const { nodes, first } = await openNodes(4);
     const batches = Array.from({ length: 8 }, (_, index) => `batch-${index}`);
     for (const id of batches)
@@ -217,7 +217,7 @@ describe("nodes that finish and claim at once", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
-  test("are told when a concurrency key is not with the task that it should be with", async () => {
+  test("get a signal when a concurrency key is not with the task that should hold it", async () => {
     const { first, admin } = await openNodes(1);
     await submit(first, tasksOf(2, 2, { concurrencyKey: "k" }));
     expect(await first.counters.recountAll()).toEqual([]);
@@ -256,7 +256,7 @@ describe("nodes that finish and claim at once", () => {
 });
 
 describe("critical tasks that come in on one connection while others claim", () => {
-  test("take slots from those that give way, and nobody runs twice at once", async () => {
+  test("take slots from those that give way, and no task runs twice at once", async () => {
     const { nodes, first } = await openNodes(3);
     const workers = nodes.slice(0, 2);
     for (const { node } of workers) await first.nodes.setSlots({ node, slots: { [LANE]: SLOTS } });
@@ -282,7 +282,7 @@ describe("critical tasks that come in on one connection while others claim", () 
 
   const SLOTS = 4;
 
-  /** Fills its slots, ends one task at a time, and lets go of what it is told to have lost. */
+  /** Fills its slots, ends one task at a time, and lets go of what the storage says it has lost. */
   async function workInSlots(
     { storage, node }: Node,
     random: (below: number) => number,

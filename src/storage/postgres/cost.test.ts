@@ -225,7 +225,7 @@ describe("what a step with concurrency keys touches", () => {
   test.each([
     ["what waits for the key", () => "k"],
     ["the keys that there are", (index: number) => `key-${index}`],
-    ["the keys that somebody waits for", (index: number) => `key-${index % (MANY / 2)}`],
+    ["the keys that tasks wait for", (index: number) => `key-${index % (MANY / 2)}`],
   ])("does not grow with %s", async (_what, keyOf) => {
     const { first, admin } = await openNodes(1);
     await submit(
@@ -294,7 +294,7 @@ describe("what the end of a task of a session touches, which lets the next one i
     expect(await pagesOfStep(admin, held)).toBeLessThan(2 * small);
   });
 
-  /** How many pages more a step touches after so many, while somebody else's snapshot keeps dead rows from being removed. */
+  /** How many pages more a step touches after so many, while another program's snapshot keeps dead rows from being removed. */
   async function growthBesideSnapshot(tasks: readonly Partial<NewTask>[], steps: number): Promise<number> {
     const { first, admin, url } = await openNodes(1);
     await submitAll(first, tasks);
@@ -312,7 +312,7 @@ describe("what the end of a task of a session touches, which lets the next one i
     return (await pagesOfStep(admin, held[0])) - before;
   }
 
-  test("grows little more than any other beside somebody else's snapshot, which keeps dead rows from being removed", async () => {
+  test("grows little more than any other beside another program's snapshot, which keeps dead rows from being removed", async () => {
     const plain = await growthBesideSnapshot(tasksOf(10, 1_000), 400);
     expect(await growthBesideSnapshot(inSessions(1, 1_000), 400)).toBeLessThan(2.5 * plain);
   });
@@ -321,7 +321,7 @@ describe("what the end of a task of a session touches, which lets the next one i
 describe("what schedules and their runs touch", () => {
   const SMALL = 20;
   const MANY_RUNS = 40_000;
-  /** Plans hold on from when there were few; are made when there are many that nobody has counted; and after they were. */
+  /** Plans hold on from when there were few; are made when there are many that the planner has not counted; and after they were. */
   const REPLANS = ["select 1", "discard plans", "analyze schedule, run"];
 
   /** A few schedules, one of which has a run that is held, and what to call of them. */
@@ -522,22 +522,22 @@ describe("what schedules and their runs touch", () => {
 
   test("is little where a page of them is read, whenever that was planned", async () => {
     const { admin } = await openFew();
-    const pagesOfReading = async (place: number, values: readonly unknown[]) => {
+    const pagesOfReading = async (index: number, values: readonly unknown[]) => {
       const given = values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join(", ");
-      const execute = `execute reading_${place} ${given === "" ? "" : `(${given})`}`;
+      const execute = `execute reading_${index} ${given === "" ? "" : `(${given})`}`;
       const { rows } = await admin.query(`explain (analyze, buffers, format json) ${execute}`);
       const plan = rows[0]["QUERY PLAN"][0].Plan;
       return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
     };
-    for (const [place, { text, values }] of Object.values(READINGS).entries()) {
-      await admin.query(`prepare reading_${place} as ${text}`);
-      await pagesOfReading(place, values);
+    for (const [index, { text, values }] of Object.values(READINGS).entries()) {
+      await admin.query(`prepare reading_${index} as ${text}`);
+      await pagesOfReading(index, values);
     }
     await addMany(admin, 100_000);
     for (const replan of REPLANS) {
       await admin.query(replan);
-      for (const [place, [what, { values }]] of Object.entries(READINGS).entries()) {
-        const pages = await pagesOfReading(place, values);
+      for (const [index, [what, { values }]] of Object.entries(READINGS).entries()) {
+        const pages = await pagesOfReading(index, values);
         expect(pages, `${what} after ${replan}`).toBeLessThan(what.startsWith("the next moment") ? 6 : 100);
       }
     }
@@ -746,7 +746,7 @@ describe("what a claim touches", () => {
     expect(await pagesBeside(10_000)).toBeLessThan(2 * (await pagesBeside(20)));
   });
 
-  test("grows by less than a page a task while somebody else's snapshot keeps dead rows from being removed", async () => {
+  test("grows by less than a page a task while another program's snapshot keeps dead rows from being removed", async () => {
     const { first, admin, url } = await openNodes(1);
     await submitAll(first, tasksOf(20, 6000));
     const reader = new Client({ connectionString: url });

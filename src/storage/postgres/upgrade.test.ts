@@ -72,8 +72,8 @@ describe("a database from before batches had rows", () => {
 
     await storage.tasks.cancel({ tenant: TENANT, ids: ["runs"], error: null });
     await storage.tasks.finishAndClaim({ ...step, finishes: settle(claimed) });
-    const told = (await allEvents(storage)).filter(({ type }) => type === "batch.completed");
-    expect(told.map(({ batch, data }) => [batch, data?.counts])).toEqual([
+    const completed = (await allEvents(storage)).filter(({ type }) => type === "batch.completed");
+    expect(completed.map(({ batch, data }) => [batch, data?.counts])).toEqual([
       ["open", { cancelled: 1, done: 1 }],
     ]);
     expect(await storage.counters.recountAll()).toEqual([]);

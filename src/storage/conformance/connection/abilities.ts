@@ -35,7 +35,7 @@ async function allAble(world: World, abilities: Abilities): Promise<void> {
 /** `nodesDiffer`: whether live nodes may differ in what they can execute. */
 export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffer: boolean }): void {
   describe("abilities of nodes", () => {
-    test("tasks of an agent that no live node serves wait and hold up nobody", async () => {
+    test("tasks of an agent that no live node serves wait and hold up no other task", async () => {
       const world = await open();
       await allAble(world, able(["writer"]));
       await allAble(world, able(["reader"]));
@@ -181,7 +181,7 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("a critical task that no node can execute takes nobody's slot", async () => {
+    test("a critical task that no node can execute takes no slot of another", async () => {
       const world = await open();
       await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 1 } });
       await world.storage.nodes.setSlots({ node: OTHER_NODE, slots: {} });
@@ -195,7 +195,7 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       expect(idsOf(await world.claim())).toEqual(["critical"]);
     });
 
-    test("fails what nobody has been able to execute for long, and only of agents that are not served", async () => {
+    test("fails what no node has been able to execute for long, and only of agents that are not served", async () => {
       const world = await open();
       await allAble(world, able(["served"]));
       await allAble(world, able([]));
@@ -284,7 +284,7 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       });
       await agents.create({ tenant: TENANT, agent: "stored", maxInflight: null, definition: {} });
       const isKnown = (agent: string) => agents.isKnown({ tenant: TENANT, agent });
-      expect(await Promise.all(["named", "served", "stored", "nobody"].map(isKnown))).toEqual([
+      expect(await Promise.all(["named", "served", "stored", "unknown"].map(isKnown))).toEqual([
         true,
         true,
         true,

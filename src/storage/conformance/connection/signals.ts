@@ -15,67 +15,67 @@ export function describeSignals(open: OpenWorld): void {
       });
     }
 
-    test("tell of events and of work when a task comes in", async () => {
+    test("announce events and of work when a task comes in", async () => {
       const world = await open();
-      const told = Promise.all([next(world, "events"), next(world, "work")]);
+      const signalled = Promise.all([next(world, "events"), next(world, "work")]);
       await world.submit({});
-      await told;
+      await signalled;
     });
 
-    test("tell of events when a task ends and nothing is started", async () => {
+    test("announce events when a task ends and nothing is started", async () => {
       const world = await open();
       await world.submit({});
       const claimed = only(await world.claim());
-      const told = next(world, "events");
+      const signalled = next(world, "events");
       await world.finish(claimed, { to: "done", result: null });
-      await told;
+      await signalled;
     });
 
-    test("tell of a due moment when a task is parked", async () => {
+    test("announce a due moment when a task is parked", async () => {
       const world = await open();
-      const told = next(world, "due");
+      const signalled = next(world, "due");
       await world.submit({ runAt: world.clock.now() + 100 });
-      await told;
+      await signalled;
     });
 
-    test("tell of a due moment when a retry is parked", async () => {
+    test("announce a due moment when a retry is parked", async () => {
       const world = await open();
       await world.submit({});
       const claimed = only(await world.claim());
-      const told = next(world, "due");
+      const signalled = next(world, "due");
       await world.finish(claimed, { to: "delayed", error: "busy", runAt: world.clock.now() + 100 });
-      await told;
+      await signalled;
     });
 
-    test("tell which attempts a cancel has fenced off", async () => {
+    test("name which attempts a cancel has fenced off", async () => {
       const world = await open();
       await world.submit({ id: "a" }, { id: "b" }, { id: "c" });
       const [a, b] = await world.claim({ limit: 2 });
-      const told = next(world, "fenced");
+      const signalled = next(world, "fenced");
       await world.storage.tasks.cancel({ tenant: TENANT, ids: ["a", "b", "c"], error: null });
-      expect([...(await told).tokens].sort((x, y) => x - y)).toEqual([a?.token, b?.token]);
+      expect([...(await signalled).tokens].sort((x, y) => x - y)).toEqual([a?.token, b?.token]);
     });
 
-    test("tell of work when due tasks have moved into the queue", async () => {
+    test("announce work when due tasks have moved into the queue", async () => {
       const world = await open();
       await world.submit({ runAt: world.clock.now() + 1 });
       world.clock.step(1);
-      const told = next(world, "work");
+      const signalled = next(world, "work");
       await world.storage.tasks.promoteDue({ limit: 1 });
-      await told;
+      await signalled;
     });
 
-    test("tell of work when a dead node's tasks are back", async () => {
+    test("announce work when a dead node's tasks are back", async () => {
       const world = await open();
       await world.submit({});
       await world.claim();
       await world.crash("north");
-      const told = Promise.all([next(world, "work"), next(world, "events")]);
+      const signalled = Promise.all([next(world, "work"), next(world, "events")]);
       await world.storage.tasks.rescue({ node: "north", limit: 1 });
-      await told;
+      await signalled;
     });
 
-    test("tell of work when a limit changes", async () => {
+    test("announce work when a limit changes", async () => {
       const world = await open();
       const lane = next(world, "work");
       await world.configureLane(LANE, { total: 9 });
@@ -91,9 +91,9 @@ export function describeSignals(open: OpenWorld): void {
       const leave = world.storage.subscribe(() => heard.push("left"));
       leave();
       leave();
-      const told = Promise.all([next(world, "events"), next(world, "events")]);
+      const signalled = Promise.all([next(world, "events"), next(world, "events")]);
       await world.submit({});
-      await told;
+      await signalled;
       expect(heard).toEqual([]);
     });
   });

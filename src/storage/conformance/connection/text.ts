@@ -26,8 +26,8 @@ export function describeText(open: OpenWorld): void {
       await storage.tasks.finishAndClaim({ node: NODE, finishes: [], progress, claims: [] });
       await finish(claimed, { to: "done", result: TRICKY });
       expect(await task("t")).toMatchObject({ spec, result: TRICKY });
-      const [told, completed] = (await events()).slice(-2);
-      expect(told?.data?.progress).toEqual(TRICKY);
+      const [progressed, completed] = (await events()).slice(-2);
+      expect(progressed?.data?.progress).toEqual(TRICKY);
       expect(completed?.result).toEqual(TRICKY);
     });
 

@@ -63,7 +63,7 @@ export function describeStoredBytes(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("is nobody else's, and not counted where it is not bounded", async () => {
+    test("belongs to one tenant, and is not counted where it is not limited", async () => {
       const world = await bounded();
       await world.storage.tenants.create({ id: "other", name: "Other", limits: UNBOUNDED });
       await world.submit({ tenant: "other" });

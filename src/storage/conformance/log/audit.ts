@@ -33,7 +33,7 @@ export function describeAudit(open: OpenWorld): void {
   describe("the audit log", () => {
     beforeEach(() => numbers.clear());
 
-    test("keeps what was done as it was told, the newest first", async () => {
+    test("keeps entries as they were written, the newest first", async () => {
       const { storage } = await open();
       await storage.audit.append({ entries: [] });
       const first = entry(10, { route: "first" });

@@ -321,7 +321,7 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
           const { claimed, nextAt } = await claim(side, each.shares, heldBy(side.held));
           side.held.push(...claimed);
           return {
-            claimed: claimed.map(({ delivery: { seq: _, taskSeq: __, taskId: ___, ...told } }) => told),
+            claimed: claimed.map(({ delivery: { seq: _, taskSeq: __, taskId: ___, ...rest } }) => rest),
             nextAt,
           };
         }

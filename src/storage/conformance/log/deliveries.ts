@@ -103,14 +103,14 @@ export function describeDeliveries(open: OpenWorld): void {
       expect((await list(world)).map(({ taskId }) => taskId)).toEqual(["c", "b"]);
     });
 
-    test("are numbered as the event that tells of the end, and are due at once", async () => {
+    test("are numbered as the event of the end, and are due at once", async () => {
       const world = await open();
       await end(world, "t");
       const delivery = only(await list(world));
-      const told = (await world.events()).find(({ type }) => type === "task.cancelled");
+      const ended = (await world.events()).find(({ type }) => type === "task.cancelled");
       const now = world.clock.now();
       expect(delivery).toEqual({
-        seq: told?.seq,
+        seq: ended?.seq,
         tenant: TENANT,
         batch: null,
         taskSeq: (await world.task("t")).seq,
@@ -156,7 +156,7 @@ export function describeDeliveries(open: OpenWorld): void {
       ]);
     });
 
-    test("are over once they are settled, or due again when told so", async () => {
+    test("are over once they are settled, or due again if the outcome says so", async () => {
       const world = await open();
       const { deliveries } = world.storage;
       for (const id of ["good", "bad", "later"]) await end(world, id);
@@ -177,7 +177,7 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(await deliveries.claim(HOLD)).toEqual({ claimed: [], nextAt: dueAt });
     });
 
-    test("are not settled by whoever had them before somebody else", async () => {
+    test("are not settled by a claim that was replaced by another", async () => {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t");
@@ -191,7 +191,7 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(only(await list(world))).toMatchObject({ status: "delivered", tries: 2 });
     });
 
-    test("are put back as if they had not been taken, but by nobody who no longer has them", async () => {
+    test("are put back as if they had not been taken, but not by a node that no longer has them", async () => {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t");
@@ -214,7 +214,7 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(only(await list(world))).toMatchObject({ status: "delivered", tries: 1 });
     });
 
-    test("stay with whoever took them after they were put back, when that is asked for again", async () => {
+    test("stay with the next claim after they were put back, when that is asked for again", async () => {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t");
@@ -252,16 +252,14 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(await deliveries.resend({ tenant: TENANT, seq: seq + 1_000 })).toEqual({ found: false });
     });
 
-    test("tell of each end of a task that is retried in between", async () => {
+    test("report each end of a task that is retried in between", async () => {
       const world = await open();
       await end(world, "t");
       await world.storage.tasks.retry({ tenant: TENANT, id: "t" });
       world.clock.step(3);
       await world.finish(only(await world.claim()), { to: "done", result: 1 });
       const claimed = await claim(world);
-      expect(
-        claimed.map(({ delivery: { end: told }, task }) => [told?.state, told?.attempts, task.state]),
-      ).toEqual([
+      expect(claimed.map(({ delivery: { end }, task }) => [end?.state, end?.attempts, task.state])).toEqual([
         ["cancelled", 0, "done"],
         ["done", 1, "done"],
       ]);
@@ -284,7 +282,7 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(await deliveries.get({ tenant: TENANT, seq })).toEqual(rest.deliveries[0]);
     });
 
-    test("are nobody else's", async () => {
+    test("belong to one tenant", async () => {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t", { tenant: "one" });

@@ -4,7 +4,7 @@ import { AGENT, LANE, newTask, type OpenWorld, only, ROOMY, TENANT, type World }
 
 export function describeEvents(open: OpenWorld): void {
   describe("events", () => {
-    test("tell a task's life in order, each with the state it led to", async () => {
+    test("describe a task's life in order, each with the state it led to", async () => {
       const { storage, submit, claim, finish, clock, events } = await open();
       await submit({ id: "t", batch: "together", runAt: clock.now() + 10 });
       clock.step(10);
@@ -231,7 +231,7 @@ export function describeEvents(open: OpenWorld): void {
           expect(await readAll(world, { after: 0, type, ...page })).toEqual(fitting);
           expect(await readAll(world, { type, ...page })).toEqual(fitting.toReversed());
         }
-        for (const taskId of ["a", "d", "late", "x", "gone", "nobody"]) {
+        for (const taskId of ["a", "d", "late", "x", "gone", "unknown"]) {
           const fitting = all.filter((event) => event.taskId === taskId);
           expect(await readAll(world, { after: 0, taskId, ...page })).toEqual(fitting);
           expect(await readAll(world, { taskId, ...page })).toEqual(fitting.toReversed());
@@ -251,7 +251,7 @@ export function describeEvents(open: OpenWorld): void {
         expect(await readAll(world, { ...page, bytesMax: 150 })).toEqual(fitting.toReversed());
       });
 
-      test("tell of the end of a batch with the last of its tasks, whenever that is", async () => {
+      test("report the end of a batch with the last of its tasks, whenever that is", async () => {
         const world = await open();
         const { storage, clock, claim, finish } = world;
         const batch = { id: "batch", tenant: TENANT, parallelism: null, callbackUrl: null };
@@ -333,7 +333,7 @@ export function describeEvents(open: OpenWorld): void {
       expect(only(await events()).taskId).toBe("stays");
     });
 
-    test("are read for one tenant, and for what somebody asks for, without those in between", async () => {
+    test("are read for one tenant, and for what a reader asks for, without those in between", async () => {
       const world = await open();
       const session = { key: "s", maxConcurrent: 9 };
       for (let n = 0; n < 6; n += 1) {

@@ -9,9 +9,9 @@ import {
   fire,
   HOUR,
   read,
+  readNotifications,
   running,
   runsOf,
-  told,
   unfired,
 } from "./schedule-world.ts";
 
@@ -76,7 +76,7 @@ export function describeFireSchedules(open: OpenWorld): void {
       expect((await world.events()).map(({ type, schedule: of }) => [type, of])).toEqual([
         ["task.created", schedule.id],
       ]);
-      expect(await told(world)).toMatchObject([
+      expect(await readNotifications(world)).toMatchObject([
         {
           kind: "run.started",
           scheduleId: schedule.id,
@@ -182,7 +182,7 @@ export function describeFireSchedules(open: OpenWorld): void {
         lastDueAt: now,
         status: "active",
       });
-      expect((await told(world)).map(({ kind }) => kind)).toEqual(["run.missed", "run.skipped"]);
+      expect((await readNotifications(world)).map(({ kind }) => kind)).toEqual(["run.missed", "run.skipped"]);
     });
 
     test("adds what was missed to what was missed right before it", async () => {
@@ -205,7 +205,7 @@ export function describeFireSchedules(open: OpenWorld): void {
       await fire(world, schedule, { runs: [unfired("skipped", now + 2 * HOUR)] });
       await fire(world, schedule, { runs: [unfired("missed", now + 3 * HOUR)] });
       expect((await runsOf(world)).map(({ status }) => status)).toEqual(["missed", "skipped", "missed"]);
-      expect((await told(world)).map(({ run }) => run?.moments)).toEqual([2, 3, 1, 1]);
+      expect((await readNotifications(world)).map(({ run }) => run?.moments)).toEqual([2, 3, 1, 1]);
     });
 
     test("that cannot start is a failed run, and may pause the schedule", async () => {
@@ -226,7 +226,7 @@ export function describeFireSchedules(open: OpenWorld): void {
         lastError: error,
         openRuns: 0,
       });
-      expect(await told(world)).toMatchObject([
+      expect(await readNotifications(world)).toMatchObject([
         { kind: "run.failed", run: { error } },
         { kind: "schedule.paused", run: null, reason: error },
       ]);
@@ -251,7 +251,9 @@ export function describeFireSchedules(open: OpenWorld): void {
       const untouched = { lastDueAt: null, runCount: 0, revision: 2 };
       expect(await read(world, moves)).toMatchObject({ status: "active", nextFireAt, ...untouched });
       expect(await read(world, pauses)).toMatchObject({ status: "paused", nextFireAt: null, ...untouched });
-      expect(await told(world)).toMatchObject([{ kind: "schedule.paused", reason: "tenant disabled" }]);
+      expect(await readNotifications(world)).toMatchObject([
+        { kind: "schedule.paused", reason: "tenant disabled" },
+      ]);
     });
 
     describe("while its tenant is disabled", () => {
@@ -359,14 +361,14 @@ export function describeFireSchedules(open: OpenWorld): void {
       });
       expect((await world.finish(held, DONE)).finished).toEqual([]);
       expect(only(await world.claim()).task.id).toBe("r2");
-      expect((await told(world)).map(({ kind }) => kind)).toEqual([
+      expect((await readNotifications(world)).map(({ kind }) => kind)).toEqual([
         "run.started",
         "run.failed",
         "run.started",
       ]);
     });
 
-    test("is told to whoever waits for moments, notifications and work", async () => {
+    test("is signalled to those that wait for due times, notifications and work", async () => {
       const world = await open();
       const signals: StorageSignal["kind"][] = [];
       world.storage.subscribe(({ kind }) => signals.push(kind));

@@ -61,8 +61,8 @@ export function describeRewindSchedule(open: OpenWorld): void {
         nextFireAt: at(6),
       }).then(() => read(world, schedule));
       world.clock.step(-4.5 * HOUR);
-      const told: StorageSignal["kind"][] = [];
-      world.storage.subscribe(({ kind }) => void told.push(kind));
+      const kinds: StorageSignal["kind"][] = [];
+      world.storage.subscribe(({ kind }) => void kinds.push(kind));
       const [missed, ran, skipped] = await world.storage.schedules.dueRows({
         tenant: TENANT,
         id: schedule.id,
@@ -85,7 +85,7 @@ export function describeRewindSchedule(open: OpenWorld): void {
       };
       expect(await world.storage.schedules.rewind({ ...params, revision: revision - 1 })).toBe(false);
       expect(await world.storage.schedules.rewind({ ...params, revision })).toBe(true);
-      expect(told).toContain("schedules");
+      expect(kinds).toContain("schedules");
       const heard = (await world.storage.notifications.read({ after: 0, limit: 99 })).notifications.at(-1);
       expect(heard).toMatchObject({ kind: "run.missed", run: { dueAt: now - HOUR, reason: rest.reason } });
       expect(

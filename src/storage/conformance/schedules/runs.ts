@@ -8,17 +8,17 @@ import {
   FAILED,
   fire,
   read,
+  readNotifications,
   running,
   runOnce,
   runsOf,
-  told,
   unfired,
 } from "./schedule-world.ts";
 
 /** The outcome of runs. */
 export function describeRuns(open: OpenWorld): void {
   describe("a run", () => {
-    test("ends with its task, and tells how", async () => {
+    test("ends with its task, and notifies how", async () => {
       const world = await open();
       const schedule = await create(world);
       await fire(world, schedule, { runs: [running(world, schedule)], nextFireAt: 9_999 });
@@ -48,7 +48,7 @@ export function describeRuns(open: OpenWorld): void {
         revision: 3,
         updatedAt: schedule.updatedAt,
       });
-      expect((await told(world)).at(-1)).toMatchObject({
+      expect((await readNotifications(world)).at(-1)).toMatchObject({
         kind: "run.completed",
         at: now,
         run: { status: "succeeded", completedAt: now, resultSummary: "all quiet" },
@@ -72,7 +72,10 @@ export function describeRuns(open: OpenWorld): void {
         lastStatus: "failed",
         lastError: "no luck",
       });
-      expect((await told(world)).at(-1)).toMatchObject({ kind: "run.failed", run: { error: "no luck" } });
+      expect((await readNotifications(world)).at(-1)).toMatchObject({
+        kind: "run.failed",
+        run: { error: "no luck" },
+      });
     });
 
     test.each([
@@ -142,7 +145,7 @@ export function describeRuns(open: OpenWorld): void {
         { status: "succeeded", resultSummary: "at last", attempt: 2 },
       ]);
       expect(await read(world, schedule)).toMatchObject({ status: "completed", openRuns: 0, runCount: 1 });
-      expect((await told(world)).map(({ kind }) => kind)).toEqual([
+      expect((await readNotifications(world)).map(({ kind }) => kind)).toEqual([
         "run.started",
         "run.failed",
         "run.started",
@@ -187,12 +190,12 @@ export function describeRuns(open: OpenWorld): void {
       let more = true;
       while (more) ({ more } = await world.storage.schedules.prune({ retentionMs: 50, limit: 1 }));
       expect((await runsOf(world)).map(({ status }) => status)).toEqual(["skipped", "running"]);
-      expect((await told(world)).map(({ kind }) => kind)).toEqual(["run.skipped"]);
+      expect((await readNotifications(world)).map(({ kind }) => kind)).toEqual(["run.skipped"]);
       await world.storage.schedules.prune({ retentionMs: -1, limit: 100 });
       const { oldest, newest } = await world.storage.notifications.range();
       expect(oldest).toBe(newest + 1);
       await fire(world, schedule, { runs: [unfired("skipped", 3)] });
-      expect(only(await told(world)).seq).toBeGreaterThan(newest);
+      expect(only(await readNotifications(world)).seq).toBeGreaterThan(newest);
     });
 
     test("has notifications that are known by more than their numbers, and found by when they were written", async () => {
@@ -204,7 +207,7 @@ export function describeRuns(open: OpenWorld): void {
       const at = world.clock.now();
       world.clock.step(10);
       await fire(world, schedule, { runs: [unfired("missed", 2)] });
-      const all = await told(world);
+      const all = await readNotifications(world);
       expect(all.map(({ kind }) => kind)).toEqual(["run.skipped", "run.missed"]);
       for (const { seq, kind: type, at: writtenAt } of all) {
         const mark = { type, at: writtenAt };
@@ -226,7 +229,7 @@ export function describeRuns(open: OpenWorld): void {
       await fire(world, schedule, { runs: [unfired("skipped", 1)] });
       world.clock.step(-50);
       await world.storage.schedules.prune({ retentionMs: 50, limit: 100 });
-      expect((await told(world)).map(({ kind }) => kind)).toEqual(["run.skipped"]);
+      expect((await readNotifications(world)).map(({ kind }) => kind)).toEqual(["run.skipped"]);
     });
 
     test("takes numbers that were never used, whatever was deleted", async () => {

@@ -9,10 +9,10 @@ import {
   fire,
   HOUR,
   read,
+  readNotifications,
   running,
   runOnce,
   runsOf,
-  told,
   unfired,
 } from "./schedule-world.ts";
 
@@ -67,7 +67,7 @@ export function describeScheduleLimits(open: OpenWorld): void {
       await runOnce(world, DONE);
       await runOnce(world, FAILED);
       expect(await read(world, schedule)).toMatchObject({ ...completed, openRuns: 0, lastStatus: "failed" });
-      expect((await told(world)).map(({ kind }) => kind)).toEqual([
+      expect((await readNotifications(world)).map(({ kind }) => kind)).toEqual([
         "run.started",
         "run.started",
         "run.completed",
@@ -97,7 +97,7 @@ export function describeScheduleLimits(open: OpenWorld): void {
       // It has used up its runs: nothing is left to resume.
       const spent = { status: "completed", runCount: 2, pausedReason: null, consecutiveFailures: 1 };
       expect(await read(world, schedule)).toMatchObject(spent);
-      expect((await told(world)).map(({ kind }) => kind)).not.toContain("schedule.paused");
+      expect((await readNotifications(world)).map(({ kind }) => kind)).not.toContain("schedule.paused");
     });
 
     test("that is paused is completed by a run out of turn that is its last", async () => {
@@ -148,7 +148,7 @@ export function describeScheduleLimits(open: OpenWorld): void {
       await runOnce(world, end);
     }
 
-    test("is paused at the end of the last, with the reason, and tells so", async () => {
+    test("is paused at the end of the last, with the reason, and notifies of it", async () => {
       const world = await open();
       const schedule = await create(world, { definition: failing });
       await runAndEnd(world, schedule, FAILED);
@@ -163,7 +163,7 @@ export function describeScheduleLimits(open: OpenWorld): void {
         held: false,
         updatedAt: world.clock.now(),
       });
-      expect((await told(world)).slice(-2)).toMatchObject([
+      expect((await readNotifications(world)).slice(-2)).toMatchObject([
         { kind: "run.failed" },
         { kind: "schedule.paused", run: null, reason: pausedReason },
       ]);
@@ -198,10 +198,10 @@ export function describeScheduleLimits(open: OpenWorld): void {
       const claimed = await world.claim({ limit: 3 });
       expect(claimed).toHaveLength(3);
       const ends = [FAILED, FAILED, DONE];
-      const finishes = claimed.map(({ token, task }, place) => ({
+      const finishes = claimed.map(({ token, task }, index) => ({
         seq: task.seq,
         token,
-        settlement: ends[place] as typeof DONE,
+        settlement: ends[index] as typeof DONE,
       }));
       await world.storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
       expect(await read(world, schedule)).toMatchObject({
@@ -210,7 +210,7 @@ export function describeScheduleLimits(open: OpenWorld): void {
         consecutiveFailures: 0,
         openRuns: 1,
       });
-      expect((await told(world)).slice(-4).map(({ kind }) => kind)).toEqual([
+      expect((await readNotifications(world)).slice(-4).map(({ kind }) => kind)).toEqual([
         "run.failed",
         "run.failed",
         "schedule.paused",
@@ -227,10 +227,10 @@ export function describeScheduleLimits(open: OpenWorld): void {
       await fire(world, schedule, { runs, nextFireAt: now + HOUR });
       const finish = async (...ends: (typeof DONE)[]) => {
         const claimed = await world.claim({ limit: ends.length });
-        const finishes = claimed.map(({ token, task }, place) => ({
+        const finishes = claimed.map(({ token, task }, index) => ({
           seq: task.seq,
           token,
-          settlement: ends[place] as typeof DONE,
+          settlement: ends[index] as typeof DONE,
         }));
         await world.storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
       };

@@ -128,7 +128,7 @@ export async function runsOf(world: World, params: Partial<ListRunsParams> = {})
   return runs;
 }
 
-export async function told(world: World, after = 0): Promise<StoredNotification[]> {
+export async function readNotifications(world: World, after = 0): Promise<StoredNotification[]> {
   return (await world.storage.notifications.read({ after, limit: 1_000 })).notifications;
 }
 

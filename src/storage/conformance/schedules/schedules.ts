@@ -11,10 +11,10 @@ import {
   HOUR,
   newDefinition,
   read,
+  readNotifications,
   running,
   runOnce,
   runsOf,
-  told,
   unfired,
 } from "./schedule-world.ts";
 
@@ -115,7 +115,7 @@ export function describeSchedules(open: OpenWorld): void {
       });
     });
 
-    test("is changed only by whoever knows it as it is", async () => {
+    test("is changed only by a caller that knows it as it is", async () => {
       const world = await open();
       const made = await create(world);
       world.clock.step(3);
@@ -158,7 +158,7 @@ export function describeSchedules(open: OpenWorld): void {
       expect(await runsOf(world)).toHaveLength(1);
     });
 
-    test("has nothing due while it is paused, and tells why it is", async () => {
+    test("has nothing due while it is paused, and notifies why it is", async () => {
       const world = await open();
       const made = await create(world);
       const paused = await world.storage.schedules.update({
@@ -173,7 +173,7 @@ export function describeSchedules(open: OpenWorld): void {
         revision: 2,
         changes: { status: "paused", name: "x" },
       });
-      expect(await told(world)).toMatchObject([
+      expect(await readNotifications(world)).toMatchObject([
         {
           kind: "schedule.paused",
           scheduleId: made.id,
@@ -210,7 +210,7 @@ export function describeSchedules(open: OpenWorld): void {
       expect(await world.task("r1")).toMatchObject({ state: "cancelled", error: SCHEDULE_DELETED });
       expect(await world.storage.schedules.get(schedule)).toBeNull();
       expect(await runsOf(world)).toEqual([]);
-      expect((await told(world)).map(({ kind }) => kind)).toEqual([
+      expect((await readNotifications(world)).map(({ kind }) => kind)).toEqual([
         "run.started",
         "run.started",
         "run.failed",
@@ -237,7 +237,7 @@ export function describeSchedules(open: OpenWorld): void {
       expect(deleted?.cancelled).toMatchObject([{ id: "r2", token: null }]);
       expect(await runsOf(world)).toEqual([]);
       expect((await world.finish(held, DONE)).finished).toMatchObject([{ state: "done" }]);
-      expect((await told(world)).at(-1)).toMatchObject({ kind: "schedule.canceled" });
+      expect((await readNotifications(world)).at(-1)).toMatchObject({ kind: "schedule.canceled" });
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
   });
@@ -259,11 +259,11 @@ export function describeSchedules(open: OpenWorld): void {
         nextFireAt: null,
         pausedReason: SCHEDULE_DELETED,
       });
-      expect((await told(world)).map(({ kind }) => kind)).not.toContain("schedule.canceled");
+      expect((await readNotifications(world)).map(({ kind }) => kind)).not.toContain("schedule.canceled");
       expect(await schedules.delete({ ...schedule, limit: 3 })).toEqual({ more: false, cancelled: [] });
       expect(await schedules.get(schedule)).toBeNull();
       expect(await runsOf(world)).toEqual([]);
-      const kinds = (await told(world)).map(({ kind }) => kind);
+      const kinds = (await readNotifications(world)).map(({ kind }) => kind);
       expect(kinds.filter((kind) => kind.startsWith("schedule."))).toEqual(["schedule.canceled"]);
       expect(await schedules.delete({ ...schedule, limit: 3 })).toBeNull();
     });
@@ -352,7 +352,7 @@ export function describeSchedules(open: OpenWorld): void {
       await runOnce(world, DONE, "done");
       expect(await world.storage.schedules.get(schedule)).toBeNull();
       expect(await runsOf(world)).toEqual([]);
-      expect((await told(world)).at(-1)).toMatchObject({
+      expect((await readNotifications(world)).at(-1)).toMatchObject({
         kind: "run.completed",
         run: { resultSummary: "done" },
       });

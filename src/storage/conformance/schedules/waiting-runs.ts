@@ -2,7 +2,18 @@ import { describe, expect, test } from "vitest";
 import { SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/run.ts";
 import type { ScheduleRecord } from "../../storage.ts";
 import { type OpenWorld, only, type World } from "../world.ts";
-import { create, DONE, fire, HOUR, read, running, runOnce, runsOf, told, unfired } from "./schedule-world.ts";
+import {
+  create,
+  DONE,
+  fire,
+  HOUR,
+  read,
+  readNotifications,
+  running,
+  runOnce,
+  runsOf,
+  unfired,
+} from "./schedule-world.ts";
 
 /** How many runs of a schedule may wait. */
 export function describeWaitingRuns(open: OpenWorld): void {
@@ -15,7 +26,7 @@ export function describeWaitingRuns(open: OpenWorld): void {
       expect(fired).toBe(true);
       expect(only(runs).task).toBeNull();
       expect(await stories(world)).toEqual(["skipped 1 too_many_waiting", "running 1", "running 1"]);
-      expect((await told(world)).at(-1)).toMatchObject({
+      expect((await readNotifications(world)).at(-1)).toMatchObject({
         kind: "run.skipped",
         run: { reason: TOO_MANY_WAITING },
       });
@@ -51,7 +62,7 @@ export function describeWaitingRuns(open: OpenWorld): void {
       const [row] = await runsOf(world);
       const now = world.clock.now();
       expect(row).toMatchObject({ dueAt: now, firstDueAt: now - 2 * HOUR, completedAt: now });
-      const kinds = (await told(world)).map(({ kind }) => kind);
+      const kinds = (await readNotifications(world)).map(({ kind }) => kind);
       expect(kinds).toEqual(["run.started", "run.started", "run.skipped"]);
       await runOnce(world, DONE);
       await fireNext(world, schedule);
@@ -84,7 +95,7 @@ export function describeWaitingRuns(open: OpenWorld): void {
       expect(await stories(world)).toEqual(["skipped 6 still going", ...own]);
       const now = world.clock.now();
       expect((await runsOf(world))[0]).toMatchObject({ dueAt: now, firstDueAt: now - 5 * HOUR });
-      const kinds = (await told(world)).map(({ kind }) => kind);
+      const kinds = (await readNotifications(world)).map(({ kind }) => kind);
       expect(kinds).toEqual(Array.from({ length: SKIPPED_ROWS_MAX }, () => "run.skipped"));
       await skip(1, "tenant disabled");
       await skip(2, "still going");

@@ -111,7 +111,7 @@ export function describeSessions(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["3"]);
     });
 
-    test("keeps the place of a task that waits for its retry, was interrupted or lost its node", async () => {
+    test("keeps the position of a task that waits for its retry, was interrupted or lost its node", async () => {
       const world = await open();
       await world.submit({ id: "1", session: SESSION }, { id: "2", session: SESSION });
       await world.finish(only(await world.claim({ limit: 9 })), {
@@ -130,7 +130,7 @@ export function describeSessions(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["1"]);
     });
 
-    test("gives a task that waited for its moment or for another its place when it becomes ready", async () => {
+    test("gives a task that waited for its moment or for another its position when it becomes ready", async () => {
       const world = await open();
       await world.submit(
         { id: "parent" },
@@ -273,10 +273,10 @@ export function describeSessions(open: OpenWorld): void {
       const cursor = first.nextCursor ?? -1;
       const rest = await world.storage.sessions.list({ tenant: TENANT, limit: 9, cursor });
       expect(rest).toMatchObject({ sessions: [{ key: KEY }], nextCursor: null });
-      expect(await world.storage.sessions.get({ tenant: "nobody", key: KEY })).toBeNull();
+      expect(await world.storage.sessions.get({ tenant: "unknown", key: KEY })).toBeNull();
     });
 
-    test("goes with the last of its tasks, unless somebody set something", async () => {
+    test("goes with the last of its tasks, unless it has settings", async () => {
       const world = await open();
       await world.submit({ id: "1", session: SESSION });
       await world.submit({ id: "2", session: { key: "kept", maxConcurrent: 1 } });
@@ -575,7 +575,7 @@ export function describeSessions(open: OpenWorld): void {
       expect(await getSession(world)).toMatchObject({ maxConcurrent: 2 });
     });
 
-    test("that nobody has heard of changes nothing", async () => {
+    test("that does not exist changes nothing", async () => {
       const world = await open();
       expect(await stop(world, "reset")).toMatchObject({ stopped: [], cancelled: [], more: false });
       expect(await getSession(world)).toBeNull();
@@ -632,7 +632,7 @@ export function describeSessions(open: OpenWorld): void {
   });
 
   describe("the settings of a lane", () => {
-    test("are stored by name, and whoever listens is told", async () => {
+    test("are stored by name, and signalled to listeners", async () => {
       const world = await open();
       const kinds: string[] = [];
       world.storage.subscribe(({ kind }) => kinds.push(kind));

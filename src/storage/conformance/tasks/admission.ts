@@ -47,7 +47,7 @@ export function describeAdmission(open: OpenWorld): void {
       expect(fullOf(inserted)).toEqual([null, null, "global", null, null, "global", "global"]);
     });
 
-    test("rejects what comes when the queue of all tenants is full, whoever fills it", async () => {
+    test("rejects what comes when the queue of all tenants is full, no matter which tenant fills it", async () => {
       const world = await open();
       await world.submit(zeta, zeta, {});
       const inserted = await submitWithin(world, { maxQueueSizeTotal: 4 }, {}, {}, zeta, { tenant: "eta" });

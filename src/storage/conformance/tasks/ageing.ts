@@ -3,7 +3,7 @@ import { idsOf, LANE, type OpenWorld, only } from "../world.ts";
 
 export function describeAgeing(open: OpenWorld): void {
   describe("ageing", () => {
-    test("lifts who has waited so long by one step, and nobody over a critical one", async () => {
+    test("lifts a task that has waited so long by one step, and none over a critical one", async () => {
       const world = await open();
       await world.configureLane(LANE, { agingMs: 100 });
       await world.submit({ id: "low", priority: 3 });

@@ -39,8 +39,8 @@ export function describeAloneTasks(open: OpenWorld): void {
       for (let time = 1; time < MAX_LOST; time += 1) {
         expect((await lose(world)).requeued).toHaveLength(1);
       }
-      const place = { tenant: TENANT, agent: AGENT, lane: LANE };
-      expect(await lose(world)).toEqual({ requeued: [], failed: [place] });
+      const labels = { tenant: TENANT, agent: AGENT, lane: LANE };
+      expect(await lose(world)).toEqual({ requeued: [], failed: [labels] });
       const task = await world.task("t");
       expect(task).toMatchObject({ state: "failed", error: "lost 5 times", retryCount: 4 });
       expect(task.attempts.map(({ outcome, error }) => [outcome, error])).toEqual([

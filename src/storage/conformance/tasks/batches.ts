@@ -123,7 +123,7 @@ export function describeBatches(open: OpenWorld): void {
       expect(order).toEqual(["urgent", "1", "2"]);
     });
 
-    test("gives the place of one that waits for its retry to the next, and not that of one that goes right back", async () => {
+    test("gives the slot of one that waits for its retry to the next, and not that of one that goes right back", async () => {
       const world = await open();
       await submitBatch(world, { parallelism: 1 }, [{ id: "1" }, { id: "2" }]);
       await world.finish(only(await world.claim()), { to: "queued", error: "shutdown" });
@@ -197,7 +197,7 @@ export function describeBatches(open: OpenWorld): void {
   });
 
   describe("the end of a batch", () => {
-    test("is told once, after that of its last task, with how many ended how", async () => {
+    test("is reported once, after that of its last task, with how many ended how", async () => {
       const world = await open();
       await submitBatch(world, {}, [{ id: "1" }, { id: "2" }, { id: "3", dependsOn: ["2"] }]);
       const [one, two] = await world.claim({ limit: 9 });
@@ -278,7 +278,7 @@ export function describeBatches(open: OpenWorld): void {
       expect((await world.storage.tasks.list({ tenant: TENANT, limit: 9 })).tasks).toEqual([]);
     });
 
-    test("keeps rejected tasks until it has come, and until it was told", async () => {
+    test("keeps rejected tasks until it has come, and until its delivery is settled", async () => {
       const world = await open();
       const limits = { ...ROOMY, maxQueueSize: 1 };
       await submitBatch(world, { callbackUrl: "https://example.com/b" }, [{ id: "1" }, { id: "2" }], limits);
@@ -294,7 +294,7 @@ export function describeBatches(open: OpenWorld): void {
       });
       const [claimed] = all;
       const { seq, tries } = claimed?.delivery ?? { seq: 0, tries: 0 };
-      const told = {
+      const delivered = {
         seq,
         tries,
         status: "delivered",
@@ -302,7 +302,7 @@ export function describeBatches(open: OpenWorld): void {
         responseStatus: 200,
         error: null,
       } as const;
-      await world.storage.deliveries.settle({ tries: [told] });
+      await world.storage.deliveries.settle({ tries: [delivered] });
       await world.storage.tasks.prune(prune);
       expect(await world.storage.tasks.get({ tenant: TENANT, id: "2" })).toBeNull();
     });

@@ -32,7 +32,7 @@ export function describeClaimFairness(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 4 }))).toEqual(["b1", "b2", "a3", "b3"]);
     });
 
-    test("does not let an agent wait for ever behind agents that nobody has seen before", async () => {
+    test("does not let an agent wait for ever behind agents that are new", async () => {
       const world = await open();
       await submitMany(world, "old", 1);
       await world.finish(only(await world.claim()), { to: "done", result: null });
@@ -105,7 +105,7 @@ export function describeClaimFairness(open: OpenWorld): void {
       expect(served.map((id) => id[0]).join("")).toBe(`${"c".repeat(CONSECUTIVE_CRITICAL_MAX)}acc`);
     });
 
-    test("gives the fair start to whoever is next, be it a critical task", async () => {
+    test("gives the fair start to the agent that is next, even for a critical task", async () => {
       const world = await open();
       await submitMany(world, "c", 9, 0);
       expect(await world.claim({ limit: 9 })).toHaveLength(9);
@@ -131,7 +131,7 @@ export function describeClaimFairness(open: OpenWorld): void {
   });
 
   describe("priority-fifo", () => {
-    test("starts by priority, then in the order they came, whoever's they are", async () => {
+    test("starts by priority, then in the order they came, of all agents", async () => {
       const world = await open();
       await world.configureLane(LANE, { strategy: "priority-fifo" });
       await submitMany(world, "a", 2);

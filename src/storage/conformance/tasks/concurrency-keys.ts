@@ -195,7 +195,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       await expectRight(world);
     });
 
-    test("go by their place in line also when they come back: put back, or lost with their node", async () => {
+    test("go by their position in the queue also when they come back: put back, or lost with their node", async () => {
       const world = await open();
       await submitKeyed(world, { id: "1" });
       const first = only(await world.claim());
@@ -245,7 +245,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["1"]);
     });
 
-    test("are told of as work when they get the key in another lane than that of the one that ended", async () => {
+    test("are signalled as work when they get the key in another lane than that of the one that ended", async () => {
       const world = await open();
       await submitKeyed(world, { id: "1" }, { id: "2", lane: OTHER_LANE });
       const first = only(await world.claim());
@@ -342,7 +342,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       expect(idsOf(claimed)).toEqual(["free"]);
     });
 
-    test("keeps it when nobody else could start either", async () => {
+    test("keeps it when no other task could start either", async () => {
       const world = await open();
       await world.storage.tenants.create({
         id: TENANT,
@@ -393,7 +393,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["free"]);
     });
 
-    test("is told of as work, so that another lane is claimed from again", async () => {
+    test("is signalled as work, so that another lane is claimed from again", async () => {
       const world = await open();
       await world.storage.agents.configure({ tenant: TENANT, agent: "full", maxInflight: 1 });
       await submitKeyed(world, { id: "stuck", agent: "full" }, { id: "free", agent: "b", lane: OTHER_LANE });
@@ -448,7 +448,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
         limits: ROOMY,
       });
 
-    test("a task that waits for its key holds no place in its batch", async () => {
+    test("a task that waits for its key holds no slot of its batch", async () => {
       const world = await open();
       await submitKeyed(world, { id: "outside" });
       const outside = only(await world.claim());
@@ -480,7 +480,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       await expectRight(world);
     });
 
-    test("one that loses its key to a better one gives its place in its batch to the next", async () => {
+    test("one that loses its key to a better one gives its slot of the batch to the next", async () => {
       const world = await open();
       await submitBatch(world, 1, { id: "1", concurrencyKey: "k" }, { id: "2", lane: OTHER_LANE });
       expect(await world.claim({ lane: OTHER_LANE })).toEqual([]);
@@ -490,7 +490,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       await expectRight(world);
     });
 
-    test("one that comes back and does not get its key gives its place in its batch to the next", async () => {
+    test("one that comes back and does not get its key gives its slot of the batch to the next", async () => {
       const world = await open();
       await submitBatch(world, 1, { id: "1", concurrencyKey: "k" }, { id: "2" });
       const first = only(await world.claim({ limit: 9 }));
@@ -504,7 +504,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
   describe("a concurrency key and a session", () => {
     const session = { key: "s", maxConcurrent: 1 };
 
-    test("a task that waits for its key keeps its place in its session", async () => {
+    test("a task that waits for its key keeps its position in its session", async () => {
       const world = await open();
       await submitKeyed(world, { id: "outside" });
       const outside = only(await world.claim());

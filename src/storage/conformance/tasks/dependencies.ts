@@ -100,7 +100,7 @@ export function describeDependencies(open: OpenWorld): void {
       expect(await state(world, "b")).toBe("queued");
     });
 
-    test("that are done already hold nobody back", async () => {
+    test("that are done already hold no task back", async () => {
       const world = await open();
       await world.submit({ id: "a" });
       await run(world);
@@ -110,11 +110,11 @@ export function describeDependencies(open: OpenWorld): void {
       });
     });
 
-    test("that nobody knows are waited for, and another tenant's are nobody's", async () => {
+    test("that do not exist are waited for, and those of another tenant do not count", async () => {
       const world = await open();
       await world.submit({ id: "theirs", tenant: "other" });
       await run(world);
-      await world.submit({ id: "a", dependsOn: ["nobody"] }, { id: "b", dependsOn: ["theirs"] });
+      await world.submit({ id: "a", dependsOn: ["unknown"] }, { id: "b", dependsOn: ["theirs"] });
       expect([await state(world, "a"), await state(world, "b")]).toEqual(Array(2).fill("waiting_dependency"));
       expect(await world.claim()).toEqual([]);
     });
@@ -131,10 +131,10 @@ export function describeDependencies(open: OpenWorld): void {
         for (const id of ["b", "c", "d"])
           expect(await state(world, id)).toBe(`cancelled: dependency a ${how}`);
         expect(await state(world, "e")).toBe("queued");
-        const told = (await world.events())
+        const cancelled = (await world.events())
           .filter(({ type }) => type === "task.cancelled")
           .map(({ taskId }) => taskId);
-        expect(told).toEqual(how === "cancelled" ? ["a", "b", "d", "c"] : ["b", "d", "c"]);
+        expect(cancelled).toEqual(how === "cancelled" ? ["a", "b", "d", "c"] : ["b", "d", "c"]);
       },
     );
 
@@ -151,7 +151,7 @@ export function describeDependencies(open: OpenWorld): void {
       expect(only(await world.submit({ id: "late", dependsOn: ["c"] })).state).toBe("cancelled");
     });
 
-    test("cancel nobody while the parent merely waits for its retry", async () => {
+    test("cancel no task while the parent merely waits for its retry", async () => {
       const world = await open();
       await world.submit({ id: "a" }, { id: "b", dependsOn: ["a"] });
       const runAt = world.clock.now() + 10;
@@ -211,7 +211,7 @@ export function describeDependencies(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("are told to a hundred at once, and to the rest in slices", async () => {
+    test("are passed on to a hundred at once, and to the rest in slices", async () => {
       const world = await open();
       const { tasks } = world.storage;
       await world.submit({ id: "a" });
@@ -258,7 +258,7 @@ export function describeDependencies(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("are kept as long as somebody depends on them, and go with the last", async () => {
+    test("are kept as long as a task depends on them, and go with the last", async () => {
       const world = await open();
       const { tasks } = world.storage;
       const prune = () => tasks.prune({ retentionMs: 100, rejectedMax: 10, limit: 1_000 });

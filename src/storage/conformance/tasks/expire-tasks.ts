@@ -44,7 +44,7 @@ export function describeExpireTasks(open: OpenWorld): void {
       expect((await events(before)).map(({ taskId }) => taskId)).toEqual(["a", "b", "c"]);
     });
 
-    test("tells whose they were", async () => {
+    test("returns tenant, agent and lane of each", async () => {
       const { storage, submit, clock } = await open();
       const deadline = clock.now();
       await submit({ tenant: "zeta", deadline }, { deadline }, { tenant: "zeta", agent: "b", deadline });
@@ -62,7 +62,7 @@ export function describeExpireTasks(open: OpenWorld): void {
       expect((await task("t")).state).toBe("running");
     });
 
-    test("happens before anything is handed out, whoever's and wherever it is", async () => {
+    test("happens before anything is claimed, of all tenants, agents and lanes", async () => {
       const { storage, submit, clock } = await open();
       const deadline = clock.now();
       await submit(

@@ -34,7 +34,7 @@ export function describeFinishAndClaim(open: OpenWorld): void {
       expect(await task("t")).toEqual(claimed.task);
     });
 
-    test("makes the token the number of the event that tells of the start", async () => {
+    test("makes the token the number of the event of the start", async () => {
       const { submit, claim, events } = await open();
       await submit({}, {}, {});
       const claimed = [...(await claim({ limit: 2 })), ...(await claim({ limit: 2 }))];
@@ -103,7 +103,7 @@ export function describeFinishAndClaim(open: OpenWorld): void {
       expect(idsOf(answer.claimed)).toEqual(["b"]);
     });
 
-    test("ends an attempt once, however often it is told", async () => {
+    test("ends an attempt once, however often its end is reported", async () => {
       const { storage, submit, claim, finish, task, events } = await open();
       await submit({ id: "t" }, { id: "u" });
       const [first, second] = await claim({ limit: 2 });
@@ -129,7 +129,7 @@ export function describeFinishAndClaim(open: OpenWorld): void {
       expect(await storage.counters.recountAll()).toEqual([]);
     });
 
-    test("lets nobody end an attempt with another's token, number or node", async () => {
+    test("ends no attempt with another's token, number or node", async () => {
       const { storage, submit, claim, finish, task } = await open();
       await submit({ id: "a" }, { id: "b" });
       const [a, b] = await claim({ limit: 2 });

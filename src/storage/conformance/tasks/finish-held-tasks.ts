@@ -74,7 +74,7 @@ export function describeSettlements(open: OpenWorld): void {
       expect(only(await claim()).task.attempts).toMatchObject([{ number: 1 }, { number: 2, outcome: null }]);
     });
 
-    test("puts an interrupted task back to its old place, without counting it", async () => {
+    test("puts an interrupted task back to its old position, without counting it", async () => {
       const { submit, claim, finish, task, clock, events } = await open();
       await submit({ id: "first" }, { id: "second" }, { id: "urgent", priority: 1 });
       const claimed = await claim({ limit: 2 });

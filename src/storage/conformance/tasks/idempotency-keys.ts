@@ -13,10 +13,10 @@ export function describeIdempotencyKeys(open: OpenWorld): void {
       expect(first).toMatchObject({ id: "a", state: "queued", repeats: null });
       await claim();
       clock.step(5);
-      const told = await events();
+      const before = await events();
       expect(only(await submit(keyed("b", "k")))).toEqual({ ...first, state: "running", repeats: "same" });
       expect(await storage.tasks.get({ tenant: TENANT, id: "b" })).toBeNull();
-      expect(await events()).toEqual(told);
+      expect(await events()).toEqual(before);
     });
 
     test("say when they came with something else", async () => {

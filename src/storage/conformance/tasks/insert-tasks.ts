@@ -86,7 +86,7 @@ export function describeInsertTasks(open: OpenWorld): void {
       ]);
     });
 
-    test("gives a place among all that the agent has waiting, in any lane", async () => {
+    test("gives a position among all that the agent has waiting, in any lane", async () => {
       const { submit, claim } = await open();
       const first = await submit({}, { lane: OTHER_LANE }, { agent: "other" }, { lane: OTHER_LANE }, {});
       expect(first.map(({ position }) => position)).toEqual([1, 2, 1, 3, 4]);
@@ -177,7 +177,7 @@ export function describeInsertTasks(open: OpenWorld): void {
       expect(claimed.map(({ task }) => task.id)).toEqual(["n0", "n1", "n2"]);
     });
 
-    test("stores nothing at all when one of its tasks names a lane that nobody configured", async () => {
+    test("stores nothing at all when one of its tasks names a lane that is not configured", async () => {
       const { storage, submit, events } = await open();
       await expect(submit({}, { lane: "nowhere" }, {})).rejects.toThrow();
       expect(await storage.tasks.counts({ tenant: TENANT })).toEqual({});

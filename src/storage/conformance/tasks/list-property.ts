@@ -18,7 +18,7 @@ type Asked = Omit<ListTasksParams, "limit" | "cursor" | "lookedMax"> & { readonl
 const asked: fc.Arbitrary<Asked> = fc
   .record(
     {
-      agent: fc.constantFrom("a", "b", "nobody"),
+      agent: fc.constantFrom("a", "b", "unknown"),
       states: fc.uniqueArray(fc.constantFrom(...TASK_STATES), { maxLength: 4 }),
       priority: fc.constantFrom(2, 1, 0, -1),
       priorityMax: fc.constantFrom(0, -1, 2),
@@ -110,12 +110,12 @@ async function listAll(
 ): Promise<{ ids: string[]; ends: (number | null)[]; rows: string[] }> {
   const schedule = scheduleAt === undefined ? {} : { schedule: side.chooseSchedule(scheduleAt).id };
   const params = { ...filters, ...schedule, ...page };
-  const tasks = await eachPage(params, async (place) => {
-    const { tasks: items, nextCursor } = await side.storage.tasks.list(place);
+  const tasks = await eachPage(params, async (at) => {
+    const { tasks: items, nextCursor } = await side.storage.tasks.list(at);
     return { items, nextCursor };
   });
-  const rows = await eachPage(params, async (place) => {
-    const { rows: items, nextCursor } = await side.storage.tasks.listRows(place);
+  const rows = await eachPage(params, async (at) => {
+    const { rows: items, nextCursor } = await side.storage.tasks.listRows(at);
     return { items, nextCursor };
   });
   const ends = filters.order === "completed" ? tasks.map(({ completedAt }) => completedAt) : [];

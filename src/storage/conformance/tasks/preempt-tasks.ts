@@ -258,7 +258,7 @@ export function describePreemption(open: OpenWorld): void {
       ]);
     });
 
-    test("keeps its place in its batch", async () => {
+    test("keeps its slot of its batch", async () => {
       const world = await open();
       await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 1 } });
       const tasks = ["yielding", "next"].map((id) => newTask({ id, batch: "b", preemptible: true }));

@@ -61,7 +61,7 @@ export function describePromoteDue(open: OpenWorld): void {
       expect(await storage.tasks.nextDueAt()).toBe(now + 200);
     });
 
-    test("names a moment that has passed until somebody has dealt with it", async () => {
+    test("names a time that has passed until it is dealt with", async () => {
       const { storage, submit, clock } = await open();
       const runAt = clock.now() + 10;
       await submit({ runAt });

@@ -110,7 +110,7 @@ export function describePrune(open: OpenWorld): void {
       });
     });
 
-    test("never tells of a task that is gone, even while its events wait for their slice", async () => {
+    test("never shows a task that is gone, even while its events wait for their slice", async () => {
       const world = await open();
       await runOne(world, "a");
       await world.submit({ id: "b" });

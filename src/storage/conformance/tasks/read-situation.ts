@@ -79,7 +79,7 @@ export function describeSituation(open: OpenWorld): void {
       ]);
     });
 
-    test("is nobody else's to see", async () => {
+    test("is shown to no other tenant", async () => {
       const { storage, submit } = await open();
       await submit({ id: "t" });
       expect(await storage.tasks.situation({ tenant: "other", id: "t" })).toBeNull();

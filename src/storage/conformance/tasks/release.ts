@@ -90,8 +90,8 @@ export function describeRetryDependants(open: OpenWorld): void {
         task: { id: "a", state: "queued", position: 1 },
       });
       expect(await states(world, "b", "c", "d", "e", "f", "g")).toEqual(Array(6).fill("waiting_dependency"));
-      const told = await world.events(before);
-      expect(told.map(({ type, taskId, data }) => [type, taskId, data?.error])).toEqual([
+      const events = await world.events(before);
+      expect(events.map(({ type, taskId, data }) => [type, taskId, data?.error])).toEqual([
         ["task.retrying", "a", "broke"],
         ["task.retrying", "b", "dependency a failed"],
         ["task.retrying", "c", "dependency a failed"],
@@ -100,7 +100,7 @@ export function describeRetryDependants(open: OpenWorld): void {
         ["task.retrying", "f", "dependency c cancelled"],
         ["task.retrying", "g", "dependency f cancelled"],
       ]);
-      expect(told[1]?.data).toMatchObject({ attempt: 0, state: "waiting_dependency" });
+      expect(events[1]?.data).toMatchObject({ attempt: 0, state: "waiting_dependency" });
       for (const id of ["a", "b", "c", "d", "e", "f", "g"]) await end(world, id, "done");
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
@@ -125,7 +125,7 @@ export function describeRetryDependants(open: OpenWorld): void {
         { id: "after-both", dependsOn: ["both"] },
         { id: "by-hand", dependsOn: ["a"] },
         { id: "overdue", dependsOn: ["a"], deadline },
-        { id: "unknown", dependsOn: ["a", "nobody"] },
+        { id: "unknown", dependsOn: ["a", "missing"] },
         { id: "fine", dependsOn: ["a"] },
       );
       await tasks.cancel({ tenant: TENANT, ids: ["by-hand"], error: null });
@@ -212,8 +212,8 @@ export function describeRetryDependants(open: OpenWorld): void {
         await end(world, id, "done");
         expect(await world.storage.counters.recountAll()).toEqual([]);
       }
-      const told = (await world.events()).filter(({ type }) => type === "batch.completed");
-      expect(told).toHaveLength(1);
+      const events = (await world.events()).filter(({ type }) => type === "batch.completed");
+      expect(events).toHaveLength(1);
       expect((await tasks.getBatch({ tenant: TENANT, id: "bat" }))?.completedAt).toBe(completedAt);
     });
   });

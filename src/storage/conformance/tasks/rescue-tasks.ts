@@ -5,7 +5,7 @@ export function describeRescueTasks(open: OpenWorld): void {
   describe("rescue", () => {
     const HERE = { tenant: TENANT, agent: AGENT, lane: LANE };
 
-    test("puts what a dead node ran back to its place, counted as a retry", async () => {
+    test("puts what a dead node ran back to its position, counted as a retry", async () => {
       const { storage, submit, claim, crash, task, clock, events } = await open();
       await submit({ id: "a" }, { id: "b" }, { id: "c" });
       await claim({ limit: 2 });
@@ -69,7 +69,7 @@ export function describeRescueTasks(open: OpenWorld): void {
       expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: [], failed: [] });
     });
 
-    test("tells whose they were", async () => {
+    test("returns tenant, agent and lane of each", async () => {
       const { storage, submit, claim, crash } = await open();
       await submit({ tenant: "zeta" }, {}, { tenant: "zeta", maxRetriesIfLost: 0 }, { maxRetriesIfLost: 0 });
       await claim({ limit: 4 });
@@ -81,7 +81,7 @@ export function describeRescueTasks(open: OpenWorld): void {
       });
     });
 
-    test("takes nothing from a node that is alive, nor from one nobody knows", async () => {
+    test("takes nothing from a node that is alive, nor from one that is unknown", async () => {
       const { storage, submit, claim, task } = await open();
       await submit({ id: "t" });
       await claim();

@@ -63,10 +63,10 @@ export function describeRetryTask(open: OpenWorld): void {
       const { storage, submit, clock, events } = await open();
       await submit({ id: "t", deadline: clock.now() + 10 });
       await storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: null });
-      const told = await events();
+      const before = await events();
       clock.step(10);
       expect(await storage.tasks.retry({ tenant: TENANT, id: "t" })).toEqual({ found: true, was: "overdue" });
-      expect(await events()).toEqual(told);
+      expect(await events()).toEqual(before);
     });
 
     test("grants the default deadline anew and leaves one that was asked for", async () => {

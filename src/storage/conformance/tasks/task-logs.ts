@@ -94,7 +94,7 @@ export function describeTaskLogs(open: OpenWorld): void {
       expect(await counted({ attempt: 2 })).toEqual([2, 0]);
       expect(await counted({ taskId: "b" })).toEqual([1, 5]);
       expect(await logs.read({ ...read, tenant: "other" })).toBeNull();
-      expect(await logs.read({ ...read, taskId: "nobody" })).toBeNull();
+      expect(await logs.read({ ...read, taskId: "unknown" })).toBeNull();
     });
 
     test.each([

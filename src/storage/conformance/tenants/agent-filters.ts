@@ -2,7 +2,15 @@ import { describe, expect, test } from "vitest";
 import { DEFAULT_AGENT } from "../../../model/agent.ts";
 import { RUN_STATUSES } from "../../../model/run.ts";
 import type { ListRunsParams, RunRecord, ScheduleRecord } from "../../storage.ts";
-import { create, FAILED, fire, running, runOnce, told, unfired } from "../schedules/schedule-world.ts";
+import {
+  create,
+  FAILED,
+  fire,
+  readNotifications,
+  running,
+  runOnce,
+  unfired,
+} from "../schedules/schedule-world.ts";
 import { type OpenWorld, TENANT, type World } from "../world.ts";
 
 /** Lists of one agent, as a key of the role `agent` reads them. */
@@ -26,7 +34,7 @@ export function describeAgentFilters(open: OpenWorld): void {
       expect(await keys("a", 3)).toEqual([["s6", "s4", "s1"]]);
       expect(await keys("b", 5)).toEqual([["s8", "s5", "s3", "s2", "s0"]]);
       expect(await keys(DEFAULT_AGENT, 5)).toEqual([["s7"]]);
-      expect(await keys("nobody", 5)).toEqual([[]]);
+      expect(await keys("unknown", 5)).toEqual([[]]);
       await sessions.update({ tenant: TENANT, key: "s4", defaultMax: 1, changes: { agent: "b" } });
       expect(await keys("a", 5)).toEqual([["s6", "s1"]]);
     });
@@ -44,7 +52,7 @@ export function describeAgentFilters(open: OpenWorld): void {
         ...schedules.map(({ id }) => ({ ...filter, schedule: id })),
       ]);
       for (const filter of narrower) {
-        for (const agent of ["a", "b", "nobody"]) {
+        for (const agent of ["a", "b", "unknown"]) {
           const expected = all.filter((run) => matches(run, { ...filter, agent })).map(({ id }) => id);
           for (const limit of [1, 3, 100]) {
             const pages = await pagesOf(limit, async (cursor) => {
@@ -65,9 +73,9 @@ export function describeAgentFilters(open: OpenWorld): void {
     test("has its notifications, and goes on behind those of other agents", async () => {
       const world = await open();
       await withRuns(world);
-      const all = await told(world);
+      const all = await readNotifications(world);
       const newest = all.at(-1)?.seq ?? 0;
-      for (const agent of ["a", "b", "nobody"]) {
+      for (const agent of ["a", "b", "unknown"]) {
         const expected = all.filter((each) => each.agent === agent).map(({ seq }) => seq);
         const found: number[] = [];
         let [after, more] = [0, true];

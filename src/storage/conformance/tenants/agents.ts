@@ -9,7 +9,7 @@ function record(over: Partial<AgentRecord> = {}): AgentRecord {
 
 export function describeAgents(open: OpenWorld): void {
   describe("the catalogue of agents", () => {
-    test("keeps what it was told of an agent, once for each id", async () => {
+    test("keeps an agent as it was stored, once for each id", async () => {
       const { agents } = (await open()).storage;
       const scout = record({
         definition: { executor: { type: "http", url: "https://a.example/é\u2028" }, "": [null] },
@@ -49,7 +49,7 @@ export function describeAgents(open: OpenWorld): void {
       expect(await agents.list()).toEqual([]);
     });
 
-    test("tells what changed after what is known, each agent once and as it is now", async () => {
+    test("returns what changed after what is known, each agent once and as it is now", async () => {
       const { agents } = (await open()).storage;
       const known = await agents.changes({ since: null, limit: 100 });
       expect(known).toMatchObject({ whole: true, agents: [], gone: [], more: false });
@@ -71,7 +71,7 @@ export function describeAgents(open: OpenWorld): void {
       });
     });
 
-    test("tells changes in slices", async () => {
+    test("returns changes in slices", async () => {
       const { agents } = (await open()).storage;
       const { last } = await agents.changes({ since: null, limit: 1 });
       for (const agent of ["a", "b", "c"]) await agents.create(record({ agent }));
@@ -85,7 +85,7 @@ export function describeAgents(open: OpenWorld): void {
       expect(seen).toEqual(["a", "b", "c"]);
     });
 
-    test("tells all of it where a change is not known, and counts no mere bound as one", async () => {
+    test("returns all of it where a change is not known, and counts no mere limit as one", async () => {
       const { agents } = (await open()).storage;
       await agents.create(record());
       const { last } = await agents.changes({ since: null, limit: 100 });
@@ -103,7 +103,7 @@ export function describeAgents(open: OpenWorld): void {
       });
     });
 
-    test("tells that the agents of a deleted tenant are gone", async () => {
+    test("returns that the agents of a deleted tenant are gone", async () => {
       const { agents, tenants } = (await open()).storage;
       await tenants.create({ id: "ten_1", name: "Acme", limits: UNBOUNDED });
       await agents.create(record({ tenant: "ten_1" }));
@@ -125,7 +125,7 @@ export function describeAgents(open: OpenWorld): void {
       expect(await agents.list()).toEqual([record({ maxInflight: 7 })]);
     });
 
-    test("tells which agents have a bound and are not in it", async () => {
+    test("returns which agents have a limit and are not in it", async () => {
       const { agents } = (await open()).storage;
       await agents.configure({ tenant: TENANT, agent: "scout", maxInflight: 2 });
       await agents.configure({ tenant: "another", agent: "b", maxInflight: 1 });

@@ -30,11 +30,11 @@ export function describeKeys(open: OpenWorld): void {
 
     test("are a tenant's that there is", async () => {
       const { storage } = await open();
-      expect(await storage.keys.create({ ...key, tenant: "nobody" })).toBeNull();
+      expect(await storage.keys.create({ ...key, tenant: "unknown" })).toBeNull();
       expect(await storage.keys.any()).toBe(false);
     });
 
-    test("have ids and hashes that are nobody else's", async () => {
+    test("have ids and hashes of their own", async () => {
       const { storage } = await open();
       await storage.keys.create(key);
       await expect(storage.keys.create({ ...key, hash: "other" })).rejects.toThrow();
@@ -83,7 +83,7 @@ export function describeKeys(open: OpenWorld): void {
       expect(await used()).toEqual([20, 31]);
     });
 
-    test("are told of when they are made or taken away, not when they are used", async () => {
+    test("are signalled when they are made or deleted, not when they are used", async () => {
       const { storage } = await open();
       const signals: StorageSignal["kind"][] = [];
       storage.subscribe(({ kind }) => signals.push(kind));

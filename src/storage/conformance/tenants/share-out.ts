@@ -46,7 +46,7 @@ export function describeTenantFairness(open: OpenWorld): void {
       expect(tenantsOf(await world.claim({ limit: 6 }))).toBe("abaaaa");
     });
 
-    test("whoever has the fewest in flight in the lane is served first, ties to the one served longest ago", async () => {
+    test("the tenant with the fewest in flight in the lane is served first, ties to the one served longest ago", async () => {
       const world = await open();
       await submitMany(world, "a", 5);
       const running = await world.claim({ limit: 3 });
@@ -101,7 +101,7 @@ export function describeTenantFairness(open: OpenWorld): void {
       ]);
     });
 
-    test("one does not wait for ever behind tenants that nobody has seen before", async () => {
+    test("one does not wait for ever behind tenants that are new", async () => {
       const world = await open();
       await world.submit({ tenant: "old" });
       await world.finish(only(await world.claim()), done);
@@ -209,15 +209,15 @@ export function describeTenantFairness(open: OpenWorld): void {
       expect(await world.claim({ lane: OTHER_LANE })).toEqual([]);
     });
 
-    test("is part of what a task's situation tells", async () => {
+    test("is part of a task's situation", async () => {
       const world = await open();
       await createTenant(world, "a", { maxInflight: 1 });
       await submitMany(world, "a", 2);
       await world.claim();
       const situation = await world.storage.tasks.situation({ tenant: "a", id: "a2" });
       expect(situation?.tenant).toEqual({ disabled: false, inflight: 1, max: 1 });
-      await world.submit({ id: "t", tenant: "nobody" });
-      const other = await world.storage.tasks.situation({ tenant: "nobody", id: "t" });
+      await world.submit({ id: "t", tenant: "unknown" });
+      const other = await world.storage.tasks.situation({ tenant: "unknown", id: "t" });
       expect(other?.tenant).toEqual({ disabled: false, inflight: 0, max: null });
     });
   });

@@ -69,7 +69,7 @@ export function describeTenants(open: OpenWorld): void {
       expect([rescued.requeued.length, rescued.failed]).toEqual([2, []]);
     });
 
-    test("tells apart names that only differ where a careless key would join them", async () => {
+    test("keeps apart names that only differ where a careless key would join them", async () => {
       const { storage, submit, claim } = await open();
       for (const joint of ["/", "\n", " ", ":", ","]) {
         const mine = { tenant: "a", agent: `b${joint}c` };
@@ -81,7 +81,7 @@ export function describeTenants(open: OpenWorld): void {
       }
     });
 
-    test("tells apart names that differ in case or in the spaces around them", async () => {
+    test("keeps apart names that differ in case or in the spaces around them", async () => {
       const { submit } = await open();
       const tenants = ["acme", "Acme", "acme ", " acme", "ácme", "a\u0301cme"];
       const inserted = await submit(...tenants.map((tenant) => ({ tenant })));

@@ -59,7 +59,7 @@ export function describeWebhookSecrets(open: OpenWorld): void {
 
     test("are made for tenants that there are, and go with them", async () => {
       const { tenants, rotate } = await openWithTenant();
-      expect(await rotate("one", "nobody")).toEqual({ found: false });
+      expect(await rotate("one", "unknown")).toEqual({ found: false });
       await rotate("one");
       await tenants.delete({ id: "ten_1", limit: 10 });
       expect(await tenants.webhookSecrets()).toEqual([]);

@@ -1,4 +1,4 @@
-import { agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
+import { type AgentName, agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
 import type { TaskKind } from "../../../model/task.ts";
 import { aloneKindOf, heldKind, isAloneKind } from "../../alone-queue.ts";
 import type { Abilities } from "../../storage.ts";
@@ -10,7 +10,6 @@ import {
   type OracleTask,
 } from "../state.ts";
 
-type AgentName = Pick<OracleAgentQueue, "tenant" | "agent">;
 /** Identifies an agent queue. */
 export type AgentQueueName = Pick<OracleAgentQueue, "lane" | "tenant" | "agent" | "kind">;
 

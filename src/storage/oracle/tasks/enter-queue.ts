@@ -6,7 +6,7 @@ import { endTask } from "./end-task.ts";
 /** From now on only limits, its session, its batch and its concurrency key can keep it from starting. */
 export function enterQueue(state: OracleState, task: OracleTask): void {
   const session = sessionOf(state, task);
-  // A task that its session had admitted before has kept its sessionPosition.
+  // A task that its session had admitted before has kept its position.
   if (session === undefined || task.inSession) {
     enterBatch(state, task);
     return;

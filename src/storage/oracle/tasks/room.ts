@@ -1,13 +1,9 @@
-import { agentKey } from "../../../model/agent.ts";
+import { type AgentName, agentKey } from "../../../model/agent.ts";
 import type { TenantSlots } from "../../storage.ts";
 import { isSameAgent, type OracleLane, type OracleState } from "../state.ts";
 
 /** How many more tasks of an agent may run in a lane, by the lane's limit for each agent and the agent's own over all lanes. */
-export function agentRoom(
-  state: OracleState,
-  lane: OracleLane,
-  agent: { tenant: string; agent: string },
-): number {
+export function agentRoom(state: OracleState, lane: OracleLane, agent: AgentName): number {
   const running = state.tasks.filter((task) => task.held !== null && isSameAgent(task, agent));
   const inLane = running.filter((task) => task.lane === lane.name);
   const agentMax = state.agentLimits.get(agentKey(agent)) ?? Number.POSITIVE_INFINITY;

@@ -83,7 +83,7 @@ describe("an answer that is lost", () => {
     expect(await direct.counters.recountAll()).toEqual([]);
   });
 
-  test("of a claim leaves tasks held that nobody runs, until the node is declared dead", async () => {
+  test("of a claim leaves tasks held that no node runs, until the node is declared dead", async () => {
     const { storage, direct, lose } = await openBehindProxy();
     const node = "unlucky";
     await direct.nodes.register({ node });
@@ -174,7 +174,7 @@ describe("a connection that breaks", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
-  test("is told to listeners, who hear again what others do", async () => {
+  test("is signalled to listeners, which get the signals of other nodes again", async () => {
     const { nodes, first, admin } = await openNodes(2);
     const listener = (nodes[1] as Node).storage;
     const next = (kind: string) =>
@@ -217,7 +217,7 @@ describe("a node", () => {
     await heard;
   });
 
-  test("tells the others which attempts were fenced, and why", async () => {
+  test("signals to other nodes which attempts were fenced, and why", async () => {
     const { nodes, first } = await openNodes(2);
     const { storage, node } = nodes[1] as Node;
     const heard: StorageSignal[] = [];
@@ -337,7 +337,7 @@ describe("a node", () => {
     await expect.poll(() => heard).toContain("work");
   });
 
-  test("renews its lease while everything else waits for the gate", async () => {
+  test("renews its lease while everything else waits for the write lock", async () => {
     const { first, admin } = await openNodes(1);
     await admin.query("select pg_advisory_lock(7682)");
     const waiting = Array.from({ length: 20 }, () =>
@@ -423,7 +423,7 @@ describe("a database", () => {
   });
 
   test("that cannot be reached is an error that says so", async () => {
-    const opening = openPostgres({ url: "postgres://nobody@127.0.0.1:1/nowhere" });
+    const opening = openPostgres({ url: "postgres://unknown@127.0.0.1:1/nowhere" });
     await expect(opening).rejects.toMatchObject({ code: "storage_unavailable" });
   });
 });

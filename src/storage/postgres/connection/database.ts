@@ -258,12 +258,12 @@ export class PostgresDatabase {
 
   /** Notifies this process and the other nodes of what a committed transaction may mean to them. */
   signal(signal: StorageSignal): void {
-    this.#tell(signal);
+    this.#callListeners(signal);
     this.signalOthers(signal);
   }
 
   signalOthers(signal: StorageSignal): void {
-    this.#notifications.tellOthers(signal);
+    this.#notifications.notifyOthers(signal);
   }
 
   /** False while this node knows that it is alone. */
@@ -316,7 +316,7 @@ export class PostgresDatabase {
   /** The database may have been replaced while the connection was lost, so event numbers are skipped first. */
   async #hear(signal: StorageSignal): Promise<void> {
     if (signal.kind === "reconnected") await this.#skipNumbers().catch(() => undefined);
-    this.#tell(signal);
+    this.#callListeners(signal);
   }
 
   async #skipNumbers(): Promise<void> {
@@ -341,7 +341,7 @@ export class PostgresDatabase {
     await client.query("select skip_event_numbers($1, $2)", [now, this.#highestEvent]);
   }
 
-  #tell(signal: StorageSignal): void {
+  #callListeners(signal: StorageSignal): void {
     for (const listener of this.#listeners) listener(signal);
   }
 }

@@ -12,7 +12,7 @@ function databaseError(code: string): DatabaseError {
 }
 
 test.each([
-  ["nobody listens", systemError("ECONNREFUSED")],
+  ["no server listens", systemError("ECONNREFUSED")],
   ["its name is not known yet", systemError("EAI_AGAIN", "getaddrinfo")],
   ["its container has no name yet", systemError("ENOTFOUND", "getaddrinfo")],
   ["there is no way to it", systemError("EHOSTUNREACH")],

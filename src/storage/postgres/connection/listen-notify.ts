@@ -74,7 +74,7 @@ export class Notifications {
     await this.#listening;
   }
 
-  tellOthers(signal: StorageSignal): void {
+  notifyOthers(signal: StorageSignal): void {
     if (!this.othersAlive) return;
     const key = signal.kind === "fenced" ? `fenced ${signal.reason}` : signal.kind;
     const waiting = this.#outgoing.get(key);

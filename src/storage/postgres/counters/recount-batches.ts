@@ -50,5 +50,5 @@ select 'batch ' || b.id || ' ' || c.name as counter, c.stored, c.counted
    ('active', b.active, coalesce(t.active, 0)),
    ('open', b.open, coalesce(t.open, 0)),
    ('parked beside room', case when b.active < b.parallelism then t.parked else 0 end, 0),
-   ('over and untold', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0)) c(name, stored, counted)
+   ('ended and not completed', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0)) c(name, stored, counted)
  where b.id = any ($1) and c.stored <> c.counted`;

@@ -72,12 +72,12 @@ describe("readers of the log", () => {
           const { newest } = await node.storage.events.range();
           const [task] = await submit(node.storage, tasksOf(3, 3));
           const reader = readers[index % 2] as Node;
-          const { events: told } = await reader.storage.events.read({
+          const { events: read } = await reader.storage.events.read({
             after: newest,
             limit: 100_000,
             bytesMax: 1e9,
           });
-          expect(told.map(({ taskId }) => taskId)).toContain(task?.id);
+          expect(read.map(({ taskId }) => taskId)).toContain(task?.id);
           // A step that fails takes numbers with it: holes in the log are no gaps.
           if (round % 5 === 0)
             await expect(submit(node.storage, [{}, { lane: "nowhere" }])).rejects.toThrow();

@@ -87,7 +87,7 @@ async function allNotifications(storage: Storage): Promise<StoredNotification[]>
   return (await storage.notifications.read({ after: 0, limit: 100_000 })).notifications;
 }
 
-/** Fires a schedule as it is by now, however often somebody ends one of its runs in between. */
+/** Fires a schedule as it is by now, however often one of its runs is ended in between. */
 async function fireNow(storage: Storage, id: number): Promise<void> {
   for (let fired = false; !fired; ) {
     const schedule = await storage.schedules.get({ tenant: TENANT, id });
@@ -147,7 +147,7 @@ describe("nodes that fire the same schedules at once", () => {
 });
 
 describe("fires, changes, deletions and ends on four connections at once", () => {
-  test("reach no caller as an error, and leave every counter right and every run told of to its end", async () => {
+  test("reach no caller as an error, and leave every counter right and every run with notifications up to its end", async () => {
     const { nodes, first } = await openNodes(4);
     const made: number[] = [];
     await Promise.all(nodes.map((node, index) => doAnything(node, chance(index + 1), made)));
@@ -169,11 +169,11 @@ describe("fires, changes, deletions and ends on four connections at once", () =>
         "schedule.canceled",
       ]),
     );
-    for (const told of Map.groupBy(notifications, ({ run }) => run?.id).values()) {
-      if (told[0]?.run?.status !== "running") continue;
+    for (const ofRun of Map.groupBy(notifications, ({ run }) => run?.id).values()) {
+      if (ofRun[0]?.run?.status !== "running") continue;
       // It starts and ends, and starts again only after that.
-      const starts = told.map(({ kind }) => kind === "run.started");
-      expect(starts).toEqual(starts.map((_, place) => place % 2 === 0));
+      const starts = ofRun.map(({ kind }) => kind === "run.started");
+      expect(starts).toEqual(starts.map((_, index) => index % 2 === 0));
       expect(starts.length % 2).toBe(0);
     }
   });
@@ -307,7 +307,7 @@ describe("other nodes", () => {
     return heard;
   }
 
-  test("hear of moments that are nearer, and of what there is to tell, whatever has ended a run", async () => {
+  test("get signals of nearer due times and of notifications, whatever has ended a run", async () => {
     const { nodes, first } = await openNodes(2);
     const heard = listen(nodes[1] as Node);
     const schedule = await create(first);
@@ -334,7 +334,7 @@ describe("other nodes", () => {
   });
 });
 
-test("what an agent is told comes back as it was given, and other text that a database cannot hold spoils nothing", async () => {
+test("the message for an agent comes back as it was given, and other text that a database cannot hold spoils nothing", async () => {
   const { nodes, first } = await openNodes(1);
   const tricky = 'before \u0000 \ud83d \udc69 after \\u0000 " \\';
   const shown = /^before . . . after/s;
@@ -351,7 +351,7 @@ test("what an agent is told comes back as it was given, and other text that a da
     ...made,
     changes: { work: { kind: "instruction", instruction: `${tricky}!` }, name: tricky },
   });
-  if (schedule === null) throw new Error("Nobody else has changed it.");
+  if (schedule === null) throw new Error("Nothing else has changed it.");
   expect(schedule).toMatchObject({
     work: { kind: "instruction", instruction: `${tricky}!` },
     metadata: { tricky },

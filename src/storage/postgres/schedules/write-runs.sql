@@ -44,7 +44,7 @@ begin
   v_first := take_run_ids(cardinality(v_runs));
   with assigned as (
     select r.*, v_first - 1 + row_number() over (order by r.n) as id,
-           count(*) filter (where r.status = 'running') over (order by r.n) as task_place
+           count(*) filter (where r.status = 'running') over (order by r.n) as task_index
       from unnest(v_runs) r where r.n <> all (array(select j.n from unnest(v_joined) j))),
   added as (
     insert into run (id, tenant, schedule, agent, task_id, due_at, first_due_at, moments, forced, status, reason, started_at,
@@ -54,7 +54,7 @@ begin
            case when p.status <> 'running' then p_now end, p.request_id, p.error
       from assigned p cross join lateral (select tenant, agent from schedule where id = p.schedule offset 0) s)
   select v_joined || array_agg(
-           row(p.n, p.fire, p.id, case when p.status = 'running' then v_tasks[p.task_place] end)::written_run)
+           row(p.n, p.fire, p.id, case when p.status = 'running' then v_tasks[p.task_index] end)::written_run)
     into written from assigned p;
   perform count_fires(p_now, v_given, written);
   if cardinality(written) > cardinality(v_quiet) then

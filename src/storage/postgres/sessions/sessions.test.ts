@@ -64,9 +64,9 @@ describe("nodes that claim and finish tasks of the same sessions", () => {
     const events = await allEvents(first);
     expect(peaks(events, ({ session }) => session ?? "")).toEqual(bounds);
     for (const ofSession of Map.groupBy(events, ({ session }) => session).values()) {
-      const told = (type: string) => ofSession.filter((event) => event.type === type);
-      const started = new Set(told("task.started").map(({ taskId }) => taskId));
-      expect([...started]).toEqual(told("task.created").map(({ taskId }) => taskId));
+      const ofType = (type: string) => ofSession.filter((event) => event.type === type);
+      const started = new Set(ofType("task.started").map(({ taskId }) => taskId));
+      expect([...started]).toEqual(ofType("task.created").map(({ taskId }) => taskId));
     }
     expect(await first.counters.recountAll()).toEqual([]);
   });

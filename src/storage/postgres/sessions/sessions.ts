@@ -155,7 +155,7 @@ function changed(column: string, name: string, type: "text" | "integer" | "bigin
   return `${column} = case when p_changes ? '${name}' then (p_changes ->> '${name}')::${type} else s.${column} end`;
 }
 
-/** The first turns of one stage that have a place up to the cutoff and that no attempt holds. */
+/** The first turns of one stage that have a position up to the cutoff and that no attempt holds. */
 function waitingUpTo(stage: "early" | "parked" | "in"): string {
   return `
     (select u.place, u.task_seq from turn u

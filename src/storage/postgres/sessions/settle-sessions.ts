@@ -29,7 +29,7 @@ const UNSTARTED = `
   and exists (select 1 from task q where q.seq = u.task_seq and q.resting_state = 'queued')`;
 
 /**
- * Admitting a task is a lookup in the index of turns, from the first place that can be parked on, however many wait. If one task
+ * Admitting a task is a lookup in the index of turns, from the first position that can be parked on, however many wait. If one task
  * may run at once, nothing else is read. If several may, the admitted ones are read, too.
  */
 export const SETTLE_SESSION_FUNCTIONS = readSql(new URL("./settle-sessions.sql", import.meta.url), {

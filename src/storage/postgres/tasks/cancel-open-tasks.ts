@@ -19,7 +19,7 @@ export function signalCancelled(db: PostgresDatabase, cancelled: readonly Cancel
   if (cancelled.length === 0) return;
   const tokens = cancelled.flatMap(({ token }) => token ?? []);
   db.signal({ kind: "events" });
-  // A slot, a place in a session or a batch, an agent's limit or a lane's total may have become free.
+  // A slot of a lane, a session or a batch, an agent's limit or a lane's total may have become free.
   db.signal({ kind: "work" });
   if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
 }

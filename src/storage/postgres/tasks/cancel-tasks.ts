@@ -20,7 +20,7 @@ export async function cancelTasks(
   const tokens = rows.flatMap(({ token }) => (token === null ? [] : [Number(token)]));
   if (rows.some(({ was }) => was === null)) {
     db.signal({ kind: "events" });
-    // A slot, a place in a batch, an agent's limit or a lane's total may have become free.
+    // A slot of a lane or a batch, an agent's limit or a lane's total may have become free.
     db.signal({ kind: "work" });
   }
   if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });

@@ -11,7 +11,7 @@ function isBatchFull(t: string): string {
 
 /**
  * `key_hold` has the holder of each key, a task that is ready or in flight. A task that asks for its key is parked as 'asking'
- * and keeps its place in its batch. Tasks that ask for a key or release one are deferred work: `settle_keys` decides before any
+ * and keeps its slot in its batch. Tasks that ask for a key or release one are deferred work: `settle_keys` decides before any
  * task is claimed. sqlite/tasks/concurrency-keys.ts does the same in TypeScript.
  */
 export const CONCURRENCY_KEY_FUNCTIONS = readSql(new URL("./concurrency-keys.sql", import.meta.url), {

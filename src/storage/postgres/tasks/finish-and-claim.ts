@@ -62,7 +62,12 @@ export async function finishAndClaim(
     rows.some(({ what }) => what === "freed") || finished.some(({ state }) => state === "queued");
   if (goesOn) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
-  return { finished, claimed, expired: toExpired(rows), ...(durable === undefined || finished.length === 0 ? {} : { durable }) };
+  return {
+    finished,
+    claimed,
+    expired: toExpired(rows),
+    ...(durable === undefined || finished.length === 0 ? {} : { durable }),
+  };
 }
 
 /** Claims a task that runs alone, for a node that runs nothing else. */

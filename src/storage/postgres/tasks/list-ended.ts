@@ -42,11 +42,11 @@ export function endedQuery(
     const isEnd = (e: string) => `${e}.tenant = $1 and ${e}.type = '${type}'`;
     return `
       select (select array_agg(array[f.at, f.number, f.task] order by f.at desc, f.number desc) from (
-                select r.at, r.last_seq - r.count + u.place as number, t.seq as task
-                  from rows_${state} r cross join lateral unnest(r.task_seqs) with ordinality u(seq, place)
+                select r.at, r.last_seq - r.count + u.nth as number, t.seq as task
+                  from rows_${state} r cross join lateral unnest(r.task_seqs) with ordinality u(seq, nth)
                   join task t on t.seq = u.seq cross join start s
                  where t.completed_at = r.at and t.resting_state = '${state}'
-                   and (r.at < s.at or r.last_seq - r.count + u.place < s.event)
+                   and (r.at < s.at or r.last_seq - r.count + u.nth < s.event)
                    -- It may have been retried and have ended again within the same millisecond: the page
                    -- before contained it.
                    and (r.at <> s.at

@@ -22,11 +22,11 @@ export async function listTasks(db: PostgresDatabase, params: ListTasksParams): 
     {
       name: "read_listed_tasks",
       text: `select ${TASK_COLUMNS}, p.up_to
-             from (select u.seq, u.place, sum(octet_length(b.spec) + coalesce(octet_length(b.result), 0)) over (order by u.place)
+             from (select u.seq, u.nth, sum(octet_length(b.spec) + coalesce(octet_length(b.result), 0)) over (order by u.nth)
                             as up_to
-                     from unnest($1::bigint[]) with ordinality u(seq, place) join task b on b.seq = u.seq) p
+                     from unnest($1::bigint[]) with ordinality u(seq, nth) join task b on b.seq = u.seq) p
              join (${TASK_TABLES}) on t.seq = p.seq
-            where p.up_to <= $2 or p.place = 1 order by p.place`,
+            where p.up_to <= $2 or p.nth = 1 order by p.nth`,
       values: [found.map(({ seq }) => seq), bytesMax],
     },
     ({ changed_at }) => changed_at,
@@ -35,8 +35,8 @@ export async function listTasks(db: PostgresDatabase, params: ListTasksParams): 
   const bytes = Number(last?.up_to ?? 0);
   const tasks = stillIn(await toTaskRecords(db, rows), params.states);
   // Tasks after the last row exceed the byte limit, or have been deleted meanwhile.
-  const place = found.findIndex(({ seq }) => String(seq) === last?.seq);
-  const cut = place === -1 || place === found.length - 1 ? undefined : found[place];
+  const index = found.findIndex(({ seq }) => String(seq) === last?.seq);
+  const cut = index === -1 || index === found.length - 1 ? undefined : found[index];
   return { tasks, bytes, nextCursor: cut?.cursor ?? nextCursor };
 }
 
@@ -48,8 +48,8 @@ export async function listTaskRows(
   const rows = await db.readDurably<RowOfTask>(
     {
       name: "read_listed_rows",
-      text: `select ${ROW_COLUMNS} from unnest($1::bigint[]) with ordinality u(seq, place)
-             join (${TASK_TABLES}) on t.seq = u.seq order by u.place`,
+      text: `select ${ROW_COLUMNS} from unnest($1::bigint[]) with ordinality u(seq, nth)
+             join (${TASK_TABLES}) on t.seq = u.seq order by u.nth`,
       values: [found.map(({ seq }) => seq)],
     },
     ({ changed_at }) => changed_at,

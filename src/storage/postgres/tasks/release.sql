@@ -102,7 +102,7 @@ begin
   end if;
 end $$;
 
-create function release(p_now bigint, p_limit integer) returns table (told boolean, more boolean) language plpgsql as $$
+create function release(p_now bigint, p_limit integer) returns table (released boolean, more boolean) language plpgsql as $$
 declare
   v_now bigint := take_write_lock(p_now);
   v_released boolean := settle_moves(v_now, p_limit);

@@ -6,12 +6,12 @@ import { PREEMPT } from "./preempt-tasks.ts";
 
 /** Notifies the dependants that are left; see `RELEASED_MAX` in settle-moves.ts. */
 export async function release(db: PostgresDatabase, params: { limit: number }): Promise<{ more: boolean }> {
-  const [row] = await db.write<{ told: boolean; more: boolean }>({
+  const [row] = await db.write<{ released: boolean; more: boolean }>({
     name: "release",
     text: "select * from release($1, $2)",
     values: [params.limit],
   });
-  if (row === undefined || !row.told) return { more: false };
+  if (row === undefined || !row.released) return { more: false };
   signalReleased(db);
   db.signal({ kind: "events" });
   return { more: row.more };

@@ -20,9 +20,9 @@ export async function rescueTasks(
     db.signal({ kind: "work" });
     db.signal({ kind: "due" });
   }
-  const places = (wanted: "queued" | "failed") =>
+  const labelsOf = (wanted: "queued" | "failed") =>
     rows.filter(({ state }) => state === wanted).map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
-  return { requeued: places("queued"), failed: places("failed") };
+  return { requeued: labelsOf("queued"), failed: labelsOf("failed") };
 }
 
 export const RESCUE_FUNCTIONS = readSql(new URL("./rescue-tasks.sql", import.meta.url), {

@@ -1,3 +1,4 @@
+import type { AgentName } from "../../../model/agent.ts";
 import {
   AGENT_CHANGES_KEPT,
   type AgentRecord,
@@ -19,7 +20,7 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
       db.signal({ kind: "work" });
     },
     bounded: () =>
-      db.read<{ tenant: string; agent: string }>({
+      db.read<AgentName>({
         name: "bounded_agents",
         text: `select tenant, agent from agent
                 where definition is null and max_inflight is not null order by tenant, agent`,

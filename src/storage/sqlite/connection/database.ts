@@ -218,10 +218,10 @@ export class SqliteDatabase {
       this.abilities.clear();
       this.mayContest = true;
       if (this.#db.inTransaction) this.#rollback.run();
-      const told = toRotaError(error);
-      this.#broken ||= told instanceof RotaError && told.cause === error;
+      const thrown = toRotaError(error);
+      this.#broken ||= thrown instanceof RotaError && thrown.cause === error;
       if (isFlushError(error)) this.#sync?.failed(error);
-      throw told;
+      throw thrown;
     }
     this.agentQueues.committed();
     this.#sync?.committed();

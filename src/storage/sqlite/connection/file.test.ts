@@ -222,7 +222,7 @@ describe("a SQLite file", () => {
     expect(await again.counters.recountAll()).toEqual([]);
   });
 
-  test("that another program has locked is away until it lets go, and says so to whoever asks how it is", async () => {
+  test("that another program has locked is unavailable until it lets go, which the health check reports", async () => {
     const path = newPath();
     const { storage } = await open(path);
     const other = new Sqlite(path);
@@ -528,7 +528,7 @@ describe("a recount of a SQLite file", () => {
     ["delete from tenant_line", /^agent queues whose tenant is not in their lane$/],
     ["update tally set tasks = tasks + 1 where state = 'queued'", /^tally acme queued$/],
     ["delete from tally where state = 'cancelled'", /^tally acme cancelled$/],
-    ["insert into tally values ('nobody', 'done', 3)", /^tally nobody done$/],
+    ["insert into tally values ('unknown', 'done', 3)", /^tally unknown done$/],
     [
       "update task set resting_state = 'queued', completed_at = null where id = 'b'",
       /^queued tasks that are ready, parked or held$/,
@@ -576,7 +576,7 @@ describe("a power cut", () => {
     expect(await left.counters.recountAll()).toEqual([]);
   });
 
-  test("may take back an end that nobody was shown: the task is there to be run again", async () => {
+  test("may take back an end that no reader was shown: the task is there to be run again", async () => {
     const { storage, cut } = await openOnDisk();
     await insert(storage, "a", "b");
     const { claimed } = await claim(storage, 2);

@@ -146,7 +146,7 @@ test("a task with a concurrency key goes its way without a table being scanned, 
     expect([...statements.keys()].some((sql) => sql.includes(table))).toBe(true);
   }
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
-  // Nodes are few; lines that nobody has read lately are read in one go.
+  // Nodes are few; lines that were not read lately are read in one go.
   expect(steps.filter((step) => !/node_slot|json_each/.test(step))).toEqual([]);
 });
 
@@ -158,7 +158,7 @@ test("a task of one of many tenants goes its way without a table being scanned, 
   for (let step = 0; step < 3; step += 1) await exchange();
   expect([...statements.keys()].some((sql) => /from tenant_line .*order by/s.test(sql))).toBe(true);
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
-  // Lines that nobody has read lately are read in one go.
+  // Lines that were not read lately are read in one go.
   expect(steps.filter((step) => !/json_each/.test(step))).toEqual([]);
 });
 
@@ -185,13 +185,13 @@ test("a task beside many tenants at their share goes its way without a table bei
   await submit();
   expect([await claim(5), await claim(5)]).toEqual([0, 0]);
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
-  // Lines that nobody has read lately are read in one go.
+  // Lines that were not read lately are read in one go.
   expect(steps.filter((step) => !/json_each/.test(step))).toEqual([]);
 });
 /** What leads to the tasks of each list. */
 const LEADS: readonly (readonly [filter: Partial<ListTasksParams>, index: RegExp])[] = [
   [{}, /^SEARCH x USING PRIMARY KEY \(tenant=\? AND task_seq>\? AND task_seq<\?\)/],
-  [{ tenant: "nobody" }, /^SEARCH x USING PRIMARY KEY \(tenant=\?/],
+  [{ tenant: "unknown" }, /^SEARCH x USING PRIMARY KEY \(tenant=\?/],
   [{ states: ["done"] }, /^SEARCH x USING PRIMARY KEY \(tenant=\?/],
   [{ priority: 2, from: 1, to: 2 }, /^SEARCH x USING PRIMARY KEY \(tenant=\?/],
   [{ search: "task-" }, /^SEARCH t USING INDEX task_by_key \(tenant=\? AND <expr>=\?/],
@@ -297,7 +297,7 @@ test("callbacks and events are found without a table being scanned or sorted", a
   await storage.audit.list({ tenant: TENANT, limit: 10, keyId: "key" });
   expect(statements.size).toBeGreaterThanOrEqual(12);
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
-  // Which tasks a row of the log tells of is read off the row itself.
+  // The row of the log itself names its tasks.
   expect(steps.filter((step) => !step.startsWith("SCAN j "))).toEqual([]);
 });
 

@@ -32,7 +32,7 @@ export class BatchLedger {
   }
 
   /** Whether the batch of a task has a free slot for one more active task. */
-  hasPlace(task: { readonly batch: string | null }): boolean {
+  hasFreeSlot(task: { readonly batch: string | null }): boolean {
     const batch = this.of(task);
     return batch === undefined || batch.parallelism === null || batch.active < batch.parallelism;
   }

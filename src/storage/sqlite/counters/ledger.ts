@@ -451,6 +451,6 @@ function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
 }
 
 /** The tenant, agent and lane of an agent queue. */
-export function placeOf({ tenant, agent, lane }: AgentQueue): TaskLabels {
+export function labelsOf({ tenant, agent, lane }: AgentQueue): TaskLabels {
   return { tenant, agent, lane };
 }

@@ -18,9 +18,9 @@ const URLS = [
 
 test("deliveries of before are read their host off the URL, and those that are pending have their turn", () => {
   const migrations = readMigrations(new URL("../migrations/", import.meta.url));
-  const place = migrations.findIndex(({ name }) => name.endsWith("delivery-turns.sql"));
+  const index = migrations.findIndex(({ name }) => name.endsWith("delivery-turns.sql"));
   const db = new Sqlite(":memory:");
-  migrate(db, migrations.slice(0, place));
+  migrate(db, migrations.slice(0, index));
   db.exec("insert into tenant (id, name, disabled, created_at, updated_at) values ('off', 'off', 1, 0, 0)");
   const add = db.prepare(
     `insert into delivery (seq, tenant, task_seq, url, task_state, task_retries, task_attempts, created_at, status, due_at)

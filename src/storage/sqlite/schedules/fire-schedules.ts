@@ -2,7 +2,7 @@ import { TOO_MANY_WAITING } from "../../../model/run.ts";
 import type { EndedTask, Fire, FiredSchedule, NewRun } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { signalCancelled } from "../tasks/steps/cancel-all.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
 import { pauseSchedule } from "./steps/end-run.ts";
 import { writeRun } from "./steps/write-run.ts";
@@ -15,7 +15,7 @@ export function fireSchedules(
   return db.transactDurably((tx) => {
     const fired = fires.map((fire) => fireSchedule(tx, fire));
     const cancelled = fired.flatMap((each) => each.cancelled);
-    if (cancelled.length > 0) tellOfCancelled(tx, cancelled);
+    if (cancelled.length > 0) signalCancelled(tx, cancelled);
     tx.signal("events", "work", "schedules");
     return fired;
   });

@@ -119,12 +119,12 @@ export function pruneRuns(
            (select id from run where completed_at < ? order by completed_at, id limit +?)`,
       )
       .run(cutoff, limit);
-    const told = tx
+    const oldest = tx
       .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
       .all(limit);
     // A notification of the distant future was written while the clock was wrong: it must not keep all later ones.
-    const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= tx.now + retentionMs);
-    const past = firstKept === -1 ? told : told.slice(0, firstKept);
+    const firstKept = oldest.findIndex(({ at }) => at >= cutoff && at <= tx.now + retentionMs);
+    const past = firstKept === -1 ? oldest : oldest.slice(0, firstKept);
     tx.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
     return { more: runs.changes === limit || past.length === limit };
   });

@@ -14,7 +14,7 @@ import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { notifyOfSchedule } from "../log/steps/notify.ts";
-import { tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { signalCancelled } from "../tasks/steps/cancel-all.ts";
 import { dueSchedules, nextDueAt } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
@@ -187,7 +187,7 @@ function deleteSchedule(tx: Transaction, params: DeleteScheduleParams): DeletedS
     removeSchedule(tx, schedule.id);
     notifyOfSchedule(tx, "schedule.canceled", { ...schedule, reason: null });
   }
-  tellOfCancelled(tx, cancelled);
+  signalCancelled(tx, cancelled);
   return { cancelled, more };
 }
 

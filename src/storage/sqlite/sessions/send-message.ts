@@ -5,7 +5,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
 import { NO_ADMISSION } from "../tasks/steps/admit-task.ts";
-import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { endNow, signalCancelled } from "../tasks/steps/cancel-all.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
 import { endDebounce } from "../tasks/steps/enter-queue.ts";
 import { alreadyInserted, insertTask } from "../tasks/steps/insert-task.ts";
@@ -39,7 +39,7 @@ function send(tx: Transaction, params: SendParams): SentMessage {
   session.max_concurrent = params.maxConcurrent ?? session.max_concurrent;
   if (params.maxConcurrent !== null) session.pinned = 1;
   const answer = merged ?? take(tx, session, { task, mode, windowMs });
-  tellOfCancelled(tx, room.cancelled);
+  signalCancelled(tx, room.cancelled);
   tx.signal("work", "due");
   return { refused: null, task: answer, merged: merged !== null, cancelled: room.cancelled };
 }

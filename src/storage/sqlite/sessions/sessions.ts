@@ -12,7 +12,7 @@ import type {
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
-import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { endNow, signalCancelled } from "../tasks/steps/cancel-all.ts";
 import { readTurns } from "./read-turns.ts";
 import { sendMessage } from "./send-message.ts";
 import { findSession, findSessionRow, RECORD_COLUMNS, type Running, toSessionRecord } from "./session-row.ts";
@@ -105,7 +105,7 @@ function stopSession(tx: Transaction, params: StopSessionParams): StoppedSession
     scope === "oldest" ? oldest(tx, session) : openUpTo(tx, session, { cutoff, limit: params.limit + 1 });
   const error = scope === "reset" ? SESSION_ENDS.reset : SESSION_ENDS.stopped;
   const ended = chosen.slice(0, params.limit).map((task) => endNow(tx, task, error));
-  tellOfCancelled(tx, ended);
+  signalCancelled(tx, ended);
   return {
     stopped: ended.filter(({ token }) => token !== null),
     cancelled: ended.filter(({ token }) => token === null),

@@ -3,7 +3,7 @@ import { noExecutorError } from "../../no-executor-error.ts";
 import type { TaskLabels } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { placeOf } from "../counters/ledger.ts";
+import { labelsOf } from "../counters/ledger.ts";
 import { UNSERVED } from "../counters/standing.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./steps/end-waiting-task.ts";
 
@@ -34,7 +34,7 @@ export async function failUnserved(
       const agentQueue = tx.ledger.agentQueue(task.line);
       endWaitingTask(tx, task, { state: "failed", error: noExecutorError(agentQueue.agent, task.kind) });
       tx.prepare("delete from unserved where task_seq = ?").run(task.seq);
-      return placeOf(agentQueue);
+      return labelsOf(agentQueue);
     });
     tx.save();
     if (failed.length > 0) tx.signal("events");

@@ -66,8 +66,8 @@ function refuseConflicts(
   inserted: readonly InsertedTask[],
   batches: readonly NewBatch[],
 ): void {
-  for (const [place, { id, repeats }] of inserted.entries()) {
-    const task = tasks[place];
+  for (const [index, { id, repeats }] of inserted.entries()) {
+    const task = tasks[index];
     if (repeats === "other" && task !== undefined && batches.some((batch) => batch.id === task.batch)) {
       throw batchConflict({ taskId: id, refused: task.id });
     }

@@ -17,7 +17,7 @@ interface EndRow {
 }
 
 /** The position of an end in the order of ends: its time, and the number of its event. */
-interface Place {
+interface Position {
   readonly at: number;
   readonly seq: number;
 }
@@ -37,7 +37,7 @@ export function findEnded(
   list: EndedList,
 ): { readonly found: readonly EndedTask[]; readonly nextCursor: number | null } {
   const { limit, cursor, to = Number.MAX_SAFE_INTEGER } = params;
-  const before = cursor === undefined ? NOW : placeOf(db, cursor);
+  const before = cursor === undefined ? NOW : positionOf(db, cursor);
   // The log loses its oldest entries first: if the entry of the cursor is deleted, all earlier ends are, too.
   if (before === null) return { found: [], nextCursor: null };
   const start = before.at < to ? before : { at: to - 1, seq: Number.MAX_SAFE_INTEGER };
@@ -58,9 +58,9 @@ export function findEnded(
   return { found: page, nextCursor: (found.length > limit ? page.at(-1)?.cursor : end?.seq) ?? null };
 }
 
-const NOW: Place = { at: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER };
+const NOW: Position = { at: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER };
 
-function latestFirst(a: Place, b: Place): number {
+function latestFirst(a: Position, b: Position): number {
   return b.at - a.at || b.seq - a.seq;
 }
 
@@ -69,9 +69,9 @@ function endsOfType(
   db: SqliteDatabase,
   { tenant, limit, from = 0, lookedMax = ENDED_LOOKED_MAX }: ListTasksParams,
   { filters, conditions }: EndedList,
-  { type, start, share }: { type: EventType; start: Place; share: number },
-): { found: (Place & { readonly task: number })[]; reached: Place | null; looked: number } {
-  const found: (Place & { readonly task: number })[] = [];
+  { type, start, share }: { type: EventType; start: Position; share: number },
+): { found: (Position & { readonly task: number })[]; reached: Position | null; looked: number } {
+  const found: (Position & { readonly task: number })[] = [];
   const tasks = db.prepare<{ task: number; seq: number }>(tasksEnded(conditions));
   const rows = rowsBefore(db, { tenant, type, from, ...start }, lookedMax / share);
   let looked = 0;
@@ -96,7 +96,7 @@ function endsOfType(
 /** Rows of the log until they hold `max` ends: whole rows, and at least one. */
 function rowsBefore(
   db: SqliteDatabase,
-  values: Place & { readonly tenant: string; readonly type: EventType; readonly from: number },
+  values: Position & { readonly tenant: string; readonly type: EventType; readonly from: number },
   max: number,
 ): { taken: EndRow[]; more: boolean } {
   const taken: EndRow[] = [];
@@ -124,7 +124,7 @@ const TYPE_OF_END = {
   rejected: "task.rejected",
 } as const;
 
-function placeOf(db: SqliteDatabase, seq: number): Place | null {
+function positionOf(db: SqliteDatabase, seq: number): Position | null {
   const row = db
     .prepare<EndRow>("select at, last_seq, count from event where last_seq >= ? order by last_seq limit 1")
     .get(seq);

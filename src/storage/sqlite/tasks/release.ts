@@ -5,9 +5,9 @@ export async function release(db: SqliteDatabase, params: { limit: number }): Pr
   return db.transactDurably((tx) => {
     const { ledger } = tx;
     ledger.hasReleases = true;
-    const told = tx.settle(params.limit);
+    const notified = tx.settle(params.limit);
     tx.save();
-    if (told > 0) tx.signal("events");
+    if (notified > 0) tx.signal("events");
     return { more: ledger.hasReleases };
   });
 }

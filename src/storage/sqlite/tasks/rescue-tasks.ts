@@ -4,7 +4,7 @@ import { ALONE_AFTER_LOSSES, aloneKindOf, isAloneKind, lostError } from "../../a
 import type { RescuedTasks, TaskLabels } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
-import { placeOf } from "../counters/ledger.ts";
+import { labelsOf } from "../counters/ledger.ts";
 import type { Lease } from "./lease.ts";
 import { endTask, returnTask } from "./steps/end-attempt.ts";
 import { moveHeldTask } from "./steps/move-task.ts";
@@ -37,10 +37,10 @@ export async function rescueTasks(
       if (lease.rescuable === 1 && !isLost) {
         const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(tx, lease);
         returnTask(tx, returned, { ...end, to: "queued", counted: true, runAt: now });
-        requeued.push(placeOf(ledger.agentQueue(lease.line)));
+        requeued.push(labelsOf(ledger.agentQueue(lease.line)));
       } else {
         endTask(tx, lease, { ...end, state: "failed", result: null });
-        failed.push(placeOf(ledger.agentQueue(lease.line)));
+        failed.push(labelsOf(ledger.agentQueue(lease.line)));
       }
     }
     if (leases.length > 0) tx.signal("events", "work", "due");

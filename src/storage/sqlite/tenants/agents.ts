@@ -1,3 +1,4 @@
+import type { AgentName } from "../../../model/agent.ts";
 import {
   AGENT_CHANGES_KEPT,
   type AgentRecord,
@@ -19,7 +20,7 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
     bounded: () =>
       db.read(() =>
         db
-          .prepare<{ tenant: string; agent: string }>(
+          .prepare<AgentName>(
             `select tenant, agent from agent
               where definition is null and max_inflight is not null order by tenant, agent`,
           )
@@ -127,7 +128,7 @@ async function change(db: SqliteDatabase, work: (tx: Transaction) => boolean): P
   });
 }
 
-function isListed(db: SqliteDatabase, { tenant, agent }: { tenant: string; agent: string }): boolean {
+function isListed(db: SqliteDatabase, { tenant, agent }: AgentName): boolean {
   const row = db
     .prepare("select 1 from agent where tenant = ? and agent = ? and definition is not null")
     .get(tenant, agent);

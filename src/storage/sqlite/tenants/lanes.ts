@@ -6,7 +6,7 @@ import type { Transaction } from "../connection/transaction.ts";
 import type { LaneRow } from "../counters/ledger.ts";
 import { RANK } from "../tasks/rank.ts";
 import { fillReadySet } from "../tasks/ready-set.ts";
-import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { endNow, signalCancelled } from "../tasks/steps/cancel-all.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
 import {
   followSecondTenant,
@@ -119,7 +119,7 @@ function clearLane(
       .all(tenant, cutoff, name, limit + 1),
   ).sort((a, b) => a.seq - b.seq);
   const cancelled = waiting.slice(0, limit).map((task) => endNow(tx, task, error));
-  tellOfCancelled(tx, cancelled);
+  signalCancelled(tx, cancelled);
   return { cancelled, more: waiting.length > limit, cutoff };
 }
 

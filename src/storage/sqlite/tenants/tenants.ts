@@ -13,7 +13,7 @@ import type { Transaction } from "../connection/transaction.ts";
 import { Ledger } from "../counters/ledger.ts";
 import { countStored, isCounting, keepStoredBytes } from "../counters/steps/count-stored.ts";
 import { refreshTurns } from "../log/steps/receivers.ts";
-import { endNow, tellOfCancelled } from "../tasks/steps/cancel-all.ts";
+import { endNow, signalCancelled } from "../tasks/steps/cancel-all.ts";
 import { deleteTask, forgetEmptyAgents } from "../tasks/steps/delete-task.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "../tasks/steps/end-waiting-task.ts";
 import { followSecondTenant, preemptAfterChange } from "./steps/refresh-limits.ts";
@@ -158,7 +158,7 @@ function deleteTasks(tx: Transaction, tenant: string, limit: number): number {
   tx.preempt();
   for (const seq of seqs) deleteTask(tx, seq);
   forgetEmptyAgents(tx);
-  tellOfCancelled(tx, cancelled);
+  signalCancelled(tx, cancelled);
   return seqs.length;
 }
 

@@ -1,4 +1,4 @@
-import { DEFAULT_AGENT } from "../../../../model/agent.ts";
+import { type AgentName, DEFAULT_AGENT } from "../../../../model/agent.ts";
 import { TASK_KINDS, type TaskKind } from "../../../../model/task.ts";
 import { WAITING_STATES } from "../../../../model/task-state.ts";
 import type { Abilities } from "../../../storage.ts";
@@ -66,7 +66,7 @@ export function abilitiesChanged(tx: Transaction, { lessServed }: { lessServed: 
 }
 
 /** The same for one stored agent that was created, changed or deleted; other agents are not affected. */
-export function agentChanged(tx: Transaction, { tenant, agent }: { tenant: string; agent: string }): void {
+export function agentChanged(tx: Transaction, { tenant, agent }: AgentName): void {
   tx.db.abilities.served.clear();
   if (tx.prepare("select 1 from node where dead = 0 and past = 0 limit 1").get() === undefined) return;
   const only = { where: "tenant = ? and agent = ?", values: [tenant, agent] };

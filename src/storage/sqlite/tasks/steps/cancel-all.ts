@@ -16,14 +16,14 @@ export function cancelAll(
   params: { tenant: string; ids: readonly string[]; error: string | null },
 ): CancelledTask[] {
   const answers = params.ids.map((id) => cancelTask(tx, { ...params, id }));
-  tellOfCancelled(
+  signalCancelled(
     tx,
     answers.filter((answer) => answer.found && answer.was === null),
   );
   return answers;
 }
 
-export function tellOfCancelled(tx: Transaction, cancelled: readonly EndedTask[]): void {
+export function signalCancelled(tx: Transaction, cancelled: readonly EndedTask[]): void {
   const tokens = cancelled.flatMap(({ token }) => token ?? []);
   tx.signal("events");
   // A slot, an agent's limit or a lane's total may have become free.

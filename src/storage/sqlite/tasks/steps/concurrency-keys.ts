@@ -7,7 +7,7 @@ import { leaveBatch } from "./leave-batch.ts";
 import { fillBatches } from "./settle-batches.ts";
 
 /** Assigns the batch slots and the keys that this transaction has freed. */
-export function settlePlaces(tx: Transaction): void {
+export function settleBatchesAndKeys(tx: Transaction): void {
   settleKeys(tx);
   fillBatches(tx);
   // A task that does not get its key frees its batch slot for another task, which may want a key as well.
@@ -89,7 +89,7 @@ function firstWaiting(tx: Transaction, { tenant, key, asking }: MovedKey): Wante
   for (;;) {
     const [next] = waitingFor(tx, { tenant, key }, 1);
     if (next === undefined || (asks !== undefined && byRank(asks, next) < 0)) return undefined;
-    if (tx.ledger.batches.hasPlace(next)) return next;
+    if (tx.ledger.batches.hasFreeSlot(next)) return next;
     tx.prepare("update task set parked = 'batch' where seq = ?").run(next.seq);
   }
 }
@@ -192,7 +192,7 @@ export function passKeysOn(tx: Transaction, claimed: ClaimedLane, keysMax: numbe
   };
   const passed = keys.map((key) => passOn(tx, key, { ...claimed, isFull }));
   if (!passed.includes(true)) return false;
-  settlePlaces(tx);
+  settleBatchesAndKeys(tx);
   return true;
 }
 
@@ -203,7 +203,7 @@ function passOn(
 ): boolean {
   const { ledger } = tx;
   const holder = findHolder(tx, name);
-  if (holder === undefined) throw new Error(`nobody has the key ${name.key}`);
+  if (holder === undefined) throw new Error(`no task holds the key ${name.key}`);
   const held = ledger.agentQueue(holder.line);
   if (holder.claimed === 1 || ledger.tenants.isAtBound(held)) return false;
   if (ledger.room(held) > 0 && !isFull(held)) return false;
@@ -217,7 +217,7 @@ function passOn(
       Math.min(ledger.tenants.shareRoom(ledger.tenants.of(agentQueue)), left?.of(agentQueue.tenant) ?? 1) <= 0
     )
       return false;
-    return task.batch === holder.batch || ledger.batches.hasPlace(task);
+    return task.batch === holder.batch || ledger.batches.hasFreeSlot(task);
   });
   if (next === undefined) return false;
   stepAside(tx, holder);

@@ -1,6 +1,6 @@
 import type { TaskLabels } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import { placeOf } from "../../counters/ledger.ts";
+import { labelsOf } from "../../counters/ledger.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 
 /** Fails waiting tasks whose deadline has passed. Running tasks are skipped: the node that runs them ends them. */
@@ -15,5 +15,5 @@ export function expireOverdue(tx: Transaction, limit: number): TaskLabels[] {
   for (const task of overdue) {
     endWaitingTask(tx, task, { state: "failed", error: "deadline exceeded while queued" });
   }
-  return overdue.map(({ line }) => placeOf(tx.ledger.agentQueue(line)));
+  return overdue.map(({ line }) => labelsOf(tx.ledger.agentQueue(line)));
 }

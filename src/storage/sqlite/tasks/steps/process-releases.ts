@@ -18,8 +18,8 @@ export const RELEASED_MAX = 100;
 /** Passes ends and retries on to up to `limit` dependants. */
 export function processReleases(tx: Transaction, limit: number): number {
   if (!tx.ledger.hasReleases) return 0;
-  let told = 0;
-  while (told < limit) {
+  let notified = 0;
+  while (notified < limit) {
     const release = tx
       .prepare<Release>("select seq, parent_seq, error, after_seq from release order by seq limit 1")
       .get();
@@ -27,9 +27,9 @@ export function processReleases(tx: Transaction, limit: number): number {
       tx.ledger.hasReleases = false;
       break;
     }
-    told += tell(tx, release, limit - told);
+    notified += processRelease(tx, release, limit - notified);
   }
-  return told;
+  return notified;
 }
 
 interface Release {
@@ -43,7 +43,7 @@ interface Release {
  * Processes one release row. Returns to how many dependants it was passed on, but at least 1: a row without dependants costs
  * time, too.
  */
-function tell(tx: Transaction, release: Release, limit: number): number {
+function processRelease(tx: Transaction, release: Release, limit: number): number {
   const comeBack = parseComeBack(release.error);
   const seqs =
     comeBack === null ? passEndOn(tx, release, limit) : bringBack(tx, release, { ...comeBack, limit });

@@ -1,6 +1,6 @@
 import type { Transaction } from "../../connection/transaction.ts";
 import { settleSessions } from "../../sessions/steps/settle-sessions.ts";
-import { settlePlaces } from "./concurrency-keys.ts";
+import { settleBatchesAndKeys } from "./concurrency-keys.ts";
 import { processReleases, RELEASED_MAX } from "./process-releases.ts";
 import { completeBatches } from "./settle-batches.ts";
 
@@ -9,14 +9,14 @@ import { completeBatches } from "./settle-batches.ts";
  * sessions and batches and freed concurrency keys. Returns to how many dependants it passed an end.
  */
 export function settleMoves(tx: Transaction, limit = RELEASED_MAX): number {
-  let told = 0;
+  let notified = 0;
   do {
-    told += processReleases(tx, limit - told);
+    notified += processReleases(tx, limit - notified);
     // Tasks that a session ends as stale may have dependants.
     settleSessions(tx);
-  } while (tx.ledger.hasReleases && told < limit);
-  settlePlaces(tx);
+  } while (tx.ledger.hasReleases && notified < limit);
+  settleBatchesAndKeys(tx);
   completeBatches(tx);
   if (tx.ledger.hasReleases) tx.signal("release");
-  return told;
+  return notified;
 }
