@@ -43,7 +43,10 @@ export class Reader {
     };
     this.#command("rota", `exec "${process.execPath}" "${MAIN}" "$@"`);
     // A clone starts Rota by npm.
-    this.#command("npm", 'case "$1" in start) exec rota serve ;; run) shift 4; exec rota "$@" ;; *) exit 1 ;; esac');
+    this.#command(
+      "npm",
+      'case "$1" in start) exec rota serve ;; run) shift 4; exec rota "$@" ;; *) exit 1 ;; esac',
+    );
   }
 
   /** `database`: what stands for the PostgreSQL that guides name. */
@@ -106,7 +109,8 @@ export class Reader {
       const { stdout, stderr, code } = await this.#execute(commands);
       if (code !== 0) throw new Error(`line ${line} ends with ${code}: ${stdout}${stderr}`);
       if (isAsShown(stdout)) return;
-      if (!isRead(text) || performance.now() > giveUpAt) throw new Error(`line ${line} prints ${stdout}${stderr}`);
+      if (!isRead(text) || performance.now() > giveUpAt)
+        throw new Error(`line ${line} prints ${stdout}${stderr}`);
     }
   }
 
@@ -144,7 +148,7 @@ export class Reader {
 
   /** The text with the ports and the database of this test. */
   #own(text: string): string {
-    const shown = new RegExp([...this.#replaced.keys()].map(RegExp.escape).join("|"), "g");
+    const shown = new RegExp([...this.#replaced.keys()].map(literally).join("|"), "g");
     return text.replaceAll(shown, (found) => this.#replaced.get(found) as string);
   }
 
@@ -161,9 +165,14 @@ function pattern(text: string): RegExp {
     text
       .trim()
       .split("\n")
-      .map((line) => line.trimEnd().split("…").map(RegExp.escape).join(".*"))
+      .map((line) => line.trimEnd().split("…").map(literally).join(".*"))
       .join("[ ]*\n"),
   );
+}
+
+/** A text as a pattern that fits it alone. */
+function literally(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
 /** Whether all commands of a block only read, so that they may be run again. */
