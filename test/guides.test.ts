@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Command } from "commander";
 import { expect, onTestFinished, test } from "vitest";
+import { COMMANDS, type CommandEntry } from "../src/cli/commands.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
 import { codeBlocks, namesIn, section } from "./docs/markdown.ts";
 import { Reader } from "./docs/reader.ts";
@@ -43,6 +45,37 @@ async function databaseFor(page: string): Promise<string | null> {
   const { url, drop } = await createTestDatabase();
   onTestFinished(drop);
   return url;
+}
+
+/** Commands that pages mention without running them: in sentences, tables and blocks. */
+const mentioned = [
+  ...new Set(["README.md", "docs/cli.md", ...GUIDES].flatMap((page) => commandsIn(read(page)))),
+];
+
+test.each(mentioned)("`%s` is a command with these flags", async (text) => {
+  const [name, ...words] = text.replace(/^rota /, "").split(" ");
+  const entry = COMMANDS.find((known) => known.name === name);
+  expect(entry, `rota ${name}`).toBeDefined();
+  let command = await (entry as CommandEntry).load();
+  for (const word of words) {
+    command = command.commands.find((known) => known.name() === word) ?? command;
+    if (!word.startsWith("--")) continue;
+    // A group without a subcommand lists.
+    const list = command.commands.find((known) => known.name() === "list");
+    expect([command, ...(list === undefined ? [] : [list])].flatMap(flagsOf)).toContain(word);
+  }
+});
+
+function flagsOf({ options }: Command): (string | undefined)[] {
+  return options.map(({ long }) => long);
+}
+
+/** `rota COMMAND …` as far as words and flags go; what stands in quotes is a value. */
+function commandsIn(page: string): string[] {
+  const found = [...page.matchAll(/(?<=[`(]|^)(?:npm run -s )?rota (?:-- )?([a-z]+\b[^`\n|)]*)/gm)];
+  return found
+    .map(([, text = ""]) => text.replaceAll(/"[^"]*"|'[^']*'| [#>].*$/g, "").replaceAll(/\s+/g, " "))
+    .map((text) => `rota ${text.trim()}`);
 }
 
 test("a block that no step of a guide uses is refused", () => {
