@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, "..");
 const SERVER_LIMIT_MS = 30_000;
 
 const CONTENTS =
-  /^package\/(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|bin\/rota\.js|dist\/[\w./-]+\.(?:js|d\.ts|sql)|dist\/dashboard\/[\w./-]+)$/;
+  /^package\/(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|llms-full\.txt|bin\/rota\.js|dist\/[\w./-]+\.(?:js|d\.ts|sql)|dist\/dashboard\/[\w./-]+)$/;
 
 const folder = mkdtempSync(join(tmpdir(), "rota-package-"));
 try {

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { llmsFullTxt, llmsTxt } from "../scripts/llms.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { EXIT_CODES } from "../src/cli/terminal/exit-code.ts";
 import { check } from "../src/config/check.ts";
@@ -33,6 +34,7 @@ import { signature } from "../src/webhooks/signature.ts";
 import { followCommand, followProgram, runCommands } from "./docs/commands.ts";
 import { codeBlocks, formatTable, namesIn, replaceSection, section, tableRows } from "./docs/markdown.ts";
 import { isSameShape, isSameText } from "./docs/same-shape.ts";
+import { savedAs } from "./docs/steps.ts";
 import { eventually, newFolder, startServer } from "./end-to-end/server-process.ts";
 import { readMetrics } from "./support/prometheus.ts";
 import { openTestRota } from "./support/rota.ts";
@@ -47,6 +49,9 @@ const PAGES = [
   ...globSync("docs/**/*.md", { cwd: ROOT }).sort(),
 ];
 const EXAMPLES = globSync("examples/*.ts", { cwd: ROOT, exclude: ["examples/*.test.ts"] }).sort();
+
+/** Pages that test/guides.test.ts follows from their first step to the last. */
+const FOLLOWED = ["README.md", ...PAGES.filter((page) => page.startsWith("docs/guides/"))];
 
 /** Where a server listens when nobody says otherwise. */
 const SERVER_URL = "http://127.0.0.1:7682";
@@ -90,7 +95,7 @@ test.each(EXAMPLES)("%s prints what it says", async (example) => {
 
 const programs = PAGES.flatMap((page) =>
   codeBlocks(read(page))
-    .filter(({ language }) => language === "ts")
+    .filter((block) => block.language === "ts" && savedAs(block) === null)
     .map((block) => ({ place: `${page}:${block.line}`, ...block })),
 );
 
@@ -171,7 +176,7 @@ function folderWithConfiguration(blocks: ReturnType<typeof codeBlocks>): string 
 }
 
 describe.skipIf(!hasCurl)("where curl is installed:", () => {
-  test.each(PAGES.filter((page) => read(page).includes("curl -s")))(
+  test.each(PAGES.filter((page) => read(page).includes("curl -s") && !FOLLOWED.includes(page)))(
     "the commands of %s answer as it shows",
     async (page) => {
       const blocks = codeBlocks(read(page));
@@ -233,7 +238,7 @@ test.skipIf(!hasCurl)(
 
 const browserPrograms = PAGES.flatMap((page) =>
   codeBlocks(read(page))
-    .filter(({ language }) => language === "js")
+    .filter((block) => block.language === "js" && savedAs(block) === null)
     .map((block) => ({ place: `${page}:${block.line}`, ...block })),
 );
 
@@ -460,6 +465,29 @@ test("docs/schedules.md has every form of a schedule that is accepted", async ()
   const table = formatTable([["phrase", "kind", "example", ""], ...rows]);
   const page = replaceSection(read("docs/schedules.md"), "phrases", table);
   await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "schedules.md"));
+});
+
+/** `npm run llms`, or `npx vitest run test/docs.test.ts -u`, writes the files anew. */
+test("llms.txt and llms-full.txt have the pages as they are", async () => {
+  const full = llmsFullTxt();
+  await expect(llmsTxt()).toMatchFileSnapshot(join(ROOT, "llms.txt"));
+  await expect(full).toMatchFileSnapshot(join(ROOT, "llms-full.txt"));
+  for (const page of ["docs/guides/first-agent.md", "docs/http.md"])
+    expect(full).toContain(`\nPage: ${page}\n`);
+  expect(full).not.toContain("docs/decisions/README.md\n");
+  // A model is to be able to read all of it: some hundred thousand tokens.
+  expect(full.length).toBeLessThan(450_000);
+});
+
+test("the figures of the README are those of docs/benchmarks.md", () => {
+  const measured = new Set(
+    read("docs/benchmarks.md")
+      .split(/\|| \(|\n/)
+      .map((cell) => cell.trim()),
+  );
+  const figures = tableRows(section(read("README.md"), "figures")).flatMap(([, ...cells]) => cells);
+  expect(figures.length).toBeGreaterThan(5);
+  for (const figure of figures) expect(measured, figure).toContain(figure);
 });
 
 // ---------------------------------------------------------------------------------------------------------- links

@@ -2,6 +2,8 @@ export interface CodeBlock {
   readonly language: string;
   readonly text: string;
   readonly line: number;
+  /** The last line before it that is not empty. */
+  readonly before: string;
 }
 
 /** The fenced blocks of a page, in order. */
@@ -9,7 +11,9 @@ export function codeBlocks(page: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
   for (const match of page.matchAll(/^```(\w*)\n(.*?)^```$/gms)) {
     const [, language = "", text = ""] = match;
-    blocks.push({ language, text, line: page.slice(0, match.index).split("\n").length });
+    const above = page.slice(0, match.index);
+    const before = above.trimEnd().split("\n").at(-1) ?? "";
+    blocks.push({ language, text, line: above.split("\n").length, before });
   }
   return blocks;
 }
