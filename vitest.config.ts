@@ -10,7 +10,7 @@ export default defineConfig({
     globalSetup: ["test/support/temporary-folder.ts", "test/postgres/global-setup.ts"],
     // Crash, end-to-end and browser tests start processes of their own; more workers than this only make them wait
     // for each other on a machine with two cores.
-    maxWorkers: 2,
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // Files of a worker share the modules they import: loading Rota anew for each took a fifth of the run. A test file
     // therefore puts back what it changes in the process (environment, globals, module state).

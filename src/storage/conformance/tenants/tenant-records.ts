@@ -41,7 +41,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect([second, others]).toEqual([created, []]);
     });
 
-    test("have ids and names that are nobody else's", async () => {
+    test("have ids and names of their own", async () => {
       const { storage } = await open();
       await storage.tenants.create(acme);
       expect(await storage.tenants.create({ ...acme, name: "Other" })).toEqual({ taken: "id" });
@@ -78,7 +78,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect(await storage.tenants.get({ id: "ten_1" })).toEqual({ ...tenant, name: "Acme Ltd" });
     });
 
-    test("are disabled and enabled, and nobody is who was never created", async () => {
+    test("are disabled and enabled, and one that was never created is not found", async () => {
       const { storage } = await open();
       await storage.tenants.create(acme);
       expect(await storage.tenants.setDisabled({ id: "ten_1", disabled: true })).toMatchObject({
@@ -91,7 +91,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect(await storage.tenants.setDisabled({ id: "ten_2", disabled: true })).toBeNull();
     });
 
-    test("are told of when they change, and that something may start", async () => {
+    test("are signalled when they change, and that something may start", async () => {
       const world = await open();
       const { tenants } = world.storage;
       const kinds = async (work: () => Promise<unknown>) =>
@@ -111,7 +111,7 @@ export function describeTenantRecords(open: OpenWorld): void {
   });
 
   describe("a tenant's bound on what waits", () => {
-    test("rejects what comes beyond it, over all agents and lanes, and nobody else's", async () => {
+    test("rejects what comes beyond it, over all agents and lanes, and nothing of other tenants", async () => {
       const { storage, claim } = await open();
       await storage.tenants.create({ ...acme, limits: { ...UNBOUNDED, maxQueued: 2 } });
       const tenant = "ten_1";
@@ -296,7 +296,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         keys: (await storage.keys.list({ tenant })).length,
         schedules: await storage.schedules.list({ tenant, limit: 10 }),
         runs: (await storage.schedules.listRuns({ tenant, limit: 10 })).runs,
-        told: notifications.filter((each) => each.tenant === tenant),
+        notifications: notifications.filter((each) => each.tenant === tenant),
         audit: (await storage.audit.list({ tenant, limit: 10 })).entries.map(({ subject, subjectSalt }) => [
           subject,
           subjectSalt,
@@ -355,7 +355,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         }
         await storage.agents.configure({ tenant: "gone", agent: "c", maxInflight: 1 });
         const before = await see(world, "stays");
-        expect(before).toMatchObject({ runs: { length: 2 }, told: { length: 2 } });
+        expect(before).toMatchObject({ runs: { length: 2 }, notifications: { length: 2 } });
         await fireSchedules(world, "gone");
         const { newest } = await storage.notifications.range();
         const slices = await deleteAll(world, "gone", limit);
@@ -372,7 +372,7 @@ export function describeTenantRecords(open: OpenWorld): void {
           keys: 0,
           schedules: [],
           runs: [],
-          told: [],
+          notifications: [],
           // The names that callers chose are deleted, ids and routes stay.
           audit: [
             [null, null],
@@ -407,6 +407,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         settlement: { to: "done", result: null } as const,
       }));
       const step = { node: NODE, finishes, progress: [], claims: [{ lane: LANE, limit: 9 }] };
+      // Some drivers add `durable`.
       expect(await storage.tasks.finishAndClaim(step)).toEqual({ finished: [], claimed: [], expired: [] });
     });
 
@@ -486,7 +487,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect(await storage.counters.recountAll()).toEqual([]);
     });
 
-    test("spares the default tenant, and finds nobody who was never created", async () => {
+    test("spares the default tenant, and finds none that was never created", async () => {
       const world = await open();
       const { storage, submit } = world;
       await submit({ tenant: DEFAULT_TENANT }, { tenant: "unknown" });

@@ -22,7 +22,7 @@ test("signals that are too long together go out one by one", async () => {
     { kind: "fenced", tokens, reason: "preempted" },
     { kind: "work" },
   ];
-  for (const signal of signals) notifications.tellOthers(signal);
+  for (const signal of signals) notifications.notifyOthers(signal);
   await notifications.sendLast();
   expect(sent).toEqual(signals);
 });
