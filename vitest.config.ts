@@ -8,8 +8,8 @@ export default defineConfig({
   test: {
     include: ["src", "test", "examples", "bench", "dashboard/src"].map((folder) => `${folder}/**/*.test.ts`),
     globalSetup: ["test/support/temporary-folder.ts", "test/postgres/global-setup.ts"],
-    // Crash, end-to-end and browser tests start processes of their own; more workers than this only make them wait
-    // for each other on a machine with two cores.
+    // Tests wait for processes, browsers and disks: two workers use two cores by 70 %. More than three only make tests that
+    // start processes of their own wait for each other.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // Files of a worker share the modules they import: loading Rota anew for each took a fifth of the run. A test file
