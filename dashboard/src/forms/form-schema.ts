@@ -1,7 +1,7 @@
 /** The part of JSON Schema that the server describes its inputs with. */
 export interface JsonSchema {
   readonly $ref?: string;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly format?: string;
   readonly description?: string;
   readonly anyOf?: readonly JsonSchema[];
@@ -77,7 +77,8 @@ function resolve(schemas: Schemas, schema: JsonSchema): JsonSchema[] {
   if ($ref !== undefined) return resolve(schemas, schemas[$ref.split("/").at(-1) ?? ""] ?? {});
   const several = anyOf ?? allOf;
   if (several !== undefined) return several.flatMap((each) => resolve(schemas, each));
-  return schema.type === "null" ? [] : [schema];
+  const types = [schema.type].flat().filter((type) => type !== "null");
+  return types.map((type) => ({ ...schema, ...(type !== undefined && { type }) }));
 }
 
 type Kind = Pick<FormField, "kind" | "choices" | "fields" | "min" | "max">;
@@ -85,6 +86,7 @@ type Kind = Pick<FormField, "kind" | "choices" | "fields" | "min" | "max">;
 function kindOf(schemas: Schemas, forms: readonly JsonSchema[]): Kind {
   const choices = forms
     .flatMap((form) => form.enum ?? (form.const === undefined ? [] : [form.const]))
+    .filter((choice) => choice !== null)
     .map(String);
   const is = (kind: FormField["kind"]): Kind => ({ kind, choices, fields: [] });
   const [form] = forms;

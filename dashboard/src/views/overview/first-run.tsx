@@ -15,7 +15,7 @@ export function FirstRun() {
   const [language, setLanguage] = useState<Language>("curl");
   const sample = useAction(() => runSample(client, me.features.includes("schedules")), {
     said: () => "The sample runs",
-    changes: ["agents"],
+    changes: ["schedules"],
   });
   const text = snippetOf(what, language, { url: client.url, hasKey: key !== undefined });
   return (

@@ -10,7 +10,7 @@ export const KINDS = {
 export type NewKind = keyof typeof KINDS;
 
 /** Common fields that are shown at first. */
-export const OFTEN: readonly string[] = ["agentId", "priority"];
+export const OFTEN: readonly string[] = ["agentId", "priority", "parallelism"];
 
 /** Two tasks, of which one waits for the other. */
 export const BATCH_EXAMPLE = [
