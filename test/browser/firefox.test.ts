@@ -1,33 +1,53 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { DashboardSource } from "../../src/cli/dashboard/dashboard-source.ts";
+import { silentLog } from "../../src/model/log.ts";
+import { createRota } from "../../src/rota.ts";
+import { listen } from "../../src/server/listen.ts";
 import { findFirefox } from "./find-browser.ts";
-import { newPerson, newTenant, openWorld, SETUP_MS, type World } from "./world.ts";
+import { FirefoxPage } from "./firefox-page.ts";
+import { SETUP_MS } from "./world.ts";
 
 const path = findFirefox();
-let world: World;
-beforeAll(async () => {
-  if (path !== undefined) world = await openWorld({ firefox: path });
-}, SETUP_MS);
-afterAll(() => world?.close());
 
-// All else is tested in Chromium. Firefox is no package, so that it is tested where there is one.
-describe.skipIf(path === undefined)("in Firefox (FIREFOX_PATH, or firefox-esr on the PATH):", () => {
-  test("one signs in, sees the overview, and submits and finds a task", { timeout: 90_000 }, async () => {
-    const tenant = await newTenant(world);
-    const { key } = await tenant.key("operator");
-    const { open } = await newPerson(world);
-    const page = await open("/");
-    await page.getByLabel("API key").fill(key);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("heading", { name: "Nothing has run yet" }).waitFor();
-    await page.getByRole("button", { name: "Submit a task" }).click();
-    await page.getByLabel("message", { exact: false }).last().fill("from Firefox");
-    await page.getByRole("button", { name: "Submit", exact: true }).click();
-    await page.getByRole("heading", { name: "from Firefox" }).waitFor();
-    await page.getByRole("link", { name: "Tasks" }).first().click();
-    await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
-    await page.getByText("from Firefox").waitFor();
-    await tenant.rota.tasks.submit({ message: "comes by itself" });
-    await page.getByText("comes by itself").waitFor();
-    expect(new URL(page.url()).pathname).toBe("/ui/tasks");
+async function openServer() {
+  const rota = await createRota({
+    storage: "sqlite::memory:",
+    executors: { message: { type: "echo" } },
   });
-});
+  const dashboard = new DashboardSource({ basePath: "", environment: {}, log: silentLog });
+  const [{ key }] = await Promise.all([
+    rota.keys.create({ role: "admin", name: "first" }),
+    dashboard.open(),
+    rota.start(),
+  ]);
+  const server = await listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: 0 });
+  onTestFinished(async () => {
+    await server.close();
+    await rota.stop({ graceMs: 0 });
+  });
+  return { rota, key, url: server.url };
+}
+
+// All else is tested in Chromium. Firefox is no package: this is skipped where neither FIREFOX_PATH nor the PATH has one.
+test.skipIf(path === undefined)(
+  "in Firefox one signs in, sees the overview, submits a task and finds it",
+  async () => {
+    const { rota, key, url } = await openServer();
+    const page = await FirefoxPage.launch(path ?? "");
+    onTestFinished(() => page.close());
+    await page.goto(`${url}/ui/`);
+    await page.type("input[type=password], input:not([type=checkbox])", key);
+    await page.click("button[type=submit]");
+    await page.waitForText("h2", "Nothing has run yet");
+    await page.click("button", "Submit a task");
+    await page.type("textarea[name=message]", "from Firefox");
+    await page.click("dialog button[type=submit]");
+    await page.waitForText("h1", "from Firefox");
+    await page.click("nav a", "Tasks");
+    await page.waitForText(".lrow", "from Firefox");
+    await rota.tasks.submit({ message: "comes by itself" });
+    await page.waitForText(".lrow", "comes by itself");
+    expect(await page.evaluate("location.pathname")).toBe("/ui/tasks");
+  },
+  SETUP_MS,
+);

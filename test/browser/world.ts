@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { type Browser, type BrowserContext, chromium, firefox, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { DashboardSource } from "../../src/cli/dashboard/dashboard-source.ts";
 import type { LocalTenant, Rota } from "../../src/interface/rota.ts";
@@ -31,8 +31,8 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** Builds the dashboard if that has not been done for these sources. `firefox`: where one is, instead of Chromium. */
-export async function openWorld(options: { readonly firefox?: string } = {}): Promise<World> {
+/** Builds the dashboard if that has not been done for these sources. */
+export async function openWorld(): Promise<World> {
   const dashboard = new DashboardSource({ basePath: "", environment: {}, log: silentLog });
   const rota = await createRota({
     storage: "sqlite::memory:",
@@ -56,9 +56,7 @@ export async function openWorld(options: { readonly firefox?: string } = {}): Pr
   });
   await Promise.all([dashboard.open(), rota.start()]);
   const [browser, server] = await Promise.all([
-    options.firefox === undefined
-      ? launchChromium()
-      : firefox.launch({ channel: "moz-firefox", executablePath: options.firefox }),
+    launchChromium(),
     // A key, so that the tests sign in as people do.
     rota.keys.create({ role: "admin", name: "first" }).then(() =>
       listen({
