@@ -27,7 +27,7 @@ export interface FormField {
   readonly description: string;
   readonly min?: number | undefined;
   readonly max?: number | undefined;
-  /** All values of a choice; suggestions for a text. */
+  /** All values of a choice; suggestions for a text; the values of `type` in JSON. */
   readonly choices: readonly string[];
   /** A text of digits is sent as a number. */
   readonly takesNumber: boolean;
@@ -105,7 +105,9 @@ function kindOf(schemas: Schemas, forms: readonly JsonSchema[]): Kind {
     case "array":
       return is(resolve(schemas, form.items ?? {}).every(({ type }) => type === "string") ? "list" : "json");
     default:
-      if (form.properties === undefined || form.additionalProperties !== false) return is("json");
+      if (form.properties === undefined || form.additionalProperties !== false) {
+        return { ...is("json"), choices: (form.properties?.["type"]?.enum ?? []).map(String) };
+      }
       return { ...is("group"), fields: fieldsOf(schemas, form) };
   }
 }

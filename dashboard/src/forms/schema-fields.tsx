@@ -75,7 +75,7 @@ function controlOf({ name, kind, choices, min, max, isRequired }: FormField) {
 }
 
 /** Its description, its bounds, and how to write it. */
-function described({ description, kind, min, max }: FormField): ReactNode {
+function described({ description, kind, choices, min, max }: FormField): ReactNode {
   const bounds =
     min !== undefined && max !== undefined
       ? ` ${formatCount(min)} to ${formatCount(max)}.`
@@ -84,7 +84,8 @@ function described({ description, kind, min, max }: FormField): ReactNode {
     <>
       {description.split("`").map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}
       {bounds}
-      {kind === "json" && " As JSON."}
+      {kind === "json" && " As JSON"}
+      {kind === "json" && (choices.length === 0 ? "." : `, with the type ${choices.join(", ")}.`)}
       {kind === "list" && " With commas between them."}
     </>
   );
