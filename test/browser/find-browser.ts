@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const CACHE = join(ROOT, "node_modules", ".cache", "rota-browser");
+const FIREFOX_NAMES = ["firefox-esr", "firefox"];
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 /** 66 MB over a slow line. */
 const INSTALL_MS = 300_000;
@@ -24,7 +25,7 @@ export interface FoundBrowser {
 export async function findBrowser(): Promise<FoundBrowser> {
   const named = process.env["CHROME_PATH"];
   if (named) return { path: named, environment: {} };
-  const known = onPath();
+  const known = onPath(NAMES);
   if (known !== undefined) return { path: known, environment: {} };
   try {
     return await installed();
@@ -36,9 +37,14 @@ export async function findBrowser(): Promise<FoundBrowser> {
   }
 }
 
-function onPath(): string | undefined {
+/** The Firefox that `FIREFOX_PATH` names, or one on the PATH. Undefined: there is none. */
+export function findFirefox(): string | undefined {
+  return process.env["FIREFOX_PATH"] || onPath(FIREFOX_NAMES);
+}
+
+function onPath(names: readonly string[]): string | undefined {
   const folders = (process.env["PATH"] ?? "").split(delimiter);
-  const files = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));
+  const files = names.flatMap((name) => folders.map((folder) => join(folder, name)));
   return files.find((file) => {
     try {
       accessSync(file, constants.X_OK);

@@ -122,9 +122,41 @@ export function overviewTests(world: () => World): void {
     await page.getByRole("button", { name: "Submit a task" }).click();
     await page.getByRole("dialog", { name: "New task" }).waitFor();
     await page.keyboard.press("Escape");
+    expect(await viewer.getByRole("button", { name: "Run a sample" }).count()).toBe(0);
     await tenant.rota.tasks.submit({ message: "the first" });
     await page.getByRole("heading", { name: "Why work waits" }).waitFor();
     await expect.poll(() => code.count()).toBe(0);
+  });
+
+  test("a sample shows a bit of everything, and is removed with one click", async () => {
+    const tenant = await newTenant(world());
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/");
+    for (const [what, path] of [
+      ["Batch", "/v1/tasks/batch"],
+      ["Session", "/v1/sessions/chat:anna/messages"],
+      ["Schedule", "/v1/schedules"],
+    ] as const) {
+      await page.getByLabel(what, { exact: true }).check();
+      await page.locator("pre").getByText(`curl -s '${world().url}${path}'`).waitFor();
+    }
+    await page.getByRole("button", { name: "Run a sample" }).click();
+    await page.getByText("are a sample").waitFor();
+    await page.getByText("Sample: morning greeting").waitFor();
+    await expectAccessibleEverywhere(page, "overview-sample");
+    const { rota } = tenant;
+    await expect.poll(async () => (await rota.tasks.counts()).counts).toEqual({ done: 8, delayed: 1 });
+    expect(
+      (await rota.tasks.list({ limit: 50 })).tasks.filter(({ metadata }) => metadata?.["sample"]),
+    ).toHaveLength(8);
+    expect((await rota.sessions.list()).sessions.map(({ key }) => key)).toEqual(["sample:hello"]);
+    await page.getByRole("button", { name: "Remove the sample" }).click();
+    await page.getByText("The sample is removed").waitFor();
+    await expect.poll(() => page.getByText("are a sample").count()).toBe(0);
+    expect((await rota.tasks.counts()).total).toBe(0);
+    expect((await rota.sessions.list()).sessions).toEqual([]);
+    expect((await rota.schedules.list()).schedules).toEqual([]);
+    expect((await rota.agents.list()).agents.map(({ id }) => id)).not.toContain("rota-sample");
   });
 
   test("with much it is accessible, and asks the server for five things", async () => {

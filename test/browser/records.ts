@@ -88,17 +88,17 @@ export function recordsTests(world: () => World): void {
       .getByText("1", { exact: false })
       .waitFor();
     await page.keyboard.press("n");
-    await page.getByRole("textbox", { name: "Id" }).fill("writer");
-    await page.getByRole("textbox", { name: "Executor" }).fill("echo");
-    await page.keyboard.press("Enter");
-    await page.getByText("The executor must be JSON").waitFor();
+    await page.getByRole("textbox", { name: /^id/ }).fill("writer");
+    await page.getByRole("textbox", { name: /^executor/ }).fill("echo");
+    await page.getByRole("button", { name: "Create agent" }).click();
+    await page.getByRole("alert").getByText("`executor` is not JSON").waitFor();
     await expectAccessible(page);
-    await page.getByRole("textbox", { name: "Executor" }).fill('{"type": "echo"}');
-    await page.getByRole("spinbutton", { name: "Running at most" }).fill("2");
+    await page.getByRole("textbox", { name: /^executor/ }).fill('{"type": "echo"}');
+    await page.getByRole("spinbutton", { name: /^maxInflight/ }).fill("2");
     await page.getByRole("button", { name: "Create agent" }).click();
     await page.getByText("Created agent writer").waitFor();
     await page.getByRole("button", { name: "Edit writer" }).click();
-    await page.getByRole("spinbutton", { name: "Running at most" }).fill("3");
+    await page.getByRole("spinbutton", { name: /^maxInflight/ }).fill("3");
     await page.getByRole("button", { name: "Save" }).click();
     await rowsOf(page, "Agents").filter({ hasText: "writer" }).getByText("0 of 3").waitFor();
     await expectAccessibleEverywhere(page, "agents");

@@ -357,12 +357,11 @@ export function tasksTests(world: () => World): void {
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     await page.keyboard.press("n");
     await page.getByRole("dialog", { name: "New task" }).waitFor();
+    await page.locator("textarea[name=message]:focus").waitFor();
     await expectAccessible(page);
     await page.keyboard.type("typed by hand");
-    const agent = page.getByLabel("Agent", { exact: true });
-    for (let step = 0; step < 10 && !(await agent.evaluate((it) => it === document.activeElement)); step++) {
-      await page.keyboard.press("Shift+Tab");
-    }
+    await page.keyboard.press("Tab");
+    await page.locator("input[name=agentId]:focus").waitFor();
     await page.keyboard.type("held");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "typed by hand" }).waitFor();

@@ -4,6 +4,7 @@ import { overviewTests } from "./overview.ts";
 import { recordsTests } from "./records.ts";
 import { schedulesTests } from "./schedules.ts";
 import { sessionsTests } from "./sessions.ts";
+import { submitTests } from "./submit.ts";
 import { openWorld, SETUP_MS, type World } from "./world.ts";
 
 let world: World;
@@ -14,6 +15,7 @@ afterAll(() => world?.close());
 
 // Beside dashboard.test.ts, with a browser and a server of its own: a view has a file and a line here.
 describe("the overview:", () => overviewTests(() => world));
+describe("submitting:", () => submitTests(() => world));
 describe("sessions:", () => sessionsTests(() => world));
 describe("lanes:", () => lanesTests(() => world));
 describe("schedules:", () => schedulesTests(() => world));

@@ -54,14 +54,9 @@ export async function openWorld(): Promise<World> {
     usage({ inputTokens: 7_904, outputTokens: 1_912 });
     return { visited: 8, of: 12 };
   });
-  const [found] = await Promise.all([findBrowser(), dashboard.open(), rota.start()]);
-  const { path, environment } = found;
+  await Promise.all([dashboard.open(), rota.start()]);
   const [browser, server] = await Promise.all([
-    chromium.launch({
-      executablePath: path,
-      args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-      env: { ...process.env, ...environment },
-    }),
+    launchChromium(),
     // A key, so that the tests sign in as people do.
     rota.keys.create({ role: "admin", name: "first" }).then(() =>
       listen({
@@ -85,6 +80,15 @@ export async function openWorld(): Promise<World> {
       await rota.stop({ graceMs: 0 });
     },
   };
+}
+
+async function launchChromium(): Promise<Browser> {
+  const { path, environment } = await findBrowser();
+  return chromium.launch({
+    executablePath: path,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+    env: { ...process.env, ...environment },
+  });
 }
 
 function untilAborted(signal: AbortSignal): Promise<never> {

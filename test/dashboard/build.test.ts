@@ -66,7 +66,7 @@ describe("what is built", () => {
     async () => {
       const folder = await built();
       // Sentences of libraries that are shown to whoever reads the console, and names of XML.
-      const KNOWN = /^https?:\/\/(?:react\.dev|www\.w3\.org|127\.0\.0\.1|tanstack\.com|example\.com)/;
+      const KNOWN = /^https?:\/\/(?:react\.dev|www\.w3\.org|127\.0\.0\.1|example\.com)/;
       const page = readFileSync(join(folder, "index.html"), "utf8");
       expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=/);
       for (const name of readdirSync(join(folder, "assets")).filter((each) => /\.(?:js|css)$/.test(each))) {

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Health } from "../../../src/client/index.ts";
 import { hasCode } from "../api/errors.ts";
@@ -8,6 +7,7 @@ import { countOf } from "../parts/format.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Link } from "../parts/router.tsx";
 import { useDoctor } from "../parts/use-doctor.ts";
+import { useQuery } from "../queries/use-query.ts";
 
 /** How often the health of the server is read while the page is visible. */
 const EVERY_MS = 15_000;

@@ -1,5 +1,6 @@
-import type { Query, QueryClient } from "@tanstack/react-query";
 import type { RotaEvent } from "../../../src/client/index.ts";
+import type { Query } from "../queries/query.ts";
+import type { QueryClient } from "../queries/query-client.ts";
 import type { LiveFeed } from "./live-feed.ts";
 import { Store } from "./store.ts";
 
@@ -9,20 +10,6 @@ const FIRST_MS = 250;
 const EVERY_MS = 1_000;
 /** and while the server is busy not more often than this. */
 const BUSY_EVERY_MS = 2_000;
-
-declare module "@tanstack/react-query" {
-  interface Register {
-    queryMeta: LiveMeta;
-  }
-}
-
-/** How a query is kept current. Without `live` it is fetched when it is shown, and not again by itself. */
-export interface LiveMeta extends Record<string, unknown> {
-  /** Whether an event may have changed the result of the query. */
-  readonly live?: (event: RotaEvent) => boolean;
-  /** Applies events to the shown data at once. Returns the same object if nothing changes. */
-  readonly patch?: (data: never, events: readonly RotaEvent[]) => unknown;
-}
 
 /** Keeps the queries on the screen current, with as few requests as possible. */
 export class LiveQueries {
@@ -67,19 +54,19 @@ export class LiveQueries {
     this.paused.set(!this.paused.get());
     if (this.paused.get()) return;
     for (const query of this.#live()) {
-      if (this.#missed.has(query.queryHash)) this.#mark(query);
+      if (this.#missed.has(query.hash)) this.#mark(query);
     }
     this.#missed.clear();
   }
 
   #take(events: readonly RotaEvent[]): void {
     // Also queries that are not on screen: a user who goes back to a list finds its rows current.
-    for (const query of this.#queries.getQueryCache().findAll()) {
+    for (const query of this.#queries.all()) {
       const { live, patch } = query.meta ?? {};
       if (!this.paused.get() && patch !== undefined && query.state.data !== undefined) {
         const patched = patch(query.state.data as never, events);
         if (patched !== query.state.data) {
-          this.#queries.setQueryData(query.queryKey, patched, { updatedAt: query.state.dataUpdatedAt });
+          query.setData(patched, query.state.dataUpdatedAt);
         }
       }
       if (live !== undefined && query.isActive() && events.some(live)) this.#mark(query);
@@ -93,33 +80,32 @@ export class LiveQueries {
 
   /** Queries that are on screen. */
   #live(): Query[] {
-    const cache = this.#queries.getQueryCache();
-    return cache.findAll({ type: "active" }).filter(({ meta }) => meta?.live !== undefined);
+    return this.#queries.all().filter((query) => query.isActive() && query.meta?.live !== undefined);
   }
 
   #mark(query: Query): void {
-    const { queryHash } = query;
-    if (this.paused.get()) this.#missed.add(queryHash);
-    if (this.paused.get() || this.#due.has(queryHash)) return;
+    const { hash } = query;
+    if (this.paused.get()) this.#missed.add(hash);
+    if (this.paused.get() || this.#due.has(hash)) return;
     const everyMs = this.#feed.status.get() === "busy" ? BUSY_EVERY_MS : EVERY_MS;
-    const sinceMs = performance.now() - (this.#readAt.get(queryHash) ?? -everyMs);
+    const sinceMs = performance.now() - (this.#readAt.get(hash) ?? -everyMs);
     this.#readAfter(query, Math.max(FIRST_MS, everyMs - sinceMs));
   }
 
   #readAfter(query: Query, ms: number): void {
-    const { queryHash, queryKey } = query;
+    const { hash } = query;
     const read = () => {
-      this.#due.delete(queryHash);
+      this.#due.delete(hash);
       if (this.paused.get()) {
-        this.#missed.add(queryHash);
-      } else if (query.state.fetchStatus === "fetching") {
+        this.#missed.add(hash);
+      } else if (query.state.isFetching) {
         // The running request began before this event, so its response may not include it.
         this.#readAfter(query, FIRST_MS);
       } else {
-        this.#readAt.set(queryHash, performance.now());
-        void this.#queries.invalidateQueries({ queryKey, exact: true });
+        this.#readAt.set(hash, performance.now());
+        query.invalidate();
       }
     };
-    this.#due.set(queryHash, setTimeout(read, ms));
+    this.#due.set(hash, setTimeout(read, ms));
   }
 }

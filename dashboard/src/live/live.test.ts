@@ -1,6 +1,6 @@
-import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { RotaEvent } from "../../../src/client/index.ts";
+import { QueryClient } from "../queries/query-client.ts";
 import type { Channel, TabMessage } from "./channel.ts";
 import { HeartbeatLeadership, type Leadership } from "./leadership.ts";
 import { LiveFeed, type LiveFeedOptions } from "./live-feed.ts";
@@ -230,7 +230,7 @@ describe("queries", () => {
   async function openQuery() {
     const server = new FakeServer();
     const { feed } = newTab(newRoom(), server, "a");
-    const client = new QueryClient({ defaultOptions: { queries: { staleTime: 1_000, retry: false } } });
+    const client = new QueryClient();
     const live = new LiveQueries(client, feed);
     live.start();
     let reads = 0;
@@ -239,21 +239,23 @@ describe("queries", () => {
     const slow = (value: boolean) => {
       isSlow = value;
     };
-    const observer = new QueryObserver<{ n: number }>(client, {
-      queryKey: ["n"],
-      queryFn: async () => {
+    const query = client.query<{ n: number }>(["n"]);
+    const observer = {
+      isEnabled: true,
+      read: async () => {
         const n = ++reads;
         if (away.isAway) throw new Error("not reached");
         while (isSlow) await new Promise((resolve) => setTimeout(resolve, 50));
         return { n };
       },
       meta: {
-        live: ({ lane }) => lane === "main",
+        live: ({ lane }: RotaEvent) => lane === "main",
         patch: (data: { n: number }, events: readonly RotaEvent[]) =>
           events.some(({ taskId }) => taskId === "patched") ? { n: 100 } : data,
       },
-    });
-    observer.subscribe(() => {});
+    };
+    query.subscribe(() => {}, { current: observer });
+    void query.fetch();
     await vi.advanceTimersByTimeAsync(2_000);
     return {
       server,
@@ -262,7 +264,7 @@ describe("queries", () => {
       live,
       slow,
       reads: () => reads,
-      data: () => observer.getCurrentResult().data?.n,
+      data: () => query.state.data?.n,
     };
   }
 

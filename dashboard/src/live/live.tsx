@@ -1,8 +1,9 @@
-import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
 import { RotaClient, type RotaEvent } from "../../../src/client/index.ts";
 import { hasCode } from "../api/errors.ts";
 import { type Session, useSession } from "../api/session.tsx";
+import { QueryClient } from "../queries/query-client.ts";
+import { QueryContext } from "../queries/query-context.ts";
 import { type FeedStatus, openChannel } from "./channel.ts";
 import { HeartbeatLeadership, LockLeadership } from "./leadership.ts";
 import { LiveFeed, type LiveFeedOptions } from "./live-feed.ts";
@@ -58,9 +59,9 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
     };
   }, [live]);
   return (
-    <QueryClientProvider client={queries}>
+    <QueryContext value={queries}>
       <LiveContext value={live}>{children}</LiveContext>
-    </QueryClientProvider>
+    </QueryContext>
   );
 }
 
@@ -75,23 +76,8 @@ export function useSignOut(): () => void {
 }
 
 function createParts(session: Session): { readonly queries: QueryClient; readonly live: Live } {
-  const onError = (error: unknown) => {
+  const queries = new QueryClient((error) => {
     if (hasCode(error, "unauthorized")) session.refused();
-  };
-  const queries = new QueryClient({
-    queryCache: new QueryCache({ onError }),
-    mutationCache: new MutationCache({ onError }),
-    defaultOptions: {
-      queries: {
-        // The client retries by itself, and the stream triggers refetches, also after an outage.
-        retry: false,
-        refetchOnWindowFocus: false,
-        refetchOnReconnect: false,
-        staleTime: 1_000,
-        networkMode: "always",
-      },
-      mutations: { networkMode: "always" },
-    },
   });
   const feed = createFeed(session);
   return { queries, live: { feed, queries: new LiveQueries(queries, feed) } };

@@ -1,6 +1,17 @@
-import { useMutation } from "@tanstack/react-query";
-import { type ComponentProps, type FormEvent, type ReactNode, useId } from "react";
+import {
+  type ComponentProps,
+  createContext,
+  type FormEvent,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
 import { sentenceOf } from "../api/errors.ts";
+import { type FormFault, faultsOf } from "../forms/form-schema.ts";
+import { useMutation } from "../queries/use-mutation.ts";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -17,12 +28,22 @@ interface FormDialogProps<Result> {
   readonly above?: ReactNode;
 }
 
-/** A form. It stays open with a sentence if the server refuses it. */
+/** What is wrong with the fields of the form, by their names. */
+const FaultContext = createContext<ReadonlyMap<string, string>>(new Map());
+
+/** A form. It stays open if the server refuses it, and says at each field what is wrong with it. */
 export function FormDialog<Result>(props: FormDialogProps<Result>) {
   const { title, action, send, onDone, onClose, children, size = "small", above } = props;
   const formId = useId();
+  const form = useRef<HTMLFormElement>(null);
+  const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map());
   const { mutate, isPending, error } = useMutation({
     mutationFn: send,
+    onError: (refusal) => {
+      const placed = form.current === null ? new Map() : placeFaults(form.current, faultsOf(refusal));
+      setFaults(placed);
+      form.current && focusOn(form.current, [...placed.keys()][0]);
+    },
     onSuccess: (result) => {
       onClose();
       onDone(result);
@@ -30,6 +51,7 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
   });
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
+    setFaults(new Map());
     mutate(new FormData(event.currentTarget));
   };
   return (
@@ -50,9 +72,9 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
       }
     >
       {above}
-      <form id={formId} className="dialog-form" onSubmit={submit}>
-        {children}
-        {error !== null && (
+      <form ref={form} id={formId} className="dialog-form" onSubmit={submit}>
+        <FaultContext value={faults}>{children}</FaultContext>
+        {error !== null && faults.size === 0 && (
           <span className="err form-err" role="alert">
             <Icon name="alert" size={14} />
             {sentenceOf(error)}
@@ -63,10 +85,33 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
   );
 }
 
+/** Each fault at the field that it is about, or at the one that contains that: `tasks[1].lane` at `tasks`. Empty: some have no field. */
+function placeFaults(form: HTMLFormElement, faults: readonly FormFault[]): ReadonlyMap<string, string> {
+  const placed = new Map<string, string>();
+  for (const { field, message } of faults) {
+    const names = [field, field.replace(/\.[^.]*$/, ""), field.replace(/[.[].*$/, "")];
+    const name = names.find((each) => form.elements.namedItem(each) !== null);
+    if (name === undefined) return new Map();
+    placed.set(name, [placed.get(name), sentenceOf(message)].filter(Boolean).join(" "));
+  }
+  return placed;
+}
+
+/** Also if it is among folded ones. */
+function focusOn(form: HTMLFormElement, name: string | undefined): void {
+  const field = name === undefined ? null : form.elements.namedItem(name);
+  if (!(field instanceof HTMLElement)) return;
+  const folded = field.closest("details");
+  if (folded !== null) folded.open = true;
+  field.focus();
+}
+
 interface FieldProps extends Omit<ComponentProps<"input">, "onChange"> {
   readonly name: string;
-  readonly label: string;
-  readonly hint?: string;
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+  /** What may be written, among others. */
+  readonly suggestions?: readonly string[];
   /** It is a list of these: values, or pairs of value and word. */
   readonly options?: readonly (string | readonly [string, string])[];
   /** It is a text of so many lines. */
@@ -85,6 +130,7 @@ export function Field(props: FieldProps) {
     hint,
     options,
     rows,
+    suggestions = [],
     isOptional = false,
     isFirst = false,
     onChange,
@@ -92,11 +138,18 @@ export function Field(props: FieldProps) {
     ...rest
   } = props;
   const id = useId();
+  const fault = useContext(FaultContext).get(rest.name);
+  // A form whose fields come later, when the dialog is open already.
+  useEffect(() => {
+    if (isFirst) document.getElementById(id)?.focus();
+  }, [id, isFirst]);
   const shared = {
     ...(rest as object),
     id,
     className: `input ${className}`,
-    "aria-describedby": hint && `${id}-hint`,
+    "aria-describedby": [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(" ") || undefined,
+    "aria-invalid": fault === undefined ? undefined : true,
+    list: suggestions.length > 0 ? `${id}-list` : undefined,
     "data-focus": isFirst ? "" : undefined,
     ...(onChange && { onChange: (event: { target: { value: string } }) => onChange(event.target.value) }),
   };
@@ -123,6 +176,19 @@ export function Field(props: FieldProps) {
         <textarea rows={rows} spellCheck={false} {...shared} />
       ) : (
         <input autoComplete="off" spellCheck={false} {...shared} />
+      )}
+      {suggestions.length > 0 && (
+        <datalist id={`${id}-list`}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
+      {fault !== undefined && (
+        <span className="err" id={`${id}-fault`} role="alert">
+          <Icon name="alert" size={14} />
+          {fault}
+        </span>
       )}
       {hint !== undefined && (
         <span className="hint" id={`${id}-hint`}>

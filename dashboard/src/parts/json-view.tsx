@@ -5,6 +5,10 @@ import { formatCount } from "./format.ts";
 const FOLD_ITEMS = 20;
 /** Larger values are not drawn until the user asks for them. */
 const LARGE_CHARS = 200 * 1_024;
+/** Browsers become slow with more text in one element; all of it can be downloaded. */
+const SHOWN_CHARS = 1_024 * 1_024;
+/** So many entries are drawn at once. */
+const ENTRIES = 500;
 /** Deeper levels are folded at first. */
 const FOLD_DEPTH = 6;
 
@@ -28,10 +32,20 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
       </div>
     );
   }
+  const hidden = text.length - SHOWN_CHARS;
   return (
     <div className="well">
       <pre className="code" tabIndex={0} aria-label={label} role="region">
-        {typeof value === "string" || text.length > LARGE_CHARS ? text : <Value value={value} depth={0} />}
+        {typeof value === "string" || text.length > LARGE_CHARS ? (
+          text.slice(0, SHOWN_CHARS)
+        ) : (
+          <Value value={value} depth={0} />
+        )}
+        {hidden > 0 && (
+          <button type="button" className="fold" onClick={() => download(text, `${label}.json`)}>
+            {formatCount(Math.ceil(hidden / 1_024))} KiB more: download
+          </button>
+        )}
       </pre>
     </div>
   );
@@ -50,7 +64,18 @@ function Value({ value, depth }: { readonly value: unknown; readonly depth: numb
     return <Group entries={Object.entries(value)} brackets="{}" depth={depth} />;
   }
   if (typeof value === "string") return <span className="s">{JSON.stringify(value)}</span>;
-  return <span className="n">{JSON.stringify(value)}</span>;
+  return (
+    <span className="n" title={hasLostDigits(value) ? LOST_DIGITS : undefined}>
+      {JSON.stringify(value)}
+    </span>
+  );
+}
+
+const LOST_DIGITS = "A number of this size is kept to about 16 digits. Send it as text to keep all of them.";
+
+/** Whether another number may have been meant: neither the server nor a browser keeps more digits. */
+function hasLostDigits(value: unknown): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
 interface GroupProps {
@@ -61,6 +86,7 @@ interface GroupProps {
 
 function Group({ entries, brackets, depth }: GroupProps): ReactNode {
   const [isOpen, setOpen] = useState(depth === 0 || (entries.length <= FOLD_ITEMS && depth < FOLD_DEPTH));
+  const [shown, setShown] = useState(ENTRIES);
   const [left, right] = brackets;
   if (entries.length === 0) return <span className="p">{brackets}</span>;
   if (!isOpen) {
@@ -76,7 +102,7 @@ function Group({ entries, brackets, depth }: GroupProps): ReactNode {
   return (
     <>
       <span className="p">{left}</span>
-      {entries.map(([key, item], index) => (
+      {entries.slice(0, shown).map(([key, item], index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the entries of a value stay where they are.
         <span key={index}>
           {`\n${indent}`}
@@ -89,6 +115,14 @@ function Group({ entries, brackets, depth }: GroupProps): ReactNode {
           {index < entries.length - 1 && ","}
         </span>
       ))}
+      {entries.length > shown && (
+        <>
+          {`\n${indent}`}
+          <button type="button" className="fold" onClick={() => setShown(shown + ENTRIES)}>
+            {formatCount(entries.length - shown)} more
+          </button>
+        </>
+      )}
       {`\n${"  ".repeat(depth)}`}
       <span className="p">{right}</span>
     </>

@@ -1,5 +1,6 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { sentenceOf } from "../api/errors.ts";
+import { useQueryClient } from "../queries/query-context.ts";
+import { useMutation } from "../queries/use-mutation.ts";
 import { useToast } from "./toast.tsx";
 
 interface ActionOptions<Input, Result> {

@@ -1,8 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import type { DoctorProgress, DoctorReport } from "../../../src/client/index.ts";
 import { useSession } from "../api/session.tsx";
 import { Store } from "../live/store.ts";
+import { useQuery } from "../queries/use-query.ts";
 import { useKept } from "./use-kept.ts";
 
 /** An examination reads every row. So the browser of an admin starts one by itself at most this often. */

@@ -1,6 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import type { RotaEvent, Task } from "../../../src/client/index.ts";
 import { useSession } from "../api/session.tsx";
+import { useQuery } from "../queries/use-query.ts";
 
 /** Some tasks by their ids, in that order. Undefined: it is not kept, or not read yet. */
 export function useTasks(ids: readonly string[]): readonly (Task | undefined)[] {

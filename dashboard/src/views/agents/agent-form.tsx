@@ -1,8 +1,12 @@
-import { useQueryClient } from "@tanstack/react-query";
 import type { AgentInfo, AgentInput } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
-import { Field, FormDialog, numberOf, textOf } from "../../parts/form.tsx";
+import { formFields, type Input, inputOf } from "../../forms/form-schema.ts";
+import { SchemaFields } from "../../forms/schema-fields.tsx";
+import { useSchemas } from "../../forms/use-schemas.ts";
+import { FormDialog } from "../../parts/form.tsx";
+import { Read } from "../../parts/read.tsx";
 import { useToast } from "../../parts/toast.tsx";
+import { useQueryClient } from "../../queries/query-context.ts";
 
 interface AgentFormProps {
   /** Left out: a new one. */
@@ -10,21 +14,18 @@ interface AgentFormProps {
   readonly onClose: () => void;
 }
 
-/** Creates an agent, or changes its executor, lane and limits. */
+/** Creates an agent, or changes its settings. */
 export function AgentForm({ agent, onClose }: AgentFormProps) {
   const { client } = useSession();
   const queries = useQueryClient();
   const toast = useToast();
-  const send = (fields: FormData): Promise<AgentInfo> => {
-    const changes = {
-      executor: executorOf(textOf(fields, "executor")),
-      lane: textOf(fields, "lane") ?? null,
-      maxInflight: numberOf(fields, "maxInflight"),
-      maxQueued: numberOf(fields, "maxQueued"),
-    };
-    if (agent !== undefined) return client.agents.update(agent.id, changes);
-    const given = Object.entries(changes).filter(([, value]) => value !== null);
-    return client.agents.create({ id: textOf(fields, "id") ?? "", ...Object.fromEntries(given) });
+  const schemas = useSchemas();
+  const before = (agent ?? {}) as unknown as Input;
+  const fields = formFields(schemas.data ?? {}, agent === undefined ? "NewAgent" : "AgentChanges");
+  const send = async (data: FormData): Promise<AgentInfo> => {
+    const input = inputOf(fields, data, before);
+    if (agent !== undefined) return client.agents.update(agent.id, input);
+    return client.agents.create(input as unknown as AgentInput);
   };
   return (
     <FormDialog
@@ -33,45 +34,13 @@ export function AgentForm({ agent, onClose }: AgentFormProps) {
       send={send}
       onDone={({ id }) => {
         toast(agent === undefined ? `Created agent ${id}` : `Saved agent ${id}`);
-        void queries.invalidateQueries({ queryKey: ["agents"] });
+        queries.invalidateQueries({ queryKey: ["agents"] });
       }}
       onClose={onClose}
     >
-      {agent === undefined && <Field name="id" label="Id" required isFirst maxLength={128} />}
-      <Field
-        name="executor"
-        label="Executor"
-        className="mono"
-        placeholder='{"type": "http", "url": "https://…"}'
-        hint="As JSON. Empty: by the kind of each task."
-        defaultValue={agent?.executor && JSON.stringify(agent.executor)}
-      />
-      <Field name="lane" label="Lane" defaultValue={agent?.lane} hint="For its tasks that name none." />
-      <div className="form-2">
-        <Field
-          name="maxInflight"
-          label="Running at most"
-          type="number"
-          min={1}
-          defaultValue={agent?.maxInflight}
-        />
-        <Field
-          name="maxQueued"
-          label="Waiting at most"
-          type="number"
-          min={1}
-          defaultValue={agent?.maxQueued}
-        />
-      </div>
+      <Read query={schemas} what="The fields">
+        {() => <SchemaFields fields={fields} values={before} isFirst />}
+      </Read>
     </FormDialog>
   );
-}
-
-function executorOf(text: string | undefined): NonNullable<AgentInput["executor"]> | null {
-  if (text === undefined) return null;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error('the executor must be JSON, for example {"type": "echo"}');
-  }
 }

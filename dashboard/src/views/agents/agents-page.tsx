@@ -1,4 +1,3 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { AgentInfo, RotaClient, RotaEvent } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -11,6 +10,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 import { tasksHref } from "../tasks/task-filters.ts";
 import { AgentForm } from "./agent-form.tsx";
 import { type AgentRow, agentRows, successRate } from "./agent-rows.ts";

@@ -1,4 +1,3 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { AuditFilter, AuditRecord } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -10,6 +9,7 @@ import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { Clock } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useInfiniteQuery, useQuery } from "../../queries/use-query.ts";
 import { RANGES } from "../tasks/task-filters.ts";
 import { TenantChip } from "../tenants/limits.tsx";
 

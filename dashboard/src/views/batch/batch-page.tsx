@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import type { Batch, BatchTask, TaskRow, TaskState } from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
@@ -16,6 +15,7 @@ import { StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { isEnded } from "../../parts/task-text.ts";
 import { Moment, Span, useNow } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { Graph } from "../task/graph.tsx";
 import { tasksHref } from "../tasks/task-filters.ts";
 import "./batch.css";

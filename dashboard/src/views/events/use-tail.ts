@@ -1,8 +1,8 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { EventPageFilter, RotaEvent } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useLiveEvents, useLiveState } from "../../live/live.tsx";
+import { useInfiniteQuery } from "../../queries/use-query.ts";
 
 const PAGE = 100;
 /** New events beyond this are read from the log instead. */

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { CreatedKey, KeyInfo, Role } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -13,6 +12,7 @@ import { Secret } from "../../parts/secret.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { TenantChip } from "../tenants/limits.tsx";
 import { NewKey } from "./new-key.tsx";
 

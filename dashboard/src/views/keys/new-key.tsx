@@ -1,8 +1,8 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { CreatedKey, KeyInput, Role } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
+import { useQueryClient } from "../../queries/query-context.ts";
 
 interface NewKeyProps {
   readonly roles: readonly Role[];

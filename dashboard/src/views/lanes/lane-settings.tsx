@@ -1,4 +1,3 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type CSSProperties, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import type { LaneInfo, LaneList } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
@@ -6,6 +5,8 @@ import { useSession } from "../../api/session.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
+import { useQueryClient } from "../../queries/query-context.ts";
+import { useMutation } from "../../queries/use-mutation.ts";
 
 /** Arrow keys move a slider step by step: the value is saved this long after the last key. */
 const REST_MS = 400;

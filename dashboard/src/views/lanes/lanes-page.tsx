@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -9,6 +8,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { useNow } from "../../parts/time.tsx";
+import { useQuery } from "../../queries/use-query.ts";
 import { RUNNING, tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { ClearLane } from "./clear-lane.tsx";
 import { gaugeOf, SlotGauge } from "./gauge.tsx";

@@ -1,6 +1,6 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog, numberOf, textOf } from "../../parts/form.tsx";
+import { useQueryClient } from "../../queries/query-context.ts";
 
 /** Creates a lane. */
 export function NewLane({ onClose }: { readonly onClose: () => void }) {

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import type { NodeInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -9,6 +8,7 @@ import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
+import { useQuery } from "../../queries/use-query.ts";
 import { SlotGauge } from "../lanes/gauge.tsx";
 import { RUNNING, tasksHref } from "../tasks/task-filters.ts";
 import "./nodes.css";

@@ -1,4 +1,3 @@
-import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { CSSProperties, ReactNode } from "react";
 import type {
   LaneInfo,
@@ -19,6 +18,7 @@ import { Link } from "../../parts/router.tsx";
 import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
+import { keepPreviousData, type UseQueryResult, useQuery } from "../../queries/use-query.ts";
 import { gaugeOf, SlotGauge } from "../lanes/gauge.tsx";
 import { Due } from "../schedules/due.tsx";
 import { tasksHref, WAITING } from "../tasks/task-filters.ts";
@@ -27,6 +27,8 @@ import { Charts } from "./charts.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { type History, lastOf, RANGES, type RangeName, shareDone, sumOf } from "./history.ts";
 import "./overview.css";
+import { SAMPLE_AGENT } from "./sample.ts";
+import { SampleNotice, useHasSample } from "./sample-notice.tsx";
 import { useHistory } from "./use-history.ts";
 import { filterOf, wordsOf } from "./waiting-text.ts";
 
@@ -80,6 +82,11 @@ export default function OverviewPage() {
     meta: { live: ({ type, scheduleId }) => scheduleId !== undefined && type === "task.created" },
   });
   const history = useHistory(range);
+  // Asks only if there was a sample: it is among the counts of this node, or among the next due schedules.
+  const hasSample = useHasSample(
+    stats.data?.metrics.agents[SAMPLE_AGENT] !== undefined ||
+      upcoming.data?.moments.some(({ agent }) => agent === SAMPLE_AGENT) === true,
+  );
   const isFirstRun = isIdle && counts.data?.total === 0;
   const lanesSection = (
     <Section query={lanes} what="The lanes">
@@ -104,6 +111,7 @@ export default function OverviewPage() {
               history={history.data}
               range={range}
             />
+            {hasSample && <SampleNotice />}
             {isFirstRun ? (
               <>
                 <FirstRun />

@@ -1,6 +1,6 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
+import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 import { type History, RANGES, type RangeName, toHistory } from "./history.ts";
 
 /** The server updates the statistics every few seconds. */

@@ -1,4 +1,3 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { RotaError } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
@@ -6,6 +5,7 @@ import { useSession } from "../../api/session.tsx";
 import { sayRelative } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useNow } from "../../parts/time.tsx";
+import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 import { formatInZone, nextClockChange, offsetIn } from "./zoned-time.ts";
 
 /** The preview is requested this long after the last keystroke. */
@@ -24,13 +24,13 @@ export function usePreview(draft: Draft) {
   const { client } = useSession();
   const { schedule, tz } = useResting(draft);
   const isEmpty = schedule.trim() === "";
-  const options = { enabled: !isEmpty, retry: false, staleTime: 60_000, placeholderData: keepPreviousData };
+  const options = { enabled: !isEmpty, staleTime: 60_000, placeholderData: keepPreviousData };
   const next = useQuery({
     ...options,
     queryKey: ["schedule-preview", schedule, tz],
     queryFn: ({ signal }) => client.schedules.preview({ schedule, tz }, { signal }),
   });
-  const isKnown = next.isSuccess && !next.isPlaceholderData && next.data.kind === "recurring";
+  const isKnown = next.error === null && !next.isPlaceholderData && next.data?.kind === "recurring";
   const change = useQuery({
     ...options,
     queryKey: ["schedule-preview", schedule, tz, "change"],

@@ -1,11 +1,15 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import type { ScheduledTask } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
+import { formFields, type Input, inputOf } from "../../forms/form-schema.ts";
+import { MoreFields } from "../../forms/schema-fields.tsx";
+import { useSchemas } from "../../forms/use-schemas.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useLocation } from "../../parts/router.tsx";
+import { useMutation } from "../../queries/use-mutation.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { PreviewPane, usePreview } from "./preview.tsx";
 import { fieldsOf, type ScheduleFields, toChanges, toNewSchedule, WORK_KINDS } from "./schedule-input.ts";
 import { useRefresh } from "./use-schedule-actions.ts";
@@ -23,6 +27,9 @@ const CATCH_UPS = [
   ["all", "run all"],
 ] as const;
 
+/** Actions of their own on the page of a schedule. */
+const ELSEWHERE: ReadonlySet<string> = new Set(["status"]);
+
 interface ScheduleFormProps {
   /** Absent: a new schedule. */
   readonly schedule?: ScheduledTask;
@@ -36,11 +43,25 @@ export function ScheduleForm({ schedule, onClose }: ScheduleFormProps) {
   const [fields, setFields] = useState(before);
   const [isActive, setActive] = useState(true);
   const preview = usePreview(fields);
-  const { mutate, isPending, error } = useSave({ schedule, before, fields, isActive, onClose });
+  const { mutate, isPending, error } = useSave({
+    schedule,
+    before,
+    fields,
+    isActive,
+    rest: (data) => inputOf(more, data, values),
+    onClose,
+  });
   const set = (change: Partial<ScheduleFields>) => setFields((current) => ({ ...current, ...change }));
-  const submit = (event: FormEvent) => {
+  const schemas = useSchemas();
+  const shown: readonly string[] = [...Object.keys(before), ...WORK_KINDS, "enabled"];
+  const more = formFields(
+    schemas.data ?? {},
+    schedule === undefined ? "NewSchedule" : "ScheduleChanges",
+  ).filter(({ name }) => !shown.includes(name) && !ELSEWHERE.has(name));
+  const values = (schedule ?? {}) as unknown as Input;
+  const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    mutate();
+    mutate(new FormData(event.currentTarget));
   };
   const press = (event: KeyboardEvent<HTMLFormElement>) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
@@ -112,6 +133,7 @@ export function ScheduleForm({ schedule, onClose }: ScheduleFormProps) {
             />
           </Field>
           <Policies id={id} fields={fields} onChange={set} />
+          <MoreFields fields={more} values={values} />
         </form>
         <div className="dialog-view" aria-live="polite">
           <PreviewPane preview={preview} />
@@ -127,16 +149,21 @@ interface SaveOptions {
   readonly before: ScheduleFields;
   readonly fields: ScheduleFields;
   readonly isActive: boolean;
+  /** The fields that the schema alone describes. */
+  readonly rest: (data: FormData) => Input;
 }
 
-function useSave({ schedule, before, fields, isActive, onClose }: SaveOptions) {
+function useSave({ schedule, before, fields, isActive, rest, onClose }: SaveOptions) {
   const { client } = useSession();
   const [, navigate] = useLocation();
   const refresh = useRefresh();
   return useMutation({
-    mutationFn: async () => {
-      if (schedule !== undefined) return client.schedules.update(schedule.id, toChanges(before, fields));
-      return (await client.schedules.create(toNewSchedule(fields, isActive))).scheduled_task;
+    mutationFn: async (data: FormData) => {
+      if (schedule !== undefined) {
+        return client.schedules.update(schedule.id, { ...toChanges(before, fields), ...rest(data) });
+      }
+      const input = { ...toNewSchedule(fields, isActive), ...rest(data) };
+      return (await client.schedules.create(input)).scheduled_task;
     },
     onSuccess: ({ id }) => {
       refresh(id);

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { ScheduledTask } from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
@@ -14,6 +13,7 @@ import { Link, useLocation } from "../../parts/router.tsx";
 import { StateGlyph, stateTone } from "../../parts/state.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
 import { useNow } from "../../parts/time.tsx";
+import { useQuery } from "../../queries/use-query.ts";
 import { Moments, Notes } from "./preview.tsx";
 import { ScheduleForm } from "./schedule-form.tsx";
 import { ScheduleRuns } from "./schedule-runs.tsx";

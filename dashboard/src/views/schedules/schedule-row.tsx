@@ -1,4 +1,3 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type RefObject, useEffect, useRef, useState } from "react";
 import type { Run, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -6,6 +5,7 @@ import { formatDuration } from "../../parts/format.ts";
 import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
+import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 import { DueTime } from "./due-time.tsx";
 import { BARS_MAX, RUN_GLYPHS, RunBars, tookMs } from "./run-bars.tsx";
 import { statusOf, titleOfSchedule, workText } from "./schedule-text.ts";

@@ -1,4 +1,3 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Run, RunFilter, RunStatus, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
@@ -8,6 +7,7 @@ import { Link } from "../../parts/router.tsx";
 import { StateBadge } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useInfiniteQuery } from "../../queries/use-query.ts";
 import { BARS_MAX, BarsLegend, RUN_GLYPHS, RunBars, tookMs } from "./run-bars.tsx";
 import { formatInZone } from "./zoned-time.ts";
 
@@ -31,7 +31,7 @@ export function ScheduleRuns({ schedule }: { readonly schedule: ScheduledTask })
       client.schedules.runs(id, { ...filter, ...(pageParam && { cursor: pageParam }) }, { signal }),
     initialPageParam: "",
     getNextPageParam: ({ next_cursor }) => next_cursor,
-    placeholderData: (before, query) => (query?.queryKey[2] === status ? before : undefined),
+    placeholderData: (before, query) => (query?.key[2] === status ? before : undefined),
     meta: { live: (event) => event.scheduleId === id && event.type !== "task.progress" },
   });
   const runs = data?.pages.flatMap((page) => page.runs) ?? [];

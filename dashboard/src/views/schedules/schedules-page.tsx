@@ -1,4 +1,3 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { ScheduleFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -10,6 +9,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading, NoMatch, ShowMore } from "../../parts/notices.tsx";
 import { Link } from "../../parts/router.tsx";
 import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "../../queries/use-query.ts";
 import { ZONE_CHOICES, zoneOf } from "./due-time.tsx";
 import { BarsLegend } from "./run-bars.tsx";
 import { ScheduleForm } from "./schedule-form.tsx";

@@ -1,8 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { RunAnswer } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { useToast } from "../../parts/toast.tsx";
+import { useQueryClient } from "../../queries/query-context.ts";
+import { useMutation } from "../../queries/use-mutation.ts";
 
 const NOT_RUN: Readonly<Record<NonNullable<RunAnswer["reason"]>, string>> = {
   "not-due": "It is not due",
@@ -40,7 +41,7 @@ export function useScheduleActions(id: number, { onDeleted }: { readonly onDelet
       if (action === "delete") onDeleted();
     },
     onError: (error) => toast(sentenceOf(error)),
-    onSettled: (_said, _error, action) => refresh(action === "delete" ? undefined : id),
+    onSettled: (action) => refresh(action === "delete" ? undefined : id),
   });
 }
 

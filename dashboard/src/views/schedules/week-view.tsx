@@ -1,4 +1,3 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type CSSProperties, useMemo } from "react";
 import type { RotaClient, Run, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -10,6 +9,7 @@ import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
+import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 import { zoneOf } from "./due-time.tsx";
 import { RUN_GLYPHS } from "./run-bars.tsx";
 import { DAY_MS, type PlacedEntry, type WeekParts, weekOf } from "./week.ts";

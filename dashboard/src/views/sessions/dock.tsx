@@ -1,4 +1,3 @@
-import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "react";
 import type { Session, SessionAnswer, SessionMode, Task } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
@@ -9,6 +8,7 @@ import { Link } from "../../parts/router.tsx";
 import { titleOf } from "../../parts/task-text.ts";
 import { Moment } from "../../parts/time.tsx";
 import { useToast } from "../../parts/toast.tsx";
+import { useMutation } from "../../queries/use-mutation.ts";
 import { stoppedText } from "./session-actions.tsx";
 
 /** How many of the waiting messages are listed. */

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
@@ -8,6 +7,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { Link, useSearchParams } from "../../parts/router.tsx";
 import { StateGlyph, stateWord } from "../../parts/state.tsx";
+import { useQuery } from "../../queries/use-query.ts";
 import { Dock } from "./dock.tsx";
 import { KindFilter, useKind } from "./kind-filter.tsx";
 import { SessionActions } from "./session-actions.tsx";

@@ -1,6 +1,9 @@
 import { useState } from "react";
-import type { Session } from "../../../../src/client/index.ts";
+import type { Session, SessionMessage } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { formFields, inputOf } from "../../forms/form-schema.ts";
+import { MoreFields, SchemaFields } from "../../forms/schema-fields.tsx";
+import { useSchemas } from "../../forms/use-schemas.ts";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
@@ -109,14 +112,30 @@ export default function SessionsPage() {
   );
 }
 
-/** Asks only for a key: the first message creates the session. */
+/** Options of the response, which this page does not wait for. */
+const OF_CALLERS: ReadonlySet<string> = new Set(["wait", "cancelOnDisconnect"]);
+
+/** The first message creates the session. Without one, its page opens to write it there. */
 function NewSession({ onClose }: { readonly onClose: () => void }) {
+  const { client, me } = useSession();
   const [, navigate] = useLocation();
+  const schemas = useSchemas();
+  const fields = formFields(schemas.data ?? {}, "SessionMessage").filter(({ name }) => !OF_CALLERS.has(name));
+  const send = async (data: FormData) => {
+    const key = textOf(data, "key") ?? "";
+    if (textOf(data, "message") === undefined) return key;
+    await client.sessions.send(key, inputOf(fields, data) as unknown as SessionMessage);
+    return key;
+  };
+  const shared = {
+    values: me.agentId === undefined ? {} : { agentId: me.agentId },
+    fixed: me.agentId === undefined ? [] : ["agentId"],
+  };
   return (
     <FormDialog
       title="New session"
       action="Begin"
-      send={async (fields) => textOf(fields, "key") ?? ""}
+      send={send}
       onDone={(key) => navigate(sessionHref(key, undefined))}
       onClose={onClose}
     >
@@ -130,6 +149,15 @@ function NewSession({ onClose }: { readonly onClose: () => void }) {
         isFirst
         hint="A user, a channel or a thread. Before a colon: its kind."
       />
+      {schemas.data !== undefined && (
+        <>
+          <SchemaFields
+            {...shared}
+            fields={fields.slice(0, 1).map((field) => ({ ...field, isRequired: false }))}
+          />
+          <MoreFields {...shared} fields={fields.slice(1)} />
+        </>
+      )}
     </FormDialog>
   );
 }

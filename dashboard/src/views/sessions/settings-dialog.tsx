@@ -1,7 +1,7 @@
-import { useQueryClient } from "@tanstack/react-query";
 import type { Session, SessionChanges } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Field, FormDialog } from "../../parts/form.tsx";
+import { useQueryClient } from "../../queries/query-context.ts";
 
 const TEXTS = [
   ["agentId", "Agent"],

@@ -1,7 +1,7 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 import type { Session } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { useInfiniteQuery } from "../../queries/use-query.ts";
 import { isListed, kindOf } from "./session-text.ts";
 
 const PAGE_SESSIONS = 200;

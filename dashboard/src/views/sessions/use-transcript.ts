@@ -1,7 +1,8 @@
-import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { RotaEvent, Task, TaskPage } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import type { InfiniteData } from "../../queries/query.ts";
+import { useInfiniteQuery } from "../../queries/use-query.ts";
 import { patchTask } from "../tasks/patch-rows.ts";
 
 const PAGE_TASKS = 50;
@@ -44,7 +45,7 @@ export function useTranscript(key: string): Transcript {
   };
 }
 
-type Pages = InfiniteData<TaskPage, string | undefined>;
+type Pages = InfiniteData<TaskPage>;
 
 /** Applies events at once: a reply need not wait for the refetch. */
 function patchMessages(data: Pages, events: readonly RotaEvent[]): Pages {

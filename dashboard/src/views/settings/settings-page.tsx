@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -7,6 +6,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { Limits, NewWebhookSecret } from "../tenants/limits.tsx";
 import { type Option, optionsOf } from "./options.ts";
 import "./settings.css";

@@ -1,10 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
 import type { Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { StateGlyph } from "../../parts/state.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { DELIVERY_SHOWN, hostOf } from "../webhooks/delivery-text.ts";
 
 /** The webhook deliveries of a task. */

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Batch, Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -6,6 +5,7 @@ import { shortId } from "../../parts/format.ts";
 import { Link } from "../../parts/router.tsx";
 import { titleOf } from "../../parts/task-text.ts";
 import { useTasks } from "../../parts/use-tasks.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { Graph } from "./graph.tsx";
 import type { GraphEdge, GraphNode } from "./graph-layout.ts";
 

@@ -1,10 +1,10 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
 import type { TaskLog as Log, Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { countOf, formatCount, formatExact } from "../../parts/format.ts";
+import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 
 /** Lines shown at first: the newest. */
 const SHOWN_LINES = 200;

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
 import { inputOfTask, type RotaEvent, type Task, workOfTask } from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
@@ -16,6 +15,7 @@ import { glyphOf, StateBadge } from "../../parts/state.tsx";
 import { isEnded, titleOf } from "../../parts/task-text.ts";
 import { Clock, Span } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { patchTask } from "../tasks/patch-rows.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { DependencyGraph } from "./dependency-graph.tsx";

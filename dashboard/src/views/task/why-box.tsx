@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import type { Explanation, Reason, Task, TaskFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { shortId } from "../../parts/format.ts";
@@ -8,6 +7,7 @@ import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { priorityWord, titleOf } from "../../parts/task-text.ts";
 import { Span } from "../../parts/time.tsx";
 import { useTasks } from "../../parts/use-tasks.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { headline, ordinal, ServerSentence, textOf } from "./reason-text.tsx";
 
 /** How many of the tasks ahead are listed. */

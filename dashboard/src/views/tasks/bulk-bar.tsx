@@ -1,4 +1,3 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { BulkInput, TaskRow } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
@@ -11,6 +10,8 @@ import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Fault, Loading } from "../../parts/notices.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import { useToast } from "../../parts/toast.tsx";
+import { useMutation } from "../../queries/use-mutation.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import {
   type BulkAction,
   canSelectMatching,

@@ -1,4 +1,3 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
 import { type CSSProperties, useEffect } from "react";
 import type { Bulk } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
@@ -7,6 +6,8 @@ import { Store } from "../../live/store.ts";
 import { countOf, formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
+import { useMutation } from "../../queries/use-mutation.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import type { BulkAction } from "./bulk-filter.ts";
 
 const KEPT = "rota.bulk";

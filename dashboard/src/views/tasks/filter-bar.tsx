@@ -1,10 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import type { UseFilters } from "../../parts/use-filters.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { FILTER_LABELS, RANGES, TASK_FILTERS, TASK_TABS, type TaskFilterName } from "./task-filters.ts";
 
 const NAMES = Object.keys(FILTER_LABELS) as TaskFilterName[];

@@ -1,8 +1,8 @@
-import type { InfiniteData } from "@tanstack/react-query";
 import type { RotaEvent, Task, TaskRow, TaskRowPage } from "../../../../src/client/index.ts";
 import { isEnded } from "../../parts/task-text.ts";
+import type { InfiniteData } from "../../queries/query.ts";
 
-type Pages = InfiniteData<TaskRowPage, string | undefined>;
+type Pages = InfiniteData<TaskRowPage>;
 
 /** Applies events to the loaded rows. Pages without any of these tasks stay the same objects. */
 export function patchRows(data: Pages, events: readonly RotaEvent[]): Pages {

@@ -1,8 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { useSession } from "../../api/session.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { Link, useSearch } from "../../parts/router.tsx";
 import { isEnded } from "../../parts/task-text.ts";
+import { useQuery } from "../../queries/use-query.ts";
 import { SavedViews } from "./saved-views.tsx";
 import { TASK_TABS } from "./task-filters.ts";
 

@@ -1,8 +1,9 @@
-import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useMemo, useRef, useState } from "react";
 import type { RotaEvent, TaskRow, TaskRowPage } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useLiveEvents, useLiveState } from "../../live/live.tsx";
+import { useQueryClient } from "../../queries/query-context.ts";
+import { useInfiniteQuery } from "../../queries/use-query.ts";
 import { patchRows } from "./patch-rows.ts";
 import { isNewRow, mayConcern, type TaskFilters, toQuery } from "./task-filters.ts";
 
@@ -40,13 +41,7 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
   const isFresh = useCallback(() => isAtTop.current && pageCount.current <= FRESH_PAGES, []);
   const queryKey = useMemo(() => ["tasks", filters], [filters]);
 
-  const query = useInfiniteQuery<
-    TaskRowPage,
-    Error,
-    InfiniteData<TaskRowPage>,
-    readonly unknown[],
-    string | undefined
-  >({
+  const query = useInfiniteQuery<TaskRowPage, string | undefined>({
     queryKey,
     queryFn: ({ pageParam, signal }) =>
       client.tasks.listRows(

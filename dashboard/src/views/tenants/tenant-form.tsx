@@ -1,4 +1,3 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Tenant } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -7,6 +6,7 @@ import { Field, FormDialog, numberOf, textOf } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Link } from "../../parts/router.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { useQueryClient } from "../../queries/query-context.ts";
 import { NewWebhookSecret } from "./limits.tsx";
 import { TENANT_LIMITS } from "./tenant-text.ts";
 

@@ -1,5 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
 import { useSession } from "../../api/session.tsx";
+import { useQuery } from "../../queries/use-query.ts";
 
 /** All tenants. Only admins may read them. */
 export function useTenants() {

@@ -1,4 +1,3 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Delivery, DeliveryFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -11,6 +10,7 @@ import { type Column, Records } from "../../parts/records.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useInfiniteQuery } from "../../queries/use-query.ts";
 import { answerOf, DELIVERY_SHOWN, hostOf } from "./delivery-text.ts";
 
 const STATUSES = ["pending", "delivered", "failed"] as const;
