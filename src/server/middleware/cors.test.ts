@@ -138,7 +138,7 @@ test("the client works in a page of a listed origin, with streams, waits and err
   await expect(rota.tasks.get("tsk_unknown")).rejects.toMatchObject({ code: "not_found" });
   const { scheduled_task: schedule } = await rota.schedules.create({
     name: "daily",
-    schedule: { cron: "0 9 * * *" },
+    schedule: { kind: "cron", expr: "0 9 * * *" },
     task: { message: "good morning" },
   });
   await rota.schedules.delete(schedule.id);

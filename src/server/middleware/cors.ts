@@ -35,7 +35,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
       .writeHead(204, {
         "access-control-allow-methods": METHODS,
         "access-control-allow-headers": REQUEST_HEADERS,
-        "access-control-max-age": MAX_AGE_SEC,
+        "access-control-max-age": String(MAX_AGE_SEC),
       })
       .end();
   });
