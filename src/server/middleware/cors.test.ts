@@ -139,7 +139,7 @@ test("the client works in a page of a listed origin, with streams, waits and err
   const { scheduled_task: schedule } = await rota.schedules.create({
     name: "daily",
     schedule: { kind: "cron", expr: "0 9 * * *" },
-    task: { message: "good morning" },
+    message: "good morning",
   });
   await rota.schedules.delete(schedule.id);
   expect(browser.preflights).toEqual(expect.arrayContaining(["GET", "POST", "DELETE"]));
