@@ -119,18 +119,18 @@ function meanwhileLines(url: string): string[] {
   const rota = rotaCommand();
   return [
     "Try in another terminal:",
-    `  ${rota} waiting --url ${url}            # why tasks wait`,
+    `  ${rota} waiting --url ${url} # why tasks wait`,
     `  ${rota} task TASK_ID --why --url ${url} # why one task waits, and which tasks start before it`,
-    `  ${rota} submit "hello" --url ${url}     # submit a task`,
+    `  ${rota} submit --message "hello" --url ${url} # submit a task`,
   ];
 }
 
 function printNextSteps(): void {
   const rota = rotaCommand();
   print("The demo has stopped, and its data is gone. Next:");
-  print(`  ${rota} serve            # a server that stores its tasks in rota.db`);
-  print(`  ${rota} submit "hello"   # submit a task to it, from another terminal`);
-  print(`  ${rota} --help           # all commands`);
+  print(`  ${rota} serve # a server that stores its tasks in rota.db`);
+  print(`  ${rota} submit --message "hello" # submit a task to it, from another terminal`);
+  print(`  ${rota} --help # all commands`);
 }
 
 /** Creates a schedule, and submits the steps of a round again and again until the signal fires. */
