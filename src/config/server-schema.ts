@@ -70,7 +70,7 @@ function originsError(fault: Parameters<typeof originForms>[0]): string {
 
 /** Exactly as browsers write it: lower case, without a path, a slash at the end or the default port. */
 function isOrigin(entry: unknown): boolean {
-  return typeof entry === "string" && /^https?:\/\//.test(entry) && URL.parse(entry)?.origin === entry;
+  return typeof entry === "string" && /^https?:\/\/[^*]+$/.test(entry) && URL.parse(entry)?.origin === entry;
 }
 
 /**
