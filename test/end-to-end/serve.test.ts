@@ -146,7 +146,7 @@ test("SIGUSR1 opens no port for a debugger: it does nothing, and the log says so
   server.kill("SIGUSR1");
   await eventually(() => server.stderr().includes("SIGUSR1"), "a line of the log");
   expect(logOf(server).map(({ level, msg }) => [level, msg])).toEqual([
-    ["info", "SIGUSR1 does nothing here; SIGHUP reads the configuration again"],
+    ["info", "SIGUSR1 has no effect; send SIGHUP to reload the configuration"],
   ]);
   expect((await server.ask("/ready")).status).toBe(200);
 });

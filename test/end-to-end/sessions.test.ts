@@ -94,7 +94,7 @@ describe("rota say, stop and sessions", () => {
     expect(await run(chat, ["stop", "user:42"])).toEqual({
       code: 0,
       stdout: "",
-      stderr: "There was nothing to stop.\n",
+      stderr: "No task to stop.\n",
     });
     const last = await say(chat, "again");
     await eventually(() => chat.program.holding().includes(last), "it to run");

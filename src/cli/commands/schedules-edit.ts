@@ -22,7 +22,7 @@ export function editCommand(): Command {
     .description("Change a schedule; what is not named stays.")
     .argument("<id>", "the schedule's number")
     .option("--schedule <when>", "when it is due, from now on")
-    .option("--message <text>", "what the agent is told");
+    .option("--message <text>", "the message for the agent");
   const withOptions = withInputOptions(command, SCHEDULE_CHANGES.fields, { isChange: true })
     .option("--no-delete-after-run", "it stays after it has succeeded")
     .option("--unset <fields...>", `take away: ${Object.keys(UNSETTABLE).join(", ")}`);
@@ -52,7 +52,7 @@ async function edit(id: string, flags: EditFlags): Promise<void> {
   const changes = changesOf(flags);
   if (Object.keys(changes).length === 0) {
     throw new UsageError(
-      `say what to change, as in rota schedules edit ${id} --schedule "every tue at 10:00"`,
+      `name a setting to change, as in rota schedules edit ${id} --schedule "every tue at 10:00"`,
     );
   }
   const rota = openClient(flags);

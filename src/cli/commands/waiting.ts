@@ -11,7 +11,7 @@ export function waitingCommand(): Command {
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const waiting = await openClient(flags).waiting();
     if (flags.json) return printJson(waiting);
-    if (waiting.total === 0) return print("No task waits.");
+    if (waiting.total === 0) return print("No tasks are waiting.");
     for (const line of waitingTable(waiting.reasons, { width: lineWidth() })) print(line);
     print(`${waiting.total} in all`);
   });

@@ -18,7 +18,7 @@ const NOW = Date.parse("2026-03-08T12:00:00Z");
 
 const FIELDS = {
   name: required(filledText(), { description: "What it is called.", flag: "--name <name>" }),
-  runAt: optional(time(), { description: "Start not before.", flag: "--run-at <time>" }),
+  runAt: optional(time(), { description: "Earliest start.", flag: "--run-at <time>" }),
   waitMs: optional(number({ min: 0, max: 9, unit: "milliseconds" }), {
     description: "How long it waits.",
     default: "`0`",

@@ -540,7 +540,7 @@ test("a watcher reports a fault once, by the log and by health, until it changes
   await clock.advance(90_000);
   expect((await rota.health()).config).toEqual({ ok: true });
   expect(log.messages("info").filter((message) => /again/.test(message))).toEqual([
-    "the configuration can be used again",
+    "the configuration is valid again",
   ]);
   expect((await rota.stats()).config.maxInflight).toBe(6);
   watcher.stop();

@@ -16,15 +16,15 @@ export const BATCH_MAX = { actions: 50, others: 100 } as const;
 export const BATCH = {
   name: "NewBatch",
   noun: "batch",
-  description: "Tasks handed in together.",
+  description: "Tasks that are submitted together.",
   fields: {
-    agentId: optional(agentId(), { description: "Who does those tasks that do not say." }),
+    agentId: optional(agentId(), { description: "The agent of tasks that name none." }),
     callbackUrl: optional(callbackUrl(), {
-      description: "Where the end of each task is told that does not say.",
+      description: "The `callbackUrl` of tasks that have none.",
     }),
     webhookUrl: optional(callbackUrl(), { description: "Another name for `callbackUrl`." }),
     batchCallbackUrl: optional(callbackUrl(), {
-      description: "Where it is told, once, that all tasks have ended, and how.",
+      description: "URL that receives one `POST` when all tasks have ended.",
     }),
     parallelism: optional(number({ min: 1, max: 10 }), {
       description:

@@ -398,7 +398,7 @@ test("a fault of ours is answered as one and written to the log, and the server 
   const { status, body } = await ask("/tasks");
   expect([status, errorAnswer.parse(body)]).toEqual([
     500,
-    { code: "internal_error", error: "something went wrong inside Rota; its log says what" },
+    { code: "internal_error", error: "internal error of Rota; its log has the details" },
   ]);
   expect(log.lines).toContainEqual({
     level: "error",
