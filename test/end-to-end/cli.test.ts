@@ -98,7 +98,7 @@ describe("rota submit", () => {
       await eventually(() => process.stderr().includes("Submitted"), "the task");
       process.kill(signal);
       expect(await process.ended).toEqual({ code: expected, signal: null });
-      expect(process.stderr()).toContain("The task goes on");
+      expect(process.stderr()).toContain("The task continues");
     }
   });
 

@@ -112,7 +112,7 @@ test("a broken file changes nothing and is logged once, at /health too, until it
   change({ scheduler: { maxInflight: -1 }, lanes: { main: "x" } });
   await eventually(async () => (await health()).error?.includes("2 faults"), "the other fault");
   expect(faults().map(({ msg }) => msg)).toEqual([
-    `the configuration cannot be used, so that nothing changes: ${error}`,
+    `the configuration is invalid and was not applied: ${error}`,
     expect.stringContaining("the configuration has 2 faults"),
   ]);
   expect((await stats(server)).maxInflight).toBe(5);
@@ -163,27 +163,26 @@ test("the log says what came of a SIGHUP, also when nothing did", async () => {
   };
   const broken =
     "the configuration has a fault: rota.config.json is empty: write {} if nothing is to be configured";
-  expect(await logged({ scheduler: { maxInflight: 5 } }, /as it was/)).toEqual([
+  expect(await logged({ scheduler: { maxInflight: 5 } }, /has not changed/)).toEqual([
     ["info", "the configuration has not changed"],
   ]);
-  expect(await logged({ scheduler: { maxInflight: 6 } }, /took over/)).toEqual([
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /applied the new/)).toEqual([
     ["info", "applied the new configuration"],
   ]);
   expect(log().at(-1)).toMatchObject({ changed: ["scheduler.maxInflight"] });
-  expect(await logged("", /cannot be used/)).toEqual([
-    ["error", `the configuration cannot be used, so that nothing changes: ${broken}`],
+  expect(await logged("", /is invalid/)).toEqual([
+    ["error", `the configuration is invalid and was not applied: ${broken}`],
   ]);
-  expect(await logged("", /cannot be used/)).toEqual([
+  expect(await logged("", /still invalid/)).toEqual([
     ["warn", `the configuration is still invalid and was not applied: ${broken}`],
   ]);
-  expect(await logged({ scheduler: { maxInflight: 6 } }, /used again/)).toContainEqual([
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /valid again/)).toContainEqual([
     "info",
     "the configuration is valid again",
   ]);
-  expect(await logged({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^nothing changes/)).toContainEqual([
-    "info",
-    "these options change only at the next start",
-  ]);
+  expect(
+    await logged({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^these options change/),
+  ).toContainEqual(["info", "these options change only at the next start"]);
   server.kill("SIGTERM");
   await server.ended;
 });
@@ -207,5 +206,5 @@ test("the level of the log changes while it runs", async () => {
   // SIGHUP asked for an answer, which was below the level when it came.
   expect(log().map(({ msg }) => msg)).toEqual(["the log has the level debug from now on"]);
   server.kill("SIGHUP");
-  await eventually(() => log().some(({ msg }) => msg.includes("nothing changes")), "an answer");
+  await eventually(() => log().some(({ msg }) => msg.includes("has not changed")), "an answer");
 });

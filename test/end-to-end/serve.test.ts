@@ -164,7 +164,7 @@ describe("what stops it from starting is said in a sentence:", () => {
     const { url } = await startServer();
     const { port } = new URL(url);
     expect(await refusal(["--port", port, "--storage", "sqlite::memory:"])).toBe(
-      `Rota cannot start: port ${port} of 127.0.0.1 is taken: stop the program that uses it, or choose another with --port\n`,
+      `Rota cannot start: port ${port} of 127.0.0.1 is taken: stop the program that uses it, or choose another port with --port\n`,
     );
   });
 

@@ -114,7 +114,7 @@ describe("rota say, stop and sessions", () => {
     expect(JSON.parse(failed.stdout)).toMatchObject({ state: "failed", sessionKey: "me" });
     const late = await run(chat, ["say", "me", "hello", "--agent", "slow", "--wait", "0.3"]);
     expect([late.code, late.stdout]).toEqual([5, ""]);
-    expect(late.stderr).toContain("The task goes on");
+    expect(late.stderr).toContain("The task continues");
     const stopped = await run(chat, ["say", "me", "/stopall", "--wait"]);
     expect([stopped.code, stopped.stdout]).toEqual([0, expect.stringMatching(/^tsk_\w+ stopped\n$/)]);
   });

@@ -48,7 +48,7 @@ test("a flag is described as its field is, with what else it takes and its defau
   ]);
   expect(options.slice(0, 3)).toEqual([
     ["--name <name>", "what it is called", true],
-    ["--run-at <time>", "start not before; RFC 3339, or a span from now like 10m", false],
+    ["--run-at <time>", "earliest start; RFC 3339, or a span from now like 10m", false],
     ["--wait-at-most <span>", "how long it waits; also a span like 30s (default: 0)", false],
   ]);
   expect(options.find(([flags]) => flags === "--quick")?.[1]).toBe("URL or not");

@@ -29,6 +29,6 @@ export class ConfigHealth {
     this.setFault(error);
     if (error === null || this.#logged === error.message) return;
     this.#logged = error.message;
-    this.#log.error({ error }, `the configuration cannot be used, so that nothing changes: ${error.message}`);
+    this.#log.error({ error }, `the configuration is invalid and was not applied: ${error.message}`);
   }
 }
