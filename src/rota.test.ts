@@ -103,7 +103,7 @@ describe("starting on a database that others share", () => {
     await clock.advance(2_000);
     await started;
     expect(rota.state).toBe("running");
-    expect(log.messages("warn")).toEqual(["the storage does not answer; waiting for it to start"]);
+    expect(log.messages("warn")).toEqual(["waiting for the storage, which does not respond"]);
   });
 
   test("gives up after `storageWaitSec`", async () => {
@@ -704,8 +704,8 @@ describe("reading", () => {
     await clock.advance(1_000);
     expect(await rota.health()).not.toHaveProperty("storageError");
     expect(log.messages("error", "info")).toEqual([
-      "the storage cannot be written; this node is not ready until it can",
-      "the storage can be written again",
+      "cannot write to the storage; this node is not ready until writing works",
+      "writing to the storage works again",
     ]);
   });
 });

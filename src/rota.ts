@@ -303,7 +303,7 @@ async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Pro
     case "postgres": {
       const { openPostgres } = await import("./storage/postgres/connection/open.ts");
       const onWait = (reason: string) =>
-        log.warn({ reason, waitSec: waitMs / 1_000 }, "PostgreSQL is not up yet; waiting for it");
+        log.warn({ reason, waitSec: waitMs / 1_000 }, "waiting for PostgreSQL, which is not up yet");
       return openPostgres({ url: storage.url, waitMs, onWait, warmUp: true });
     }
     case undefined:

@@ -16,7 +16,7 @@ export function dueOnPostgres(setting: Setting): Promise<Figure[]> {
   return due(postgresPlaces(setting), setting, "PostgreSQL");
 }
 
-/** Many schedules that are due at the same moment: how soon after it the first and the last run is told of. */
+/** Many schedules that are due at the same moment: how soon after it the first and the last run is reported. */
 async function due(places: NewPlace, { turns, sizes }: Setting, storage: string): Promise<Figure[]> {
   const lags: Lags[] = [];
   for (let turn = 1; turn <= turns; turn++) {
@@ -27,13 +27,13 @@ async function due(places: NewPlace, { turns, sizes }: Setting, storage: string)
   const count = sizes.dueSchedules.toLocaleString("en");
   return [
     figure(
-      `${count} due at once, the first is told of, ${storage}`,
+      `${count} due at once, first run reported, ${storage}`,
       "ms",
       lags.map(({ firstMs }) => firstMs),
       GOAL,
     ),
     figure(
-      `${count} due at once, the last is told of, ${storage}`,
+      `${count} due at once, last run reported, ${storage}`,
       "ms",
       lags.map(({ lastMs }) => lastMs),
     ),

@@ -44,12 +44,12 @@ export async function nodesJob({ postgresUrl, sizes, turns }: Setting): Promise<
         each((run) => run.transactions),
       ),
       figure(
-        of("waiting at the gate, for each task"),
+        of("waiting for the write lock, for each task"),
         "ms",
         each((run) => run.gateWaitMs),
       ),
       figure(
-        of("the gate was held"),
+        of("the write lock was held"),
         "share",
         each((run) => run.watched.gateHeld),
       ),
@@ -96,13 +96,13 @@ function obstacle(run: NodesDrain | undefined): string {
     .map(({ what, connections }) => `${what} ${connections.toFixed(2)}`)
     .join(", ");
   const seen = [
-    `the gate was held ${percent(watched.gateHeld)} of the time, ${watched.gateWaiting.toFixed(2)} connections waited at it`,
+    `the write lock was held ${percent(watched.gateHeld)} of the time, ${watched.gateWaiting.toFixed(2)} connections waited for it`,
     `${taken.toFixed(2)} of ${cores} cores were taken`,
     ...(waits === "" ? [] : [`other waits: ${waits}`]),
   ].join("; ");
   if (share >= MACHINE_FULL) return `the machine (${seen})`;
-  if (watched.gateHeld >= GATE_FULL) return `the gate (${seen})`;
-  return `neither the gate nor the machine: round trips and the nodes' own turns (${seen})`;
+  if (watched.gateHeld >= GATE_FULL) return `the write lock (${seen})`;
+  return `neither the write lock nor the machine: round trips and the nodes' own turns (${seen})`;
 }
 
 function percent(share: number): string {

@@ -14,7 +14,7 @@ export interface NodesDrain {
   /** For each task: */
   readonly roundTrips: number;
   readonly transactions: number;
-  /** Milliseconds that connections waited at the gate, all together. */
+  /** Milliseconds that connections waited for the write lock, all together. */
   readonly gateWaitMs: number;
   readonly nodeCpuMs: number;
   readonly serverCpuMs: number;

@@ -29,10 +29,7 @@ const auditRecord = z
       .int()
       .exactOptional()
       .describe("401, 403 or 429 if the request was refused; left out: it was carried out."),
-    count: z
-      .int()
-      .exactOptional()
-      .describe("With `status`: how many refused requests this entry stands for."),
+    count: z.int().exactOptional().describe("With `status`: how many refused requests this entry counts."),
   })
   .meta({ id: "AuditRecord", description: "Who did what, and when.", examples: [AUDIT_EXAMPLE] });
 

@@ -88,7 +88,7 @@ export const batch = z
         }),
       )
       .readonly()
-      .describe("In the order they were taken in."),
+      .describe("In the order they were accepted."),
     edges: z
       .array(z.strictObject({ from: z.string(), to: z.string() }))
       .readonly()

@@ -24,8 +24,8 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   rate_limited: "this API key makes more than 100 requests a second: send fewer, or many tasks as one batch",
   quota_exceeded:
     "the tenant stores 1073741000 bytes and may store 1073741824, and this takes 2048: wait until old tasks are deleted, or have `limits.maxStoredBytes` raised",
-  internal_error: "something went wrong inside Rota; its log says what",
-  draining: "this node is stopping and takes no new work",
+  internal_error: "internal error of Rota; its log has the details",
+  draining: "this node is stopping and accepts no new work",
   scheduler_disabled: "the scheduler is disabled: set `scheduler.enabled` to true",
   storage_unavailable: "the storage does not answer",
 };

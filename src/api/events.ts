@@ -105,7 +105,7 @@ const eventHeaders = z.object({
   "last-event-id": z
     .string()
     .exactOptional()
-    .describe("The `id` of the last event seen: the stream goes on after it. 0 for all there are."),
+    .describe("The `id` of the last event seen: the stream resumes after it. 0: all stored events."),
 });
 
 const eventPage = z

@@ -66,7 +66,7 @@ export const putLane = {
   tags,
   summary: "Change or make a lane",
   description:
-    "Stored, and in force on all nodes at once: what runs goes on. A lane that a file or a variable describes changes only there: 409.",
+    "Stores the lane, which applies on all nodes at once. Running tasks continue. A lane of a file or a variable can be changed only there: 409.",
   params,
   body: laneInput,
   response: { 200: lane, ...errorAnswers("conflict", "draining", "storage_unavailable") },
@@ -76,7 +76,8 @@ export const clearLane = {
   operationId: "clearLane",
   tags,
   summary: "Cancel what waits in a lane",
-  description: "All that waits in it ends as `cancelled`, with the error `lane_cleared`; what runs goes on.",
+  description:
+    "Cancels all waiting tasks of the lane, with the error `lane_cleared`. Running tasks continue.",
   params,
   response: { 200: clearedLane, ...errorAnswers("not_found", "storage_unavailable") },
 };

@@ -18,7 +18,7 @@ export const me = z
   })
   .meta({
     id: "Me",
-    description: "Who is asking, and whom they ask.",
+    description: "The caller, and the responding node.",
     examples: [
       {
         role: "operator",

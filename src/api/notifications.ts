@@ -56,7 +56,7 @@ export const notification = z
     error_message: z.string().exactOptional().describe("With `run.failed`."),
     reason: z.string().exactOptional().describe("Why it was skipped, missed, ended or paused."),
     due_at: seconds.exactOptional().describe("The moment that the run is for, or the last of several."),
-    moments: z.int().exactOptional().describe("How many moments the run stands for."),
+    moments: z.int().exactOptional().describe("How many due times the run covers."),
     timestamp: z.int().describe("When it happened, in seconds since 1970."),
   })
   .meta({
@@ -76,7 +76,7 @@ const streamHeaders = z.object({
   "last-event-id": z
     .string()
     .exactOptional()
-    .describe("The `id` of the last notification seen: the stream goes on after it. 0 for all there are."),
+    .describe("The `id` of the last notification seen: the stream resumes after it. 0: all stored ones."),
 });
 
 export const streamNotifications = {

@@ -46,7 +46,7 @@ const run = z
     agent_id: z.string(),
     queue_task_id: z.string().nullable().describe("Its task: `GET /tasks/{id}` shows it."),
     due_at: seconds.describe("The moment; of several, the last."),
-    moments: z.int().describe("How many moments it stands for."),
+    moments: z.int().describe("How many due times it covers."),
     status: z.enum(RUN_STATUSES).describe("`skipped` and `missed` never ran."),
     reason: z.string().nullable().describe("Why it was skipped or missed, or why a caller ended it."),
     started_at: seconds.describe("When it fired; 0: it did not."),

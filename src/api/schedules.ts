@@ -135,7 +135,7 @@ const scheduledTask = z
   })
   .meta({
     id: "ScheduledTask",
-    description: "A schedule. Times are seconds since 1970; 0 stands for never, and for no id.",
+    description: "A schedule. Times are seconds since 1970; 0 means never, and no id.",
     examples: [SCHEDULED_EXAMPLE],
   });
 

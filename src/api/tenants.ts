@@ -90,7 +90,7 @@ export const createTenant = {
   operationId: "createTenant",
   tags,
   summary: "Create a tenant",
-  description: "Its work is seen by its own keys alone: make one with `POST /v1/keys` and its `tenantId`.",
+  description: "Only its own keys see its work: create one with `POST /v1/keys` and its `tenantId`.",
   body: tenantInput,
   response: { 201: tenant, ...errorAnswers("conflict", "storage_unavailable") },
 };

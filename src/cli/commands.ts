@@ -28,7 +28,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "demo",
     usage: "[options]",
-    description: "Run a server in memory with demo agents, and watch it live.",
+    description: "Run a server in memory with demo agents, and watch its queue live.",
     group: RUN,
     load: async () => (await import("./commands/demo.ts")).demoCommand(),
   },

@@ -33,7 +33,7 @@ async function followDoctor(
     const said: unknown = data === undefined ? undefined : JSON.parse(data);
     if (type === "progress") onProgress(said as DoctorProgress);
     if (type === "report") return said as DoctorReport;
-    if (type === "error") throw answeredError(200, said) ?? new Error(`the examination failed: ${data}`);
+    if (type === "error") throw answeredError(200, said) ?? new Error(`the check failed: ${data}`);
   }
   signal.throwIfAborted();
   throw connectionFailed(

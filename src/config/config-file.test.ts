@@ -90,7 +90,7 @@ test.each([
   [
     "m.yaml",
     "a: 1\nb: 2\na: 3\n",
-    "m.yaml is not YAML: this key stands here a second time: keep one of the two (m.yaml:3:1)",
+    "m.yaml is not YAML: this key is here twice: keep one of the two (m.yaml:3:1)",
   ],
   ["m.yaml", "a:\n\tb: 1\n", "m.yaml is not YAML: Tabs are not allowed as indentation (m.yaml:2:1)"],
   ["m.yaml", "a: !mine secret\n", "m.yaml is not YAML: this tag is not known: leave it out (m.yaml:1:4)"],
@@ -101,7 +101,11 @@ test.each([
     "m.yaml is not YAML: a second document begins here: write one only (m.yaml:2:1)",
   ],
   ["m.yaml", "a: *b\n", "m.yaml is not YAML: this alias names an anchor that is not above it (m.yaml:1:4)"],
-  ["m.yaml", "a: &a\n  b: *a\n", "m.yaml is not YAML: this alias stands in what it names (m.yaml:2:6)"],
+  [
+    "m.yaml",
+    "a: &a\n  b: *a\n",
+    "m.yaml is not YAML: this alias is inside the value that it names (m.yaml:2:6)",
+  ],
   ["m.yaml", "? [1, 2]\n: 3\n", "m.yaml is not YAML: a key must be a text (m.yaml:1:3)"],
   ["m.yaml", "a: 'secret\n", "m.yaml is not YAML: Missing closing 'quote (m.yaml:2:1)"],
   ["m.yaml", "- a\n", 'm.yaml must hold an object, like { "server": { "port": 7682 } }'],
@@ -141,8 +145,8 @@ test("all faults of a YAML file are reported at once, together with those of var
   expect(() => loadConfig({ folder, environment: { ROTA_SERVER_PORT: "high" } })).toThrow(
     [
       "the configuration has 3 faults:",
-      "- rota.config.yaml is not YAML: this key stands here a second time: keep one of the two (rota.config.yaml:2:1)",
-      "- rota.config.yaml is not YAML: this key stands here a second time: keep one of the two (rota.config.yaml:4:1)",
+      "- rota.config.yaml is not YAML: this key is here twice: keep one of the two (rota.config.yaml:2:1)",
+      "- rota.config.yaml is not YAML: this key is here twice: keep one of the two (rota.config.yaml:4:1)",
       '- `server.port` must be an integer from 0 to 65535, not "high" (ROTA_SERVER_PORT)',
     ].join("\n"),
   );

@@ -37,6 +37,7 @@ test("without a file, variables and flags everything has its default", () => {
       port: 7682,
       basePath: "",
       trustProxy: false,
+      cors: { origins: [] },
       rateLimit: { perSecond: 100, burst: 200, maxExpensive: 4 },
     },
     ui: { enabled: true },
@@ -416,4 +417,36 @@ test.each([
 ])("a variable that names proxies can be %j", (text, expected) => {
   const { config } = load({ environment: { ROTA_SERVER_TRUST_PROXY: text } });
   expect(config.server.trustProxy).toEqual(expected);
+});
+
+test.each([
+  ["*", ""],
+  ["null", ""],
+  ["app.example.com", ""],
+  ["ftp://app.example.com", ""],
+  ["https://*.example.com", ""],
+  ["https://app.example.com/", ': write "https://app.example.com"'],
+  ["https://App.example.com", ': write "https://app.example.com"'],
+  ["https://app.example.com:443", ': write "https://app.example.com"'],
+  [5, ""],
+])("pages cannot be allowed by the origin %j", (entry, hint) => {
+  const cors = { origins: ["https://app.example.com", entry] };
+  expect(() => load({ file: JSON.stringify({ server: { cors } }) })).toThrow(
+    `\`server.cors.origins.1\` must be an origin, like "https://app.example.com" or "http://localhost:5173", not ${JSON.stringify(entry)}${hint}`,
+  );
+});
+
+test.each([[true], [{ "https://app.example.com": true }], [Array(101).fill("https://app.example.com")]])(
+  "origins cannot be %.40j",
+  (origins) => {
+    expect(() => load({ file: JSON.stringify({ server: { cors: { origins } } }) })).toThrow(
+      '`server.cors.origins` must be an array of at most 100 origins, like ["https://app.example.com"]',
+    );
+  },
+);
+
+test("a variable that names origins separates them by commas", () => {
+  const text = "https://app.example.com, http://[::1]:5173";
+  const { config } = load({ environment: { ROTA_SERVER_CORS_ORIGINS: text } });
+  expect(config.server.cors.origins).toEqual(["https://app.example.com", "http://[::1]:5173"]);
 });

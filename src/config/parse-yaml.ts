@@ -76,12 +76,12 @@ function nodeFaults(
     if (isAlias(node)) {
       const named = anchors.get(node.source);
       if (named === undefined) add(node, "this alias names an anchor that is not above it");
-      else if ((path as readonly unknown[]).includes(named)) add(node, "this alias stands in what it names");
+      else if ((path as readonly unknown[]).includes(named))
+        add(node, "this alias is inside the value that it names");
     } else if (isCollection(node) || isScalar(node)) {
       if (node.anchor !== undefined) anchors.set(node.anchor, node);
       if (isMap<Scalar>(node)) {
-        for (const key of repeatedKeys(node))
-          add(key, "this key stands here a second time: keep one of the two");
+        for (const key of repeatedKeys(node)) add(key, "this key is here twice: keep one of the two");
       }
     }
   });

@@ -52,7 +52,48 @@ function isNetwork(entry: unknown): boolean {
   return typeof entry === "string" && parseOutboundTarget(entry)?.kind === "network";
 }
 
-/** The HTTP server: its address, and its rate limits. */
+const ORIGINS_MAX = 100;
+const originForms = must(
+  `be an array of at most ${ORIGINS_MAX} origins, like ["https://app.example.com"]: scheme, host and, unless it is the default, port`,
+);
+
+/** Names the first entry that no browser would send as an `Origin`. */
+function originsError(fault: Parameters<typeof originForms>[0]): string {
+  const { input, path } = fault;
+  const wrong = Array.isArray(input) ? input.findIndex((entry) => !isOrigin(entry)) : -1;
+  if (!Array.isArray(input) || wrong === -1) return originForms(fault);
+  const entry = input[wrong];
+  const origin = typeof entry === "string" ? URL.parse(entry)?.origin : undefined;
+  const hint = isOrigin(origin) ? `: write ${quoted(origin)}` : "";
+  return `\`${dotted(path)}.${wrong}\` must be an origin, like "https://app.example.com" or "http://localhost:5173", not ${quoted(entry)}${hint}`;
+}
+
+/** Exactly as browsers write it: lower case, without a path, a slash at the end or the default port. */
+function isOrigin(entry: unknown): boolean {
+  return typeof entry === "string" && /^https?:\/\/[^*]+$/.test(entry) && URL.parse(entry)?.origin === entry;
+}
+
+/**
+ * The origins whose pages may use the API. `*` is refused: each page that a user opens could then try keys, and read what a
+ * server without keys says.
+ */
+const corsOrigins = z
+  .preprocess(
+    // A variable is easier to write without brackets and quotes.
+    (value) => (typeof value === "string" ? value.split(",").map((entry) => entry.trim()) : value),
+    z.custom<string[]>(
+      (value) => Array.isArray(value) && value.length <= ORIGINS_MAX && value.every(isOrigin),
+      {
+        error: originsError,
+      },
+    ),
+  )
+  .default([])
+  .describe(
+    "Origins whose web pages may call the API from a browser (CORS), like `https://app.example.com`. Empty: none but Rota's own.",
+  );
+
+/** The HTTP server: its address, who may call it from a browser, and its rate limits. */
 export const server = section({
   host: z
     .string({ error: hostError })
@@ -72,6 +113,7 @@ export const server = section({
       "The path at which a reverse proxy serves Rota, like `/rota`. Rota responds there as well as at `/`.",
     ),
   trustProxy,
+  cors: section({ origins: corsOrigins }).prefault({}),
   rateLimit: section({
     perSecond: numberIn(RATE)
       .default(100)

@@ -278,7 +278,7 @@ export class Engine {
   #lost(reason: string): void {
     this.fence(this.#services.runner.tokens(), `the node lost its lease: ${reason}`);
     this.#services.membership.lose();
-    this.#options.log.error({ node: this.node, reason }, "lost its lease and aborted what it ran");
+    this.#options.log.error({ node: this.node, reason }, "lost its lease and aborted its running tasks");
   }
 
   #putBackOrphans(held: readonly Held[]): void {

@@ -257,7 +257,7 @@ export class LocalRota implements Rota {
 
   start(): Promise<void> {
     if (this.#stopping !== null || this.#draining !== null) {
-      return Promise.reject(new RotaError("draining", "this Rota was stopped: create a new one"));
+      return Promise.reject(new RotaError("draining", "this Rota has been stopped: create a new one"));
     }
     this.#starting ??= this.#startPatiently().catch((error) => {
       this.#starting = null;
@@ -323,7 +323,8 @@ export class LocalRota implements Rota {
   }
 
   async reload(options: ReloadOptions): Promise<Reloaded> {
-    if (this.#stopping !== null) throw new RotaError("draining", "this Rota was stopped: create a new one");
+    if (this.#stopping !== null)
+      throw new RotaError("draining", "this Rota has been stopped: create a new one");
     try {
       const reloaded = await this.#parts.reloader.reload(options);
       this.#configHealth.setFault(null);
@@ -368,7 +369,7 @@ export class LocalRota implements Rota {
       } catch (error) {
         const isPatient = isStorageAway(error) && !storage.capabilities.exclusive && this.#draining === null;
         if (!isPatient || clock.monotonic() >= giveUpAt) throw error;
-        if (failures === 1) log.warn({ error }, "the storage does not answer; waiting for it to start");
+        if (failures === 1) log.warn({ error }, "waiting for the storage, which does not respond");
         await this.#pause(backoffMs(START_RETRY, failures, random));
         this.#checkNotDraining();
       }
@@ -446,6 +447,6 @@ export class LocalRota implements Rota {
 
   #checkNotDraining(): void {
     if (this.#draining === null && this.#stopping === null) return;
-    throw new RotaError("draining", "this node is stopping and takes no new work");
+    throw new RotaError("draining", "this node is stopping and accepts no new work");
   }
 }

@@ -20,7 +20,7 @@ type Counter = Exclude<keyof TaskSeries, "wait" | "run">;
 
 const COUNTERS: Readonly<Record<Counter, string>> = {
   submitted: "Tasks that this process accepted.",
-  rejected: "Tasks that this process turned away because the queue was full.",
+  rejected: "Tasks that this process rejected because the queue was full.",
   started: "Attempts that this process started.",
   completed: "Tasks that are done.",
   failed: "Tasks that failed for good, expired ones and those of lost nodes included.",

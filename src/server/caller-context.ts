@@ -18,6 +18,8 @@ declare module "fastify" {
     readonly rota: LocalTenant;
     /** The id or name that the request is about, as far as it is known. */
     subject: string | null | undefined;
+    /** Whether a web page of an origin in `server.cors.origins` sent the request. */
+    isListedOrigin: boolean;
     /** What the key is charged for the request; null: the server has no keys. */
     charge: Charge | null;
   }

@@ -11,6 +11,7 @@ import { admitCallers } from "./middleware/admission.ts";
 import { auditWrites } from "./middleware/audit.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
 import { chargeRequests } from "./middleware/charge-requests.ts";
+import { allowOrigins } from "./middleware/cors.ts";
 import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
 import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
@@ -42,6 +43,8 @@ export interface ServerOptions {
    * Which `X-Forwarded-For` to trust: the number of proxies in front of the server, or their addresses. False, the default: none.
    */
   readonly trustProxy?: false | number | readonly string[];
+  /** The origins whose web pages may read responses in a browser. Default: only the server's own. */
+  readonly cors?: { readonly origins: readonly string[] };
   /** For tests: how long a request may take to arrive, and a response to be read. */
   readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
   /** For tests: how many bytes of responses may be unread. */
@@ -58,6 +61,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     dashboard,
     basePath = "",
     trustProxy = false,
+    cors,
     patience,
     unreadBytes,
   } = options;
@@ -94,6 +98,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.addHook("onRequest", async (_request, reply) => {
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
   });
+  allowOrigins(app, cors?.origins ?? []);
   chargeRequests(app);
   const limit = new RateLimit(rateLimit, clock, () => rota.noteRefused("rate"));
   admitCallers(app, {

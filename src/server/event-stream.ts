@@ -188,7 +188,7 @@ export class EventStreams {
     const watch = key === null ? null : keys.watch(key);
     const stream = new ResponseStream(response, {
       clock,
-      onDropped: () => log.debug({}, "a reader of an event stream took nothing any more and was dropped"),
+      onDropped: () => log.debug({}, "dropped a reader of an event stream that stopped reading"),
       // Also called after a response that refuses the stream.
       onClosed: () => {
         freeSlot();

@@ -12,7 +12,7 @@ test("others can reach it only while there is a key that has not expired, of any
   const first = await open();
   await first.close();
   await clock.advance(60_000);
-  await expect(open()).rejects.toThrow("and there is no valid API key");
+  await expect(open()).rejects.toThrow("so an API key is required and no valid one exists");
   await rota.keys.create({ role: "tenant-admin", name: "for good", tenantId });
   const second = await open();
   onTestFinished(() => second.close());

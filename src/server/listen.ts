@@ -82,10 +82,10 @@ async function hasValidKey({ rota, clock = systemClock }: ListenOptions): Promis
   return false;
 }
 
-function keyNeeded({ host, howToMakeKey = "make one with `rota.keys.create`" }: ListenOptions): RotaError {
+function keyNeeded({ host, howToMakeKey = "create one with `rota.keys.create`" }: ListenOptions): RotaError {
   return new RotaError(
     "forbidden",
-    `other machines can reach ${host}, and there is no valid API key: ${howToMakeKey}`,
+    `${host} is reachable from other machines, so an API key is required and no valid one exists: ${howToMakeKey}`,
   );
 }
 
@@ -94,13 +94,13 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
     case "EADDRINUSE":
       return new RotaError(
         "conflict",
-        `port ${port} of ${host} is taken: stop the program that uses it, or choose another with --port`,
+        `port ${port} of ${host} is taken: stop the program that uses it, or choose another port with --port`,
         { cause: error },
       );
     case "EACCES":
       return new RotaError(
         "forbidden",
-        `this user may not listen on port ${port}: choose one above 1023 with --port`,
+        `this user may not listen on port ${port}: choose a port above 1023 with --port`,
         {
           cause: error,
         },
@@ -108,7 +108,7 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
     case "EADDRNOTAVAIL":
       return new RotaError(
         "not_found",
-        `this machine does not have the address ${host}: choose another with --host`,
+        `this machine does not have the address ${host}: choose another address with --host`,
         {
           cause: error,
         },

@@ -36,7 +36,7 @@ export class ReportStream {
     const known =
       error instanceof RotaError
         ? error
-        : new RotaError("internal_error", "the examination failed", { cause: error });
+        : new RotaError("internal_error", "the check failed", { cause: error });
     this.#write("error", known.toJSON());
     this.#response.end();
   }

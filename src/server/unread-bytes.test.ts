@@ -4,7 +4,7 @@ import { UnreadBytes } from "./unread-bytes.ts";
 test("no key takes the room of all others, and each has its own back once its answers are read", () => {
   const unread = new UnreadBytes({ max: 100, maxEach: 40 });
   const read = unread.add("a", 30);
-  expect(() => unread.add("a", 11)).toThrow("the answers of this API key that have not been read yet");
+  expect(() => unread.add("a", 11)).toThrow("the unread responses of this API key");
   unread.add("a", 10);
   expect(() => unread.check("a")).toThrow("may take 40 bytes");
   unread.check("b");
@@ -20,7 +20,7 @@ test("all keys together have an end of their room", () => {
   const unread = new UnreadBytes({ max: 100, maxEach: 40 });
   for (const key of ["a", "b", null]) unread.add(key, 30);
   for (const key of ["c", null]) {
-    expect(() => unread.add(key, 11)).toThrow("the answers of all that have not been read yet");
+    expect(() => unread.add(key, 11)).toThrow("the unread responses of all callers");
   }
 });
 

@@ -36,7 +36,7 @@ export class UnreadBytes {
   add(key: string | null, bytes: number): () => void {
     const { max, maxEach } = this.#options;
     // A response larger than the limit is sent when it is the only one.
-    if (this.#all > 0 && this.#all + bytes > max) throw tooMuch("of all", max);
+    if (this.#all > 0 && this.#all + bytes > max) throw tooMuch("of all callers", max);
     if (this.#of(key) > 0 && this.#of(key) + bytes > maxEach) throw tooMuch("of this API key", maxEach);
     this.#change(key, bytes);
     let counted = true;
@@ -62,7 +62,7 @@ export class UnreadBytes {
 function tooMuch(owner: string, bytesMax: number): RotaError {
   return new RotaError(
     "rate_limited",
-    `the answers ${owner} that have not been read yet may take ${bytesMax} bytes, and this one would be too many: read those first, or ask for less at once`,
+    `the unread responses ${owner} may take ${bytesMax} bytes, and this one would exceed that: read them first, or request less at once`,
     { details: { bytesMax } },
   );
 }

@@ -256,7 +256,7 @@ test("gives up after the fourth try, and the log says so without the URL", async
     fields: { deliveryId: deliveryId(given), taskId, tries: 1, error: "HTTP 503" },
   });
   expect(line).toMatchObject({
-    message: "a callback could not be made",
+    message: "a webhook delivery failed",
     fields: { deliveryId: deliveryId(given), taskId, tries: 4, error: "HTTP 503" },
   });
   expect(JSON.stringify(log.lines)).not.toMatch(/token|whsec|MfKQ/);

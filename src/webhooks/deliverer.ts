@@ -122,7 +122,7 @@ export class Deliverer extends Service<DelivererOptions> {
     this.#rests.drop();
     await this.stop();
     await this.#writeDown().catch((error) => {
-      this.log.warn({ error }, "could not write down which callbacks were made; some will be made again");
+      this.log.warn({ error }, "could not store which webhooks were delivered; some will be delivered again");
     });
   }
 
@@ -195,7 +195,7 @@ export class Deliverer extends Service<DelivererOptions> {
     const { delivery } = claimed;
     const fields = { deliveryId: deliveryId(delivery), taskId: delivery.taskId, tries, error };
     if (status === "failed") {
-      this.log.warn(fields, "a callback could not be made");
+      this.log.warn(fields, "a webhook delivery failed");
       return;
     }
     const retryAt = new Date(dueAt ?? 0).toISOString();

@@ -59,7 +59,7 @@ describe("rota schedule", () => {
     const { rota, server } = await withServer();
     for (const [args, code, sentence] of [
       [["in 1 hour"], 2, /^error: a colon and a space .*; or write them as two arguments\n$/],
-      [["list"], 2, /^error: .* rota schedules lists them\n$/],
+      [["list"], 2, /^error: .* to list them: rota schedules\n$/],
       [
         ["every mondy: x"],
         2,
@@ -213,7 +213,10 @@ describe("rota schedules", () => {
     const { rota } = await withServer();
     await rota(["schedule", "in 1 hour", "look", "--name", "Look", "--delete-after-run"]);
     const edit = (...args: string[]) => rota(["schedules", "edit", "1", ...args]);
-    expect(await edit()).toMatchObject({ code: 2, stderr: expect.stringContaining("say what to change") });
+    expect(await edit()).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("name a setting to change"),
+    });
     expect((await edit("--unset", "agent")).stderr).toMatch(/^error: --unset takes name, .* not agent\n$/);
     expect((await edit("--schedule", "hourly")).stderr).toContain("(--no-delete-after-run)");
     const { stdout } = await edit(

@@ -98,7 +98,7 @@ describe("rota submit", () => {
       await eventually(() => process.stderr().includes("Submitted"), "the task");
       process.kill(signal);
       expect(await process.ended).toEqual({ code: expected, signal: null });
-      expect(process.stderr()).toContain("The task goes on");
+      expect(process.stderr()).toContain("The task continues");
     }
   });
 
@@ -301,7 +301,7 @@ describe("rota nodes, events, waiting and task --logs", () => {
     expect((await rota(["nodes"])).stdout).toMatch(
       /^NODE .*\n\S+ +alive +\d+\.\d+\.\d+\S* +\S.* tasks 0\/4.*\n$/,
     );
-    expect((await rota(["waiting"])).stdout).toBe("No task waits.\n");
+    expect((await rota(["waiting"])).stdout).toBe("No tasks are waiting.\n");
     const id = await submit("--agent", "talker", "--message", "x");
     await rota(["submit", "--message", "later", "--run-at", "1h"]);
     expect((await rota(["waiting"])).stdout).toMatch(/^TASKS .*\n +1 +not_before\n1 in all\n$/);

@@ -30,11 +30,11 @@ test("check says that a configuration is right, and which", async () => {
   const checked = await config(["check"], { file: FILE });
   expect([checked.code, checked.stdout(), checked.stderr()]).toEqual([
     0,
-    "The configuration is right (rota.config.yaml).\n",
+    "The configuration is valid (rota.config.yaml).\n",
     "",
   ]);
   expect((await config(["check"])).stdout()).toBe(
-    "The configuration is right (there is no file, and none is needed).\n",
+    "The configuration is valid (there is no file, and none is needed).\n",
   );
 });
 

@@ -72,8 +72,8 @@ test("limits, retention, lanes, agents and executors change while it runs, on SI
   expect(await resultOf(server, { agentId: "a" })).toMatchObject({ lane: "fresh", result: "from the agent" });
   expect(await resultOf(server, { agentId: "b" })).toMatchObject({ lane: "tasks", result: 1 });
   expect(log().map(({ msg }) => msg)).toEqual([
-    "reading the configuration again, as SIGHUP asks for",
-    "took over the new configuration",
+    "reloading the configuration after SIGHUP",
+    "applied the new configuration",
   ]);
 
   // What is 0 or left out of `scheduler` keeps its value; what is left out elsewhere is gone.
@@ -112,7 +112,7 @@ test("a broken file changes nothing and is logged once, at /health too, until it
   change({ scheduler: { maxInflight: -1 }, lanes: { main: "x" } });
   await eventually(async () => (await health()).error?.includes("2 faults"), "the other fault");
   expect(faults().map(({ msg }) => msg)).toEqual([
-    `the configuration cannot be used, so that nothing changes: ${error}`,
+    `the configuration is invalid and was not applied: ${error}`,
     expect.stringContaining("the configuration has 2 faults"),
   ]);
   expect((await stats(server)).maxInflight).toBe(5);
@@ -124,7 +124,7 @@ test("a broken file changes nothing and is logged once, at /health too, until it
   change({ scheduler: { maxInflight: 7 } });
   await eventually(async () => (await health()).ok, "the file to be right again");
   expect((await stats(server)).maxInflight).toBe(7);
-  expect(log().at(-1)).toMatchObject({ level: "info", msg: "the configuration can be used again" });
+  expect(log().at(-1)).toMatchObject({ level: "info", msg: "the configuration is valid again" });
 });
 
 test("what needs a restart is logged once for each change", async () => {
@@ -163,27 +163,26 @@ test("the log says what came of a SIGHUP, also when nothing did", async () => {
   };
   const broken =
     "the configuration has a fault: rota.config.json is empty: write {} if nothing is to be configured";
-  expect(await logged({ scheduler: { maxInflight: 5 } }, /as it was/)).toEqual([
-    ["info", "the configuration is as it was: nothing changes"],
+  expect(await logged({ scheduler: { maxInflight: 5 } }, /has not changed/)).toEqual([
+    ["info", "the configuration has not changed"],
   ]);
-  expect(await logged({ scheduler: { maxInflight: 6 } }, /took over/)).toEqual([
-    ["info", "took over the new configuration"],
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /applied the new/)).toEqual([
+    ["info", "applied the new configuration"],
   ]);
   expect(log().at(-1)).toMatchObject({ changed: ["scheduler.maxInflight"] });
-  expect(await logged("", /cannot be used/)).toEqual([
-    ["error", `the configuration cannot be used, so that nothing changes: ${broken}`],
+  expect(await logged("", /is invalid/)).toEqual([
+    ["error", `the configuration is invalid and was not applied: ${broken}`],
   ]);
-  expect(await logged("", /cannot be used/)).toEqual([
-    ["warn", `the configuration still cannot be used, so that nothing changes: ${broken}`],
+  expect(await logged("", /still invalid/)).toEqual([
+    ["warn", `the configuration is still invalid and was not applied: ${broken}`],
   ]);
-  expect(await logged({ scheduler: { maxInflight: 6 } }, /used again/)).toContainEqual([
+  expect(await logged({ scheduler: { maxInflight: 6 } }, /valid again/)).toContainEqual([
     "info",
-    "the configuration can be used again",
+    "the configuration is valid again",
   ]);
-  expect(await logged({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^nothing changes/)).toContainEqual([
-    "info",
-    "nothing changes until Rota is started again",
-  ]);
+  expect(
+    await logged({ scheduler: { maxInflight: 6, workerCount: 9 } }, /^these options change/),
+  ).toContainEqual(["info", "these options change only at the next start"]);
   server.kill("SIGTERM");
   await server.ended;
 });
@@ -207,5 +206,5 @@ test("the level of the log changes while it runs", async () => {
   // SIGHUP asked for an answer, which was below the level when it came.
   expect(log().map(({ msg }) => msg)).toEqual(["the log has the level debug from now on"]);
   server.kill("SIGHUP");
-  await eventually(() => log().some(({ msg }) => msg.includes("nothing changes")), "an answer");
+  await eventually(() => log().some(({ msg }) => msg.includes("has not changed")), "an answer");
 });

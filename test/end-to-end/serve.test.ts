@@ -146,7 +146,7 @@ test("SIGUSR1 opens no port for a debugger: it does nothing, and the log says so
   server.kill("SIGUSR1");
   await eventually(() => server.stderr().includes("SIGUSR1"), "a line of the log");
   expect(logOf(server).map(({ level, msg }) => [level, msg])).toEqual([
-    ["info", "SIGUSR1 does nothing here; SIGHUP reads the configuration again"],
+    ["info", "SIGUSR1 has no effect; send SIGHUP to reload the configuration"],
   ]);
   expect((await server.ask("/ready")).status).toBe(200);
 });
@@ -164,7 +164,7 @@ describe("what stops it from starting is said in a sentence:", () => {
     const { url } = await startServer();
     const { port } = new URL(url);
     expect(await refusal(["--port", port, "--storage", "sqlite::memory:"])).toBe(
-      `Rota cannot start: port ${port} of 127.0.0.1 is taken: stop the program that uses it, or choose another with --port\n`,
+      `Rota cannot start: port ${port} of 127.0.0.1 is taken: stop the program that uses it, or choose another port with --port\n`,
     );
   });
 
@@ -205,12 +205,13 @@ describe("what stops it from starting is said in a sentence:", () => {
   });
 
   test("an address that others could reach, before there is a key", async () => {
-    const sentence = "Rota cannot start: other machines can reach 0.0.0.0, and there is no valid API key: ";
+    const sentence =
+      "Rota cannot start: 0.0.0.0 is reachable from other machines, so an API key is required and no valid one exists: ";
     expect(await refusal(["--host", "0.0.0.0"])).toBe(
-      `${sentence}make one with\n  rota keys create --role admin --name me --storage sqlite:rota.db\n`,
+      `${sentence}create one with\n  rota keys create --role admin --name me --storage sqlite:rota.db\n`,
     );
     expect(await refusal(["--host", "0.0.0.0", "--storage", "sqlite::memory:"])).toBe(
-      `${sentence}what is kept in memory has none when it starts, so choose another storage with --storage, like sqlite:rota.db\n`,
+      `${sentence}a storage in memory has no keys when it starts, so choose another with --storage, like sqlite:rota.db\n`,
     );
   });
 

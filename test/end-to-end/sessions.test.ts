@@ -94,7 +94,7 @@ describe("rota say, stop and sessions", () => {
     expect(await run(chat, ["stop", "user:42"])).toEqual({
       code: 0,
       stdout: "",
-      stderr: "There was nothing to stop.\n",
+      stderr: "No task to stop.\n",
     });
     const last = await say(chat, "again");
     await eventually(() => chat.program.holding().includes(last), "it to run");
@@ -114,7 +114,7 @@ describe("rota say, stop and sessions", () => {
     expect(JSON.parse(failed.stdout)).toMatchObject({ state: "failed", sessionKey: "me" });
     const late = await run(chat, ["say", "me", "hello", "--agent", "slow", "--wait", "0.3"]);
     expect([late.code, late.stdout]).toEqual([5, ""]);
-    expect(late.stderr).toContain("The task goes on");
+    expect(late.stderr).toContain("The task continues");
     const stopped = await run(chat, ["say", "me", "/stopall", "--wait"]);
     expect([stopped.code, stopped.stdout]).toEqual([0, expect.stringMatching(/^tsk_\w+ stopped\n$/)]);
   });

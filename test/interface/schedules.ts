@@ -432,7 +432,7 @@ export function describeSchedules(open: Open): void {
       });
       expect(await errorOf(api.schedules.update(id, { status: "paused" }))).toMatchObject({
         code: "conflict",
-        message: `schedule ${id} is completed: there is nothing left of it to pause`,
+        message: `schedule ${id} is completed: only an active schedule can be paused`,
       });
       expect(await api.schedules.update(id, { name: "old" })).toMatchObject({ ...completed, name: "old" });
       expect(await api.schedules.update(id, { schedule: "in 1 minute" })).toMatchObject({

@@ -7,7 +7,7 @@ import type { World } from "./world.ts";
 const IN_HASTE = "could not write down what ended; another start will run it again";
 /** What a process may say as an error when everything around it fails. */
 const EXPECTED = new Set([
-  "lost its lease and aborted what it ran",
+  "lost its lease and aborted its running tasks",
   IN_HASTE,
   "could not store the limits of agents",
 ]);

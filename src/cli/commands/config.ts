@@ -14,9 +14,7 @@ export function configCommand(): Command {
     .description("Check or show the configuration of this directory.")
     .addCommand(withConfigFlags(new Command("check").description("Say whether it is right.")).action(check))
     .addCommand(
-      withConfigFlags(
-        new Command("show").description("List every option, its value and where that comes from."),
-      )
+      withConfigFlags(new Command("show").description("List every option with its value and its source."))
         .option("--json", "answer in JSON")
         .action(show),
     );
@@ -27,7 +25,7 @@ async function check(flags: ConfigFlags): Promise<void> {
   const loaded = load(flags, (read) => checkOptions(rotaOptions(read)));
   if (loaded === null) return;
   const { file } = loaded;
-  print(`The configuration is right (${file.found ? file.name : "there is no file, and none is needed"}).`);
+  print(`The configuration is valid (${file.found ? file.name : "there is no file, and none is needed"}).`);
 }
 
 function show({ json = false, ...flags }: ConfigFlags & { readonly json?: boolean }): void {

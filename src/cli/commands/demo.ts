@@ -11,9 +11,10 @@ import { DashboardSource } from "../dashboard/dashboard-source.ts";
 import { numberFlag, secondsFlag } from "../flags/flag-values.ts";
 import { interruption } from "../terminal/interruption.ts";
 import { print } from "../terminal/print.ts";
+import { rotaCommand } from "../terminal/rota-command.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 import { liveView } from "../views/live-view.ts";
-import { addDemoAgents, someTask } from "./demo-agents.ts";
+import { addDemoAgents, DEMO_SESSION, DEMO_STEPS, ROUND_MS } from "./demo-agents.ts";
 import { printEvents } from "./watch.ts";
 
 interface DemoFlags {
@@ -24,18 +25,22 @@ interface DemoFlags {
 }
 
 const DEFAULT_PORT = 7682;
-/** Between one task and the next. */
-const PAUSE_MS = { min: 200, max: 1_000 } as const;
-/** Beyond this many waiting tasks the demo pauses until the agents catch up. */
-const WAITING_MAX = 40;
+/** Few slots, so that tasks wait. */
+const SCHEDULER = { workerCount: 4 } as const;
+const SCHEDULE = {
+  name: "report",
+  schedule: "every 10 seconds",
+  message: "Send the report",
+  agent: "reporter",
+};
 
 /** `rota demo`: Rota at work, for new users. */
 export function demoCommand(): Command {
   return new Command("demo")
-    .description("Run a server in memory with demo agents, and watch it live.")
+    .description("Run a server in memory with demo agents, and watch its queue live.")
     .option("--port <number>", `port to listen on (default: ${DEFAULT_PORT}, or a free one if it is taken)`)
-    .option("--for <seconds>", "end by itself after so long")
-    .option("--lines", "a line for each event, as when it is not written to a terminal")
+    .option("--for <seconds>", "stop after this time")
+    .option("--lines", "print a line for each event, as when the output is not a terminal")
     .option("--json", "each event as JSON")
     .action(demo);
 }
@@ -43,7 +48,7 @@ export function demoCommand(): Command {
 async function demo(flags: DemoFlags): Promise<void> {
   const forMs = flags.for === undefined ? undefined : secondsFlag("--for", flags.for) * 1_000;
   const interrupted = interruption();
-  const rota = await createRota({ storage: "sqlite::memory:" });
+  const rota = await createRota({ storage: "sqlite::memory:", scheduler: SCHEDULER });
   const dashboard = new DashboardSource({
     basePath: "",
     environment: processEnvironment(),
@@ -58,10 +63,11 @@ async function demo(flags: DemoFlags): Promise<void> {
     const over = new AbortController();
     const patience = forMs === undefined ? [] : [AbortSignal.timeout(forMs)];
     const signal = AbortSignal.any([interrupted.signal, over.signal, ...patience]);
-    const working = keepSubmitting(rota, signal);
+    const working = playRounds(rota, signal);
     await show(server.url, { ...flags, signal });
     over.abort();
     await working;
+    if (!flags.json) printNextSteps();
     process.exitCode = interrupted.exitCodeOfEndless();
   } finally {
     dashboard.stop();
@@ -77,9 +83,12 @@ async function show(
   { lines, json, signal }: DemoFlags & { signal: AbortSignal },
 ): Promise<void> {
   const client = new RotaClient({ url, retry: false });
-  const title = `Rota is ready at ${url}: a demo, kept in memory, dashboard at ${url}/ui/`;
+  const title = `Rota is ready at ${url}: a demo in memory, dashboard at ${url}/ui/`;
   if (!lines && !json && process.stdout.isTTY) return liveView(client, { title, filter: {}, signal });
-  if (!json) print(title);
+  if (!json) {
+    print(title);
+    for (const line of meanwhileLines(url)) print(line);
+  }
   return printEvents(client, { after: 0, signal }, { json: json === true });
 }
 
@@ -105,15 +114,40 @@ function checkPort(text: string): number {
   throw new UsageError(`--port must be an integer from 0 to 65535, not ${text}`);
 }
 
-/** Submits tasks, and now and then a batch, until the signal fires. */
-async function keepSubmitting(rota: Rota, signal: AbortSignal): Promise<void> {
-  const { min, max } = PAUSE_MS;
+/** Commands for a second terminal. */
+function meanwhileLines(url: string): string[] {
+  const rota = rotaCommand();
+  return [
+    "Try in another terminal:",
+    `  ${rota} waiting --url ${url} # why tasks wait`,
+    `  ${rota} task TASK_ID --why --url ${url} # why one task waits, and which tasks start before it`,
+    `  ${rota} submit --message "hello" --url ${url} # submit a task`,
+  ];
+}
+
+function printNextSteps(): void {
+  const rota = rotaCommand();
+  print("The demo has stopped, and its data is gone. Next:");
+  print(`  ${rota} serve # a server that stores its tasks in rota.db`);
+  print(`  ${rota} submit --message "hello" # submit a task to it, from another terminal`);
+  print(`  ${rota} --help # all commands`);
+}
+
+/** Creates a schedule, and submits the steps of a round again and again until the signal fires. */
+async function playRounds(rota: Rota, signal: AbortSignal): Promise<void> {
+  const wait = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
+  await rota.schedules.create(SCHEDULE);
   while (!signal.aborted) {
-    const { queue } = await rota.stats();
-    if (queue.totalQueued < WAITING_MAX) {
-      const count = Math.random() < 0.1 ? 6 : 1;
-      await rota.tasks.submitMany(Array.from({ length: count }, () => someTask(Math.random)));
+    let atMs = 0;
+    for (const step of DEMO_STEPS) {
+      await wait(step.atMs - atMs);
+      if (signal.aborted) return;
+      atMs = step.atMs;
+      if (step.tasks !== undefined) await rota.tasks.submitMany(step.tasks);
+      if (step.message !== undefined) {
+        await rota.sessions.send(DEMO_SESSION, { message: step.message, agentId: "support" });
+      }
     }
-    await sleep(min + Math.random() * (max - min), undefined, { signal }).catch(() => {});
+    await wait(ROUND_MS - atMs);
   }
 }

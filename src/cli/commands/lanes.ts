@@ -26,7 +26,7 @@ function listCommand(): Command {
 
 function putCommand(): Command {
   const command = new Command("put")
-    .description("Say how much of a lane runs at once, on all nodes; makes it if there is none.")
+    .description("Set the concurrency of a lane on all nodes; creates the lane if there is none.")
     .argument("<name>", "the lane's name");
   const withOptions = withInputOptions(command, LANE.fields);
   return withServerOptions(withOptions).action(async (name: string, flags: ServerFlags) => {
@@ -39,7 +39,7 @@ function putCommand(): Command {
 
 function clearCommand(): Command {
   const command = new Command("clear")
-    .description("Cancel all that waits in a lane; what runs goes on.")
+    .description("Cancel all waiting tasks of a lane; running tasks continue.")
     .argument("<name>", "the lane's name");
   return withServerOptions(command).action(async (name: string, flags: ServerFlags) => {
     const cleared = await openClient(flags).lanes.clear(name);

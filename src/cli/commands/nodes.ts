@@ -14,7 +14,7 @@ export function nodesCommand(): Command {
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const list = await openClient(flags).nodes.list();
     if (flags.json) return printJson(list);
-    if (list.nodes.length === 0) return print("No node runs tasks.");
+    if (list.nodes.length === 0) return print("No node is running tasks.");
     for (const line of nodesTable(list.nodes, Date.now())) print(line);
   });
 }

@@ -20,10 +20,10 @@ export function sayCommand(): Command {
   const command = new Command("say")
     .description("Send a message to a session, a conversation with any key as its name.")
     .argument("<key>", "the session: any text of up to 256 characters, like user:42")
-    .argument("<text...>", "what is said; /stop and /stopall end what runs");
+    .argument("<text...>", "the message; /stop and /stopall end running tasks");
   withInputOptions(command, MESSAGE.fields).option(
     "--wait [seconds]",
-    "wait for the answer, at most so long",
+    "wait for the answer, at most this long",
   );
   return withServerOptions(command).action(say);
 }
@@ -65,7 +65,7 @@ async function sendMessage(
   // Only the id, so that a script can keep it.
   else print(sent.taskId);
   if (!flags.json && process.stdout.isTTY) {
-    printNotice(`It is ${sent.merged ? "added to what was said before, and " : ""}${sent.state}.`);
+    printNotice(`It is ${sent.merged ? "merged into the previous message, and " : ""}${sent.state}.`);
   }
   return sent;
 }

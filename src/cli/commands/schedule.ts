@@ -19,7 +19,7 @@ interface NewScheduleFlags extends ServerFlags {
 export function scheduleCommand(): Command {
   const command = new Command("schedule")
     .description("Send a message to an agent at a time, or repeatedly.")
-    .argument("<text...>", 'when, and the message for the agent: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
+    .argument("<text...>", 'the time and the message for the agent: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
   const withOptions = withInputOptions(command, SCHEDULE.fields).option(
     "--paused",
     "it begins only when it is resumed",

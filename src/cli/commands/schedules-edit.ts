@@ -52,7 +52,7 @@ async function edit(id: string, flags: EditFlags): Promise<void> {
   const changes = changesOf(flags);
   if (Object.keys(changes).length === 0) {
     throw new UsageError(
-      `say what to change, as in rota schedules edit ${id} --schedule "every tue at 10:00"`,
+      `name a setting to change, as in rota schedules edit ${id} --schedule "every tue at 10:00"`,
     );
   }
   const rota = openClient(flags);

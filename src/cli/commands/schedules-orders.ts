@@ -8,7 +8,7 @@ import { forEachId } from "./each-id.ts";
 
 /** `rota schedules pause ID…` */
 export function pauseCommand(): Command {
-  return orderCommand("pause", "Pause schedules: nothing of them is due until they are resumed.", {
+  return orderCommand("pause", "Pause schedules: they do not fire until they are resumed.", {
     act: async ({ schedules }, id) => ({ scheduled_task: await schedules.update(id, { status: "paused" }) }),
     say: ({ scheduled_task: { id, status } }) => `#${id} ${status}`,
   });

@@ -16,7 +16,7 @@ interface PreviewFlags extends ServerFlags {
 /** `rota schedules preview WHEN`: shows the due times of a phrase. */
 export function previewCommand(): Command {
   const command = new Command("preview")
-    .description("Show what a schedule means and when it would be due; stores nothing.")
+    .description("Show when a schedule would be due, without storing it.")
     .argument("<schedule...>", 'a phrase like "every monday at 09:00", or a cron expression')
     .option("--tz <zone>", "the time zone, like Europe/Berlin (default: the server's)")
     .option(

@@ -25,6 +25,6 @@ export function runCommand(): Command {
 function outcome({ ran, reason, run_id }: RunAnswer): string {
   if (ran) return `runs: see "rota runs show ${run_id}"`;
   if (reason === "not-due") return "did not run: it is not due";
-  if (reason === "too_many_waiting") return "did not run: as many runs of it wait as may";
-  return "did not run: a run of it still goes";
+  if (reason === "too_many_waiting") return "did not run: too many of its runs are waiting";
+  return "did not run: its previous run has not ended";
 }

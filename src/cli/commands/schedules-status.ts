@@ -8,7 +8,7 @@ import { zonedText } from "../views/zoned-text.ts";
 
 /** `rota schedules status`: the number of schedules, and the next due time. */
 export function statusCommand(): Command {
-  const command = new Command("status").description("Count schedules, and say when the next is due.");
+  const command = new Command("status").description("Count schedules, and show the next due time.");
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const status = await openClient(flags).schedules.status();
     if (flags.json) printJson(status);

@@ -35,9 +35,9 @@ export function upcomingCommand(): Command {
     const upcoming = await openClient(flags).schedules.upcoming(filter as UpcomingFilter);
     if (json) return printJson(upcoming);
     const { moments, truncated } = upcoming;
-    if (moments.length === 0) return print("Nothing is due in that time.");
+    if (moments.length === 0) return print("No schedule is due in that time.");
     for (const line of momentsTable(moments, Date.now())) print(line);
-    if (truncated) print("There are more: raise --limit, or go on with --from.");
+    if (truncated) print("There are more: raise --limit, or continue with --from.");
   });
 }
 

@@ -32,9 +32,7 @@ async function serve(flags: ConfigFlags): Promise<void> {
   const log = createLog(config.log);
   for (const hint of loaded.hints) log.warn({}, hint);
 
-  process.on("SIGUSR1", () =>
-    log.info({}, "SIGUSR1 does nothing here; SIGHUP reads the configuration again"),
-  );
+  process.on("SIGUSR1", () => log.info({}, "SIGUSR1 has no effect; send SIGHUP to reload the configuration"));
   const signalled = stopSignal();
   await checkAddress(config.server);
   const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
@@ -64,7 +62,7 @@ async function serve(flags: ConfigFlags): Promise<void> {
   void dashboard?.open();
 
   const signal = await signalled;
-  log.info({ signal }, signal === "SIGINT" ? "stopping; Ctrl-C again ends it at once" : "stopping");
+  log.info({ signal }, signal === "SIGINT" ? "stopping; press Ctrl-C again to exit at once" : "stopping");
   watch.stop();
   dashboard?.stop();
   endInTime(watch.config.shutdownGraceSec, log);
@@ -110,7 +108,7 @@ async function startUnlessStopped(
 function endInTime(graceSec: number, log: Log): void {
   const limitSec = graceSec + STOP_SEC;
   const end = () => {
-    log.error({ limitSec }, "could not stop in time; what ran is put back by another start");
+    log.error({ limitSec }, "could not stop in time; the next start requeues the running tasks");
     process.exit(1);
   };
   setTimeout(end, limitSec * 1_000).unref();

@@ -20,7 +20,7 @@ export function sessionsCommand(): Command {
   const command = new Command("sessions")
     .description("List sessions, or show, change or delete one.")
     .argument("[key]", "the session to show, or with one of the settings below to change")
-    .option("--delete", "delete its settings and context; the session goes with its last task");
+    .option("--delete", "delete its settings and context; the session is deleted with its last task");
   withInputOptions(command, SESSION_CHANGES.fields, { isChange: true }).option(
     "--unset <fields...>",
     "take settings back, like cap or debounceMs",

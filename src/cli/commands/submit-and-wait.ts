@@ -46,8 +46,8 @@ export async function submitAndWait(
     if (task.state !== "done") process.exitCode = 1;
   } catch (error) {
     process.exitCode = codeForLeaving(error, interrupted);
-    if (taskId === undefined) printNotice("Interrupted: the task may have been submitted, or not.");
-    else printNotice(`The task goes on: "rota task ${taskId}" shows it, "rota cancel ${taskId}" ends it.`);
+    if (taskId === undefined) printNotice("Interrupted: the task may or may not have been submitted.");
+    else printNotice(`The task continues: "rota task ${taskId}" shows it, "rota cancel ${taskId}" ends it.`);
   } finally {
     over.abort();
   }

@@ -24,7 +24,7 @@ export function submitCommand(): Command {
   withInputOptions(command, TASK.fields)
     .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags count over it")
     .option("--again <taskId>", "copy this task, secrets included; other flags replace its fields")
-    .option("--wait [seconds]", "wait for its end, at most so long, and answer with its result");
+    .option("--wait [seconds]", "wait until it has ended, at most this long, and print its result");
   return withServerOptions(command).action(submit);
 }
 

@@ -43,6 +43,6 @@ async function showLog(id: string, flags: TaskFlags): Promise<void> {
   const log = await tasks.logs(id, { ...attempt, limit: TASK_LOG_MAX.lines });
   if (flags.json) return printJson(log);
   if (log.attempt === null) return printNotice("The task has no log lines.");
-  if (log.dropped > 0) printNotice(`${log.dropped} older lines are no longer kept.`);
+  if (log.dropped > 0) printNotice(`${log.dropped} older lines are no longer stored.`);
   for (const { at, level, text } of log.lines) print(`${at}  ${level.padEnd(5)}  ${oneLine(text)}`);
 }

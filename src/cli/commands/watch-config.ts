@@ -33,7 +33,7 @@ export function watchConfig(params: WatchConfigParams): ConfigWatch {
   const watcher = new ConfigWatcher(READ_EVERY_MS, () => served.load(), served);
   const unwatch = watchFiles(source.paths, () => watcher.look());
   const onHangup = () => {
-    log.info({}, "reading the configuration again, as SIGHUP asks for");
+    log.info({}, "reloading the configuration after SIGHUP");
     served.answerNextLook();
     watcher.look();
   };
@@ -91,8 +91,8 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     this.#logNeededRestart(loaded.config);
     const isLevelNew = this.#changeLevel(loaded.config.log);
     if (!this.#answering || changed.length > 0 || isLevelNew) return;
-    if (needsRestart.length === 0) log.info({}, "the configuration is as it was: nothing changes");
-    else log.info({ needsRestart }, "nothing changes until Rota is started again");
+    if (needsRestart.length === 0) log.info({}, "the configuration has not changed");
+    else log.info({ needsRestart }, "these options change only at the next start");
   }
 
   configFault(error: Error | null): void {
@@ -101,7 +101,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     rota.configFault(error);
     // A new fault has just been logged by `rota.configFault`.
     if (this.#answering && fault !== null && fault === this.#fault) {
-      log.warn({}, `the configuration still cannot be used, so that nothing changes: ${fault}`);
+      log.warn({}, `the configuration is still invalid and was not applied: ${fault}`);
     }
     this.#fault = fault;
   }

@@ -99,7 +99,7 @@ function onGap({ after: last, oldest }: { after: number; oldest: number }): void
   printNotice(
     isOlder
       ? `What happened between ${last} and ${oldest} has been deleted.`
-      : `The database was restored to an earlier state: what was shown up to ${last} may no longer be so.`,
+      : `The database was restored to an earlier state: events up to ${last} may no longer be valid.`,
   );
 }
 

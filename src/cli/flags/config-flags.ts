@@ -24,7 +24,7 @@ export function withConfigFlags(command: Command): Command {
       "--storage <url>",
       'where tasks are kept: sqlite:FILE, sqlite::memory: or postgres://… (default: "sqlite:rota.db")',
     )
-    .option("--log-level <level>", `how much the log says: ${joinWithOr(LOG_LEVELS)} (default: info)`)
+    .option("--log-level <level>", `level of the log: ${joinWithOr(LOG_LEVELS)} (default: info)`)
     .option("--config <file>", "configuration to read (default: rota.config.json or .yaml, if there is one)");
 }
 

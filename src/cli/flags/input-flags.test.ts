@@ -18,7 +18,7 @@ const NOW = Date.parse("2026-03-08T12:00:00Z");
 
 const FIELDS = {
   name: required(filledText(), { description: "What it is called.", flag: "--name <name>" }),
-  runAt: optional(time(), { description: "Start not before.", flag: "--run-at <time>" }),
+  runAt: optional(time(), { description: "Earliest start.", flag: "--run-at <time>" }),
   waitMs: optional(number({ min: 0, max: 9, unit: "milliseconds" }), {
     description: "How long it waits.",
     default: "`0`",
@@ -48,7 +48,7 @@ test("a flag is described as its field is, with what else it takes and its defau
   ]);
   expect(options.slice(0, 3)).toEqual([
     ["--name <name>", "what it is called", true],
-    ["--run-at <time>", "start not before; RFC 3339, or a span from now like 10m", false],
+    ["--run-at <time>", "earliest start; RFC 3339, or a span from now like 10m", false],
     ["--wait-at-most <span>", "how long it waits; also a span like 30s (default: 0)", false],
   ]);
   expect(options.find(([flags]) => flags === "--quick")?.[1]).toBe("URL or not");

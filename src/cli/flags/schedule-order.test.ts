@@ -20,7 +20,7 @@ test.each([
 test.each([
   [["in 1 hour"], /^a colon and a space belong between .*; or write them as two arguments$/],
   [["in 1 hour:"], /^the message after the colon is missing$/],
-  [["list"], /rota schedules lists them$/],
+  [["list"], /to list them: rota schedules$/],
   [["cancel", "42"], /to cancel one, write rota schedules cancel 42$/],
   [["pause 42"], /to pause one, write rota schedules pause 42$/],
 ])("%j is refused with what to write instead", (words, sentence) => {

@@ -11,7 +11,8 @@ export type ScheduleOrder = Pick<CreateWrit, "phrase" | "message">;
 export function scheduleOrder(words: readonly string[]): ScheduleOrder {
   const [first = "", second = ""] = words;
   const writ = parseWrit(`/schedule ${words.join(" ")}`);
-  if (writ.kind === "list") throw new UsageError("this makes schedules: rota schedules lists them");
+  if (writ.kind === "list")
+    throw new UsageError("this command creates schedules; to list them: rota schedules");
   if (writ.kind !== "create" && writ.kind !== "invalid") {
     throw new UsageError(
       `this makes schedules: to ${writ.kind} one, write rota schedules ${writ.kind} ${writ.id}`,

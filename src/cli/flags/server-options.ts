@@ -22,7 +22,7 @@ export function withServerOptions(command: Command): Command {
       ),
     )
     .addOption(new Option("--key <key>", "API key (default: ROTA_KEY)").helpGroup(GROUP))
-    .addOption(new Option("--json", "answer in JSON, as the HTTP API does").helpGroup(GROUP));
+    .addOption(new Option("--json", "print JSON, as the HTTP API returns it").helpGroup(GROUP));
 }
 
 /** Makes no retries: the user should see an error at once. */

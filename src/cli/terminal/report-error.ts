@@ -24,7 +24,7 @@ export function reportError(error: unknown, { json = false, about }: ReportOptio
 
 function sentenceOf(error: unknown): string {
   if (error instanceof ConnectionError && error.status === undefined && !error.mayHaveHappened) {
-    return `${error.message}\nIs it running? Start it with "rota serve", or say where it is with --url or ROTA_URL.`;
+    return `${error.message}\nIs it running? Start it with "rota serve", or set its address with --url or ROTA_URL.`;
   }
   if (error instanceof RotaError && error.code === "unauthorized") {
     return `${error.message}; give it with --key or ROTA_KEY`;

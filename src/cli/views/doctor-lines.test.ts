@@ -6,12 +6,12 @@ test("an examination shows each check with what was found, and below it what is 
   const report = {
     ok: false,
     checks: [
-      { name: "storage", ok: true, summary: "The storage answers.", findings: [] },
+      { name: "storage", ok: true, summary: "The storage responds.", findings: [] },
       { name: "clock", ok: false, summary: "The clocks disagree.", findings: ["By 3 s.", "a\u001b[31m\nb"] },
     ],
   };
   expect(doctorLines(report).map((line) => stripVTControlCharacters(line))).toEqual([
-    "✓ storage  The storage answers.",
+    "✓ storage  The storage responds.",
     "✗ clock    The clocks disagree.",
     "           - By 3 s.",
     "           - a�[31m b",

@@ -17,7 +17,7 @@ export function explanationSheet(explanation: Explanation, now: number): string[
     ]),
     "",
     ...(reasons.length === 0
-      ? [`Nothing holds it: it is ${state}.`]
+      ? [`It does not wait: it is ${state}.`]
       : reasons.map(({ message }) => `- ${oneLine(message)}`)),
   ];
 }

@@ -66,7 +66,17 @@ describe("a live view", () => {
     expect(lines).toContainEqual(
       expect.stringMatching(/^\d\d:\d\d:\d\d +tsk_0{32} +writer +progress: \{"page":3\}$/),
     );
-    expect(lines.at(-1)).toBe("q or Ctrl-C ends this");
+    expect(lines.at(-1)).toBe("q or Ctrl-C: quit");
+  });
+
+  test("shows why tasks wait", () => {
+    const model = filled();
+    const { snapshot } = model;
+    if (snapshot === undefined) throw new Error("the model has no snapshot");
+    model.snapshot = { ...snapshot, waiting: [{ code: "agent_full", agentId: "crawler", count: 7 }] };
+    const lines = screen(model, 100, 30);
+    expect(lines).toContainEqual(expect.stringMatching(/^WAITING +REASON +LANE +AGENT$/));
+    expect(lines).toContainEqual(expect.stringMatching(/^ +7 +agent_full +crawler$/));
   });
 
   test.each([

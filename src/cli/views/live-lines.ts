@@ -7,6 +7,7 @@ import type { LiveModel } from "./live-model.ts";
 import { tableLines } from "./table.ts";
 import { workText } from "./task-text.ts";
 import { clockTime, shownSpan } from "./times.ts";
+import { waitingTable } from "./waiting-table.ts";
 
 export interface LiveParams {
   readonly title: string;
@@ -18,16 +19,19 @@ export interface LiveParams {
 /** Narrower screens do not show whole ids. */
 const WIDE = 100;
 
-/** The lines of the screen: counts, agents, running tasks, and the last events. */
+/** The lines of the screen: counts, agents, running tasks, why tasks wait, and the last events. */
 export function liveLines(model: LiveModel, { title, width, height, now }: LiveParams): string[] {
   const head = [...headLines(model, { title, width, now }), ""];
-  const foot = styled("dim", "q or Ctrl-C ends this");
-  // Agents and running tasks share a good half of the remaining lines. Events take the rest.
+  const foot = styled("dim", "q or Ctrl-C: quit");
+  // Agents, running and waiting tasks share two thirds of the remaining lines. Events take the rest.
   const room = Math.max(height - head.length - 1, 0);
-  const agents = section(agentLines(model, width), Math.floor(room * 0.3));
-  const running = section(runningLines(model, { width, now }), Math.floor(room * 0.35));
-  const recent = recentLines(model, width).slice(0, Math.max(room - agents.length - running.length, 0));
-  const lines = [...head, ...agents, ...running, ...recent].slice(0, Math.max(height - 1, 0));
+  const parts = [
+    ...section(agentLines(model, width), Math.floor(room * 0.28)),
+    ...section(runningLines(model, { width, now }), Math.floor(room * 0.25)),
+    ...section(waitingLines(model, width), Math.floor(room * 0.2)),
+  ];
+  const recent = recentLines(model, width).slice(0, Math.max(room - parts.length, 0));
+  const lines = [...head, ...parts, ...recent].slice(0, Math.max(height - 1, 0));
   while (lines.length < height - 1) lines.push("");
   return [...lines, foot].map((line) => withinWidth(line, width));
 }
@@ -92,6 +96,11 @@ function runningLines(model: LiveModel, { width, now }: { width: number; now: nu
     rows,
     { width },
   );
+}
+
+function waitingLines(model: LiveModel, width: number): string[] {
+  const reasons = model.snapshot?.waiting ?? [];
+  return reasons.length === 0 ? [] : waitingTable(reasons, { width, title: "WAITING" });
 }
 
 function runningFor({ attempts, startedAt }: Task, now: number): string {

@@ -1,3 +1,4 @@
+import type { WaitingReason } from "../../interface/waiting.ts";
 import type { RotaEvent } from "../../model/event.ts";
 import type { SchedulerStats } from "../../model/scheduler-stats.ts";
 import type { Task } from "../../model/task.ts";
@@ -14,6 +15,8 @@ export interface Snapshot {
   readonly stats: SchedulerStats;
   /** The running tasks, or the first of them. */
   readonly running: readonly Task[];
+  /** Why tasks wait. Left out: the view shows a part of the tasks, or the key may not read it. */
+  readonly waiting?: readonly WaitingReason[];
 }
 
 export interface AgentLine {

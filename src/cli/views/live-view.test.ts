@@ -30,10 +30,10 @@ test.each([
   ["Ctrl-C", "\x03"],
 ])("%s leaves at once, also while the server does not answer", async (_name, key) => {
   const { left, sent, terminal } = watch(quietStream, silence);
-  await until(() => sent.length === 3, "the first look at the server");
+  await until(() => sent.length === 4, "the first look at the server");
   terminal.emit("data", Buffer.from(key));
   await left;
-  expect(sent.map(({ signal }) => signal.aborted)).toEqual([true, true, true]);
+  expect(sent.map(({ signal }) => signal.aborted)).toEqual([true, true, true, true]);
   expect(terminal.isRaw).toBe(false);
 });
 

@@ -75,11 +75,17 @@ async function refresh(
   { filter, signal }: Pick<LiveViewParams, "filter" | "signal">,
 ): Promise<void> {
   try {
-    const [stats, { tasks }] = await Promise.all([
+    const isWhole = Object.values(filter).every((value) => value === undefined);
+    const [stats, { tasks }, waiting] = await Promise.all([
       rota.stats({ signal }),
       rota.tasks.list({ ...filter, state: ["assigned", "running"], limit: RUNNING_MAX }, { signal }),
+      isWhole ? rota.waiting({ signal }).catch(() => undefined) : undefined,
     ]);
-    model.snapshot = { stats, running: tasks };
+    model.snapshot = {
+      stats,
+      running: tasks,
+      ...(waiting === undefined ? {} : { waiting: waiting.reasons }),
+    };
     model.trouble = undefined;
   } catch (error) {
     // The next refresh tries again.

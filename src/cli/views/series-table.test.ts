@@ -19,6 +19,6 @@ test("shows a line for each series, with a bar for each point", () => {
 
 test("says so when nothing happened", () => {
   expect(seriesLines({ from: "2026-05-11T07:00:00.000Z", step: 60, series: [] })).toEqual([
-    "Nothing happened in that time.",
+    "There are no data for that time.",
   ]);
 });

@@ -9,7 +9,7 @@ const BARS = "▁▂▃▄▅▆▇█";
 
 /** Statistics over time as text, a line for each series. Durations are the 95th percentile. */
 export function seriesLines({ series }: StatsSeries, width?: number): string[] {
-  if (series.length === 0) return ["Nothing happened in that time."];
+  if (series.length === 0) return ["There are no data for that time."];
   return tableLines(
     [
       { title: "KEY", shrinksTo: 8 },

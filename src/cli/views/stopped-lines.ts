@@ -10,5 +10,5 @@ export function printStopped({ stopped, cancelled }: StoppedTasks, { json }: Ser
   }
   for (const taskId of stopped) print(`${taskId} stopped`);
   for (const taskId of cancelled) print(`${taskId} cancelled`);
-  if (stopped.length + cancelled.length === 0) printNotice("There was nothing to stop.");
+  if (stopped.length + cancelled.length === 0) printNotice("No task to stop.");
 }

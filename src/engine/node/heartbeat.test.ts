@@ -119,7 +119,7 @@ test("a claim whose answer got lost is put back, uncounted, and runs", async () 
 });
 
 describe("a node that missed its lease", () => {
-  test("aborts its work first, and continues with a new membership", async () => {
+  test("aborts its work first, and registered again after its lease was lost", async () => {
     const { executor, signals } = makeEndless();
     let broken = false;
     const { engine, clock, log, task } = await makeNode({
@@ -140,7 +140,7 @@ describe("a node that missed its lease", () => {
     await clock.advance(1);
     expect(signals[0]?.aborted).toBe(true);
     expect(engine.running).toBe(0);
-    expect(log.messages("error")).toContain("lost its lease and aborted what it ran");
+    expect(log.messages("error")).toContain("lost its lease and aborted its running tasks");
 
     broken = false;
     await clock.advance(10_000);

@@ -135,7 +135,7 @@ export class Membership extends Service<MembershipOptions> {
     this.#lost = false;
     heartbeat.reset(sent);
     dispatcher.startClaiming();
-    this.log.info({ node: next, before: old }, "continues with a new membership");
+    this.log.info({ node: next, before: old }, "registered again after its lease was lost");
     await retire(this.options.storage, rescuer, old);
     return IDLE_MS;
   }

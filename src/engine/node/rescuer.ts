@@ -63,7 +63,7 @@ export class Rescuer extends Service<RescuerOptions> {
     await storage.nodes.remove({ node });
     this.#seen.delete(node);
     if (total.requeued + total.failed > 0)
-      this.log.warn({ node, ...total }, "took back the work of a lost node");
+      this.log.warn({ node, ...total }, "requeued the tasks of a lost node");
   }
 
   #recordBeats(nodes: readonly NodeRecord[]): void {

@@ -23,6 +23,6 @@ test("looks at one line a minute, and reports a counter that is off", async () =
   await recounter.stop();
   expect(asked).toEqual([0.25, 0.25, 0.25]);
   expect(log.lines).toEqual([
-    { level: "error", message: "a counter was off and has been mended", fields: fault },
+    { level: "error", message: "a counter was wrong and was corrected", fields: fault },
   ]);
 });

@@ -15,7 +15,7 @@ export class Recounter extends Service<RecounterOptions> {
 
   async tick(): Promise<number> {
     const faults = await this.options.storage.counters.recountOne({ random: this.random() });
-    for (const fault of faults) this.log.error({ ...fault }, "a counter was off and has been mended");
+    for (const fault of faults) this.log.error({ ...fault }, "a counter was wrong and was corrected");
     // Continues the count of stored bytes that another process began and did not finish.
     const { more } = await this.options.storage.tenants.countStored({ limit: COUNT_SLICE });
     return more ? 0 : EVERY_MS;

@@ -66,7 +66,7 @@ export class LogKeeper extends Service<LogKeeperOptions> {
       try {
         await this.#write(Number.POSITIVE_INFINITY);
       } catch (error) {
-        this.log.warn({ error }, "could not keep the last lines that executors logged");
+        this.log.warn({ error }, "could not store the last log lines of executors");
         return;
       }
     }

@@ -134,7 +134,7 @@ test("an outcome that could not be handled is logged, and ends no process", asyn
   });
   runner.run(claimedTask());
   await settle();
-  expect(log.messages("error")).toEqual(["could not take in how an attempt ended"]);
+  expect(log.messages("error")).toEqual(["could not store the outcome of an attempt"]);
 });
 
 test("a task that this node has no executor for goes back, for a node that has one", () => {

@@ -198,7 +198,10 @@ export class Runner {
     } catch (error) {
       // A fault of Rota, not of the executor. On a shared storage the heartbeat's search for orphans returns the task to
       // the queue, on an exclusive one the next start does.
-      this.#options.log.error({ error, taskId: attempt.record.id }, "could not take in how an attempt ended");
+      this.#options.log.error(
+        { error, taskId: attempt.record.id },
+        "could not store the outcome of an attempt",
+      );
     }
   }
 

@@ -53,7 +53,7 @@ describe("a lane that is configured on one node", () => {
     });
     expect(other.log.lines).toContainEqual({
       level: "info",
-      message: "took over what was stored of lanes",
+      message: "applied the stored lanes",
       fields: { lanes: ["crawl"] },
     });
   });

@@ -100,7 +100,7 @@ export class LaneCatalogue extends Service<LaneCatalogueOptions> {
     if (changed.length === 0) return;
     table.replaceStored(settings);
     onChanged();
-    this.log.info({ lanes: changed }, "took over what was stored of lanes");
+    this.log.info({ lanes: changed }, "applied the stored lanes");
   }
 }
 

@@ -33,7 +33,7 @@ export class TenantDeleter extends Service<TenantDeleterOptions> {
       if (this.#deleting.has(id)) continue;
       const tenant = await storage.tenants.get({ id });
       if (tenant?.deleting !== true || storageClock.now() - tenant.updatedAt < quietMs) continue;
-      this.log.info({ tenant: id }, "going on with the deletion of a tenant");
+      this.log.info({ tenant: id }, "continuing the deletion of a tenant");
       await this.delete(id);
       await catalogue.read();
     }

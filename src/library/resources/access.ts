@@ -69,7 +69,7 @@ export class Access {
     this.#ring.close();
     await Promise.all([this.#uses.stop(), this.#log.stop()]);
     await Promise.all([this.#uses.flush(), this.#log.flush()]).catch((error) =>
-      this.#options.log.error({ error }, "what keys did last could not be written down"),
+      this.#options.log.error({ error }, "could not store the last audit entries and uses of keys"),
     );
   }
 

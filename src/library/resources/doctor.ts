@@ -33,7 +33,7 @@ export async function examine(options: ExamineOptions): Promise<Examined> {
   const storageNow = await storage.now();
   const answered = clock.now();
   const before = [
-    check("storage", "The storage answers.", []),
+    check("storage", "The storage responds.", []),
     checkClock(skew(storageNow, { asked, answered })),
     await checkCounters(options),
   ];

@@ -113,7 +113,7 @@ function pause(
   // A schedule held with its tenant is now paused by its owner: it stays paused when the tenant is enabled.
   if (status === "paused") return held && isWished ? { status } : {};
   if (status === "active" || isRenewed) return { status: "paused", nextFireAt: null };
-  throw new RotaError("conflict", `schedule ${id} is ${status}: there is nothing left of it to pause`);
+  throw new RotaError("conflict", `schedule ${id} is ${status}: only an active schedule can be paused`);
 }
 
 /** The next due time after a pause. Due times during the pause do not fire, except that of a schedule that is due once. */

@@ -308,7 +308,7 @@ describe("an answer", () => {
     const { rota, ask, log } = await open(() => long);
     expect((await ask()).result).toBe(long);
     expect(await schedules(rota)).toHaveLength(1);
-    expect(log.messages("warn")).toContain("an answer has no room for the replies to its writs");
+    expect(log.messages("warn")).toContain("an answer has no room for the responses to its writs");
   });
 
   test("that cannot be kept fails as it would without any, and nothing is carried out", async () => {

@@ -52,7 +52,7 @@ export class WritAnswers {
       if (found === null) return result;
       const withReplies = withBlocks(found.value, await this.#carryOutAll(found.writs, task, signal));
       if (withReplies !== null) return withReplies;
-      this.#options.log.warn({ taskId: task.taskId }, "an answer has no room for the replies to its writs");
+      this.#options.log.warn({ taskId: task.taskId }, "an answer has no room for the responses to its writs");
     } catch (error) {
       this.#options.log.error(
         { error, taskId: task.taskId },

@@ -21,7 +21,7 @@ export class ConfigHealth {
     this.#fault = error?.message ?? null;
     if (this.#fault !== null || this.#logged === null) return;
     this.#logged = null;
-    this.#log.info({}, "the configuration can be used again");
+    this.#log.info({}, "the configuration is valid again");
   }
 
   /** The same for a fault that no caller gets: logs each fault once. */
@@ -29,6 +29,6 @@ export class ConfigHealth {
     this.setFault(error);
     if (error === null || this.#logged === error.message) return;
     this.#logged = error.message;
-    this.#log.error({ error }, `the configuration cannot be used, so that nothing changes: ${error.message}`);
+    this.#log.error({ error }, `the configuration is invalid and was not applied: ${error.message}`);
   }
 }

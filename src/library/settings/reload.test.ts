@@ -527,9 +527,7 @@ test("a watcher reports a fault once, by the log and by health, until it changes
   await clock.advance(90_000);
   const sentence =
     "the configuration has a fault: `scheduler.maxInflight` must be an integer from 1 to 10000000, not -5";
-  expect(log.messages("error")).toEqual([
-    `the configuration cannot be used, so that nothing changes: ${sentence}`,
-  ]);
+  expect(log.messages("error")).toEqual([`the configuration is invalid and was not applied: ${sentence}`]);
   expect((await rota.health()).config).toEqual({ ok: false, error: sentence });
   expect((await rota.stats()).config.maxInflight).toBe(5);
   config = new Error("there is no such file");
@@ -540,7 +538,7 @@ test("a watcher reports a fault once, by the log and by health, until it changes
   await clock.advance(90_000);
   expect((await rota.health()).config).toEqual({ ok: true });
   expect(log.messages("info").filter((message) => /again/.test(message))).toEqual([
-    "the configuration can be used again",
+    "the configuration is valid again",
   ]);
   expect((await rota.stats()).config.maxInflight).toBe(6);
   watcher.stop();

@@ -137,7 +137,7 @@ export class Reloader {
     { before, wanted }: { before: Settings; wanted: Settings },
   ): void {
     const { log, lanes } = this.#options;
-    if (changed.length > 0) log.info({ changed }, "took over the new configuration");
+    if (changed.length > 0) log.info({ changed }, "applied the new configuration");
     const names = lanes.under(wanted);
     for (const name of [...lanes.under(before).keys()].filter((each) => !names.has(each))) {
       log.info(

@@ -60,8 +60,8 @@ export class StorageHealth {
   #logChange(trouble: Trouble): void {
     const before = this.#found?.trouble ?? null;
     if (trouble !== null && before === null) {
-      this.#log.error({ trouble }, "the storage cannot be written; this node is not ready until it can");
+      this.#log.error({ trouble }, "cannot write to the storage; this node is not ready until writing works");
     }
-    if (trouble === null && before !== null) this.#log.info({}, "the storage can be written again");
+    if (trouble === null && before !== null) this.#log.info({}, "writing to the storage works again");
   }
 }

@@ -49,7 +49,7 @@ const EXAMPLE = {
 export const AGENT = {
   name: "NewAgent",
   noun: "agent",
-  description: "An agent, where its tasks run, and how many of them at once. Null is the same as left out.",
+  description: "An agent: its executor, its lane and its limits. Null is the same as left out.",
   fields: { id: required(agentId()), ...AGENT_FIELDS },
   examples: [EXAMPLE, { id: "team/writer", maxQueued: 20 }],
 } as const satisfies Schema;

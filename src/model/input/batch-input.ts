@@ -16,15 +16,15 @@ export const BATCH_MAX = { actions: 50, others: 100 } as const;
 export const BATCH = {
   name: "NewBatch",
   noun: "batch",
-  description: "Tasks submitted together.",
+  description: "Tasks that are submitted together.",
   fields: {
     agentId: optional(agentId(), { description: "The agent of tasks that name none." }),
     callbackUrl: optional(callbackUrl(), {
-      description: "The `callbackUrl` of tasks that have none of their own.",
+      description: "The `callbackUrl` of tasks that have none.",
     }),
     webhookUrl: optional(callbackUrl(), { description: "Another name for `callbackUrl`." }),
     batchCallbackUrl: optional(callbackUrl(), {
-      description: "The URL that is called once, when all tasks have ended, with their counts.",
+      description: "URL that receives one `POST` when all tasks have ended.",
     }),
     parallelism: optional(number({ min: 1, max: 10 }), {
       description:

@@ -17,7 +17,7 @@ export const RETRY_RANGES = {
 /** The retry policy of a task. Fields that are left out have the default of its kind. */
 export const RETRY_POLICY_FIELDS = {
   maxRetries: optional(number(RETRY_RANGES.maxRetries), {
-    description: "How often it is tried again after a failure.",
+    description: "How often it is retried after a failure.",
     flag: "--retries <number>",
   }),
   backoffMs: optional(number(RETRY_RANGES.backoffMs), { description: "The wait before the first retry." }),

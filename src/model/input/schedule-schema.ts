@@ -153,7 +153,7 @@ function taskText(): Kind<string> {
 /** The work for the agent: exactly one of these. */
 export const WORK_FIELDS = {
   message: optional(taskText(), {
-    description: "The message for the agent. Exactly one of `message`, `instruction` and `payload` is given.",
+    description: "The message for the agent. Set exactly one of `message`, `instruction` and `payload`.",
   }),
   instruction: optional(taskText(), {
     description: "What the agent is to do, as in a task; in place of `message`.",
@@ -168,7 +168,7 @@ export const WORK_FIELDS = {
 /** The retries of its runs. */
 export const RETRY_FIELDS = {
   max_retries: optional(number(RETRY_RANGES.maxRetries), {
-    description: "How often it is tried again after a failure.",
+    description: "How often it is retried after a failure.",
     default: "3",
     flag: "--retries <number>",
   }),
@@ -185,12 +185,12 @@ export const RETRY_FIELDS = {
 /** The settings of a schedule, in a create and in a change. */
 const SETTINGS = {
   agent: optional(agentId(), {
-    description: "The agent that gets it: one that is listed.",
+    description: "The agent: one that is listed.",
     default: "`index`",
     flag: "--agent <id>",
   }),
   name: optional(line(NAME_LENGTH_MAX), {
-    description: `What people call it, ${NAME_LENGTH_MAX} characters at most.`,
+    description: `A name for people, at most ${NAME_LENGTH_MAX} characters.`,
     flag: "--name <name>",
   }),
   tz: optional(zone(), {
@@ -199,7 +199,7 @@ const SETTINGS = {
     flag: "--tz <zone>",
   }),
   conversation_id: optional(conversationId(), {
-    description: "The conversation that the agent's side knows it by; an integer comes back as text.",
+    description: "The conversation as the agent names it; an integer is returned as text.",
     flag: "--conversation <id>",
   }),
   session_key: optional(sessionKey(), {
@@ -209,13 +209,13 @@ const SETTINGS = {
   }),
   enabled: optional(boolean(), { description: "False: it is paused, and nothing is due." }),
   delete_after_run: optional(boolean(), {
-    description: "True: it goes once it has succeeded; only for one that is due once.",
+    description: "True: delete it once it has succeeded; only for a one-time schedule.",
     flag: "--delete-after-run",
   }),
-  retry: optional(object(RETRY_FIELDS), { description: "How a run that fails is tried again." }),
+  retry: optional(object(RETRY_FIELDS), { description: "How a failed run is retried." }),
   overlap: optional(choice(OVERLAPS), {
     description:
-      "What happens at a due time while the run before it has not ended: `skip`, `queue`, `replace` or `allow`.",
+      "What happens to a due time while the previous run has not ended: `skip`, `queue`, `replace` or `allow`.",
     default: "`skip`",
     flag: "--overlap <what>",
   }),
@@ -225,7 +225,7 @@ const SETTINGS = {
     flag: "--catch-up <what>",
   }),
   useful_for: optional(number(USEFUL_FOR), {
-    description: "How many seconds late a moment may still fire.",
+    description: "How many seconds late a due time may still fire.",
     default: "however late",
     flag: "--useful-for <span>",
   }),
@@ -245,7 +245,7 @@ const SETTINGS = {
     flag: "--priority <priority>",
   }),
   metadata: optional(anyObject(), {
-    description: "Your own data: stored with the tasks of its runs and returned with them.",
+    description: "Your own data: the `metadata` of the tasks of its runs.",
     flag: "--metadata <json>",
   }),
   callback_url: optional(callbackUrl(), {
@@ -273,7 +273,7 @@ const SETTINGS = {
 export const SCHEDULE = {
   name: "NewSchedule",
   noun: "schedule",
-  description: "A message for an agent, and when to send it.",
+  description: "A task for an agent, and when it is due.",
   fields: {
     schedule: required(RULE, {
       description: "When it is due: a phrase, a cron expression or an object.",
@@ -321,10 +321,10 @@ export const SCHEDULE_CHANGES = {
   name: "ScheduleChanges",
   noun: "schedule",
   isChanges: true,
-  description: "What is left out stays; null takes it back, so that the default holds again.",
+  description: "Fields that are left out stay; null resets a field to its default.",
   fields: {
     status: optional(choice(["active", "paused"]), { description: "The same as `enabled`, in a word." }),
-    schedule: required(RULE, { description: "Another time: it is counted from now." }),
+    schedule: required(RULE, { description: "The new time, counted from now." }),
     ...WORK_FIELDS,
     ...SETTINGS,
   },
@@ -340,16 +340,16 @@ export const SCHEDULE_CHANGES = {
 export const PREVIEW = {
   name: "PreviewRequest",
   noun: "preview",
-  description: "A schedule to look at.",
+  description: "A schedule to preview.",
   fields: {
     schedule: required(RULE),
     tz: optional(zone(), { description: "An IANA time zone, like Europe/Berlin.", default: "the server's" }),
     from: optional(time(), {
-      description: "As if it was made then, RFC 3339, in the years 1970 to 2999.",
+      description: "Preview as of this time, RFC 3339, in the years 1970 to 2999.",
       default: "now",
     }),
     count: optional(number(PREVIEW_COUNT), {
-      description: "How many moments to list.",
+      description: "How many due times to list.",
       default: String(PREVIEW_COUNT.default),
     }),
   },
@@ -368,7 +368,7 @@ export const RUN_REQUEST = {
   description: "How a schedule is to be run.",
   fields: {
     mode: optional(choice(["force", "due"]), {
-      description: "`force`: out of turn; `due`: only if one of its moments has come.",
+      description: "`force`: now; `due`: only if a due time has passed.",
       default: "`force`",
     }),
   },

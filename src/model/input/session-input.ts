@@ -16,11 +16,11 @@ import { optional, required, type Schema } from "./schema.ts";
 export const MESSAGE = {
   name: "SessionMessage",
   noun: "message",
-  description: "Something said in a conversation.",
+  description: "A message to a session.",
   fields: {
     message: required(filledText(), {
       description:
-        "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
+        "The text. `/stop` and `/stopall` alone, in any case, do not reach the agent: they end tasks.",
     }),
     agentId: optional(agentId(), {
       description: "The agent that gets the message.",
@@ -33,7 +33,7 @@ export const MESSAGE = {
       flag: "--lane <name>",
     }),
     mode: optional(choice(SESSION_MODES), {
-      description: "For this message: `interrupt` takes the place of all that runs or waits in the session.",
+      description: "For this message: `interrupt` replaces all running and waiting tasks of the session.",
       flag: "--mode <mode>",
     }),
     maxConcurrent: optional(number(SESSION_RANGES.maxConcurrent), {
@@ -53,7 +53,7 @@ export const MESSAGE_REQUEST = {
   fields: {
     ...MESSAGE.fields,
     wait: optional(boolean(), {
-      description: "True: answer once the run has ended, with the whole task.",
+      description: "True: respond with the whole task once it has ended.",
     }),
     cancelOnDisconnect: optional(boolean(), {
       description:
@@ -73,7 +73,7 @@ export const SESSION_CHANGES = {
   name: "SessionChanges",
   noun: "session",
   isChanges: true,
-  description: "What is left out stays; null takes it back, so that the configuration holds.",
+  description: "Fields that are left out stay; null resets a field to the configuration.",
   fields: {
     agentId: optional(agentId(), { description: "The agent that gets its messages.", flag: "--agent <id>" }),
     lane: optional(laneName(), { description: "The lane that they run in.", flag: "--lane <name>" }),

@@ -43,7 +43,7 @@ export const KIND_FIELDS = {
       flag: "--selector <css>",
     }),
     params: optional(anyObject(), {
-      description: "With `action`: whatever else it needs.",
+      description: "With `action`: further parameters.",
       flag: "--params <json>",
     }),
   },
@@ -56,13 +56,13 @@ export const KIND_FIELDS = {
   },
   message: {
     message: optional(filledText(), {
-      description: "Something said to an agent.",
+      description: "A message to an agent.",
       flag: "--message <text>",
     }),
   },
   custom: {
     payload: optional(json(), {
-      description: "Any JSON, for an executor of yours.",
+      description: "Any JSON, for your own executor.",
       flag: "--payload <json>",
     }),
   },
@@ -71,7 +71,7 @@ export const KIND_FIELDS = {
 /** The fields that tasks of all kinds have. */
 export const COMMON_FIELDS = {
   agentId: optional(agentId(), {
-    description: "The agent that does it; an `action` has to name it.",
+    description: "The agent that runs it; required for an `action`.",
     default: "`index`",
     flag: "--agent <id>",
   }),
@@ -88,9 +88,9 @@ export const COMMON_FIELDS = {
     description: "Milliseconds for each attempt, 1 000 to 600 000.",
     flag: "--timeout <span>",
   }),
-  runAt: optional(time(), { description: "Start not before.", flag: "--run-at <time>" }),
+  runAt: optional(time(), { description: "Earliest start.", flag: "--run-at <time>" }),
   retryPolicy: optional(object(RETRY_POLICY_FIELDS), {
-    description: "How it is tried again after a failure.",
+    description: "How it is retried after a failure.",
   }),
   dependsOn: optional(dependencies(), {
     description: "Tasks that must be done before it starts, by id, or by `key` in a batch.",
@@ -103,7 +103,7 @@ export const COMMON_FIELDS = {
     },
   ),
   callbackUrl: optional(callbackUrl(), {
-    description: "The URL that gets a `POST` with the task when it has ended.",
+    description: "URL that receives a `POST` of the task when it has ended.",
     flag: "--callback <url>",
   }),
   webhookUrl: optional(callbackUrl(), { description: "Another name for `callbackUrl`." }),
@@ -113,8 +113,7 @@ export const COMMON_FIELDS = {
     flag: "--session <key>",
   }),
   preemptible: optional(boolean(), {
-    description:
-      "It may be made to give way to a `critical` task that finds no free slot, and is run again then.",
+    description: "A `critical` task that finds no free slot may pre-empt it; it then runs again.",
     flag: "--preemptible",
   }),
   concurrencyKey: optional(
@@ -129,7 +128,7 @@ export const COMMON_FIELDS = {
     },
   ),
   metadata: optional(anyObject(), {
-    description: "Your own data: stored with the task and returned with it.",
+    description: "Your own data: stored and returned with the task.",
     flag: "--metadata <json>",
   }),
 } as const;

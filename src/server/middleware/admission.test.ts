@@ -25,12 +25,12 @@ function pathOf({ path }: KnownRoute): string {
   return path.replaceAll(/:\w+/g, "unknown");
 }
 
-test("a route that does not say who may use it does not come to be", async () => {
+test("a route that names no permission does not come to be", async () => {
   const { rota, clock } = await openTestRota();
   const app = Fastify();
   const rateLimit = new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {});
   admitCallers(app, { rota, isLocal: true, hasDashboard: false, rateLimit, clock });
-  expect(() => app.get("/forgotten", async () => "secret")).toThrow("does not say who may use it");
+  expect(() => app.get("/forgotten", async () => "secret")).toThrow("names no permission");
 });
 
 test("every route asks for a key once there is one, but for those that say how the process is", async () => {

@@ -76,7 +76,7 @@ async function isSurelyKeyless({ rota, clock }: AdmissionOptions): Promise<boole
 /** Without this check, a route that names no permission would be open to every caller. */
 function refuseRoutesWithoutAccess(app: FastifyInstance): void {
   app.addHook("onRoute", ({ method, url, config }) => {
-    if (config?.access === undefined) throw new Error(`${method} ${url} does not say who may use it`);
+    if (config?.access === undefined) throw new Error(`${method} ${url} names no permission`);
   });
 }
 

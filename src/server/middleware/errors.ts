@@ -74,7 +74,7 @@ export function toRotaError(error: FastifyError): RotaError {
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
     return new RotaError("invalid_json", `the request cannot be read: ${error.message}`, { cause: error });
   }
-  return new RotaError("internal_error", "something went wrong inside Rota; its log says what", {
+  return new RotaError("internal_error", "internal error of Rota; its log has the details", {
     cause: error,
   });
 }

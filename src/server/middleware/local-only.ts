@@ -22,29 +22,30 @@ export function allowLocalOnly(request: FastifyRequest): void {
   if (host === undefined || !LOCAL_HOST.test(host)) {
     throw new RotaError(
       "forbidden",
-      "without API keys Rota answers this machine only: the `Host` of a request must be 127.0.0.1, localhost or [::1], " +
-        `and this one ${host ? `is ${preview(host)}` : "has none"}`,
+      "this server has no API keys, so it responds only to this machine: the `Host` header must be 127.0.0.1, localhost or [::1], " +
+        `${host ? `not ${preview(host)}` : "and it is missing"}`,
     );
   }
   if (origin !== undefined && !LOCAL_ORIGIN.test(origin)) {
     throw new RotaError(
       "forbidden",
-      `without API keys Rota answers web pages of this machine only, and this request comes from ${preview(origin)}`,
+      `this server has no API keys, so it responds only to web pages of this machine, not of ${preview(origin)}: create an API key, ` +
+        "and list the origin in `server.cors.origins`",
     );
   }
-  if (origin !== undefined && !isOwnOrigin(request) && needsNoPreflight(request)) {
+  if (origin !== undefined && !isOwnOrigin(request) && !request.isListedOrigin && needsNoPreflight(request)) {
     throw new RotaError(
       "forbidden",
-      `without API keys only Rota's own pages may send a request like this, and it comes from ${preview(origin)}: send it with ` +
-        "`content-type: application/json`, or make an API key",
+      `this server has no API keys, so a page of ${preview(origin)} may send only JSON: set \`content-type: application/json\`, list ` +
+        "the origin in `server.cors.origins`, or create an API key",
     );
   }
   if (isLinkToDashboard(request)) return;
   if (origin === undefined && typeof site === "string" && FOREIGN_SITES.includes(site.toLowerCase())) {
     throw new RotaError(
       "forbidden",
-      "without API keys Rota answers web pages of this machine only, and the browser that sends this request does so for another " +
-        `(\`Sec-Fetch-Site: ${preview(site)}\`)`,
+      "this server has no API keys, so it responds only to web pages of this machine, and a page of another site caused this " +
+        `request (\`Sec-Fetch-Site: ${preview(site)}\`)`,
     );
   }
 }

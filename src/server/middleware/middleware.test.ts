@@ -44,7 +44,7 @@ describe("which machine may ask:", () => {
     const { status, body } = parseRaw(raw);
     expect([status, body.code]).toEqual([403, "forbidden"]);
     expect(body.error).toMatch(
-      /^without API keys Rota answers this machine only: the `Host` of a request must be/,
+      /^this server has no API keys, so it responds only to this machine: the `Host` header must be/,
     );
   });
 
@@ -54,7 +54,7 @@ describe("which machine may ask:", () => {
       await sendRaw(url, `GET /health ${version}\r\nConnection: close\r\n\r\n`),
     );
     expect([status, body.code]).toEqual([403, "forbidden"]);
-    expect(body.error).toMatch(/has none$/);
+    expect(body.error).toMatch(/and it is missing$/);
   });
 
   test("a request with two hosts is refused, in whichever order they come", async () => {
@@ -398,7 +398,7 @@ test("a fault of ours is answered as one and written to the log, and the server 
   const { status, body } = await ask("/tasks");
   expect([status, errorAnswer.parse(body)]).toEqual([
     500,
-    { code: "internal_error", error: "something went wrong inside Rota; its log says what" },
+    { code: "internal_error", error: "internal error of Rota; its log has the details" },
   ]);
   expect(log.lines).toContainEqual({
     level: "error",

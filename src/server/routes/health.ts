@@ -10,7 +10,7 @@ export const healthRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
 
   app.get("/ready", requiredRole("open", getReady), async () => {
     if (installation.state !== "created" && installation.state !== "running") {
-      throw new RotaError("draining", "this node is stopping and takes no new work");
+      throw new RotaError("draining", "this node is stopping and accepts no new work");
     }
     const { storageError } = await installation.health();
     if (storageError !== undefined) throw new RotaError("storage_unavailable", storageError);

@@ -313,7 +313,7 @@ function WhyWorkWaits({ waiting: { reasons, total } }: { readonly waiting: Waiti
         <h2>Why work waits</h2>
         {total > 0 && <span className="muted">{countOf(total, "task")}, by first reason</span>}
       </div>
-      {total === 0 && <p className="sub">No task waits.</p>}
+      {total === 0 && <p className="sub">No tasks are waiting.</p>}
       <ul className="why">
         {reasons.slice(0, REASONS_MAX).map((reason) => {
           const { code, lane, agentId, count } = reason;

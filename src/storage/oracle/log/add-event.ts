@@ -44,7 +44,7 @@ export function deliver(
   { url, batch }: { url: string; batch: BatchEnd | null },
 ): void {
   const { seq: taskSeq, id: taskId, tenant, completedAt, error, retryCount } = task;
-  if (completedAt === null) throw new Error("Only a task that has ended has a webhook delivery.");
+  if (completedAt === null) throw new Error("Only a task that has ended has a delivery.");
   const now = batch?.completedAt ?? completedAt;
   signal(state, { kind: "deliveries" });
   const host = callbackHost(url);

@@ -69,7 +69,7 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
     call: "insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     values: [...given, integers(positions), ...bounds],
   });
-  if (row === undefined) throw new Error("Tasks are answered, whatever becomes of them.");
+  if (row === undefined) throw new Error("The function returns a row for every task.");
   if (row.each !== null) return row.each.map(toInserted);
   return tasks.map((task, n) =>
     toResult(row, { task, n, form: formOf[n] ?? 0, agentPosition: positions[n] ?? 0 }),
