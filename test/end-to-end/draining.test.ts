@@ -47,7 +47,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
       msg: "waiting up to 30 s for 1 running task to end",
       taskIds: [taskId],
     });
-    expect(server.stderr().includes("Ctrl-C again ends it at once")).toBe(signal === "SIGINT");
+    expect(server.stderr().includes("press Ctrl-C again to exit at once")).toBe(signal === "SIGINT");
     expect((await server.ask(`/tasks/${taskId}`)).body.state).toBe("running");
 
     program.release();
