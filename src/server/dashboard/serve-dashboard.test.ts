@@ -68,6 +68,10 @@ test("pages and files need no key, and every API does", async () => {
   for (const path of ["/ui", "/ui/", "/ui/tasks/tsk_1?state=failed&x=1", "/ui/icon.svg"]) {
     expect([path, (await ask(path, html)).status]).toEqual([path, 200]);
   }
+  // A client that names no type gets the page at the printed address, and no page in place of a file.
+  const any = { headers: { accept: "*/*" } };
+  expect((await ask("/ui/", any)).status).toBe(200);
+  expect((await ask("/ui/assets/none.js", any)).status).toBe(404);
   expect((await ask("/tasks", html)).status).toBe(401);
   expect((await ask("/v1/me", html)).status).toBe(401);
 });

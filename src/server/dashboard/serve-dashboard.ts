@@ -47,7 +47,8 @@ export function leadsToDashboard({ method, url, headers }: FastifyRequest): bool
 function respond(request: FastifyRequest, reply: FastifyReply, { state }: Dashboard): FastifyReply {
   const { headers, params } = request;
   const path = (params as { "*"?: string })["*"] ?? "";
-  const wantsPage = prefersHtml(headers.accept);
+  // The address that the server prints leads to the page for any client, also for one that names no type, as curl does.
+  const wantsPage = path === "" || prefersHtml(headers.accept);
   reply.headers(HEADERS).header("vary", "accept, accept-encoding");
   if (state.kind === "ready") {
     const file = state.files.get(path) ?? (wantsPage ? pageOf(state.files) : undefined);
