@@ -15,6 +15,8 @@ const TENANT = "apart";
 const LANE = "apart";
 const SESSION = "apart";
 
+const BOUNDS = { total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 } as const;
+
 let server: PostgresServer;
 beforeAll(async () => {
   // Left to itself, PostgreSQL writes what nobody waited for a fifth of a second later, which would hide that nobody did.
@@ -119,14 +121,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     const storage = await openPostgres({ url: server.url });
     const node = randomUUID();
     const id = randomUUID();
-    const bounds = {
-      total: null,
-      perAgent: null,
-      perTenant: null,
-      strategy: "fair-fifo",
-      agingMs: 0,
-    } as const;
-    await storage.lanes.configure({ lanes: [{ name: LANE, ...bounds }] });
+    await storage.lanes.configure({ lanes: [{ name: LANE, ...BOUNDS }] });
     await storage.nodes.register({ node });
     await storage.tasks.insert({ tasks: [newTask({ id, tenant: TENANT, lane: LANE })], limits: ROOMY });
     const step = { node, finishes: [], progress: [], claims: [] };
@@ -193,14 +188,7 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       await admin.end();
     });
     const [node, id, batch] = [randomUUID(), randomUUID(), randomUUID()];
-    const bounds = {
-      total: null,
-      perAgent: null,
-      perTenant: null,
-      strategy: "fair-fifo",
-      agingMs: 0,
-    } as const;
-    await storage.lanes.configure({ lanes: [LANE, "elsewhere"].map((name) => ({ name, ...bounds })) });
+    await storage.lanes.configure({ lanes: [LANE, "elsewhere"].map((name) => ({ name, ...BOUNDS })) });
     await storage.nodes.register({ node });
     // Nodes that earlier tests left are no more, so that this one is alone.
     await admin.query("update rota.node set dead = true where id <> $1", [node]);
@@ -244,4 +232,27 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
     ]);
     expect(rows).toEqual([{ flushed: true }]);
   });
+});
+
+test("reads of a server on which nothing happens write nothing", async () => {
+  const storage = await openPostgres({ url: server.url });
+  const admin = new Client({ connectionString: server.url });
+  await admin.connect();
+  onTestFinished(async () => {
+    await Promise.all([storage.close(), admin.end()]);
+  });
+  await storage.lanes.configure({ lanes: [{ name: LANE, ...BOUNDS }] });
+  await storage.tasks.insert({ tasks: [newTask({ tenant: TENANT, lane: LANE })], limits: ROOMY });
+  const written = async () => (await admin.query("select pg_current_wal_insert_lsn() as lsn")).rows[0].lsn;
+  // The server itself writes now and then.
+  await expect
+    .poll(async () => {
+      await storage.check();
+      const before = await written();
+      await storage.tasks.counts({ tenant: TENANT });
+      await storage.tasks.list({ tenant: TENANT, limit: 10 });
+      await storage.events.page({ tenant: TENANT, limit: 10, bytesMax: 100_000 });
+      return (await written()) === before;
+    })
+    .toBe(true);
 });

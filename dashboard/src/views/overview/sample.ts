@@ -1,7 +1,7 @@
 import type { NewScheduleInput, RotaClient } from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
 
-/** All of the sample belongs to this agent, which answers with what it is told and costs nothing. */
+/** All of the sample belongs to this agent, which returns its input and costs nothing. */
 export const SAMPLE_AGENT = "rota-sample";
 const SAMPLE_SESSION = "sample:hello";
 const OF_SAMPLE = { agentId: SAMPLE_AGENT, metadata: { sample: true } } as const;

@@ -1,6 +1,5 @@
 import type { PoolConfig } from "pg";
 import { FUNCTION_SCHEMA } from "./functions.ts";
-import { STATEMENT_TIMEOUT_MS } from "./until-durable.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** An idle connection sends a packet after this time, so that firewalls keep it open and a lost one is noticed. */
@@ -14,7 +13,7 @@ const KEEP_ALIVE_MS = 30_000;
  */
 export const CONNECTION_SETTINGS = {
   search_path: `${FUNCTION_SCHEMA},rota`,
-  statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
+  statement_timeout: "15s",
   lock_timeout: "10s",
   idle_in_transaction_session_timeout: "10s",
   enable_seqscan: "off",

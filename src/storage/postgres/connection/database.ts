@@ -7,7 +7,6 @@ import type { StorageSignal } from "../../storage.ts";
 import { isTransient, toRotaError } from "./errors.ts";
 import { Notifications } from "./listen-notify.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
-import { STATEMENT_TIMEOUT_MS } from "./until-durable.ts";
 
 /** Writers wait for the write lock anyway. The other connections serve reads beside them. */
 const CONNECTIONS_MAX = 6;
@@ -41,24 +40,19 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-/**
- * The server flushes every commit after three times its `wal_writer_delay`. The rest is for a server that is slowed down. A
- * transaction takes its time when it gets the write lock, and commits at most its timeout later.
- */
-const FLUSHED_AFTER = 10;
-const COMMITTED_AFTER_MS = STATEMENT_TIMEOUT_MS;
-
 /** Its commit waits until it is on disk, and with it everything committed before. */
 const EMIT = "pg_logical_emit_message(true, 'rota', '')";
 const FLUSH = { name: "flush", text: `select ${EMIT}` };
 
-/** `$1` is the time, null for the database's own. `$2`: when something was committed. */
-const FLUSH_SINCE = {
-  name: "flush_since",
-  text: `select ${EMIT}
-          where $2::bigint > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
-                   - ${COMMITTED_AFTER_MS}
-                   - ${FLUSHED_AFTER} * extract(epoch from current_setting('wal_writer_delay')::interval) * 1000`,
+/**
+ * The same, if anything is not flushed yet. The server does not tell how far its synchronous standbys are: if it has any, the
+ * flush waits for them.
+ */
+const FLUSH_REST = {
+  name: "flush_rest",
+  text: `select ${EMIT} where pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()
+                           or current_setting('synchronous_standby_names') <> ''`,
+  values: [],
 };
 
 /** The connections: statements, signals, the clock. The operations are in files of their own. */
@@ -129,28 +123,19 @@ export class PostgresDatabase {
    * As `write`, for a function whose commit does not wait for the disk. `durable` resolves once the commit survives a crash. The
    * flush runs on the same connection: after a crash, a flush on another would succeed although the commit is lost.
    */
-  async writeEarly<Row extends object>(
-    statement: Statement,
-  ): Promise<{ rows: Row[]; durable: Promise<void> }> {
-    for (let tries = 1; ; tries += 1) {
-      if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
-      try {
-        const client = await this.#pool.connect();
-        const timeoutMs = this.#timeouts.writeMs;
-        const rows = await releaseIfBroken(client, () =>
-          ask<Row>(client, this.#atTime(statement), timeoutMs),
-        );
-        const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
-          () => client.release(),
-          (error) => Promise.reject(toRotaError(error)),
-        );
-        // A caller that sends nothing again does not wait for it.
-        durable.catch(() => undefined);
-        return { rows, durable };
-      } catch (error) {
-        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
-      }
-    }
+  writeEarly<Row extends object>(statement: Statement): Promise<{ rows: Row[]; durable: Promise<void> }> {
+    return this.#retry(async () => {
+      const client = await this.#pool.connect();
+      const timeoutMs = this.#timeouts.writeMs;
+      const rows = await releaseIfBroken(client, () => ask<Row>(client, this.#atTime(statement), timeoutMs));
+      const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
+        () => client.release(),
+        (error) => Promise.reject(toRotaError(error)),
+      );
+      // A caller that sends nothing again does not wait for it.
+      durable.catch(() => undefined);
+      return { rows, durable };
+    });
   }
 
   /**
@@ -184,31 +169,21 @@ export class PostgresDatabase {
   }
 
   /**
-   * As `read`. Resolves once what the rows show survives a crash; `changedAt`: when each was committed. Commits do not wait for the
-   * disk under the write lock, so a reader may see one before it is flushed. A crash could undo it, and the number of its event
-   * would be assigned again. The flush runs on the connection that read: after a crash, it would succeed on another.
+   * As `read`. Resolves once what it read survives a crash. Commits do not wait for the disk under the write lock, so a reader may
+   * see one before it is flushed. A crash could undo it, and the number of its event would be assigned again. The flush runs on
+   * the connection that read: after a crash, it would succeed on another. While the server is idle, it writes nothing.
    */
-  async readDurably<Row extends object>(
-    statement: Statement,
-    changedAt: (row: Row) => string | null,
-  ): Promise<Row[]> {
-    for (let tries = 1; ; tries += 1) {
-      if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
-      try {
-        const client = await this.#pool.connect();
-        const rows = await releaseIfBroken(client, async () => {
-          const found = await ask<Row>(client, statement, this.#timeouts.readMs);
-          const latest = found.reduce((at, row) => Math.max(at, Number(changedAt(row) ?? 0)), 0);
-          const flush = this.#atTime({ ...FLUSH_SINCE, values: [latest] });
-          if (latest > 0) await ask(client, flush, this.#timeouts.writeMs);
-          return found;
-        });
-        client.release();
-        return rows;
-      } catch (error) {
-        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
-      }
-    }
+  readDurably<Row extends object>(statement: Statement): Promise<Row[]> {
+    return this.#retry(async () => {
+      const client = await this.#pool.connect();
+      const rows = await releaseIfBroken(client, async () => {
+        const found = await ask<Row>(client, statement, this.#timeouts.readMs);
+        if (found.length > 0) await ask(client, FLUSH_REST, this.#timeouts.writeMs);
+        return found;
+      });
+      client.release();
+      return rows;
+    });
   }
 
   /** As `write`, on a reserved connection: it never waits for other calls of this process. */
@@ -297,16 +272,23 @@ export class PostgresDatabase {
     return { ...statement, values: [this.#clock?.now() ?? null, ...statement.values] };
   }
 
-  async #query<Row extends object>(pool: pg.Pool, statement: Statement, timeoutMs: number): Promise<Row[]> {
+  #query<Row extends object>(pool: pg.Pool, statement: Statement, timeoutMs: number): Promise<Row[]> {
+    return this.#retry(async () => {
+      const { rows } = await pool.query<Row>({
+        ...statement,
+        values: [...statement.values],
+        query_timeout: timeoutMs,
+      } as pg.QueryConfig);
+      return rows;
+    });
+  }
+
+  /** Repeats what failed for a reason that passes. */
+  async #retry<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries += 1) {
       if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
       try {
-        const { rows } = await pool.query<Row>({
-          ...statement,
-          values: [...statement.values],
-          query_timeout: timeoutMs,
-        } as pg.QueryConfig);
-        return rows;
+        return await work();
       } catch (error) {
         if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
       }

@@ -48,7 +48,7 @@ async function listDeliveries(
   params: ListDeliveriesParams,
 ): Promise<{ deliveries: DeliveryRecord[]; nextCursor: number | null }> {
   const { text, values } = listOfDeliveries(params);
-  const rows = await db.readDurably<DeliveryRow>({ text, values }, ({ created_at }) => created_at);
+  const rows = await db.readDurably<DeliveryRow>({ text, values });
   const page = rows.slice(0, params.limit).map(toDeliveryRecord);
   return {
     deliveries: page,
@@ -93,14 +93,11 @@ async function findDelivery(
   db: PostgresDatabase,
   { tenant, seq }: { tenant: string; seq: number },
 ): Promise<DeliveryRecord | null> {
-  const [row] = await db.readDurably<DeliveryRow>(
-    {
-      name: "get_delivery",
-      text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES} where d.seq = $1 and d.tenant = $2`,
-      values: [seq, tenant],
-    },
-    ({ created_at }) => created_at,
-  );
+  const [row] = await db.readDurably<DeliveryRow>({
+    name: "get_delivery",
+    text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES} where d.seq = $1 and d.tenant = $2`,
+    values: [seq, tenant],
+  });
   return row === undefined ? null : toDeliveryRecord(row);
 }
 

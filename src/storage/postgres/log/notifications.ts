@@ -15,14 +15,11 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
     async read({ after, limit, tenant, ...others }) {
       if (tenant !== undefined) return readOfTenant(db, { after, limit, tenant, ...others });
       // Also reads the entry that the caller saw last, so that the caller can check that it is still the same.
-      const rows = await db.readDurably<NotificationRow>(
-        {
-          name: "read_notifications",
-          text: "select * from notification where seq >= $1 order by seq limit $2",
-          values: [after, limit + 2],
-        },
-        ({ at }) => at,
-      );
+      const rows = await db.readDurably<NotificationRow>({
+        name: "read_notifications",
+        text: "select * from notification where seq >= $1 order by seq limit $2",
+        values: [after, limit + 2],
+      });
       const [first] = rows;
       const seen = first !== undefined && Number(first.seq) === after ? first : null;
       const found = (seen === null ? rows : rows.slice(1)).map(toNotification);
@@ -78,17 +75,14 @@ async function readOfTenant(
     found: NotificationRow | null;
     newest: string | null;
     mark: LogMark | null;
-  }>(
-    {
-      name: `read_notifications_of_${agent === undefined ? "tenant" : "agent"}`,
-      text: `select to_json(f) as found, (select max(seq) from notification) as newest,
+  }>({
+    name: `read_notifications_of_${agent === undefined ? "tenant" : "agent"}`,
+    text: `select to_json(f) as found, (select max(seq) from notification) as newest,
                   (select json_build_object('type', kind, 'at', at) from notification where seq = $2) as mark
              from (select) s left join lateral (
                ${NOTIFICATIONS_OF[agent === undefined ? "tenant" : "agent"]}) f on true`,
-      values: [tenant, after, limit + 1, ...(agent === undefined ? [] : [agent])],
-    },
-    (row) => row.found?.at ?? null,
-  );
+    values: [tenant, after, limit + 1, ...(agent === undefined ? [] : [agent])],
+  });
   const found = rows.flatMap((row) => (row.found === null ? [] : toNotification(row.found)));
   const notifications = found.slice(0, limit);
   const more = found.length > limit;

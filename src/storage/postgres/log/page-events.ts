@@ -102,20 +102,17 @@ async function readEntries(
   { limit, bytesMax }: { readonly limit: number; readonly bytesMax: number },
 ): Promise<EventRow[]> {
   if (entries.length === 0) return [];
-  return db.readDurably<EventRow>(
-    {
-      name: "events_of_page",
-      text: EVENTS,
-      values: [
-        entries.map(({ seq }) => seq),
-        entries.map(({ task }) => task),
-        entries.map(({ row }) => row),
-        limit + 1,
-        bytesMax,
-      ],
-    },
-    ({ at }) => at,
-  );
+  return db.readDurably<EventRow>({
+    name: "events_of_page",
+    text: EVENTS,
+    values: [
+      entries.map(({ seq }) => seq),
+      entries.map(({ task }) => task),
+      entries.map(({ row }) => row),
+      limit + 1,
+      bytesMax,
+    ],
+  });
 }
 
 /** Null: there is no such task. */

@@ -36,14 +36,11 @@ export interface EventRow {
 export async function readEvents(db: PostgresDatabase, params: ReadEventsParams): Promise<EventPage> {
   const { after, limit, bytesMax, filter } = params;
   const values = filter === undefined ? [] : await filterValues(db, filter);
-  const rows = await db.readDurably<EventRow>(
-    {
-      name: filter === undefined ? "read_events" : "read_events_of_tenant",
-      text: filter === undefined ? EVENTS_AFTER : EVENTS_OF_TENANT_AFTER,
-      values: [after, limit + 1, bytesMax, ...values],
-    },
-    ({ at }) => at,
-  );
+  const rows = await db.readDurably<EventRow>({
+    name: filter === undefined ? "read_events" : "read_events_of_tenant",
+    text: filter === undefined ? EVENTS_AFTER : EVENTS_OF_TENANT_AFTER,
+    values: [after, limit + 1, bytesMax, ...values],
+  });
   if (rows.length === 0) return passOver(db, after, filter === undefined ? null : values);
   const page = rows.slice(0, limit);
   const upTo = Number(page.at(-1)?.seq ?? after);

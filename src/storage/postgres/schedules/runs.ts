@@ -1,7 +1,6 @@
 import { RUN_STATUSES, type RunStatus } from "../../../model/run.ts";
 import type { ListRunsParams, RunRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { CHANGED_AT } from "../connection/until-durable.ts";
 
 interface RunRow {
   readonly id: string;
@@ -25,31 +24,26 @@ interface RunRow {
   readonly attempt: number;
   /** The attempts of the task; null unless the run is open. */
   readonly tried: number | null;
-  /** See `CHANGED_AT`. */
-  readonly changed_at: string | null;
 }
 
 const RUN_COLUMNS = `r.id, r.tenant, r.schedule, r.agent, r.task_id, r.due_at, r.first_due_at, r.moments, r.forced, r.status,
   r.reason, r.started_at, r.completed_at, r.request_id, r.result_summary, r.error, r.input_tokens, r.output_tokens, r.attempt,
-  h.tried, coalesce(h.changed_at, r.completed_at) as changed_at`;
+  h.tried`;
 
 /** While a run is open, its task has the number of attempts. */
 const RUN_TABLES = `run r left join lateral (
-  select coalesce(l.attempt, t.executions) as tried, ${CHANGED_AT} as changed_at
+  select coalesce(l.attempt, t.executions) as tried
     from task t left join lease l on l.task_seq = t.seq where r.status = 'running' and t.id = r.task_id) h on true`;
 
 export async function getRun(
   db: PostgresDatabase,
   { tenant, id }: { tenant: string; id: number },
 ): Promise<RunRecord | null> {
-  const [row] = await db.readDurably<RunRow>(
-    {
-      name: "get_run",
-      text: `select ${RUN_COLUMNS} from ${RUN_TABLES} where r.id = $2 and (r.tenant = $1) is true`,
-      values: [tenant, id],
-    },
-    ({ changed_at }) => changed_at,
-  );
+  const [row] = await db.readDurably<RunRow>({
+    name: "get_run",
+    text: `select ${RUN_COLUMNS} from ${RUN_TABLES} where r.id = $2 and (r.tenant = $1) is true`,
+    values: [tenant, id],
+  });
   return row === undefined ? null : toRunRecord(row);
 }
 
@@ -59,10 +53,7 @@ export async function listRuns(
   params: ListRunsParams,
 ): Promise<{ runs: RunRecord[]; nextCursor: number | null }> {
   const { text, values } = listOfRuns(params);
-  const answers = await db.readDurably<RunRow & { readonly reached: string | null }>(
-    { text, values },
-    ({ changed_at }) => changed_at,
-  );
+  const answers = await db.readDurably<RunRow & { readonly reached: string | null }>({ text, values });
   const reached = answers[0]?.reached ?? null;
   // If no run matches, one row without a run has `reached`.
   const rows = answers.filter(({ id }) => id !== null);

@@ -14,7 +14,6 @@ import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
-import { JUST_NOW } from "../connection/until-durable.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
@@ -29,27 +28,21 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
   return {
     create: (params) => createSchedule(db, params),
     async get({ tenant, id }) {
-      const [row] = await db.readDurably<ScheduleRow>(
-        {
-          name: "get_schedule",
-          text: `select * from schedule s where s.id = $2 and ${isOf("s", "$1")}`,
-          values: [tenant, id],
-        },
-        () => JUST_NOW,
-      );
+      const [row] = await db.readDurably<ScheduleRow>({
+        name: "get_schedule",
+        text: `select * from schedule s where s.id = $2 and ${isOf("s", "$1")}`,
+        values: [tenant, id],
+      });
       return row === undefined ? null : toScheduleRecord(row);
     },
     list: (params) => listSchedules(db, params),
     count: (params) => countSelected(db, params),
     async page({ tenant, after, limit }) {
-      const rows = await db.readDurably<ScheduleRow>(
-        {
-          name: "page_of_schedules",
-          text: PAGE_OF_SCHEDULES,
-          values: [tenant, after, limit],
-        },
-        () => JUST_NOW,
-      );
+      const rows = await db.readDurably<ScheduleRow>({
+        name: "page_of_schedules",
+        text: PAGE_OF_SCHEDULES,
+        values: [tenant, after, limit],
+      });
       return rows.map(toScheduleRecord);
     },
     update: (params) => updateSchedule(db, params),
@@ -90,7 +83,7 @@ async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promis
 /** Without `below`, each filter has an index in the order of the list. */
 async function listSchedules(db: PostgresDatabase, params: ListSchedulesParams): Promise<ScheduleRecord[]> {
   const { text, values } = listOfSchedules(params);
-  const rows = await db.readDurably<ScheduleRow>({ text, values }, () => JUST_NOW);
+  const rows = await db.readDurably<ScheduleRow>({ text, values });
   return rows.map(toScheduleRecord);
 }
 

@@ -11,7 +11,6 @@ import type {
 import { tooManySessions } from "../../too-many-sessions.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { JUST_NOW } from "../connection/until-durable.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
@@ -35,14 +34,11 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
       return open === null ? { found: false } : { found: true, open };
     },
     async get({ tenant, key }) {
-      const [row] = await db.readDurably<SessionRow>(
-        {
-          name: "get_session",
-          text: `select ${SESSION_COLUMNS} from session s where s.tenant = $1 and s.key = $2`,
-          values: [tenant, key],
-        },
-        () => JUST_NOW,
-      );
+      const [row] = await db.readDurably<SessionRow>({
+        name: "get_session",
+        text: `select ${SESSION_COLUMNS} from session s where s.tenant = $1 and s.key = $2`,
+        values: [tenant, key],
+      });
       return row === undefined ? null : toSessionRecord(row);
     },
     async list({ tenant, agent, limit, cursor = Number.MAX_SAFE_INTEGER }) {
@@ -51,7 +47,6 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
         agent === undefined
           ? { name: "list_sessions", text: LIST_OF_SESSIONS, values: page }
           : { name: "list_sessions_of_agent", text: LIST_OF_AGENT_SESSIONS, values: [...page, agent] },
-        () => JUST_NOW,
       );
       const sessions = rows.slice(0, limit).map(toSessionRecord);
       return { sessions, nextCursor: rows.length > limit ? (sessions.at(-1)?.seq ?? null) : null };

@@ -1,7 +1,6 @@
 import type { BatchRecord, BatchTaskRecord } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { CHANGED_AT } from "../connection/until-durable.ts";
 
 export async function getBatch(
   db: PostgresDatabase,
@@ -12,14 +11,11 @@ export async function getBatch(
     parallelism: number | null;
     created_at: string;
     completed_at: string | null;
-  }>(
-    {
-      name: "get_batch",
-      text: "select id, parallelism, created_at, completed_at from batch where id = $2 and tenant = $1",
-      values: [params.tenant, params.id],
-    },
-    ({ created_at, completed_at }) => completed_at ?? created_at,
-  );
+  }>({
+    name: "get_batch",
+    text: "select id, parallelism, created_at, completed_at from batch where id = $2 and tenant = $1",
+    values: [params.tenant, params.id],
+  });
   if (row === undefined) return null;
   const { id, parallelism, created_at: createdAt, completed_at: completedAt } = row;
   return {
@@ -35,18 +31,15 @@ export async function batchTasks(
   db: PostgresDatabase,
   { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
 ): Promise<BatchTaskRecord[]> {
-  const rows = await db.readDurably<BatchTaskRecord & { changed_at: string | null }>(
-    {
-      name: "batch_tasks",
-      text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
-                  coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn", ${CHANGED_AT} as changed_at
+  const rows = await db.readDurably<BatchTaskRecord>({
+    name: "batch_tasks",
+    text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
+                  coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn"
              from task t left join lease l on l.task_seq = t.seq
             where t.batch = $2 and t.tenant = $1 order by t.seq limit $3`,
-      values: [tenant, batch, limit],
-    },
-    ({ changed_at }) => changed_at,
-  );
-  return rows.map(({ changed_at: _, ...task }) => task);
+    values: [tenant, batch, limit],
+  });
+  return rows;
 }
 
 /**

@@ -100,7 +100,7 @@ begin
   -- claimed from.
   if v_started then return query select 'settled', null::bigint, (null::started_task).*; end if;
   :PREEMPT
-  -- Nothing waits for the disk under the write lock. The caller flushes after the commit; readers wait (until-durable.ts).
+  -- Nothing waits for the disk under the write lock. The caller flushes after the commit; readers wait (readDurably in database.ts).
   set local synchronous_commit = off;
 end $$;
 

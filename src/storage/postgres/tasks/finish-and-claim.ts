@@ -139,7 +139,6 @@ const JUST_STARTED = {
   result: null,
   error: null,
   held_state: "running",
-  changed_at: null,
 } as const;
 
 interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {

@@ -148,14 +148,11 @@ async function alreadyInserted(
   db: PostgresDatabase,
   tasks: readonly NewTask[],
 ): Promise<Map<string, InsertedTask>> {
-  const rows = await db.readDurably<InsertedRow>(
-    {
-      name: "already_inserted",
-      text: "select * from already_inserted($1)",
-      values: [tasks.map(({ id }) => id)],
-    },
-    ({ created_at }) => created_at,
-  );
+  const rows = await db.readDurably<InsertedRow>({
+    name: "already_inserted",
+    text: "select * from already_inserted($1)",
+    values: [tasks.map(({ id }) => id)],
+  });
   return new Map(rows.map((row) => [row.id, toInserted(row)]));
 }
 

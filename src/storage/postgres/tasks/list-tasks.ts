@@ -10,7 +10,6 @@ import {
 import type { ListedTasks, ListTasksParams } from "../../storage.ts";
 import { behindPrefix, ENDED_LOOKED_MAX, mergeWalks, type Walk } from "../../task-listing.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { CHANGED_AT } from "../connection/until-durable.ts";
 import { endedQuery, type FoundEnds, mergeEnds } from "./list-ended.ts";
 import { AGENTS_MERGED_MAX, conditionsFor, FEW, type LookedAround, listQuery } from "./list-query.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
@@ -18,19 +17,16 @@ import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-r
 export async function listTasks(db: PostgresDatabase, params: ListTasksParams): Promise<ListedTasks> {
   const { found, nextCursor } = await findTasks(db, params);
   const bytesMax = params.bytesMax ?? Number.MAX_SAFE_INTEGER;
-  const rows = await db.readDurably<TaskRow & { readonly up_to: string }>(
-    {
-      name: "read_listed_tasks",
-      text: `select ${TASK_COLUMNS}, p.up_to
+  const rows = await db.readDurably<TaskRow & { readonly up_to: string }>({
+    name: "read_listed_tasks",
+    text: `select ${TASK_COLUMNS}, p.up_to
              from (select u.seq, u.nth, sum(octet_length(b.spec) + coalesce(octet_length(b.result), 0)) over (order by u.nth)
                             as up_to
                      from unnest($1::bigint[]) with ordinality u(seq, nth) join task b on b.seq = u.seq) p
              join (${TASK_TABLES}) on t.seq = p.seq
             where p.up_to <= $2 or p.nth = 1 order by p.nth`,
-      values: [found.map(({ seq }) => seq), bytesMax],
-    },
-    ({ changed_at }) => changed_at,
-  );
+    values: [found.map(({ seq }) => seq), bytesMax],
+  });
   const last = rows.at(-1);
   const bytes = Number(last?.up_to ?? 0);
   const tasks = stillIn(await toTaskRecords(db, rows), params.states);
@@ -45,15 +41,12 @@ export async function listTaskRows(
   params: ListTasksParams,
 ): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }> {
   const { found, nextCursor } = await findTasks(db, params);
-  const rows = await db.readDurably<RowOfTask>(
-    {
-      name: "read_listed_rows",
-      text: `select ${ROW_COLUMNS} from unnest($1::bigint[]) with ordinality u(seq, nth)
+  const rows = await db.readDurably<RowOfTask>({
+    name: "read_listed_rows",
+    text: `select ${ROW_COLUMNS} from unnest($1::bigint[]) with ordinality u(seq, nth)
              join (${TASK_TABLES}) on t.seq = u.seq order by u.nth`,
-      values: [found.map(({ seq }) => seq)],
-    },
-    ({ changed_at }) => changed_at,
-  );
+    values: [found.map(({ seq }) => seq)],
+  });
   return { rows: stillIn(rows.map(toRowRecord), params.states), nextCursor };
 }
 
@@ -79,15 +72,13 @@ interface RowOfTask {
   readonly tokens: string | null;
   readonly error: string | null;
   readonly spec: string | null;
-  readonly changed_at: string | null;
 }
 
 const ROW_COLUMNS = `
   t.seq, t.id, t.agent, n.lane, t.priority, coalesce(l.state, t.resting_state) as state, t.created_at,
   coalesce(t.started_at, l.started_at) as started_at, t.completed_at, coalesce(l.attempt, t.executions) as attempts,
   t.input_tokens + t.output_tokens as tokens, left(t.error, ${ROW_TEXT_MAX + 1}) as error,
-  case when octet_length(t.spec) <= ${TITLED_BYTES_MAX} then left(t.spec, ${TITLE_READ}) end as spec,
-  ${CHANGED_AT} as changed_at`;
+  case when octet_length(t.spec) <= ${TITLED_BYTES_MAX} then left(t.spec, ${TITLE_READ}) end as spec`;
 
 function toRowRecord(row: RowOfTask): TaskRowRecord {
   return {

@@ -3,7 +3,6 @@ import { type TaskState, WAITING_STATES } from "../../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
 import { isAlone, isExecutable } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { JUST_NOW } from "../connection/until-durable.ts";
 import { maxOf } from "../sessions/settle-sessions.ts";
 import { getTask } from "./read-tasks.ts";
 
@@ -14,14 +13,11 @@ export async function readSituation(
 ): Promise<TaskSituation | null> {
   const task = await getTask(db, params);
   if (task === null) return null;
-  const [row] = await db.readDurably<SituationRow>(
-    {
-      name: "read_situation",
-      text: SITUATION,
-      values: [task.seq, AHEAD_MAX.named, AHEAD_MAX.counted],
-    },
-    () => JUST_NOW,
-  );
+  const [row] = await db.readDurably<SituationRow>({
+    name: "read_situation",
+    text: SITUATION,
+    values: [task.seq, AHEAD_MAX.named, AHEAD_MAX.counted],
+  });
   if (row === undefined) return null;
   return {
     task,

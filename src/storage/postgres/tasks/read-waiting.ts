@@ -6,17 +6,13 @@ import {
 } from "../../storage.ts";
 import { isAlone, isExecutable } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { JUST_NOW } from "../connection/until-durable.ts";
 
 /** The waiting tasks of a tenant, by what could hold them. One statement, so that all counts are of the same snapshot. */
 export async function readWaiting(
   db: PostgresDatabase,
   { tenant }: { readonly tenant: string },
 ): Promise<WaitingTasks> {
-  const [row] = await db.readDurably<WaitingRow>(
-    { name: "read_waiting", text: WAITING, values: [tenant] },
-    () => JUST_NOW,
-  );
+  const [row] = await db.readDurably<WaitingRow>({ name: "read_waiting", text: WAITING, values: [tenant] });
   if (row === undefined) throw new Error("A statement without a condition has a row.");
   const queues = row.queues.map(toQueue);
   const listed = queues.reduce((sum, { ready }) => sum + ready, 0);

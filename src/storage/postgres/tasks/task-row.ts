@@ -2,7 +2,6 @@ import type { AttemptOutcome, TaskUsage } from "../../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../../model/task-record.ts";
 import type { HeldState, TaskState } from "../../../model/task-state.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { CHANGED_AT } from "../connection/until-durable.ts";
 
 /** A row of `task` with the columns of its lease and its agent queue. The driver returns 64-bit numbers as text. */
 export interface TaskRow {
@@ -41,7 +40,6 @@ export interface TaskRow {
   readonly held_attempt: number | null;
   readonly held_node: string | null;
   readonly held_since: string | null;
-  readonly changed_at: string | null;
 }
 
 /** The name of the session of a row `t` of `task`. */
@@ -52,8 +50,7 @@ export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority,
   t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions,
   t.started_at, t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens,
   t.output_tokens, t.context_window,
-  l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since,
-  ${CHANGED_AT} as changed_at`;
+  l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
 export const TASK_TABLES = "task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq";
 
