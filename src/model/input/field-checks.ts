@@ -15,11 +15,15 @@ export function invalidField(field: string, message: string): RotaError {
 export function checkKnown(fields: Fields, known: readonly string[], prefix = ""): void {
   for (const key of Object.keys(fields)) {
     if (known.includes(key) || fields[key] === undefined) continue;
-    const nearest = meantName(key, known);
-    const hint =
-      nearest === undefined ? `known are ${codeList(known)}` : `did you mean \`${prefix}${nearest}\`?`;
+    const hint = knownHint(key, known, prefix);
     throw invalidField(`${prefix}${key}`, `unknown field \`${prefix}${preview(key)}\`: ${hint}`);
   }
+}
+
+/** The name that was probably meant, else all that there are. */
+export function knownHint(name: string, known: readonly string[], prefix = ""): string {
+  const nearest = meantName(name, known);
+  return nearest === undefined ? `known are ${codeList(known)}` : `did you mean \`${prefix}${nearest}\`?`;
 }
 
 /**

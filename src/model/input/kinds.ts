@@ -16,7 +16,7 @@ import {
 } from "./field-checks.ts";
 import { readInto } from "./read-fields.ts";
 import type { ChangesOf, FieldTable, InputOf, Kind, NumberShape, ReadChangesOf, ReadOf } from "./schema.ts";
-import { choiceFault } from "./value-faults.ts";
+import { choiceFault, notChoice } from "./value-faults.ts";
 
 /* The kinds of values that inputs have. Each describes a value and checks it. */
 
@@ -170,7 +170,7 @@ export function priority(): Kind<number | PriorityName, number> {
       }
       throw invalidField(
         field,
-        `\`${field}\` must be an integer, lower first, or one of ${choices.join(", ")}`,
+        `\`${field}\` must be an integer, lower first, or one of ${choices.join(", ")}${notChoice(value, choices)}`,
       );
     },
   };

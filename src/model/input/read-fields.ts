@@ -1,6 +1,5 @@
 import { RotaError } from "../errors.ts";
-import { meantName } from "../text/nearest-name.ts";
-import { codeList, type Fields, invalidField, preview } from "./field-checks.ts";
+import { type Fields, invalidField, knownHint, preview } from "./field-checks.ts";
 import type {
   Fault,
   Field,
@@ -117,11 +116,6 @@ function unknownField(
 ): Fault {
   const hint = Object.hasOwn(elsewhere, name) ? elsewhere[name] : knownHint(name, known, prefix);
   return { field: `${prefix}${name}`, message: `unknown field \`${prefix}${preview(name)}\`: ${hint}` };
-}
-
-function knownHint(name: string, known: readonly string[], prefix: string): string {
-  const nearest = meantName(name, known);
-  return nearest === undefined ? `known are ${codeList(known)}` : `did you mean \`${prefix}${nearest}\`?`;
 }
 
 /** A single fault is the message itself. */

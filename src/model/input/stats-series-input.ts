@@ -8,8 +8,7 @@ import {
   type SeriesSplit,
   type SeriesStep,
 } from "../stats-series.ts";
-import { meantName } from "../text/nearest-name.ts";
-import { codeList, type Fields, invalidField, quoted } from "./field-checks.ts";
+import { codeList, type Fields, invalidField, knownHint, quoted } from "./field-checks.ts";
 import { choice, time } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";
 import { type FilterSchema, type InputOf, type Kind, optional } from "./schema.ts";
@@ -79,10 +78,10 @@ function metrics(): Kind<readonly SeriesMetric[]> {
       }
       const wrong: unknown = value.find((metric) => !SERIES_METRICS.includes(metric));
       if (wrong === undefined) return [...new Set(value as SeriesMetric[])];
-      const nearest = typeof wrong === "string" ? meantName(wrong, SERIES_METRICS) : undefined;
-      const hint =
-        nearest === undefined ? `known are ${codeList(SERIES_METRICS)}` : `did you mean \`${nearest}\`?`;
-      throw invalidField(field, `\`${field}\` has no ${quoted(wrong)}: ${hint}`);
+      throw invalidField(
+        field,
+        `\`${field}\` has no ${quoted(wrong)}: ${knownHint(String(wrong), SERIES_METRICS)}`,
+      );
     },
   };
 }

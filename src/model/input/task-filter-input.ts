@@ -2,12 +2,12 @@ import { checkScheduleId } from "../serial-id.ts";
 import { parseTaskCursor } from "../task-cursor.ts";
 import { TASK_ORDERS, type TaskOrder } from "../task-order.ts";
 import { TASK_STATES, type TaskState } from "../task-state.ts";
-import { meantName } from "../text/nearest-name.ts";
-import { type Fields, invalidField, quoted } from "./field-checks.ts";
+import { type Fields, invalidField } from "./field-checks.ts";
 import { agentId, choice, name, priority, sessionKey, text, time } from "./kinds.ts";
 import { LIMIT_DEFAULT, type Page, pageLimit } from "./page-input.ts";
 import { readFields } from "./read-fields.ts";
 import { type FilterSchema, type Kind, optional, type ReadOf } from "./schema.ts";
+import { notChoice } from "./value-faults.ts";
 
 /** Names of these states in other systems. */
 const STATE_ALIASES: Readonly<Record<string, TaskState>> = { pending: "queued", completed: "done" };
@@ -167,10 +167,8 @@ function parseState(value: unknown, field: string): TaskState {
   if ((TASK_STATES as readonly string[]).includes(word)) return word as TaskState;
   const alias = Object.hasOwn(STATE_ALIASES, word) ? STATE_ALIASES[word] : undefined;
   if (alias !== undefined) return alias;
-  const nearest = meantName(word, TASK_STATES);
-  const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
   throw invalidField(
     field,
-    `\`${field}\` must be one of ${TASK_STATES.join(", ")}, not ${quoted(value)}${hint}`,
+    `\`${field}\` must be one of ${TASK_STATES.join(", ")}${notChoice(value, TASK_STATES)}`,
   );
 }

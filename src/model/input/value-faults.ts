@@ -1,4 +1,4 @@
-import { nearestName } from "../text/nearest-name.ts";
+import { meantName } from "../text/nearest-name.ts";
 import { isObject, joinWithOr, type NumberRange, quoted } from "./field-checks.ts";
 
 /*
@@ -9,9 +9,13 @@ import { isObject, joinWithOr, type NumberRange, quoted } from "./field-checks.t
 /** For one of some names; suggests the one that was probably meant. */
 export function choiceFault(value: unknown, choices: readonly string[]): string | null {
   if (typeof value === "string" && choices.includes(value)) return null;
-  const nearest = typeof value === "string" ? nearestName(value, choices) : undefined;
-  const hint = nearest === undefined ? "" : `: did you mean \`${nearest}\`?`;
-  return `be ${joinWithOr(choices)}, not ${quoted(value)}${hint}`;
+  return `be ${joinWithOr(choices)}${notChoice(value, choices)}`;
+}
+
+/** The end of a sentence about an expected name: what was there instead, and the name that was probably meant. */
+export function notChoice(value: unknown, choices: readonly string[]): string {
+  const nearest = typeof value === "string" ? meantName(value, choices) : undefined;
+  return `, not ${quoted(value)}${nearest === undefined ? "" : `: did you mean \`${nearest}\`?`}`;
 }
 
 export function numberFault(value: unknown, { min, max, integer = false, unit }: NumberRange): string | null {

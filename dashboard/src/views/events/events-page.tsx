@@ -1,7 +1,8 @@
 import type { EventPageFilter, EventType, RotaEvent } from "../../../../src/client/index.ts";
 import { Page } from "../../frame/page.tsx";
 import { ChipSelect, ChipText } from "../../parts/chip.tsx";
-import { formatCount, shortId } from "../../parts/format.ts";
+import { shortId } from "../../parts/format.ts";
+import { NewPill } from "../../parts/new-pill.tsx";
 import { Empty, NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -92,11 +93,7 @@ export default function EventsPage() {
             )
           ) : (
             <div className="list-wrap">
-              {newCount > 0 && (
-                <button type="button" className="pill-new" onClick={showNew}>
-                  {formatCount(newCount)} new
-                </button>
-              )}
+              <NewPill count={newCount} onShow={showNew} />
               <Records
                 label="Events"
                 columns={COLUMNS}

@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from "react";
 import { formatCount, shortId } from "../../parts/format.ts";
+import { NewPill } from "../../parts/new-pill.tsx";
 import { Records } from "../../parts/records.tsx";
 import type { Column } from "./columns.tsx";
 import { taskColumns } from "./task-columns.tsx";
@@ -33,11 +34,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting, hidden, ord
   const isSelected = ({ taskId }: { readonly taskId: string }) => isMatching || ids.has(taskId);
   return (
     <div className="list-wrap">
-      {newCount > 0 && (
-        <button type="button" className="pill-new" onClick={showNew}>
-          {formatCount(newCount)} new
-        </button>
-      )}
+      <NewPill count={newCount} onShow={showNew} />
       <Records
         label="Tasks"
         columns={columns}

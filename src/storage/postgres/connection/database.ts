@@ -45,7 +45,7 @@ const EMIT = "pg_logical_emit_message(true, 'rota', '')";
 const FLUSH = { name: "flush", text: `select ${EMIT}` };
 
 /**
- * The same, if anything is not flushed yet. The server does not tell how far its synchronous standbys are: if it has any, the
+ * The same, if anything is not flushed yet. The positions do not include synchronous standbys: if there are any, the
  * flush waits for them.
  */
 const FLUSH_REST = {
