@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import pg, { type PoolConfig } from "pg";
 import type { Clock } from "../../../model/clock.ts";
@@ -40,6 +40,9 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
+/** For a call that differs when it is repeated. */
+export type RepeatableStatement = (tries: number) => Statement;
+
 /** Its commit waits until it is on disk, and with it everything committed before. */
 const EMIT = "pg_logical_emit_message(true, 'rota', '')";
 const FLUSH = { name: "flush", text: `select ${EMIT}` };
@@ -70,6 +73,8 @@ export class PostgresDatabase {
   #closing: Promise<void> | null = null;
   /** The highest event number that this process has seen. */
   #highestEvent = 0;
+  /** Another connection to this database may act for the same node, so it does not start at 0. */
+  #lastRequest = randomInt(2 ** 47);
 
   /** Connects to a database whose schema is up to date. */
   static async open(config: PoolConfig, options: PostgresOptions): Promise<PostgresDatabase> {
@@ -114,20 +119,33 @@ export class PostgresDatabase {
     this.#highestEvent = Math.max(this.#highestEvent, seq);
   }
 
-  /** Calls a function that writes. Its first parameter, `$1`, is the time, null for the database's own. */
-  write<Row extends object>(statement: Statement): Promise<Row[]> {
-    return this.#query(this.#pool, this.#atTime(statement), this.#timeouts.writeMs);
+  /** A number by which the database recognises a request of this process that is repeated. */
+  nextRequest(): number {
+    this.#lastRequest += 1;
+    return this.#lastRequest;
+  }
+
+  /**
+   * Calls a function that writes. Its first parameter, `$1`, is the time, null for the database's own. `statement` may depend on
+   * the number of the try, which is 1 at first.
+   */
+  write<Row extends object>(statement: Statement | RepeatableStatement): Promise<Row[]> {
+    return this.#retry((tries) =>
+      this.#query(this.#pool, this.#atTime(statement, tries), this.#timeouts.writeMs),
+    );
   }
 
   /**
    * As `write`, for a function whose commit does not wait for the disk. `durable` resolves once the commit survives a crash. The
    * flush runs on the same connection: after a crash, a flush on another would succeed although the commit is lost.
    */
-  writeEarly<Row extends object>(statement: Statement): Promise<{ rows: Row[]; durable: Promise<void> }> {
-    return this.#retry(async () => {
+  writeEarly<Row extends object>(
+    statement: Statement | RepeatableStatement,
+  ): Promise<{ rows: Row[]; durable: Promise<void> }> {
+    return this.#retry(async (tries) => {
       const client = await this.#pool.connect();
       const timeoutMs = this.#timeouts.writeMs;
-      const rows = await releaseIfBroken(client, () => ask<Row>(client, this.#atTime(statement), timeoutMs));
+      const rows = await releaseIfBroken(client, () => ask<Row>(client, this.#atTime(statement, tries), timeoutMs));
       const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
         () => client.release(),
         (error) => Promise.reject(toRotaError(error)),
@@ -165,7 +183,7 @@ export class PostgresDatabase {
   }
 
   read<Row extends object>(statement: Statement): Promise<Row[]> {
-    return this.#query(this.#pool, statement, this.#timeouts.readMs);
+    return this.#retry(() => this.#query(this.#pool, statement, this.#timeouts.readMs));
   }
 
   /**
@@ -188,7 +206,7 @@ export class PostgresDatabase {
 
   /** As `write`, on a reserved connection: it never waits for other calls of this process. */
   writeFirst<Row extends object>(statement: Statement): Promise<Row[]> {
-    return this.#query(this.#lifeline, this.#atTime(statement), this.#timeouts.writeMs);
+    return this.#retry(() => this.#query(this.#lifeline, this.#atTime(statement, 1), this.#timeouts.writeMs));
   }
 
   /** Writes, because a server that is read-only or has no disk space left still responds to reads. */
@@ -268,27 +286,26 @@ export class PostgresDatabase {
     await Promise.race([closed, delay(CLOSE_MS, undefined, { ref: false })]);
   }
 
-  #atTime(statement: Statement): Statement {
+  #atTime(given: Statement | RepeatableStatement, tries: number): Statement {
+    const statement = typeof given === "function" ? given(tries) : given;
     return { ...statement, values: [this.#clock?.now() ?? null, ...statement.values] };
   }
 
-  #query<Row extends object>(pool: pg.Pool, statement: Statement, timeoutMs: number): Promise<Row[]> {
-    return this.#retry(async () => {
-      const { rows } = await pool.query<Row>({
-        ...statement,
-        values: [...statement.values],
-        query_timeout: timeoutMs,
-      } as pg.QueryConfig);
-      return rows;
-    });
+  async #query<Row extends object>(pool: pg.Pool, statement: Statement, timeoutMs: number): Promise<Row[]> {
+    const { rows } = await pool.query<Row>({
+      ...statement,
+      values: [...statement.values],
+      query_timeout: timeoutMs,
+    } as pg.QueryConfig);
+    return rows;
   }
 
   /** Repeats what failed for a reason that passes. */
-  async #retry<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #retry<Result>(work: (tries: number) => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries += 1) {
       if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
       try {
-        return await work();
+        return await work(tries);
       } catch (error) {
         if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
       }

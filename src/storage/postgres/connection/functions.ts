@@ -31,7 +31,7 @@ import { CONCURRENCY_KEY_FUNCTIONS } from "../tasks/concurrency-keys.ts";
 import { DEFERRED_WORK_FUNCTIONS } from "../tasks/deferred-work.ts";
 import { ENDING_FUNCTIONS } from "../tasks/end-attempt.ts";
 import { EXPIRE_FUNCTIONS } from "../tasks/expire-tasks.ts";
-import { FINISH_AND_CLAIM_FUNCTIONS } from "../tasks/finish-and-claim.ts";
+import { EXCHANGE_FUNCTIONS, FINISH_AND_CLAIM_FUNCTIONS } from "../tasks/finish-and-claim.ts";
 import { INSERT_FORM_FUNCTIONS } from "../tasks/insert-forms.ts";
 import { INSERT_FUNCTIONS } from "../tasks/insert-tasks.ts";
 import { PREEMPT_FUNCTIONS } from "../tasks/preempt-tasks.ts";
@@ -73,6 +73,7 @@ const SOURCE = [
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
+  EXCHANGE_FUNCTIONS,
   AGENT_QUEUE_FUNCTIONS,
   INSERT_FORM_FUNCTIONS,
   CONCURRENCY_KEY_FUNCTIONS,

@@ -1,7 +1,7 @@
--- p_freed: agent queues of freed slots that are not recorded yet; see can_record_later. p_each, p_left: what tenants may
+-- p_slots: the node of each start; a single entry: of all starts. p_freed: agent queues of freed slots that are not recorded yet; see can_record_later. p_each, p_left: what tenants may
 -- take of the slots; see tenant-shares.ts. first_token: the token of the first of seqs; the others follow.
 create function claim_tasks(
-  p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text,
+  p_now bigint, p_slots text[], p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text,
   out seqs bigint[], out first_token bigint)
 language plpgsql as $$
 #variable_conflict use_column
@@ -24,7 +24,7 @@ begin
   end if;
   if exists (select 1 from line where lane = p_lane and startable and pool <> 0) then
     if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
-    select * into seqs, first_token from claim_of_pools(p_now, p_node, p_lane, p_limit, v_each, v_left_of);
+    select * into seqs, first_token from claim_of_pools(p_now, p_slots[1], p_lane, p_limit, v_each, v_left_of);
     return;
   end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
@@ -44,7 +44,7 @@ begin
     if v_left > 0 and v_own.urgent_lines > 0 then
       v_turns := array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]);
       first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
+      seqs := start_in_turns(p_now, p_slots, v_lane, v_turns, first_token);
       return;
     end if;
     v_queues := case when v_left > 0 then choose_queues_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
@@ -54,7 +54,7 @@ begin
     select turns, urgent, after_criticals into v_turns, v_urgent, v_after_criticals from share_out(v_lane, v_left, p_freed, v_each, v_left_of);
     if v_urgent and cardinality(v_turns) > 0 then
       first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
+      seqs := start_in_turns(p_now, p_slots, v_lane, v_turns, first_token);
       return;
     end if;
     v_queues := case when cardinality(v_turns) > 0 then choose_queues_fairly(v_lane, v_turns, p_freed) end;
@@ -65,7 +65,8 @@ begin
   end if;
   first_token := take_event_numbers(cardinality(v_queues));
   seqs := start_attempts(
-    p_now, p_node, v_queues, array(select generate_series(first_token, first_token + cardinality(v_queues) - 1)), p_freed, true);
+    p_now, p_slots, first_token, v_queues,
+    array(select generate_series(first_token, first_token + cardinality(v_queues) - 1)), p_freed, true);
   if v_after_criticals then
     update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
   end if;
@@ -113,7 +114,7 @@ begin
     end if;
     v_token := take_event_numbers(1);
     first_token := coalesce(first_token, v_token);
-    v_started := start_attempts(p_now, p_node, array[v_queue], array[v_token], null, true);
+    v_started := start_attempts(p_now, array[p_node], v_token, array[v_queue], array[v_token], null, true);
     seqs := coalesce(seqs, '{}') || v_started;
     if p_each is not null then p_left := slots_after(p_each, p_left, v_started); end if;
     update tenant_line set ahead_streak = v_own.ahead_streak where id = v_own.id and ahead_streak <> v_own.ahead_streak;
@@ -134,7 +135,7 @@ end $$;
 
 -- Starts tasks in the turns of tenants if something goes ahead of fairness. It chooses for each tenant separately, and
 -- appends the events in the order of the turns, numbered from p_first on.
-create function start_in_turns(p_now bigint, p_node text, p_lane lane, p_turns bigint[], p_first bigint) returns bigint[]
+create function start_in_turns(p_now bigint, p_slots text[], p_lane lane, p_turns bigint[], p_first bigint) returns bigint[]
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -147,7 +148,7 @@ begin
     select t.id, array_agg(p_first + u.ordinal - 1 order by u.ordinal) as tokens
       from unnest(p_turns) with ordinality u(id, ordinal) join tenant_line t on t.id = u.id group by t.id order by t.id
   loop
-    v_seqs := v_seqs || start_tenant_tasks(p_now, p_node, p_lane, v_owner.id, v_owner.tokens);
+    v_seqs := v_seqs || start_tenant_tasks(p_now, p_slots, p_first, p_lane, v_owner.id, v_owner.tokens);
   end loop;
   select array_agg(l.task_seq order by l.token), array_agg(t.tenant order by l.token),
          array_agg('{"attempt":' || l.attempt || '}' order by l.token)
@@ -159,7 +160,8 @@ end $$;
 
 -- Starts one task of a tenant for each token. Critical tasks go ahead of fairness, but after a number of consecutive
 -- critical starts one start is fair.
-create function start_tenant_tasks(p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[])
+create function start_tenant_tasks(
+  p_now bigint, p_slots text[], p_first bigint, p_lane lane, p_owner bigint, p_tokens bigint[])
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -181,7 +183,7 @@ begin
       v_queues := choose_queues_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
       v_own.ahead_streak := 0;
     end if;
-    v_started := v_started || start_attempts(p_now, p_node, v_queues, v_tokens[:cardinality(v_queues)], null, false);
+    v_started := v_started || start_attempts(p_now, p_slots, p_first, v_queues, v_tokens[:cardinality(v_queues)], null, false);
     v_tokens := v_tokens[cardinality(v_queues) + 1:];
   end loop;
   update tenant_line set ahead_streak = v_own.ahead_streak where id = p_owner and ahead_streak <> v_own.ahead_streak;
@@ -294,9 +296,10 @@ begin
 end $$;
 
 -- Starts the first tasks of these agent queues, one for each entry, in the order of the entries and with these tokens, and
--- records p_freed with it. p_appends_events: false if the caller appends the events.
+-- records p_freed with it. The start with token p_first is for the first of p_slots. p_appends_events: false if the caller
+-- appends the events.
 create function start_attempts(
-  p_now bigint, p_node text, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_appends_events boolean)
+  p_now bigint, p_slots text[], p_first bigint, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_appends_events boolean)
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -323,7 +326,7 @@ begin
     delete from ready where ctid = any (array(select entry from chosen))),
   held as (
     insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
-    select task_seq, token, p_node, line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
+    select task_seq, token, coalesce(p_slots[(token - p_first + 1)::integer], p_slots[1]), line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
            case when gives_way then priority end from chosen)
   select array_agg(task_seq order by ordinal), array_agg(tenant order by ordinal),
          array_agg('{"attempt":' || attempt || '}' order by ordinal),

@@ -1,69 +1,60 @@
-create type started_task as (:STARTED_COLUMNS);
-
--- p_max: how many tasks to start in all lanes; null: no limit. p_seqs, p_tokens, p_results: attempts that have ended;
--- p_more: other values of some of them. p_each, p_left: for each lane, what tenants may take of its slots; see
--- tenant-shares.ts. Rows: "lost": number is the token of an attempt that the node no longer held. "expired": tenant, agent
--- and lane. "settled": another task may be able to start, or has ended. "freed": a limit held tasks back, so other nodes
--- may be able to start tasks now; only if there are other nodes (p_others). "started": number is the token, the rest is the
--- task.
+-- Ends attempts and starts others, for one node or for several at once. p_end_nodes: the node of each end. p_claim_nodes:
+-- the node of each claim; claims in the same lane are next to each other. p_max: how many tasks to start in all lanes; null: no
+-- limit. p_seqs, p_tokens, p_results: attempts that have ended; p_more: other values of some of them, by token. p_each,
+-- p_left: for each claim, what tenants may take of its slots; see tenant-shares.ts. p_others: whether there are other nodes.
+-- lost: tokens of attempts that their node no longer held. seqs, tokens, nodes: the started tasks. settled: another task may
+-- be able to start, or has ended. has_freed: a limit held tasks back, so other nodes may be able to start tasks now.
 create function finish_and_claim(
-  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
-  p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean)
-returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
+  p_now bigint, p_end_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
+  p_claim_nodes text[], p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean,
+  out lost bigint[], out seqs bigint[], out tokens bigint[], out nodes text[], out expired json, out settled boolean,
+  out has_freed boolean)
+language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_now bigint;
   v_claimable integer := p_max;
-  v_lost bigint[];
   v_moved queue_delta[];
   v_freed bigint[];
-  v_expired record;
   v_seqs bigint[];
   v_first bigint;
   v_ended boolean;
-  v_contested boolean;
+  v_contested boolean := exists (select 1 from key_hold where contested);
+  v_together boolean := false;
+  v_one_lane boolean;
+  v_slots text[];
+  v_last integer;
   v_left integer;
   v_passed boolean;
   v_started boolean := false;
 begin
-  v_now := take_write_lock(p_now);
-  select exists (select 1 from key_hold where contested) into v_contested from node where id = p_node and not dead;
-  if not found then
-    return query select 'lost', t.token, (null::started_task).* from unnest(p_tokens) t(token);
-    return;
-  end if;
-  if p_progress is not null then perform write_progress(v_now, p_node, p_progress); end if;
+  settled := false;
+  has_freed := false;
   if cardinality(p_seqs) > 0 then
-    select lost, moved, freed into v_lost, v_moved, v_freed
-      from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more);
-    if v_lost is not null then
-      return query select 'lost', t.token, (null::started_task).* from unnest(v_lost) t(token);
-    end if;
+    select f.lost, f.moved, f.freed into lost, v_moved, v_freed
+      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more) f;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
-  if p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved)))) then
-    return query select 'freed', null::bigint, (null::started_task).*;
+  has_freed := p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved))));
+  -- Claims of several nodes in a lane become one claim, unless it matters which node gets which task.
+  if not v_contested and p_max is null and p_claim_nodes[1] <> any (p_claim_nodes) then
+    v_together := not exists (select 1 from lane where name = any (p_lanes) and second_tenant)
+                  and not exists (select 1 from unnest(p_lanes) p(lane) cross join lateral (
+                        select 1 from line n where n.lane = p.lane and n.startable and n.pool <> 0 limit 1) l);
   end if;
+  v_one_lane := (v_together or cardinality(p_lanes) = 1) and p_lanes[1] = all (p_lanes);
   -- A busy node frees and fills the same agent queues: then both are recorded together.
   if v_moved is not null
-     or (v_freed is not null and (v_contested or cardinality(p_lanes) <> 1 or not can_record_later(v_freed, p_lanes[1]))) then
+     or (v_freed is not null and (v_contested or not v_one_lane or not can_record_later(v_freed, p_lanes[1]))) then
     perform apply_deltas(v_moved || freed_slots(v_freed));
     v_freed := null;
   end if;
   if cardinality(p_lanes) > 0 then
-    for v_expired in select * from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) loop
-      what := 'expired';
-      tenant := v_expired.tenant;
-      agent := v_expired.agent;
-      lane := v_expired.lane;
-      return next;
-    end loop;
+    expired := (select json_agg(e) from expire_overdue(p_now, :EXPIRED_PER_CLAIM_MAX) e);
   end if;
   if exists (select 1 from release) or :SESSIONS_DEFERRED or :BATCHES_DEFERRED or :KEYS_DEFERRED then
-    if settle_moves(v_now, :RELEASED_MAX) then
-      return query select 'settled', null::bigint, (null::started_task).*;
-    end if;
+    settled := settle_moves(p_now, :RELEASED_MAX);
     v_contested := exists (select 1 from key_hold where contested);
+    if v_contested then v_together := false; end if;
     -- A task may go ahead of fairness now.
     if v_freed is not null and (v_contested or not can_record_later(v_freed, p_lanes[1])) then
       perform apply_deltas(freed_slots(v_freed));
@@ -71,65 +62,68 @@ begin
     end if;
   end if;
   for i in 1 .. cardinality(p_lanes) loop
+    continue when i <= v_last;
+    v_slots := p_claim_nodes[i:i];
+    v_left := p_limits[i];
+    v_last := i;
+    while v_together and p_lanes[v_last + 1] = p_lanes[i] loop v_last := v_last + 1; end loop;
+    if v_last > i then
+      -- In turn, so that no node gets all the tasks when there are few.
+      select array_agg(c.node order by s.n, c.ordinal) into v_slots
+        from unnest(p_claim_nodes[i:v_last], p_limits[i:v_last]) with ordinality c(node, slots, ordinal)
+       cross join lateral generate_series(1, c.slots) s(n);
+      v_left := cardinality(v_slots);
+    end if;
+    v_left := least(v_left, v_claimable);
     -- While all slots are busy no claim leaves one free, so keys are also passed on whenever an attempt ends.
-    v_left := least(p_limits[i], v_claimable);
     if v_contested and v_ended and v_left > 0 then
-      perform pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
+      perform pass_keys_on(p_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
     end if;
     v_passed := false;
     loop
       -- A separate statement: the next one would not see leases that are written while it runs.
-      select seqs, first_token into v_seqs, v_first 
-        from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]);
-      return query
-        select 'started', v_first + c.ordinal - 1, :STARTED_IN_LANES
-          from unnest(v_seqs) with ordinality c(seq, ordinal) join task t on t.seq = c.seq
-         order by c.ordinal;
-      v_claimable := v_claimable - coalesce(cardinality(v_seqs), 0);
+      select c.seqs, c.first_token into v_seqs, v_first
+        from claim_tasks(p_now, v_slots, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]) c;
+      if v_seqs is not null then
+        seqs := seqs || v_seqs;
+        tokens := tokens || array(select generate_series(v_first, v_first + cardinality(v_seqs) - 1));
+        nodes := nodes || case when v_last > i then v_slots[:cardinality(v_seqs)]
+                               else array_fill(v_slots[1], array[cardinality(v_seqs)]) end;
+        v_claimable := v_claimable - cardinality(v_seqs);
+      end if;
       exit when not v_contested;
       v_freed := null;
       v_started := v_started or v_seqs is not null;
       exit when v_passed and v_seqs is null;
       v_left := v_left - coalesce(cardinality(v_seqs), 0);
       if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_seqs); end if;
-      v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_KEYS, p_each[i], p_left[i]::jsonb);
+      v_passed := v_left > 0 and pass_keys_on(p_now, p_lanes[i], :KEYS_LOOKED_AT_KEYS, p_each[i], p_left[i]::jsonb);
       exit when not v_passed;
     end loop;
   end loop;
   -- A started task may block the holder of a key. Another task could take the key in a lane that this call has already
   -- claimed from.
-  if v_started then return query select 'settled', null::bigint, (null::started_task).*; end if;
-  :PREEMPT
-  -- Nothing waits for the disk under the write lock. The caller flushes after the commit; readers wait (readDurably in database.ts).
-  set local synchronous_commit = off;
+  settled := settled or v_started;
+  :PREEMPT_AT_P_NOW
 end $$;
 
 -- For a node that runs nothing else: claims one task that runs alone, from the agent queue of such tasks that was served
 -- longest ago.
-create function claim_alone(p_now bigint, p_node text, p_lanes text[])
-returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
+create function claim_alone(p_now bigint, p_node text, p_lanes text[]) returns json language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
-  v_expired record;
+  v_expired json;
+  v_settled boolean;
   v_queue bigint;
-  v_lane text;
   v_token bigint;
   v_seqs bigint[];
 begin
   perform 1 from node where id = p_node and not dead;
-  if not found then return; end if;
-  for v_expired in select * from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) loop
-    what := 'expired';
-    tenant := v_expired.tenant;
-    agent := v_expired.agent;
-    lane := v_expired.lane;
-    return next;
-  end loop;
-  if settle_moves(v_now, :RELEASED_MAX) then
-    return query select 'settled', null::bigint, (null::started_task).*;
-  end if;
-  select n.id, n.lane into v_queue, v_lane
+  if not found then return exchange_result(v_now, null, null, null, null, false, false); end if;
+  v_expired := (select json_agg(e) from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) e);
+  v_settled := settle_moves(v_now, :RELEASED_MAX);
+  select n.id into v_queue
     from line n
     join lane l on l.name = n.lane
     join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
@@ -140,10 +134,10 @@ begin
    order by n.last_served, n.id limit 1;
   if found then
     v_token := take_event_numbers(1);
-    v_seqs := start_attempts(v_now, p_node, array[v_queue], array[v_token], null, true);
-    return query select 'started', v_token, :STARTED_ALONE from task t where t.seq = any (v_seqs);
+    v_seqs := start_attempts(v_now, array[p_node], v_token, array[v_queue], array[v_token], null, true);
   end if;
   :PREEMPT
+  return exchange_result(v_now, null, v_seqs, array[v_token], v_expired, v_settled, false);
 end $$;
 
 -- Whether a limit holds back tasks that wait in one of these agent queues, or beside them in their lanes.
@@ -159,10 +153,10 @@ begin
             or t.max_inflight is not null or (l.second_tenant and t.inflight >= t.lane_max)));
 end $$;
 
--- Ends the attempts that this node still holds; attempts that it lost change nothing. The caller records what this moves
+-- Ends the attempts that these nodes still hold; attempts that they lost change nothing. The caller records what this moves
 -- and frees in agent queues.
 create function finish_held_tasks(
-  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
+  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
   out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -193,4 +187,20 @@ begin
   if v_seqs is null then return; end if;
   perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+end $$;
+
+-- What a node learns of an exchange. The tasks are read after the write lock is free: only their attempts can change them.
+create function exchange_result(
+  p_now bigint, p_lost bigint[], p_seqs bigint[], p_tokens bigint[], p_expired json, p_settled boolean, p_freed boolean)
+returns json language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  return json_build_object(
+    'lost', p_lost, 'expired', p_expired, 'settled', p_settled, 'freed', p_freed,
+    'started', (
+      select json_agg(s order by s.token)
+        from (select u.token, :STARTED_TASK
+                from unnest(p_seqs, p_tokens) u(seq, token)
+               cross join lateral (select * from task where seq = u.seq offset 0) t
+               cross join lateral (select lane from line where id = t.line offset 0) n) s));
 end $$;

@@ -1,4 +1,5 @@
 import { jsonText } from "../../../model/text/json-text.ts";
+import type { TaskRecord } from "../../../model/task-record.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
   type ClaimedTask,
@@ -17,23 +18,29 @@ import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
 import { ENDING_VARIABLES, endAttempts } from "./end-attempt.ts";
-import { PREEMPT } from "./preempt-tasks.ts";
+import { PREEMPT, preemptAt } from "./preempt-tasks.ts";
 import { signalReleased } from "./release.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
 
-/** What a busy node does all the time, in one transaction and one round trip: ends attempts and starts others. */
+/**
+ * What a busy node does all the time, in one round trip: ends attempts and starts others. Exchanges of several nodes that come
+ * together are one transaction; see exchange.sql.
+ */
 export async function finishAndClaim(
   db: PostgresDatabase,
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
   const finishes = firstOfEach(params.finishes);
   const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
-  const exchange = {
-    name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+  const number = db.nextRequest();
+  const exchange = (tries: number) => ({
+    name: "exchange",
+    text: "call exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, null)",
     values: [
       params.node,
+      number,
+      tries > 1,
       finishes.map(({ seq }) => seq),
       finishes.map(({ token }) => token),
       finishes.map(resultOf),
@@ -46,28 +53,26 @@ export async function finishAndClaim(
       params.claimsMax ?? null,
       db.othersAlive,
     ],
-  };
+  });
   const { rows, durable } =
     finishes.length > 0
-      ? await db.writeEarly<StepRow>(exchange)
-      : { rows: await db.write<StepRow>(exchange), durable: undefined };
-  const lost = new Set(rows.filter(({ what }) => what === "lost").map(({ number }) => Number(number)));
+      ? await db.writeEarly<ResultRow>(exchange)
+      : { rows: await db.write<ResultRow>(exchange), durable: undefined };
+  const result = resultIn(rows);
+  const lost = new Set(result.lost);
   const finished = finishes
     .filter(({ token }) => !lost.has(token))
     .map(({ token, settlement }) => ({ token, state: settlement.to }));
-  const claimed = await toClaimed(db, rows, params.node);
-  if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
-  if (rows.some(({ what }) => what === "settled")) signalReleased(db);
-  const goesOn =
-    rows.some(({ what }) => what === "freed") || finished.some(({ state }) => state === "queued");
+  const claimed = await toClaimed(db, result, params.node);
+  const expired = result.expired ?? [];
+  if (claimed.length + expired.length + lost.size + finished.length + params.progress.length > 0) {
+    db.signal({ kind: "events" });
+  }
+  if (result.settled) signalReleased(db);
+  const goesOn = result.freed || finished.some(({ state }) => state === "queued");
   if (goesOn) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
-  return {
-    finished,
-    claimed,
-    expired: toExpired(rows),
-    ...(durable === undefined || finished.length === 0 ? {} : { durable }),
-  };
+  return { finished, claimed, expired, ...(durable === undefined || finished.length === 0 ? {} : { durable }) };
 }
 
 /** Claims a task that runs alone, for a node that runs nothing else. */
@@ -75,15 +80,17 @@ export async function claimAlone(
   db: PostgresDatabase,
   params: { node: string; lanes: readonly string[] },
 ): Promise<FinishedAndClaimed> {
-  const rows = await db.write<StepRow>({
+  const rows = await db.write<ResultRow>({
     name: "claim_alone",
-    text: "select * from claim_alone($1, $2, $3)",
+    text: "select claim_alone($1, $2, $3) as result",
     values: [params.node, params.lanes],
   });
-  const claimed = await toClaimed(db, rows, params.node);
-  if (rows.length > 0) db.signal({ kind: "events" });
-  if (rows.some(({ what }) => what === "settled")) signalReleased(db);
-  return { finished: [], claimed, expired: toExpired(rows) };
+  const result = resultIn(rows);
+  const claimed = await toClaimed(db, result, params.node);
+  const expired = result.expired ?? [];
+  if (result.settled || claimed.length + expired.length > 0) db.signal({ kind: "events" });
+  if (result.settled) signalReleased(db);
+  return { finished: [], claimed, expired };
 }
 
 export async function isAloneWaiting(
@@ -107,26 +114,20 @@ function aloneFor(node: string): string {
 
 async function toClaimed(
   db: PostgresDatabase,
-  rows: readonly StepRow[],
+  { started }: ExchangeResult,
   node: string,
 ): Promise<ClaimedTask[]> {
-  const started = rows.filter(({ what }) => what === "started");
-  for (const { number } of started) db.sawEvent(Number(number));
+  if (started === null) return [];
+  for (const { token } of started) db.sawEvent(token);
   const tasks = await toTaskRecords(
     db,
-    started.map((row) => ({ ...row, ...JUST_STARTED, held_node: node })),
+    started.map((row) => ({ ...row, ...JUST_STARTED, seq: String(row.seq), held_node: node })),
   );
-  return tasks.map((task, index) => ({
-    token: Number(started[index]?.number),
-    task,
-    bytes: jsonWeight(started[index]?.spec ?? ""),
+  return started.map(({ token, spec }, index) => ({
+    token,
+    task: tasks[index] as TaskRecord,
+    bytes: jsonWeight(spec),
   }));
-}
-
-function toExpired(rows: readonly StepRow[]): TaskLabels[] {
-  return rows
-    .filter(({ what }) => what === "expired")
-    .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
 }
 
 /** The columns that are the same for every task that has just started. */
@@ -141,10 +142,27 @@ const JUST_STARTED = {
   held_state: "running",
 } as const;
 
-interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
-  readonly what: "lost" | "started" | "expired" | "settled" | "freed";
-  /** The token. */
-  readonly number: string;
+type StartedRow = Omit<TaskRow, "seq" | keyof typeof JUST_STARTED | "held_node"> & {
+  readonly seq: number;
+  readonly token: number;
+};
+
+/** See exchange_result in finish-and-claim.sql. */
+interface ExchangeResult {
+  readonly lost: readonly number[] | null;
+  readonly expired: readonly TaskLabels[] | null;
+  readonly settled: boolean;
+  readonly freed: boolean;
+  readonly started: readonly StartedRow[] | null;
+}
+
+interface ResultRow {
+  readonly result: ExchangeResult;
+}
+
+function resultIn([row]: readonly ResultRow[]): ExchangeResult {
+  if (row === undefined) throw new Error("The database returned no result of an exchange.");
+  return row.result;
 }
 
 /** If an attempt is ended several times, the first end counts. */
@@ -159,10 +177,10 @@ function resultOf({ settlement }: FinishedAttempt): string | null {
 }
 
 /** What there is to write about an end besides `done` and the result; null: nothing. */
-function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number): object | null {
+function toFinishRow({ token, settlement, usage, summary }: FinishedAttempt): object | null {
   if (settlement.to === "done" && usage === undefined && summary === undefined) return null;
   return {
-    n: n + 1,
+    token,
     state: settlement.to,
     error: settlement.to === "done" ? undefined : cleanText(settlement.error),
     run_at: settlement.to === "delayed" ? settlement.runAt : undefined,
@@ -188,44 +206,47 @@ function toProgressRow(
   return { n, seq, token, progress: JSON.stringify(progress) ?? "null" };
 }
 
-/** The columns that differ between tasks that have just started. */
-const STARTED_COLUMNS = `
-  seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
-  run_at bigint, deadline bigint, retry_count integer, batch text, session text, schedule bigint, concurrency_key text,
-  callback_url text, executions integer,
-  started_at bigint, spec text, input_tokens bigint, output_tokens bigint, context_window bigint,
-  held_attempt integer, held_since bigint`;
+/** Columns of a task `t` in agent queue `n` that has just started. */
+const STARTED_TASK = `
+  t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.position, t.created_at, t.run_at, t.deadline, t.retry_count,
+  t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at, t.spec,
+  t.input_tokens, t.output_tokens, t.context_window, t.executions + 1 as held_attempt, p_now as held_since`;
 
-/** These columns of a task `t` that has just started. */
-function startedTask(lane: string, now: string): string {
-  return `t.seq, t.id, t.tenant, t.agent, ${lane}, t.priority, t.position, t.created_at,
-    t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,
-    t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, ${now}`;
-}
+/** Held by the exchange that is at work. Exchanges do not wait for the write lock behind one another. */
+const EXCHANGE_LOCK = 7684;
+/** How many requests one step does: the lock is held longer for each. */
+const REQUESTS_MAX = 15;
+/** Larger results are not written to a request first: their exchange waits for its turn. */
+const REQUEST_BYTES_MAX = 65_536;
+
+export const EXCHANGE_FUNCTIONS = readSql(new URL("./exchange.sql", import.meta.url), {
+  EXCHANGE_LOCK,
+  REQUESTS_MAX,
+  REQUEST_BYTES_MAX,
+});
 
 export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sql", import.meta.url), {
   EXPIRED_PER_CLAIM_MAX,
-  STARTED_COLUMNS,
+  STARTED_TASK,
   SESSIONS_DEFERRED: isDeferred("sessions"),
   BATCHES_DEFERRED: isDeferred("batches"),
   KEYS_DEFERRED: isDeferred("keys"),
   RELEASED_MAX,
   KEYS_LOOKED_AT_AFTER_END: KEYS_LOOKED_AT.afterEnd,
-  STARTED_IN_LANES: startedTask("p_lanes[i]", "v_now"),
   KEYS_LOOKED_AT_KEYS: KEYS_LOOKED_AT.keys,
   PREEMPT,
+  PREEMPT_AT_P_NOW: preemptAt("p_now"),
   ALONE_FOR_NODE: aloneFor("p_node"),
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
-  STARTED_ALONE: startedTask("v_lane", "v_now"),
   ENDING_VARIABLES,
   END_HELD_ATTEMPTS: endAttempts(`
   ended as (
     delete from lease l
-     using unnest(p_seqs, p_tokens, p_results) with ordinality f(seq, token, result, n)
+     using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
       left join json_to_recordset(p_more)
-             as m(n bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
-                  context_tokens bigint, context_window bigint, summary text) on m.n = f.n
-     where l.task_seq = f.seq and l.token = f.token and l.node = p_node
+             as m(token bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
+                  context_tokens bigint, context_window bigint, summary text) on m.token = f.token
+     where l.task_seq = f.seq and l.token = f.token and l.node = f.node
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
