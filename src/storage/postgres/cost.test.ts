@@ -29,6 +29,9 @@ prepareDatabases();
 
 const CLAIM_MAX = 10;
 
+/** The database's time, for functions that take the time of an operation. */
+const NOW = "floor(extract(epoch from clock_timestamp()) * 1000)::bigint";
+
 /** Pages touched, not time: they say the same on every machine. What the call did is undone. */
 async function pagesOf(admin: Client, call: string, values: readonly unknown[] = []): Promise<number> {
   await admin.query("begin");
@@ -43,14 +46,14 @@ async function pagesOf(admin: Client, call: string, values: readonly unknown[] =
 function pagesOfClaim(admin: Client): Promise<number> {
   return pagesOf(
     admin,
-    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}', '{null}', '{null}', null, false)`,
+    `serve_exchanges(${NOW}, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}', '{null}', '{null}', null, false)`,
   );
 }
 
 /** Ends an attempt as done and starts up to `limit` tasks: a call and its values. `more`: what else is said of the end. */
 function stepOf(held: ClaimedTask | undefined, limit: number, more?: object): [string, unknown[]] {
-  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}', '{null}', '{null}', null, false)`;
-  const rest = more === undefined ? null : JSON.stringify([{ n: 1, state: "done", ...more }]);
+  const call = `serve_exchanges(${NOW}, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}', '{null}', '{null}', null, false)`;
+  const rest = more === undefined ? null : JSON.stringify([{ token: held?.token, state: "done", ...more }]);
   return [call, [[held?.task.seq], [held?.token], rest]];
 }
 

@@ -89,7 +89,7 @@ describe("an answer that is lost", () => {
     await direct.nodes.register({ node });
     await submit(direct, tasksOf(4, 20));
     const claims = [{ lane: LANE, limit: 5 }];
-    await lose("finish_and_claim", () =>
+    await lose("exchange", () =>
       storage.tasks.finishAndClaim({ node, finishes: [], progress: [], claims }),
     );
     expect((await storage.nodes.heartbeat({ node })).held).toHaveLength(5);
@@ -125,7 +125,7 @@ describe("an answer that is lost", () => {
     const claims = [{ lane: LANE, limit: 1 }];
     const { claimed } = await storage.tasks.finishAndClaim({ ...step, claims });
     const finish = () => storage.tasks.finishAndClaim({ ...step, finishes: settle(claimed) });
-    await lose("finish_and_claim", finish);
+    await lose("exchange", finish);
     expect((await finish()).finished).toEqual([]);
     expect((await allEvents(direct)).map(({ type }) => type)).toEqual([
       "task.created",

@@ -45,8 +45,6 @@ declare
   v_called boolean;
   v_seqs bigint[];
   v_tokens bigint[];
-  v_started bigint[];
-  v_numbers bigint[];
 begin
   select last_value, is_called into v_number, v_called from event_seq;
   begin
@@ -54,11 +52,9 @@ begin
     for v_round in 1 .. 2 loop
       select array_agg(task_seq), array_agg(token) into v_seqs, v_tokens
         from (select task_seq, token from lease where node = p_node order by token desc limit 1) l;
-      select f.seqs, f.tokens into v_started, v_numbers
-        from serve_exchanges(v_now, p_node, coalesce(v_seqs, '{}'), coalesce(v_tokens, '{}'),
-                             array_fill('null'::text, array[coalesce(cardinality(v_seqs), 0)]), null, null,
-                             array[p_lane], '{1}', array[null]::integer[], array[null]::text[], 1, true) f;
-      perform exchange_result(v_now, null, v_started, v_numbers, null, false, false);
+      perform serve_exchanges(v_now, p_node, coalesce(v_seqs, '{}'), coalesce(v_tokens, '{}'),
+                              array_fill('null'::text, array[coalesce(cardinality(v_seqs), 0)]), null, null,
+                              array[p_lane], '{1}', array[null]::integer[], array[null]::text[], 1, true);
     end loop;
     raise exception using errcode = '${UNDO}';
   exception when sqlstate '${UNDO}' then

@@ -227,7 +227,9 @@ begin
     adjusted as (
       select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
              case when f.slots is null then n.room else :ROOM_WHEN_FREED end as room
-        from candidate c join line n on n.id = c.id and n.tenant = p_tenant left join freed f on f.line = c.id)
+        from candidate c
+       cross join lateral (select * from line where id = c.id and tenant = p_tenant offset 0) n
+        left join freed f on f.line = c.id)
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
       into v_ids, v_inflight, v_served, v_room, v_base, v_supply
       from (select * from adjusted where room > 0 order by inflight, last_served, id limit p_count) c;
@@ -258,7 +260,9 @@ begin
       join tenant_line t on t.id = u.id),
   candidate as (
     select need.owner, need.starts, f.line as id
-      from freed f join line n on n.id = f.line join need on need.tenant = n.tenant
+      from freed f
+     cross join lateral (select tenant from line where id = f.line offset 0) n
+      join need on need.tenant = n.tenant
     union
     select need.owner, need.starts, c.id
       from need
@@ -268,7 +272,9 @@ begin
   adjusted as (
     select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
            case when f.slots is null then n.room else :ROOM_WHEN_FREED end as room
-      from candidate c join line n on n.id = c.id left join freed f on f.line = c.id),
+      from candidate c
+     cross join lateral (select * from line where id = c.id offset 0) n
+      left join freed f on f.line = c.id),
   ranked as (
     select *, row_number() over (partition by owner order by inflight, last_served, id) as n from adjusted where room > 0)
   select array_agg(owner), array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room),
@@ -295,9 +301,9 @@ begin
   end loop;
 end $$;
 
--- Starts the first tasks of these agent queues, one for each entry, in the order of the entries and with these tokens, and
--- records p_freed with it. The start with token p_first is for the first of p_slots. p_appends_events: false if the caller
--- appends the events.
+-- Starts the first tasks of these agent queues of one lane, one for each entry, in the order of the entries and with these
+-- tokens, and records p_freed with it: one statement, which a busy node runs all the time. The start with token p_first is for
+-- the first of p_slots. p_appends_events: false if the caller appends the events.
 create function start_attempts(
   p_now bigint, p_slots text[], p_first bigint, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_appends_events boolean)
 returns bigint[] language plpgsql as $$
@@ -305,8 +311,10 @@ returns bigint[] language plpgsql as $$
 declare
   v_seqs bigint[];
   v_tenants text[];
-  v_data text[];
-  v_deltas queue_delta[];
+  v_attempts integer[];
+  v_alike boolean;
+  v_limited bigint[];
+  v_refreshed text[];
 begin
   with need as (
     select line, array_agg(ordinal order by ordinal) as ordinals from unnest(p_queues) with ordinality u(line, ordinal) group by line),
@@ -326,20 +334,82 @@ begin
     delete from ready where ctid = any (array(select entry from chosen))),
   held as (
     insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
-    select task_seq, token, coalesce(p_slots[(token - p_first + 1)::integer], p_slots[1]), line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
-           case when gives_way then priority end from chosen)
-  select array_agg(task_seq order by ordinal), array_agg(tenant order by ordinal),
-         array_agg('{"attempt":' || attempt || '}' order by ordinal),
-         (select array_agg(row(line, -starts, -exempt, 0, -starts, starts, served, null, null)::queue_delta)
-            from (select line, count(*)::integer as starts, sum(exempt)::integer as exempt, max(token) as served
-                    from chosen group by line) c)
-    into v_seqs, v_tenants, v_data, v_deltas from chosen;
+    select task_seq, token, coalesce(p_slots[(token - p_first + 1)::integer], p_slots[1]), line, 'running', attempt, p_now, session,
+           lane, case when gives_way then tenant end, case when gives_way then priority end from chosen),
+  moved as (
+    select coalesce(c.line, f.line) as line, coalesce(c.starts, 0) as starts, coalesce(c.exempt, 0) as exempt, c.served,
+           coalesce(f.slots, 0) as slots
+      from (select line, count(*)::integer as starts, sum(exempt)::integer as exempt, max(token) as served
+              from chosen group by line) c
+      full join (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line) f on f.line = c.line),
+  adjusted as (
+    select m.*, o.lane, o.tenant, o.room as old_room, o.startable and o.ahead as was_urgent,
+           -- Queues of an agent with its own limit, or with several queues in the lane, are refreshed below.
+           case when o.standing = 0 then greatest(least(o.ready - m.starts, l.per_agent - o.inflight - m.starts + m.slots), 0)
+                else 0 end as room,
+           h.rank, h.seq, h.rank is not null and (h.rank <= :PRIORITY_CRITICAL or l.strategy = 'priority-fifo') as ahead
+      from moved m
+      join line o on o.id = m.line
+      join lane l on l.name = o.lane
+      -- The search for the new head starts at the old one: only dead index entries lie before it.
+      left join lateral (
+        select r.rank, r.task_seq from ready r
+         where m.starts > 0 and r.line = m.line and (r.rank, r.task_seq) >= (o.head_rank, o.head_seq)
+         order by r.rank, r.task_seq offset m.starts limit 1) next on true
+     cross join lateral (values (case when m.starts = 0 then o.head_rank else next.rank end,
+                                 case when m.starts = 0 then o.head_seq else next.task_seq end)) h(rank, seq)),
+  counted as (
+    update line n
+       set waiting = n.waiting - p.starts, exempt = n.exempt - p.exempt, ready = n.ready - p.starts,
+           inflight = n.inflight + p.starts - p.slots, last_served = greatest(n.last_served, p.served),
+           head_rank = p.rank, head_seq = p.seq, room = p.room, startable = p.room > 0, ahead = p.ahead
+      from adjusted p
+     where n.id = p.line
+    returning case when n.agent_max is not null or n.shared then n.id end as limited),
+  tenants as (
+    update tenant_line t
+       set waiting = t.waiting - d.starts, exempt = t.exempt - d.exempt, inflight = t.inflight + d.starts - d.slots,
+           supply = t.supply + d.supply, urgent_lines = t.urgent_lines + d.urgent_lines,
+           last_served = greatest(t.last_served, d.served), owed = greatest(t.owed - d.starts, 0),
+           startable = not t.disabled and t.supply + d.supply > 0 and (t.inflight + d.starts - d.slots >= t.lane_max) is not true
+      from (select lane, tenant, sum(starts)::integer as starts, sum(exempt)::integer as exempt, sum(slots)::integer as slots,
+                   sum(room - old_room) as supply, max(served) as served,
+                   sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
+              from adjusted group by lane, tenant) d
+     where t.tenant = d.tenant and t.lane = d.lane
+    returning t.lane, d.starts, d.slots, case when t.disabled then d.starts else d.exempt end as exempt,
+              case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed),
+  totals as (
+    update lane l
+       set waiting = l.waiting - d.starts, exempt = l.exempt - d.exempt, inflight = l.inflight + d.starts - d.slots
+      from (select lane, sum(starts)::integer as starts, sum(exempt)::integer as exempt, sum(slots)::integer as slots
+              from tenants group by lane) d
+     where l.name = d.lane),
+  summed as (
+    select array_agg(task_seq order by ordinal) as seqs, array_agg(tenant order by ordinal) as tenants,
+           array_agg(attempt order by ordinal) as attempts,
+           min(tenant) = max(tenant) and min(attempt) = max(attempt) as alike, min(tenant) as tenant, min(attempt) as attempt
+      from chosen),
+  appended as (
+    insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+    select p_tokens[1] + cardinality(seqs) - 1, cardinality(seqs), 'task.started', p_now, tenant, seqs, '{"attempt":' || attempt || '}'
+      from summed where p_appends_events and alike)
+  select seqs, tenants, attempts, alike,
+         (select array_agg(limited) filter (where limited is not null) from counted),
+         (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
+    into v_seqs, v_tenants, v_attempts, v_alike, v_limited, v_refreshed from summed;
   if coalesce(cardinality(v_seqs), 0) <> cardinality(p_queues) then
     raise exception 'counters of lines % disagree with what is ready', p_queues;
   end if;
-  if p_appends_events then
-    perform append_events(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  if p_appends_events and not v_alike then
+    perform append_events(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs,
+                          array(select '{"attempt":' || a.attempt || '}' from unnest(v_attempts) with ordinality a(attempt, n) order by n));
   end if;
-  perform apply_deltas(v_deltas || case when p_freed is not null then freed_slots(p_freed) end);
+  if v_refreshed is not null then perform refresh_tenants(v_refreshed); end if;
+  -- An agent with its own limit can fill up in one lane, and so change in all others.
+  if v_limited is not null then
+    perform refresh_startable(array(
+      select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_limited)));
+  end if;
   return v_seqs;
 end $$;

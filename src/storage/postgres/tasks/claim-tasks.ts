@@ -36,6 +36,7 @@ export const CLAIM_FUNCTIONS = readSql(new URL("./claim-tasks.sql", import.meta.
   TENANT_ROOM: tenantRoom("t"),
   LEFT_FOR_TENANT: leftFor("t"),
   CONSECUTIVE_CRITICAL_MAX,
+  PRIORITY_CRITICAL,
   AHEAD_OF_POOLS: ofPools(
     "n.id, n.head_rank, n.head_seq",
     `n.ahead and (n.head_rank <= ${PRIORITY_CRITICAL} or v_lane.strategy <> 'fair-fifo')`,

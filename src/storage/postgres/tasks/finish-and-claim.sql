@@ -162,7 +162,11 @@ create function finish_held_tasks(
 declare
 :ENDING_VARIABLES
 begin
+  if p_more is null then
+:END_DONE_ATTEMPTS
+  else
 :END_HELD_ATTEMPTS
+  end if;
   moved := v_deltas;
   freed := v_freed;
   if cardinality(p_tokens) > coalesce(cardinality(v_tokens), 0) then
@@ -189,18 +193,11 @@ begin
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
 end $$;
 
--- What a node learns of an exchange. The tasks are read after the write lock is free: only their attempts can change them.
+-- What a node learns of an exchange. It reads the started tasks by themselves, after the write lock is free.
 create function exchange_result(
   p_now bigint, p_lost bigint[], p_seqs bigint[], p_tokens bigint[], p_expired json, p_settled boolean, p_freed boolean)
-returns json language plpgsql stable as $$
-#variable_conflict use_column
+returns json language plpgsql immutable as $$
 begin
-  return json_build_object(
-    'lost', p_lost, 'expired', p_expired, 'settled', p_settled, 'freed', p_freed,
-    'started', (
-      select json_agg(s order by s.token)
-        from (select u.token, :STARTED_TASK
-                from unnest(p_seqs, p_tokens) u(seq, token)
-               cross join lateral (select * from task where seq = u.seq offset 0) t
-               cross join lateral (select lane from line where id = t.line offset 0) n) s));
+  return json_build_object('at', p_now, 'lost', p_lost, 'seqs', p_seqs, 'tokens', p_tokens, 'expired', p_expired,
+                           'settled', p_settled, 'freed', p_freed);
 end $$;

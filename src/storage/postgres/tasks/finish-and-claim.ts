@@ -1,5 +1,4 @@
 import { jsonText } from "../../../model/text/json-text.ts";
-import type { TaskRecord } from "../../../model/task-record.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
   type ClaimedTask,
@@ -17,7 +16,7 @@ import { cleanText } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
-import { ENDING_VARIABLES, endAttempts } from "./end-attempt.ts";
+import { ENDING_VARIABLES, endAttempts, endDoneAttempts } from "./end-attempt.ts";
 import { PREEMPT, preemptAt } from "./preempt-tasks.ts";
 import { signalReleased } from "./release.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
@@ -112,21 +111,31 @@ function aloneFor(node: string): string {
     select p.id from pool p join node o on o.profile = any (p.profiles) where o.id = ${node} and not o.dead)`;
 }
 
+/** Reads the tasks that an exchange started. One that was cancelled and deleted since is left out. */
 async function toClaimed(
   db: PostgresDatabase,
-  { started }: ExchangeResult,
+  { at, seqs, tokens }: ExchangeResult,
   node: string,
 ): Promise<ClaimedTask[]> {
-  if (started === null) return [];
-  for (const { token } of started) db.sawEvent(token);
+  if (seqs === null || seqs.length === 0) return [];
+  for (const token of tokens ?? []) db.sawEvent(token);
+  const rows = await db.read<StartedRow>({
+    name: "started_tasks",
+    text: `select u.token, ${STARTED_TASK}
+             from unnest($1::bigint[], $2::bigint[]) u(seq, token)
+             cross join lateral (select * from task where seq = u.seq offset 0) t
+             cross join lateral (select lane from line where id = t.line offset 0) n
+            order by u.token`,
+    values: [seqs, tokens],
+  });
   const tasks = await toTaskRecords(
     db,
-    started.map((row) => ({ ...row, ...JUST_STARTED, seq: String(row.seq), held_node: node })),
+    rows.map((row) => ({ ...row, ...JUST_STARTED, held_node: node, held_since: String(at) })),
   );
-  return started.map(({ token, spec }, index) => ({
-    token,
-    task: tasks[index] as TaskRecord,
-    bytes: jsonWeight(spec),
+  return tasks.map((task, index) => ({
+    token: Number(rows[index]?.token),
+    task,
+    bytes: jsonWeight(rows[index]?.spec ?? ""),
   }));
 }
 
@@ -142,18 +151,19 @@ const JUST_STARTED = {
   held_state: "running",
 } as const;
 
-type StartedRow = Omit<TaskRow, "seq" | keyof typeof JUST_STARTED | "held_node"> & {
-  readonly seq: number;
-  readonly token: number;
-};
+interface StartedRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node" | "held_since"> {
+  readonly token: string;
+}
 
 /** See exchange_result in finish-and-claim.sql. */
 interface ExchangeResult {
+  readonly at: number;
   readonly lost: readonly number[] | null;
+  readonly seqs: readonly number[] | null;
+  readonly tokens: readonly number[] | null;
   readonly expired: readonly TaskLabels[] | null;
   readonly settled: boolean;
   readonly freed: boolean;
-  readonly started: readonly StartedRow[] | null;
 }
 
 interface ResultRow {
@@ -210,24 +220,10 @@ function toProgressRow(
 const STARTED_TASK = `
   t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.position, t.created_at, t.run_at, t.deadline, t.retry_count,
   t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at, t.spec,
-  t.input_tokens, t.output_tokens, t.context_window, t.executions + 1 as held_attempt, p_now as held_since`;
-
-/** Held by the exchange that is at work. Exchanges do not wait for the write lock behind one another. */
-const EXCHANGE_LOCK = 7684;
-/** How many requests one step does: the lock is held longer for each. */
-const REQUESTS_MAX = 15;
-/** Larger results are not written to a request first: their exchange waits for its turn. */
-const REQUEST_BYTES_MAX = 65_536;
-
-export const EXCHANGE_FUNCTIONS = readSql(new URL("./exchange.sql", import.meta.url), {
-  EXCHANGE_LOCK,
-  REQUESTS_MAX,
-  REQUEST_BYTES_MAX,
-});
+  t.input_tokens, t.output_tokens, t.context_window, t.executions + 1 as held_attempt`;
 
 export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sql", import.meta.url), {
   EXPIRED_PER_CLAIM_MAX,
-  STARTED_TASK,
   SESSIONS_DEFERRED: isDeferred("sessions"),
   BATCHES_DEFERRED: isDeferred("batches"),
   KEYS_DEFERRED: isDeferred("keys"),
@@ -239,6 +235,12 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   ALONE_FOR_NODE: aloneFor("p_node"),
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
   ENDING_VARIABLES,
+  END_DONE_ATTEMPTS: endDoneAttempts(`
+  ended as (
+    delete from lease l
+     using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
+     where l.task_seq = f.seq and l.token = f.token and l.node = f.node
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, f.result)`),
   END_HELD_ATTEMPTS: endAttempts(`
   ended as (
     delete from lease l
