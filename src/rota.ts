@@ -179,6 +179,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     version: VERSION,
     maxLaneShare: () => current.value.options.tenants.maxLaneShare,
     hasSecondTenant: () => tenants.hasSecond,
+    isFollowed: () => eventLog.isFollowed,
     concurrency: () =>
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,

@@ -67,6 +67,8 @@ export interface EngineOptions {
   readonly sign?: NonNullable<RunnerOptions["sign"]>;
   /** Whether the end of one of its tasks may let tasks of any lane start: the agent or its tenant has a limit over all lanes. */
   readonly spansLanes: (name: AgentName) => boolean;
+  /** Whether a caller of this process waits for tasks to end, or reads the log as it grows. Left out: none does. */
+  readonly isFollowed?: () => boolean;
   /** Called when tasks ended that may have a callback URL. */
   readonly onEnded?: () => void;
 }
@@ -108,7 +110,7 @@ export function createServices(parts: EngineParts) {
   const memory = new RunningBytes({
     max: parts.maxRunningBytes,
     tenantShare: () => (parts.hasSecondTenant() ? parts.maxLaneShare() : null),
-    running: () => runner.size,
+    running: () => runner.size + dispatcher.aheadSize,
     onRoom: on.memoryFreed,
   });
   const completer = new Completer({ storageNow, random, memory });
@@ -136,6 +138,8 @@ export function createServices(parts: EngineParts) {
     metrics,
     memory,
     node,
+    storageNow,
+    isFollowed: parts.isFollowed ?? (() => false),
     slots,
     runner,
     completer,
@@ -189,7 +193,7 @@ export function createServices(parts: EngineParts) {
     heartbeat: new Heartbeat({
       ...service,
       node,
-      tokens: () => runner.tokens(),
+      tokens: () => [...runner.tokens(), ...dispatcher.aheadTokens],
       onFenced: on.leasesTakenOver,
       onHeld: on.leasesRenewed,
       onLost: on.nodeLost,

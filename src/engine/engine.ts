@@ -248,7 +248,10 @@ export class Engine {
 
   /** The storage has already returned these tasks to the queue, and the critical task waits for the slot: nothing to write. */
   #preempt(tokens: readonly number[]): void {
-    for (const { record } of this.fence(tokens, PREEMPTED)) this.metrics.of(record.tenant).preempted(record);
+    for (const { record } of this.fence(tokens, PREEMPTED)) {
+      this.metrics.of(record.tenant).preempted(record);
+      this.#services.dispatcher.reserve([record.lane]);
+    }
   }
 
   #ended(attempt: Attempt, outcome: Parameters<RunnerOptions["onOutcome"]>[1]): void {
@@ -259,7 +262,7 @@ export class Engine {
       membership.abilitiesDoubted();
     }
     logFailure(attempt, completer.finish(attempt, outcome));
-    dispatcher.wake();
+    dispatcher.ended(attempt.record);
     this.#ifIdle();
   }
 
@@ -276,7 +279,8 @@ export class Engine {
   }
 
   #lost(reason: string): void {
-    this.fence(this.#services.runner.tokens(), `the node lost its lease: ${reason}`);
+    const { runner, dispatcher } = this.#services;
+    this.fence([...runner.tokens(), ...dispatcher.aheadTokens], `the node lost its lease: ${reason}`);
     this.#services.membership.lose();
     this.#options.log.error({ node: this.node, reason }, "lost its lease and aborted its running tasks");
   }

@@ -72,6 +72,11 @@ export class FollowedLog<Value> {
     return this.#tried;
   }
 
+  /** Whether there are listeners. */
+  get isFollowed(): boolean {
+    return this.#listeners.size > 0;
+  }
+
   /** Calls `listener` with every entry after `ready` has resolved, until the returned function is called. */
   listen(listener: LogListener<Value>, notices: LogNotices = {}): () => void {
     if (this.#closed) {

@@ -79,6 +79,8 @@ export interface StorageCapabilities {
    * once instead of when their lease ends.
    */
   readonly exclusive: boolean;
+  /** Whether an exchange takes so long that a node with short tasks should claim some ahead; see `Claim.ahead`. */
+  readonly claimsAhead: boolean;
 }
 
 /**

@@ -22,7 +22,19 @@ export function openMemory(clock: Clock, options: Partial<SqliteOptions> = {}): 
  * The same storage as another node sees it: one of several, that cannot close it for the others. Leases then count.
  */
 export function asSharedStorage(storage: Storage): Storage {
-  return withCapabilities({ ...storage, close: async () => {} }, { exclusive: false, durable: true });
+  return withCapabilities(
+    { ...storage, close: async () => {} },
+    {
+      exclusive: false,
+      durable: true,
+      claimsAhead: false,
+    },
+  );
+}
+
+/** The same storage for a node that claims tasks ahead, as with a storage whose exchanges take long. */
+export function asDistantStorage(storage: Storage): Storage {
+  return withCapabilities(storage, { ...storage.capabilities, claimsAhead: true });
 }
 
 function withCapabilities(storage: Storage, capabilities: StorageCapabilities): Storage {

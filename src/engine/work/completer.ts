@@ -79,9 +79,12 @@ export class Completer {
     return settlement;
   }
 
-  /** Returns a task to the queue that was claimed but never started. It keeps its old position. */
-  putBack({ token, task }: ClaimedTask, error: string): void {
-    this.#finishes.push(finishOf(task, token, { to: "queued", error }));
+  /**
+   * Returns a task to the queue that was claimed but never started. It keeps its old position. `freesSlot`: false if it was held
+   * ahead and had no slot.
+   */
+  putBack({ token, task }: ClaimedTask, error: string, { freesSlot = true } = {}): void {
+    this.#finishes.push({ ...finishOf(task, token, { to: "queued", error }), freesSlot });
   }
 
   /** The same for a task of which only the lease is known. */

@@ -20,6 +20,7 @@ describe("the dispatcher", () => {
       limit: 4,
       perTenant: { max: 3, left: new Map(left) },
       wakes: expect.any(Number),
+      reservations: expect.any(Number),
     });
     // What ends in the same exchange leaves its tenant all of its share.
     expect(exchanges.map(({ finishes, claims }) => [finishes.length, claims])).toEqual([

@@ -1,13 +1,16 @@
 import type { AgentName } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
-import type { ClaimedTask, FinishedAndClaimed, Storage } from "../../storage/storage.ts";
+import type { BegunAttempt, ClaimedTask, FinishedAndClaimed, Storage } from "../../storage/storage.ts";
+import { AheadQueue } from "./ahead-queue.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
-import type { Capacity, ClaimBounds, LaneClaim, LaneSlots } from "./lane-slots.ts";
+import type { Capacity, ClaimBounds, LaneClaim, LaneSlots, SlotHolder } from "./lane-slots.ts";
+import { LINGER_MS, LookAhead } from "./look-ahead.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { Runner } from "./runner.ts";
 import type { RunningBytes } from "./running-bytes.ts";
@@ -23,6 +26,14 @@ const POLL_MS = 5_000;
 const NOT_DURABLE_MAX = 3;
 /** After this many failures on its own, for reasons other than the connection, an end counts as one that cannot be stored. */
 const ALONE_TRIES_MAX = 5;
+/** A task that was held ahead for this long goes back to the queue, for any node that has a free slot. */
+const AHEAD_MAX_MS = 500;
+
+const STOPPING = "not started: its node was stopping";
+const NO_SLOT = "not started: no slot of its node became free in time";
+const OUT_OF_MEMORY = "not started: the tasks that run in its process hold too much memory";
+const OVER_SHARE = "not started: the tasks of its tenant hold their share of its process's memory";
+const ALONE_FIRST = "not started: another task runs alone in its process";
 
 export interface DispatcherOptions extends ServiceOptions {
   readonly storage: Storage;
@@ -34,6 +45,10 @@ export interface DispatcherOptions extends ServiceOptions {
   readonly metrics: MetricsByTenant;
   /** Limits how much may be claimed. */
   readonly memory: RunningBytes;
+  /** The storage's time. */
+  readonly storageNow: () => number;
+  /** Whether a caller of this process waits for tasks to end, or reads the log as it grows: then ends are written at once. */
+  readonly isFollowed: () => boolean;
   /** Whether the end of a task of this agent can let tasks of other lanes start. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Called when a retry was written that is due at this time of the storage's clock. */
@@ -42,7 +57,10 @@ export interface DispatcherOptions extends ServiceOptions {
   readonly onEnded: () => void;
 }
 
-/** Writes the ends of attempts and claims tasks to start, both in one transaction. Transactions do not overlap. */
+/**
+ * Writes the ends of attempts and claims tasks to start, both in one transaction. Transactions do not overlap. If an exchange takes
+ * long, short tasks are also claimed ahead, and begin when a slot becomes free.
+ */
 export class Dispatcher extends Service<DispatcherOptions> {
   readonly name = "dispatcher";
   #claiming = true;
@@ -58,6 +76,13 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
   readonly #turns: AloneTurns;
+  readonly #ahead = new AheadQueue();
+  readonly #lookAhead = new LookAhead();
+  /** Attempts that were held ahead and have begun, and that the storage does not know of yet. */
+  #unreported: BegunAttempt[] = [];
+  /** The lanes of ends that wait to be written, and until when they wait for others. */
+  readonly #endedIn = new Set<string>();
+  #lingersUntil = Number.POSITIVE_INFINITY;
 
   constructor(options: DispatcherOptions) {
     super(options);
@@ -81,12 +106,14 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** From now on only writes ends, until `startClaiming` is called. */
   stopClaiming(): void {
     this.#claiming = false;
+    this.#giveBackAhead(this.#ahead.tokens(), STOPPING);
   }
 
   /** From now on only writes ends, for good. */
   closeDown(): void {
-    this.#claiming = false;
     this.#closing = true;
+    this.stopClaiming();
+    this.wake();
   }
 
   get isClosing(): boolean {
@@ -96,6 +123,37 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** Whether a task runs alone here, or is about to. */
   get alonePhase(): AlonePhase {
     return this.#turns.phase;
+  }
+
+  /** The attempts of tasks that are held ahead. */
+  get aheadTokens(): number[] {
+    return this.#ahead.tokens();
+  }
+
+  /** How many tasks are held ahead. */
+  get aheadSize(): number {
+    return this.#ahead.size;
+  }
+
+  /** An attempt has ended. Its slot goes to the next task that is held ahead. */
+  ended({ lane, tenant }: SlotHolder): void {
+    this.options.slots.ended({ lane, tenant });
+    if (!this.options.storage.capabilities.claimsAhead) {
+      this.wake();
+      return;
+    }
+    const now = this.clock.monotonic();
+    this.#lookAhead.ended(lane, now);
+    this.#endedIn.add(lane);
+    this.#lingersUntil = Math.min(this.#lingersUntil, now + LINGER_MS);
+    this.#beginAhead(lane);
+    // While an exchange is under way, what comes after it is decided at its end.
+    this.wake(this.#begun > this.#ended ? LINGER_MS : this.#lingersMs(now));
+  }
+
+  /** A critical task waits for slots of these lanes: no task that is held ahead gets one before the next claim. */
+  reserve(lanes: Iterable<string>): void {
+    for (const lane of lanes) this.options.slots.reserve(lane);
   }
 
   /** Called when a claimed task of this lane cannot be executed here. */
@@ -115,10 +173,11 @@ export class Dispatcher extends Service<DispatcherOptions> {
   }
 
   /**
-   * These attempts lost their lease. One that does not run here yet may be in a response that is on its way: it is not started
-   * then.
+   * These attempts lost their lease. Those that are held ahead are dropped. One that does not run here yet may be in a response
+   * that is on its way: it is not started then.
    */
   fenced(tokens: readonly number[]): void {
+    for (const token of tokens) if (this.#dropAhead(token) !== undefined) this.wakeAll();
     if (this.#begun > this.#ended) for (const token of tokens) this.#fencedEarly.add(token);
   }
 
@@ -137,9 +196,9 @@ export class Dispatcher extends Service<DispatcherOptions> {
       throw new RotaError("storage_unavailable", "the storage did not keep the ends");
   }
 
-  /** Whether an end of this attempt is written, but may still be lost. It is then written again. */
+  /** Whether this attempt is held ahead, or an end of it is written, but may still be lost. It is then written again. */
   keeps(token: number): boolean {
-    return [...this.#notDurable.values()].some((tokens) => tokens.has(token));
+    return this.#ahead.has(token) || [...this.#notDurable.values()].some((tokens) => tokens.has(token));
   }
 
   get exchanges(): { readonly begun: number; readonly ended: number } {
@@ -157,9 +216,15 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.#lookNowAndThen();
     await this.#lookForAloneNowAndThen();
     const { completer, slots, memory } = this.options;
+    this.#giveBackHeldTooLong();
+    const lingersMs = this.#lingersMs(this.clock.monotonic());
+    if (lingersMs > 0) return lingersMs;
+    this.#endedIn.clear();
+    this.#lingersUntil = Number.POSITIVE_INFINITY;
     const completed = completer.take(this.#finishesMax);
+    const begun = this.#takeBegun(completed);
     if (completed.finishes.some((finish) => this.options.spansLanes(finish))) slots.wakeAll();
-    const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
+    const bounds = this.#bounds();
     const claims = this.#isOpen()
       ? slots.claims(
           completed.finishes.filter(({ freesSlot }) => freesSlot),
@@ -167,17 +232,114 @@ export class Dispatcher extends Service<DispatcherOptions> {
           bounds,
         )
       : [];
-    if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
-      await this.#exchange(completed, claims, bounds);
-    }
+    const { finishes, progress } = completed;
+    const isNeeded =
+      finishes.length + progress.length + begun.length > 0 || claims.some(({ limit }) => limit > 0);
+    if (isNeeded) await this.#exchange({ completed, begun, claims, bounds });
+    else slots.unanswered(claims);
     if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
     if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
-    if (completer.size > 0) return 0;
+    if (completer.size > 0) return this.#lingersMs(this.clock.monotonic());
     if (!this.#mayClaim()) return POLL_MS;
     const now = this.clock.monotonic();
     const claimsInMs =
       this.#isOpen() && memory.claimsMax > 0 ? slots.hungryInMs(now) : Number.POSITIVE_INFINITY;
-    return Math.min(POLL_MS, claimsInMs, this.#turns.lookInMs(now));
+    const heldTooLongInMs = Math.max(this.#ahead.oldestAt + AHEAD_MAX_MS - now, 0);
+    return Math.min(POLL_MS, claimsInMs, this.#turns.lookInMs(now), heldTooLongInMs);
+  }
+
+  #bounds(): ClaimBounds {
+    const { memory, storage } = this.options;
+    const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
+    if (!storage.capabilities.claimsAhead) return bounds;
+    const now = this.clock.monotonic();
+    return { ...bounds, target: (lane, slots) => this.#lookAhead.target(lane, slots, now) };
+  }
+
+  /**
+   * How long to wait before the next exchange; 0: not at all. Ends wait for others if nothing else is to be written, no caller
+   * waits for them, all slots are busy, and enough tasks are held ahead to keep them busy until the ends are written.
+   */
+  #lingersMs(now: number): number {
+    const { completer, slots, isFollowed } = this.options;
+    const leftMs = this.#lingersUntil - now;
+    if (this.#endedIn.size === 0 || leftMs <= 0 || !this.#isOpen() || isFollowed()) return 0;
+    if (completer.size > completer.finishes || slots.hungryInMs(now) === 0) return 0;
+    for (const lane of this.#endedIn) {
+      if (slots.isReserved(lane) || this.#ahead.sizeOf(lane) <= this.#lookAhead.needed(lane, now)) return 0;
+    }
+    return leftMs;
+  }
+
+  /**
+   * The attempts to report as begun. While ends are left for a later exchange, only those that end in this one: in the storage
+   * never more than `concurrency` tasks run.
+   */
+  #takeBegun({ finishes }: Completed): BegunAttempt[] {
+    const unreported = this.#unreported;
+    if (unreported.length === 0) return unreported;
+    this.#unreported = [];
+    if (this.options.completer.finishes === 0) return unreported;
+    const ending = new Set(finishes.map(({ token }) => token));
+    this.#unreported = unreported.filter(({ token }) => !ending.has(token));
+    return unreported.filter(({ token }) => ending.has(token));
+  }
+
+  /** Begins tasks that are held ahead, as long as slots of their lane are free. */
+  #beginAhead(lane: string): void {
+    const { slots, storageNow } = this.options;
+    while (this.#ahead.sizeOf(lane) > 0 && slots.hasFree(lane)) {
+      const held = this.#ahead.shift(lane);
+      if (held === undefined) return;
+      const { token, task, bytes } = held;
+      const startedAt = storageNow();
+      this.options.memory.release(task.tenant, bytes);
+      if (task.deadline !== null && startedAt >= task.deadline) {
+        this.#putBackAhead(held, NO_SLOT);
+        continue;
+      }
+      slots.took(task, { ahead: true });
+      this.#unreported.push({ seq: task.seq, token, startedAt });
+      this.#run({ token, bytes, task: begunRecord(task, startedAt) });
+    }
+  }
+
+  /** Puts tasks back into the queue that are held ahead. */
+  #giveBackAhead(tokens: readonly number[], error: string): void {
+    for (const token of tokens) {
+      const held = this.#ahead.remove(token);
+      if (held === undefined) continue;
+      this.options.memory.release(held.task.tenant, held.bytes);
+      this.#putBackAhead(held, error);
+    }
+  }
+
+  #giveBackHeldTooLong(): void {
+    if (this.#ahead.size === 0) return;
+    if (this.#turns.phase !== "open") this.#giveBackAhead(this.#ahead.tokens(), ALONE_FIRST);
+    const late = this.#ahead.heldSince(this.clock.monotonic() - AHEAD_MAX_MS);
+    this.#giveBackAhead(
+      late.map(({ token }) => token),
+      NO_SLOT,
+    );
+  }
+
+  #putBackAhead(claimed: ClaimedTask, error: string): void {
+    this.options.slots.droppedAhead(claimed.task);
+    this.options.completer.putBack(claimed, error, { freesSlot: false });
+  }
+
+  #dropAhead(token: number): ClaimedTask | undefined {
+    const held = this.#ahead.remove(token);
+    if (held === undefined) return undefined;
+    this.options.memory.release(held.task.tenant, held.bytes);
+    this.options.slots.droppedAhead(held.task);
+    return held;
+  }
+
+  #run(claimed: ClaimedTask): void {
+    this.options.metrics.of(claimed.task.tenant).dispatched(claimed.task);
+    this.options.runner.run(claimed);
   }
 
   async #lookForAloneNowAndThen(): Promise<void> {
@@ -197,7 +359,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** Whether no attempt runs here, and no end waits to be written. */
   #isEmpty(): boolean {
     const { runner, completer } = this.options;
-    return runner.size === 0 && completer.finishes === 0;
+    return runner.size === 0 && completer.finishes === 0 && this.#ahead.size === 0;
   }
 
   async #claimAlone(): Promise<void> {
@@ -206,7 +368,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.#wroteDown([], answer);
     if (answer.claimed.length > 0) this.#turns.began();
     else this.#reopen();
-    this.#begin(answer.claimed, [], { claimsMax: 1, overShare: this.options.memory.tenantsOverShare });
+    this.#begin(answer, [], { claimsMax: 1, overShare: this.options.memory.tenantsOverShare });
   }
 
   #isOpen(): boolean {
@@ -224,33 +386,40 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.options.slots.wakeAll();
   }
 
-  async #exchange(completed: Completed, claims: readonly LaneClaim[], bounds: ClaimBounds): Promise<void> {
-    const { storage, node } = this.options;
+  async #exchange({ completed, begun, claims, bounds }: Exchange): Promise<void> {
+    const { storage, node, slots } = this.options;
     const { claimsMax } = bounds;
-    const max = Number.isFinite(claimsMax) ? { claimsMax } : {};
+    const more = {
+      ...(Number.isFinite(claimsMax) && { claimsMax }),
+      ...(begun.length > 0 && { begun }),
+    };
     let answer: FinishedAndClaimed;
     try {
       answer = await this.#ask(() =>
-        storage.tasks.finishAndClaim({ node: node(), ...completed, claims, ...max }),
+        storage.tasks.finishAndClaim({ node: node(), ...completed, claims, ...more }),
       );
     } catch (error) {
+      this.#unreported = [...begun, ...this.#unreported];
+      slots.unanswered(claims);
       this.#keep(completed, error);
       throw error;
     }
-    for (const finish of completed.finishes) if (finish.freesSlot) this.options.slots.freed(finish);
+    for (const finish of completed.finishes) if (finish.freesSlot) slots.written(finish);
     if (answer.durable === undefined) this.#wroteDown(completed.finishes, answer);
     else this.#keepUntilDurable(completed.finishes, answer, answer.durable);
-    this.#begin(answer.claimed, claims, bounds);
+    this.#begin(answer, claims, bounds);
   }
 
   /** One exchange with the storage. */
   async #ask(exchange: () => Promise<FinishedAndClaimed>): Promise<FinishedAndClaimed> {
     this.#fencedEarly.clear();
     this.#begun += 1;
+    const askedAt = this.clock.monotonic();
     try {
       return await exchange();
     } finally {
       this.#ended += 1;
+      this.#lookAhead.exchanged(this.clock.monotonic() - askedAt);
     }
   }
 
@@ -296,38 +465,64 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.wake();
   }
 
-  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], bounds: ClaimBounds): void {
-    const { slots, runner, completer, metrics, memory } = this.options;
-    const { claimsMax, overShare } = bounds;
-    const given = new Map<string, number>();
+  #begin(answer: FinishedAndClaimed, claims: readonly LaneClaim[], bounds: ClaimBounds): void {
+    const { claimed, criticalWaits = [] } = answer;
+    const { slots } = this.options;
+    const given = new Map<string, { given: number; ahead: number }>();
     for (const { task } of claimed) {
-      slots.took(task);
-      given.set(task.lane, (given.get(task.lane) ?? 0) + 1);
-    }
-    const isCut = claimed.length >= claimsMax;
-    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0, { isCut });
-    for (const task of claimed) {
-      if (this.#fencedEarly.has(task.token)) {
-        slots.freed(task.task);
-        this.wakeAll();
-      } else if (!memory.hasRoom) {
-        // The tasks that were claimed with it hold more memory than expected.
-        completer.putBack(task, "not started: the tasks that run in its process hold too much memory");
-      } else if (memory.isOverShare(task.task.tenant) && !overShare.has(task.task.tenant)) {
-        // The same for its tenant. A tenant that was over its share before the claim gets tasks only if the storage
-        // knows no second enabled tenant: those start.
-        completer.putBack(
-          task,
-          "not started: the tasks of its tenant hold their share of its process's memory",
-        );
-      } else if (this.#claiming) {
-        metrics.of(task.task.tenant).dispatched(task.task);
-        runner.run(task);
+      const counts = given.get(task.lane) ?? { given: 0, ahead: 0 };
+      given.set(task.lane, counts);
+      if (task.state === "assigned") {
+        slots.tookAhead(task);
+        counts.ahead += 1;
       } else {
-        // Claimed just before this node began to stop: it goes back to the queue.
-        completer.putBack(task, "not started: its node was stopping");
+        slots.took(task);
+        counts.given += 1;
       }
     }
+    const isCut = claimed.length >= bounds.claimsMax;
+    for (const claim of claims) {
+      const counts = given.get(claim.lane) ?? { given: 0 };
+      slots.answered(claim, counts, { isCut, criticalWaits: criticalWaits.includes(claim.lane) });
+    }
+    for (const task of claimed) this.#accept(task, bounds);
+    for (const lane of this.#ahead.lanes) this.#beginAhead(lane);
+  }
+
+  /** Begins a claimed task or holds it ahead, unless there is a reason against it now. */
+  #accept(claimed: ClaimedTask, { overShare }: ClaimBounds): void {
+    const { slots, memory } = this.options;
+    const { token, task, bytes } = claimed;
+    const isAhead = task.state === "assigned";
+    if (this.#fencedEarly.has(token)) {
+      if (isAhead) slots.droppedAhead(task);
+      else slots.freed(task);
+      this.wakeAll();
+    } else if (!memory.hasRoom) {
+      // The tasks that were claimed with it hold more memory than expected.
+      this.#putBack(claimed, OUT_OF_MEMORY);
+    } else if (memory.isOverShare(task.tenant) && !overShare.has(task.tenant)) {
+      // The same for its tenant. A tenant that was over its share before the claim gets tasks only if the storage
+      // knows no second enabled tenant: those start.
+      this.#putBack(claimed, OVER_SHARE);
+    } else if (!this.#claiming) {
+      // Claimed just before this node began to stop: it goes back to the queue.
+      this.#putBack(claimed, STOPPING);
+    } else if (isAhead) {
+      memory.hold(task.tenant, bytes);
+      this.#ahead.add(claimed, this.clock.monotonic());
+    } else {
+      this.#run(claimed);
+    }
+  }
+
+  #putBack(claimed: ClaimedTask, error: string): void {
+    if (claimed.task.state === "assigned") {
+      this.#putBackAhead(claimed, error);
+      return;
+    }
+    this.options.slots.ended(claimed.task);
+    this.options.completer.putBack(claimed, error);
   }
 
   /**
@@ -347,6 +542,21 @@ export class Dispatcher extends Service<DispatcherOptions> {
     }
     completer.giveBack(completed);
   }
+}
+
+interface Exchange {
+  readonly completed: Completed;
+  readonly begun: readonly BegunAttempt[];
+  readonly claims: readonly LaneClaim[];
+  readonly bounds: ClaimBounds;
+}
+
+/** The record of a task that was held ahead and begins now. */
+function begunRecord(task: TaskRecord, startedAt: number): TaskRecord {
+  const attempts = task.attempts.map((attempt, index) =>
+    index === task.attempts.length - 1 ? { ...attempt, startedAt } : attempt,
+  );
+  return { ...task, state: "running", startedAt: task.startedAt ?? startedAt, attempts };
 }
 
 /** An end whose write failed on its own: it is tried again, or replaced by a failure of its task. */

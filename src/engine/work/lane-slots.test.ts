@@ -44,7 +44,7 @@ test("asks for all free slots of each lane", () => {
 test("a lane that gave less than asked is not asked again until it is woken", () => {
   const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([], NOW);
-  slots.answered(claim as never, 1);
+  slots.answered(claim as never, { given: 1 });
   slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots)).toEqual([]);
   expect(slots.wake("a")).toBe(true);
@@ -56,7 +56,7 @@ test("a lane that gave all it was asked for is asked again", () => {
   const [claim] = slots.claims([], NOW);
   slots.took({ lane: "a", tenant: "t" });
   slots.took({ lane: "a", tenant: "t" });
-  slots.answered(claim as never, 2);
+  slots.answered(claim as never, { given: 2 });
   expect(asks(slots)).toEqual([]);
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
@@ -65,13 +65,13 @@ test("a wake-up while it was asked counts", () => {
   const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([], NOW);
   slots.wake("a");
-  slots.answered(claim as never, 0);
+  slots.answered(claim as never, { given: 0 });
   expect(asks(slots)).toEqual([["a", 2]]);
 });
 
 test("an end makes its lane worth asking, with the slot it frees", () => {
   const slots = new LaneSlots({ a: 1, b: 1 }, 1);
-  for (const claim of slots.claims([], NOW)) slots.answered(claim, 0);
+  for (const claim of slots.claims([], NOW)) slots.answered(claim, { given: 0 });
   slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
@@ -91,7 +91,7 @@ test("asks for a bounded number at a time, and stays hungry while it is given al
     const count = Math.min(claim?.limit ?? 0, left.tasks);
     for (let i = 0; i < count; i++) slots.took({ lane: "a", tenant: "t" });
     left.tasks -= count;
-    slots.answered(claim as never, count);
+    slots.answered(claim as never, { given: count });
     given.push(count);
   }
   expect(given).toEqual([200, 200, 20]);
@@ -189,9 +189,9 @@ test("where fewer may be claimed than there are slots, another lane is first eac
     ["b", "a"],
   ]);
   for (const claim of slots.claims([], NOW, bounds(1)))
-    slots.answered(claim, claim.lane === "a" ? 1 : 0, { isCut: true });
+    slots.answered(claim, { given: claim.lane === "a" ? 1 : 0 }, { isCut: true });
   expect([isHungry(slots), asks(slots).length]).toEqual([true, 2]);
-  for (const claim of slots.claims([], NOW)) slots.answered(claim, 0);
+  for (const claim of slots.claims([], NOW)) slots.answered(claim, { given: 0 });
   expect(isHungry(slots)).toBe(false);
   expect([slots.claims([ended("a")], NOW, bounds(0)), isHungry(slots)]).toEqual([[], true]);
 });
@@ -205,7 +205,7 @@ test("a lane that gave what cannot be executed here rests, longer each time, and
     slots.rest("a", now);
     // The second of the same claim.
     slots.rest("a", now);
-    for (const claim of slots.claims([], now)) slots.answered(claim, 0);
+    for (const claim of slots.claims([], now)) slots.answered(claim, { given: 0 });
     waits.push(slots.hungryInMs(now));
     slots.wakeAll();
     expect([lanesAt(now), lanesAt(now + (waits.at(-1) ?? 0))]).toEqual([["b"], ["a", "b"]]);
@@ -215,6 +215,6 @@ test("a lane that gave what cannot be executed here rests, longer each time, and
   now += 1_000;
   slots.rest("a", now);
   slots.rest("unknown", now);
-  for (const claim of slots.claims([], now)) slots.answered(claim, 0);
+  for (const claim of slots.claims([], now)) slots.answered(claim, { given: 0 });
   expect(slots.hungryInMs(now)).toBe(100);
 });

@@ -17,10 +17,20 @@ interface Slots {
   concurrency: number;
   /** How many of them one tenant may hold while there is a second enabled tenant; null: no bound. */
   perTenant: number | null;
-  /** Of `held`, how many each tenant has. */
+  /** Of `held` and `ahead`, how many each tenant has. */
   readonly heldBy: Map<string, number>;
-  /** Attempts that this process runs according to the storage: some may be decided, but their ends are not written yet. */
+  /** Attempts that have begun here and whose ends are not written yet. */
   held: number;
+  /** Of `held`, those that have ended: other tasks may have their slots, before their ends are written. */
+  ended: number;
+  /** Tasks that are claimed ahead and have not begun. They are in `heldBy`, but not in `held`. */
+  ahead: number;
+  /** Slots that a claim under way may fill. */
+  promised: number;
+  /** A critical task waits for a slot: none goes to a task that is held ahead. */
+  reserved: boolean;
+  /** Number of reservations. It distinguishes one during a claim from one before it. */
+  reservations: number;
   /** Whether the lane may have tasks to start: false once a claim returned fewer than its limit. */
   hungry: boolean;
   /** Number of wake-ups. It distinguishes a wake-up during a claim from one before it. */
@@ -32,6 +42,7 @@ interface Slots {
 
 export interface LaneClaim extends Claim {
   readonly wakes: number;
+  readonly reservations: number;
 }
 
 /** The bounds of a claim besides slots, by memory. */
@@ -40,6 +51,8 @@ export interface ClaimBounds {
   readonly claimsMax: number;
   /** Tenants whose tasks are not claimed now. */
   readonly overShare: ReadonlySet<string>;
+  /** How many tasks of a lane with this many slots to hold ahead. Left out: none. */
+  readonly target?: (lane: string, slots: number) => number;
 }
 
 const UNBOUNDED: ClaimBounds = { claimsMax: Number.POSITIVE_INFINITY, overShare: new Set() };
@@ -80,6 +93,11 @@ export class LaneSlots {
           perTenant: null,
           heldBy: new Map(),
           held: 0,
+          ended: 0,
+          ahead: 0,
+          promised: 0,
+          reserved: false,
+          reservations: 0,
           wakes: 0,
           restsUntil: Number.NEGATIVE_INFINITY,
           restMs: 0,
@@ -109,7 +127,7 @@ export class LaneSlots {
   /** How many slots of a lane are taken here; null when this process does not run it. */
   load(lane: string): { readonly running: number; readonly concurrency: number } | null {
     const slots = this.#slots.get(lane);
-    return slots === undefined ? null : { running: slots.held, concurrency: slots.concurrency };
+    return slots === undefined ? null : { running: slots.held - slots.ended, concurrency: slots.concurrency };
   }
 
   /** Milliseconds until a lane with a free slot may be claimed from; Infinity: no lane has a free slot. */
@@ -145,19 +163,39 @@ export class LaneSlots {
     for (const lane of this.#slots.keys()) this.wake(lane);
   }
 
-  /** The claims for the transaction that writes these ends: it also frees their slots. */
-  claims(finishes: readonly Finish[], now: number, { claimsMax: max, overShare } = UNBOUNDED): LaneClaim[] {
+  /**
+   * The claims for the transaction that writes these ends: it also frees their slots. The slots are promised to these claims until
+   * `answered` or `unanswered` is called. `target`: how many tasks of a lane to hold ahead; left out: none.
+   */
+  claims(
+    finishes: readonly Finish[],
+    now: number,
+    { claimsMax: max, overShare, target } = UNBOUNDED,
+  ): LaneClaim[] {
     const claims: LaneClaim[] = [];
     const freed = Map.groupBy(finishes, ({ lane }) => lane);
     for (const [lane, slots] of this.#slots) {
       const freedHere = freed.get(lane) ?? [];
       // An end frees a slot of the lane and of the agent, so that waiting tasks may start now.
       if (!slots.hungry && freedHere.length === 0) continue;
-      const limit = Math.min(slots.concurrency - slots.held + freedHere.length, CLAIM_MAX);
-      if (limit <= 0) continue;
+      const limit = Math.max(Math.min(slots.concurrency - slots.held + freedHere.length, CLAIM_MAX), 0);
+      const ahead =
+        target && Math.max(Math.min(target(lane, slots.concurrency) - slots.ahead, CLAIM_MAX - limit), 0);
+      // A lane that holds tasks ahead asks even for none: the response says whether a critical task waits.
+      const asksAhead = ahead !== undefined && (ahead > 0 || slots.ahead > 0);
+      if (limit === 0 && !asksAhead) continue;
       if (max > 0 && slots.restsUntil <= now) {
-        const perTenant = without(overShare, tenantSlots(slots, freedHere, limit), limit);
-        claims.push({ lane, limit, wakes: slots.wakes, ...(perTenant === null ? {} : { perTenant }) });
+        const all = limit + (ahead ?? 0);
+        const perTenant = without(overShare, tenantSlots(slots, freedHere, all), all);
+        slots.promised = limit;
+        claims.push({
+          lane,
+          limit,
+          wakes: slots.wakes,
+          reservations: slots.reservations,
+          ...(asksAhead && { ahead }),
+          ...(perTenant !== null && { perTenant }),
+        });
       } else {
         // Nothing may be claimed now. Claim from this lane as soon as that is allowed.
         slots.hungry = true;
@@ -168,36 +206,118 @@ export class LaneSlots {
 
   /** If `max` is smaller than all limits together, another lane is first each time. */
   #inTurn(claims: LaneClaim[], max: number): LaneClaim[] {
-    if (claims.length < 2 || claims.reduce((sum, { limit }) => sum + limit, 0) <= max) return claims;
+    if (claims.length < 2 || claims.reduce((sum, { limit, ahead = 0 }) => sum + limit + ahead, 0) <= max)
+      return claims;
     this.#turn = (this.#turn + 1) % claims.length;
     return [...claims.slice(this.#turn), ...claims.slice(0, this.#turn)];
   }
 
-  took(holder: SlotHolder): void {
-    this.#hold(holder, 1);
+  /** An attempt begins. `ahead`: its task was held ahead until now. */
+  took(holder: SlotHolder, { ahead = false } = {}): void {
+    this.#change(holder, (slots) => {
+      slots.held += 1;
+      if (ahead) slots.ahead -= 1;
+      else count(slots, holder, 1);
+    });
   }
 
+  /** An attempt has ended. Its slot is free for a task that is held ahead; its end is still to be written. */
+  ended(holder: SlotHolder): void {
+    this.#change(holder, (slots) => {
+      slots.ended += 1;
+    });
+  }
+
+  /** The end of an attempt is written. */
+  written(holder: SlotHolder): void {
+    this.#change(holder, (slots) => {
+      slots.ended -= 1;
+    });
+    this.freed(holder);
+  }
+
+  /** An attempt has lost its lease. */
   freed(holder: SlotHolder): void {
-    this.#hold(holder, -1);
+    this.#change(holder, (slots) => {
+      slots.held -= 1;
+      count(slots, holder, -1);
+    });
   }
 
-  #hold({ lane, tenant }: SlotHolder, by: 1 | -1): void {
+  /** A task is held ahead. */
+  tookAhead(holder: SlotHolder): void {
+    this.#change(holder, (slots) => {
+      slots.ahead += 1;
+      count(slots, holder, 1);
+    });
+  }
+
+  /** A task that was held ahead goes back to the queue, or has lost its lease. */
+  droppedAhead(holder: SlotHolder): void {
+    this.#change(holder, (slots) => {
+      slots.ahead -= 1;
+      count(slots, holder, -1);
+    });
+  }
+
+  #change({ lane }: SlotHolder, change: (slots: Slots) => void): void {
     const slots = this.#slots.get(lane);
-    if (slots === undefined) return;
-    slots.held += by;
-    const held = (slots.heldBy.get(tenant) ?? 0) + by;
-    if (held === 0) slots.heldBy.delete(tenant);
-    else slots.heldBy.set(tenant, held);
+    if (slots !== undefined) change(slots);
+  }
+
+  /** Whether a task that is held ahead may begin. */
+  hasFree(lane: string): boolean {
+    const slots = this.#slots.get(lane);
+    if (slots === undefined || slots.reserved) return false;
+    return slots.held - slots.ended + slots.promised < slots.concurrency;
+  }
+
+  isReserved(lane: string): boolean {
+    return this.#slots.get(lane)?.reserved ?? false;
+  }
+
+  /** The next free slot of a lane is for a critical task that waits: the next claim asks for it. */
+  reserve(lane: string): void {
+    const slots = this.#slots.get(lane);
+    if (slots === undefined || slots.ahead === 0) return;
+    slots.reserved = true;
+    slots.reservations += 1;
+    slots.hungry = true;
   }
 
   /**
    * A lane that returned fewer tasks than the limit has no more, unless it was woken during the claim, or `claimsMax` cut the
-   * claim short (`isCut`).
+   * claim short (`isCut`). `given`: how many it returned to begin now, `ahead`: how many besides. `criticalWaits`: a critical task
+   * is left, and gets the next free slot if this node could take it.
    */
-  answered(claim: LaneClaim, given: number, { isCut = false } = {}): void {
+  answered(
+    claim: LaneClaim,
+    { given, ahead = 0 }: { given: number; ahead?: number },
+    { isCut = false, criticalWaits = false } = {},
+  ): void {
     const slots = this.#slots.get(claim.lane);
-    if (slots !== undefined) slots.hungry = isCut || given >= claim.limit || slots.wakes !== claim.wakes;
+    if (slots === undefined) return;
+    const { limit, ahead: asked = 0 } = claim;
+    const isFilled = given + ahead >= limit + asked;
+    slots.promised = 0;
+    const isReservedSince = slots.reserved && slots.reservations !== claim.reservations;
+    slots.reserved = slots.ahead > 0 && (isReservedSince || (criticalWaits && given >= limit));
+    slots.hungry = isCut || isFilled || slots.reserved || slots.wakes !== claim.wakes;
   }
+
+  /** The exchange of these claims failed. */
+  unanswered(claims: readonly LaneClaim[]): void {
+    for (const { lane } of claims) {
+      const slots = this.#slots.get(lane);
+      if (slots !== undefined) slots.promised = 0;
+    }
+  }
+}
+
+function count({ heldBy }: Slots, { tenant }: SlotHolder, by: 1 | -1): void {
+  const held = (heldBy.get(tenant) ?? 0) + by;
+  if (held === 0) heldBy.delete(tenant);
+  else heldBy.set(tenant, held);
 }
 
 /** How many of the next `limit` slots tenants may take. Names only tenants that could exceed their share. */

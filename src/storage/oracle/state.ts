@@ -117,6 +117,8 @@ export interface OracleState {
   lastNotificationSeq: number;
   lastTaskSeq: number;
   lastEventSeq: number;
+  /** The last of them that an event has, even if that event was deleted. */
+  newestEventSeq: number;
   lastAuditSeq: number;
 }
 
@@ -262,6 +264,7 @@ export function emptyState(clock: Clock): OracleState {
     lastNotificationSeq: 0,
     lastTaskSeq: 0,
     lastEventSeq: 0,
+    newestEventSeq: 0,
     lastAuditSeq: 0,
   };
 }
@@ -437,7 +440,7 @@ function recheckLanesOf(state: OracleState, agent: AgentName): void {
     if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
 }
 
-/** Takes the lease from a running task and closes its attempt. */
+/** Takes the lease from a task and closes its attempt. */
 export function endAttempt(
   state: OracleState,
   task: OracleTask,
@@ -448,6 +451,7 @@ export function endAttempt(
   if (task.held === null || attempt === undefined)
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
+  task.startedAt ??= attempt.startedAt;
   recheckLanesOf(state, task);
   Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }

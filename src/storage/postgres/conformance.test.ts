@@ -12,7 +12,7 @@ afterAll(async () => {
 });
 
 describeStorage("PostgreSQL", {
-  capabilities: { durable: true, exclusive: false },
+  capabilities: { durable: true, exclusive: false, claimsAhead: true },
   nodesDiffer: true,
   propertyRuns: 25,
   open: (clock) => storages.lend(clock),

@@ -43,18 +43,23 @@ async function pagesOf(admin: Client, call: string, values: readonly unknown[] =
   return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
 }
 
+/** An exchange of one claim, and of an end if `ends` says so: `seqs, tokens, results, more`. */
+function exchangeOf(ends: string, limit: number): string {
+  return `serve_exchanges(${NOW}, row('node-0', 1, current_schema(), false, ${ends}, null, null, null, null, '{${LANE}}', '{${limit}}',
+    '{null}', '{null}', null, null, null, null, null, null, null, null)::exchange_request, null, false)`;
+}
+
 function pagesOfClaim(admin: Client): Promise<number> {
-  return pagesOf(
-    admin,
-    `serve_exchanges(${NOW}, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}', '{null}', '{null}', null, false)`,
-  );
+  return pagesOf(admin, exchangeOf("'{}', '{}', '{}', null", CLAIM_MAX));
 }
 
 /** Ends an attempt as done and starts up to `limit` tasks: a call and its values. `more`: what else is said of the end. */
 function stepOf(held: ClaimedTask | undefined, limit: number, more?: object): [string, unknown[]] {
-  const call = `serve_exchanges(${NOW}, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}', '{null}', '{null}', null, false)`;
   const rest = more === undefined ? null : JSON.stringify([{ token: held?.token, state: "done", ...more }]);
-  return [call, [[held?.task.seq], [held?.token], rest]];
+  return [
+    exchangeOf("$1::bigint[], $2::bigint[], '{1}', $3::json", limit),
+    [[held?.task.seq], [held?.token], rest],
+  ];
 }
 
 async function claim(storage: Storage, limit: number) {

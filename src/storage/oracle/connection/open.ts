@@ -114,7 +114,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
   }
 
   return {
-    capabilities: { durable: false, exclusive: true },
+    capabilities: { durable: false, exclusive: true, claimsAhead: false },
     tasks: {
       insert: on(insertTasks),
       keptKeys: on(keptKeys),

@@ -89,9 +89,7 @@ describe("an answer that is lost", () => {
     await direct.nodes.register({ node });
     await submit(direct, tasksOf(4, 20));
     const claims = [{ lane: LANE, limit: 5 }];
-    await lose("exchange", () =>
-      storage.tasks.finishAndClaim({ node, finishes: [], progress: [], claims }),
-    );
+    await lose("exchange", () => storage.tasks.finishAndClaim({ node, finishes: [], progress: [], claims }));
     expect((await storage.nodes.heartbeat({ node })).held).toHaveLength(5);
     expect(await storage.nodes.markDead({ node, beat: 1 })).toBe(true);
     expect((await storage.tasks.rescue({ node, limit: 100 })).requeued).toHaveLength(5);

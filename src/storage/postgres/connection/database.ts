@@ -145,7 +145,9 @@ export class PostgresDatabase {
     return this.#retry(async (tries) => {
       const client = await this.#pool.connect();
       const timeoutMs = this.#timeouts.writeMs;
-      const rows = await releaseIfBroken(client, () => ask<Row>(client, this.#atTime(statement, tries), timeoutMs));
+      const rows = await releaseIfBroken(client, () =>
+        ask<Row>(client, this.#atTime(statement, tries), timeoutMs),
+      );
       const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
         () => client.release(),
         (error) => Promise.reject(toRotaError(error)),

@@ -45,7 +45,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
   await untilUp(() => migrateDatabase(config), { waitMs, onWait });
   const db = await PostgresDatabase.open(config, options);
   return {
-    capabilities: { durable: true, exclusive: false },
+    capabilities: { durable: true, exclusive: false, claimsAhead: true },
     tasks: {
       insert: (params) => insertTasks(db, params),
       keptKeys: (params) => keptKeys(db, params),

@@ -4,10 +4,15 @@
 -- p_left: for each claim, what tenants may take of its slots; see tenant-shares.ts. p_others: whether there are other nodes.
 -- lost: tokens of attempts that their node no longer held. seqs, tokens, nodes: the started tasks. settled: another task may
 -- be able to start, or has ended. has_freed: a limit held tasks back, so other nodes may be able to start tasks now.
+-- p_begun_nodes, p_begun, p_begun_tokens, p_begun_at: assigned attempts that have begun. p_states: what the tasks of each claim
+-- are claimed as; null: running. p_ahead: how many more each claim takes ahead; null: none. critical_waits: lanes of such claims
+-- in which a critical task lacks only a slot. states: of the started tasks, running or assigned.
 create function finish_and_claim(
   p_now bigint, p_end_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
   p_claim_nodes text[], p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean,
-  out lost bigint[], out seqs bigint[], out tokens bigint[], out nodes text[], out expired json, out settled boolean,
+  p_begun_nodes text[], p_begun bigint[], p_begun_tokens bigint[], p_begun_at bigint[], p_states text[], p_ahead integer[],
+  out lost bigint[], out seqs bigint[], out tokens bigint[], out nodes text[], out states text[], out critical_waits text[],
+  out expired json, out settled boolean,
   out has_freed boolean)
 language plpgsql as $$
 #variable_conflict use_column
@@ -26,10 +31,18 @@ declare
   v_left integer;
   v_passed boolean;
   v_started boolean := false;
+  v_critical boolean;
+  v_as text;
+  v_ahead integer;
 begin
   settled := false;
   has_freed := false;
+  if p_begun is not null then perform begin_attempts(p_now, p_begun_nodes, p_begun, p_begun_tokens, p_begun_at); end if;
   if cardinality(p_seqs) > 0 then
+    -- The end of an attempt that was not reported as begun: it began when it was claimed.
+    if exists (select 1 from lease where task_seq = any (p_seqs) and state = 'assigned') then
+      perform begin_ending(p_now, p_end_nodes, p_seqs, p_tokens, p_more);
+    end if;
     select f.lost, f.moved, f.freed into lost, v_moved, v_freed
       from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more) f;
   end if;
@@ -66,13 +79,12 @@ begin
     v_slots := p_claim_nodes[i:i];
     v_left := p_limits[i];
     v_last := i;
-    while v_together and p_lanes[v_last + 1] = p_lanes[i] loop v_last := v_last + 1; end loop;
+    while v_together and p_lanes[v_last + 1] = p_lanes[i] and p_states[v_last + 1] is not distinct from p_states[i] loop
+      v_last := v_last + 1;
+    end loop;
     if v_last > i then
-      -- In turn, so that no node gets all the tasks when there are few.
-      select array_agg(c.node order by s.n, c.ordinal) into v_slots
-        from unnest(p_claim_nodes[i:v_last], p_limits[i:v_last]) with ordinality c(node, slots, ordinal)
-       cross join lateral generate_series(1, c.slots) s(n);
-      v_left := cardinality(v_slots);
+      v_slots := in_turn(p_claim_nodes[i:v_last], p_limits[i:v_last]);
+      v_left := coalesce(cardinality(v_slots), 0);
     end if;
     v_left := least(v_left, v_claimable);
     -- While all slots are busy no claim leaves one free, so keys are also passed on whenever an attempt ends.
@@ -80,31 +92,61 @@ begin
       perform pass_keys_on(p_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
     end if;
     v_passed := false;
-    loop
+    v_as := coalesce(p_states[i], 'running');
+    v_ahead := case when v_last > i then (select sum(a) from unnest(p_ahead[i:v_last]) u(a)) else p_ahead[i] end;
+    -- A node whose slots are all busy claims ahead only.
+    while v_left > 0 or v_ahead is null loop
       -- A separate statement: the next one would not see leases that are written while it runs.
       select c.seqs, c.first_token into v_seqs, v_first
-        from claim_tasks(p_now, v_slots, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]) c;
+        from claim_tasks(p_now, v_slots, p_lanes[i], v_left, v_freed, p_each[i], p_left[i], v_as) c;
       if v_seqs is not null then
         seqs := seqs || v_seqs;
         tokens := tokens || array(select generate_series(v_first, v_first + cardinality(v_seqs) - 1));
         nodes := nodes || case when v_last > i then v_slots[:cardinality(v_seqs)]
                                else array_fill(v_slots[1], array[cardinality(v_seqs)]) end;
+        states := states || array_fill(v_as, array[cardinality(v_seqs)]);
         v_claimable := v_claimable - cardinality(v_seqs);
       end if;
-      exit when not v_contested;
+      exit when not v_contested and v_ahead is null;
       v_freed := null;
-      v_started := v_started or v_seqs is not null;
-      exit when v_passed and v_seqs is null;
       v_left := v_left - coalesce(cardinality(v_seqs), 0);
       if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_seqs); end if;
+      exit when not v_contested;
+      v_started := v_started or v_seqs is not null;
+      exit when v_passed and v_seqs is null;
       v_passed := v_left > 0 and pass_keys_on(p_now, p_lanes[i], :KEYS_LOOKED_AT_KEYS, p_each[i], p_left[i]::jsonb);
       exit when not v_passed;
     end loop;
+    if v_ahead is not null then
+      if v_last > i then v_slots := in_turn(p_claim_nodes[i:v_last], p_ahead[i:v_last]); end if;
+      select c.seqs, c.first_token, c.critical_waits into v_seqs, v_first, v_critical
+        from claim_tasks(p_now, v_slots, p_lanes[i], least(v_ahead, v_claimable), v_freed, p_each[i], p_left[i], 'ahead') c;
+      if v_seqs is not null then
+        seqs := seqs || v_seqs;
+        tokens := tokens || array(select generate_series(v_first, v_first + cardinality(v_seqs) - 1));
+        nodes := nodes || case when v_last > i then v_slots[:cardinality(v_seqs)]
+                               else array_fill(v_slots[1], array[cardinality(v_seqs)]) end;
+        states := states || array_fill('assigned'::text, array[cardinality(v_seqs)]);
+        v_claimable := v_claimable - cardinality(v_seqs);
+      end if;
+      v_freed := null;
+      v_started := v_started or (v_contested and v_seqs is not null);
+      if v_critical then critical_waits := critical_waits || p_lanes[i]; end if;
+    end if;
   end loop;
   -- A started task may block the holder of a key. Another task could take the key in a lane that this call has already
   -- claimed from.
   settled := settled or v_started;
   :PREEMPT_AT_P_NOW
+end $$;
+
+-- The nodes of these claims, each as often as it has slots, in turn: so no node gets all tasks when there are few.
+create function in_turn(p_nodes text[], p_slots integer[]) returns text[] language plpgsql immutable as $$
+begin
+  return (
+    select array_agg(c.node order by s.n, c.ordinal)
+      from unnest(p_nodes, p_slots) with ordinality c(node, slots, ordinal)
+     cross join lateral generate_series(1, c.slots) s(n));
 end $$;
 
 -- For a node that runs nothing else: claims one task that runs alone, from the agent queue of such tasks that was served
@@ -120,7 +162,7 @@ declare
   v_seqs bigint[];
 begin
   perform 1 from node where id = p_node and not dead;
-  if not found then return exchange_result(v_now, null, null, null, null, false, false); end if;
+  if not found then return exchange_result(v_now, null, null, null, null, null, null, false, false); end if;
   v_expired := (select json_agg(e) from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) e);
   v_settled := settle_moves(v_now, :RELEASED_MAX);
   select n.id into v_queue
@@ -134,10 +176,10 @@ begin
    order by n.last_served, n.id limit 1;
   if found then
     v_token := take_event_numbers(1);
-    v_seqs := start_attempts(v_now, array[p_node], v_token, array[v_queue], array[v_token], null, true);
+    v_seqs := start_attempts(v_now, array[p_node], v_token, array[v_queue], array[v_token], null, 'running', true);
   end if;
   :PREEMPT
-  return exchange_result(v_now, null, v_seqs, array[v_token], v_expired, v_settled, false);
+  return exchange_result(v_now, null, v_seqs, array[v_token], array['running'], null, v_expired, v_settled, false);
 end $$;
 
 -- Whether a limit holds back tasks that wait in one of these agent queues, or beside them in their lanes.
@@ -174,6 +216,23 @@ begin
   end if;
 end $$;
 
+-- Attempts that end while they are assigned have begun, unless their tasks go back to the queue.
+create function begin_ending(p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json) returns void
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_nodes text[];
+  v_seqs bigint[];
+  v_tokens bigint[];
+begin
+  select array_agg(f.node order by f.n), array_agg(f.seq order by f.n), array_agg(f.token order by f.n)
+    into v_nodes, v_seqs, v_tokens
+    from unnest(p_nodes, p_seqs, p_tokens) with ordinality f(node, seq, token, n)
+    left join json_to_recordset(p_more) as m(token bigint, state text) on m.token = f.token
+   where m.state is distinct from 'queued';
+  perform begin_attempts(p_now, v_nodes, v_seqs, v_tokens, null);
+end $$;
+
 -- Stores the progress of running attempts that still hold their lease.
 create function write_progress(p_now bigint, p_node text, p_progress json) returns void language plpgsql as $$
 #variable_conflict use_column
@@ -195,9 +254,11 @@ end $$;
 
 -- What a node learns of an exchange. It reads the started tasks by themselves, after the write lock is free.
 create function exchange_result(
-  p_now bigint, p_lost bigint[], p_seqs bigint[], p_tokens bigint[], p_expired json, p_settled boolean, p_freed boolean)
+  p_now bigint, p_lost bigint[], p_seqs bigint[], p_tokens bigint[], p_states text[], p_critical_waits text[],
+  p_expired json, p_settled boolean, p_freed boolean)
 returns json language plpgsql immutable as $$
 begin
-  return json_build_object('at', p_now, 'lost', p_lost, 'seqs', p_seqs, 'tokens', p_tokens, 'expired', p_expired,
+  return json_build_object('at', p_now, 'lost', p_lost, 'seqs', p_seqs, 'tokens', p_tokens, 'states', p_states,
+                           'criticalWaits', p_critical_waits, 'expired', p_expired,
                            'settled', p_settled, 'freed', p_freed);
 end $$;

@@ -1,6 +1,8 @@
+import type { HeldState } from "../../../model/task-state.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
+  type BegunAttempt,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
@@ -35,7 +37,7 @@ export async function finishAndClaim(
   const number = db.nextRequest();
   const exchange = (tries: number) => ({
     name: "exchange",
-    text: "call exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, null)",
+    text: `call exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, null)`,
     values: [
       params.node,
       number,
@@ -45,10 +47,13 @@ export async function finishAndClaim(
       finishes.map(resultOf),
       toJson(finishes.map(toFinishRow)),
       toJson(params.progress.map(toProgressRow)),
+      ...begunValues(params.begun ?? []),
       params.claims.map(({ lane }) => lane),
       params.claims.map(({ limit }) => limit),
       slots.map(({ each }) => each),
       slots.map(({ left }) => left),
+      anyOf(params.claims.map(({ state = null }) => state)),
+      anyOf(params.claims.map(({ ahead = null }) => ahead)),
       params.claimsMax ?? null,
       db.othersAlive,
     ],
@@ -64,14 +69,20 @@ export async function finishAndClaim(
     .map(({ token, settlement }) => ({ token, state: settlement.to }));
   const claimed = await toClaimed(db, result, params.node);
   const expired = result.expired ?? [];
-  if (claimed.length + expired.length + lost.size + finished.length + params.progress.length > 0) {
-    db.signal({ kind: "events" });
-  }
+  const reported = params.progress.length + (params.begun?.length ?? 0);
+  if (claimed.length + expired.length + finished.length + reported > 0) db.signal({ kind: "events" });
   if (result.settled) signalReleased(db);
   const goesOn = result.freed || finished.some(({ state }) => state === "queued");
   if (goesOn) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
-  return { finished, claimed, expired, ...(durable === undefined || finished.length === 0 ? {} : { durable }) };
+  const criticalWaits = result.criticalWaits ?? [];
+  return {
+    finished,
+    claimed,
+    expired,
+    ...(criticalWaits.length > 0 && { criticalWaits }),
+    ...(durable === undefined || finished.length === 0 ? {} : { durable }),
+  };
 }
 
 /** Claims a task that runs alone, for a node that runs nothing else. */
@@ -114,23 +125,29 @@ function aloneFor(node: string): string {
 /** Reads the tasks that an exchange started. One that was cancelled and deleted since is left out. */
 async function toClaimed(
   db: PostgresDatabase,
-  { at, seqs, tokens }: ExchangeResult,
+  { at, seqs, tokens, states }: ExchangeResult,
   node: string,
 ): Promise<ClaimedTask[]> {
   if (seqs === null || seqs.length === 0) return [];
   for (const token of tokens ?? []) db.sawEvent(token);
   const rows = await db.read<StartedRow>({
     name: "started_tasks",
-    text: `select u.token, ${STARTED_TASK}
-             from unnest($1::bigint[], $2::bigint[]) u(seq, token)
+    text: `select u.token, u.state, ${STARTED_TASK}
+             from unnest($1::bigint[], $2::bigint[], $3::text[]) u(seq, token, state)
              cross join lateral (select * from task where seq = u.seq offset 0) t
              cross join lateral (select lane from line where id = t.line offset 0) n
             order by u.token`,
-    values: [seqs, tokens],
+    values: [seqs, tokens, states],
   });
   const tasks = await toTaskRecords(
     db,
-    rows.map((row) => ({ ...row, ...JUST_STARTED, held_node: node, held_since: String(at) })),
+    rows.map((row) => ({
+      ...row,
+      ...JUST_CLAIMED,
+      held_state: row.state,
+      held_node: node,
+      held_since: String(at),
+    })),
   );
   return tasks.map((task, index) => ({
     token: Number(rows[index]?.token),
@@ -139,8 +156,8 @@ async function toClaimed(
   }));
 }
 
-/** The columns that are the same for every task that has just started. */
-const JUST_STARTED = {
+/** The columns that are the same for every task that has just been claimed. */
+const JUST_CLAIMED = {
   resting_state: "queued",
   last_started_at: null,
   last_outcome: null,
@@ -148,11 +165,13 @@ const JUST_STARTED = {
   completed_at: null,
   result: null,
   error: null,
-  held_state: "running",
 } as const;
 
-interface StartedRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node" | "held_since"> {
+type HeldColumn = "held_state" | "held_node" | "held_since";
+
+interface StartedRow extends Omit<TaskRow, keyof typeof JUST_CLAIMED | HeldColumn> {
   readonly token: string;
+  readonly state: HeldState;
 }
 
 /** See exchange_result in finish-and-claim.sql. */
@@ -161,6 +180,8 @@ interface ExchangeResult {
   readonly lost: readonly number[] | null;
   readonly seqs: readonly number[] | null;
   readonly tokens: readonly number[] | null;
+  readonly states: readonly HeldState[] | null;
+  readonly criticalWaits: readonly string[] | null;
   readonly expired: readonly TaskLabels[] | null;
   readonly settled: boolean;
   readonly freed: boolean;
@@ -180,6 +201,21 @@ function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAtt
   const tokens = new Set(finishes.map(({ token }) => token));
   if (tokens.size === finishes.length) return finishes;
   return finishes.filter(({ token }) => tokens.delete(token));
+}
+
+/** Null if there is none. */
+function anyOf<T>(values: readonly (T | null)[]): readonly (T | null)[] | null {
+  return values.some((value) => value !== null) ? values : null;
+}
+
+/** Null if nothing has begun, so that the database has nothing to do. */
+function begunValues(begun: readonly BegunAttempt[]): ((number | null)[] | null)[] {
+  if (begun.length === 0) return [null, null, null];
+  return [
+    begun.map(({ seq }) => seq),
+    begun.map(({ token }) => token),
+    begun.map(({ startedAt = null }) => startedAt),
+  ];
 }
 
 function resultOf({ settlement }: FinishedAttempt): string | null {

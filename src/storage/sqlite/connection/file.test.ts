@@ -41,7 +41,7 @@ const template = newPath();
 await (await openSqlite({ path: template, clock: new SteppedClock() })).close();
 
 describeStorage("SQLite in a file", {
-  capabilities: { durable: true, exclusive: true },
+  capabilities: { durable: true, exclusive: true, claimsAhead: false },
   nodesDiffer: false,
   propertyRuns: 30,
   async open(clock) {

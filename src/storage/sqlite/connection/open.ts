@@ -39,7 +39,7 @@ import { sqliteNodes } from "./nodes.ts";
 export async function openSqlite(options: SqliteOptions): Promise<Storage> {
   const db = new SqliteDatabase(options);
   return {
-    capabilities: { durable: db.durableStore, exclusive: true },
+    capabilities: { durable: db.durableStore, exclusive: true, claimsAhead: false },
     tasks: {
       insert: (params) => insertTasks(db, params),
       keptKeys: (params) => keptKeys(db, params),

@@ -1,0 +1,65 @@
+/** Over how long the rate of ends is measured, at least. */
+const WINDOW_MS = 100;
+/** The weight of the newest measurement in an average. */
+const NEWEST = { rate: 0.5, exchange: 0.2 } as const;
+
+/**
+ * How long ends wait for others before they are written, while enough tasks are held ahead to keep all slots busy: an exchange
+ * costs much the same for one end as for ten.
+ */
+export const LINGER_MS = 5;
+
+/** How many tasks of a lane a node holds ahead at most, for each of its slots. */
+const PER_SLOT_MAX = 2;
+
+interface EndRate {
+  since: number;
+  ends: number;
+  /** Ends per millisecond. */
+  rate: number;
+}
+
+/**
+ * How many tasks to claim ahead: those that will start until the next exchange is over. By Little's law that is the rate of ends
+ * times the duration of an exchange. In a lane of long tasks it is less than one, and nothing is claimed ahead.
+ */
+export class LookAhead {
+  readonly #lanes = new Map<string, EndRate>();
+  #exchangeMs = 0;
+
+  /** An attempt of this lane has ended. */
+  ended(lane: string, now: number): void {
+    this.#measured(lane, now).ends += 1;
+  }
+
+  /** An exchange with the storage took this long. */
+  exchanged(ms: number): void {
+    this.#exchangeMs += (ms - this.#exchangeMs) * (this.#exchangeMs === 0 ? 1 : NEWEST.exchange);
+  }
+
+  /** How many tasks to hold ahead in a lane with this many slots. */
+  target(lane: string, slots: number, now: number): number {
+    const { rate } = this.#measured(lane, now);
+    return Math.min(Math.floor(rate * (this.#exchangeMs + LINGER_MS)), slots * PER_SLOT_MAX);
+  }
+
+  /** How many of them will start while an exchange lasts. */
+  needed(lane: string, now: number): number {
+    return this.#measured(lane, now).rate * this.#exchangeMs;
+  }
+
+  #measured(lane: string, now: number): EndRate {
+    let measured = this.#lanes.get(lane);
+    if (measured === undefined) {
+      measured = { since: now, ends: 0, rate: 0 };
+      this.#lanes.set(lane, measured);
+    }
+    const elapsedMs = now - measured.since;
+    if (elapsedMs >= WINDOW_MS) {
+      measured.rate += (measured.ends / elapsedMs - measured.rate) * NEWEST.rate;
+      measured.since = now;
+      measured.ends = 0;
+    }
+    return measured;
+  }
+}
