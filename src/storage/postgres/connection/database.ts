@@ -4,7 +4,7 @@ import pg, { type PoolConfig } from "pg";
 import type { Clock } from "../../../model/clock.ts";
 import { RotaError } from "../../../model/errors.ts";
 import type { StorageSignal } from "../../storage.ts";
-import { isTransient, toRotaError } from "./errors.ts";
+import { isNotUpYet, isTransient, toRotaError } from "./errors.ts";
 import { Notifications } from "./listen-notify.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
 
@@ -40,7 +40,7 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** For a call that differs when it is repeated. */
+/** For a call that recognises its repetition, so that it can be repeated when its connection broke. */
 export type RepeatableStatement = (tries: number) => Statement;
 
 /** Its commit waits until it is on disk, and with it everything committed before. */
@@ -130,8 +130,9 @@ export class PostgresDatabase {
    * the number of the try, which is 1 at first.
    */
   write<Row extends object>(statement: Statement | RepeatableStatement): Promise<Row[]> {
-    return this.#retry((tries) =>
-      this.#query(this.#pool, this.#atTime(statement, tries), this.#timeouts.writeMs),
+    return this.#retry(
+      (tries) => this.#query(this.#pool, this.#atTime(statement, tries), this.#timeouts.writeMs),
+      typeof statement === "function",
     );
   }
 
@@ -142,20 +143,23 @@ export class PostgresDatabase {
   writeEarly<Row extends object>(
     statement: Statement | RepeatableStatement,
   ): Promise<{ rows: Row[]; durable: Promise<void> }> {
-    return this.#retry(async (tries) => {
-      const client = await this.#pool.connect();
-      const timeoutMs = this.#timeouts.writeMs;
-      const rows = await releaseIfBroken(client, () =>
-        ask<Row>(client, this.#atTime(statement, tries), timeoutMs),
-      );
-      const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
-        () => client.release(),
-        (error) => Promise.reject(toRotaError(error)),
-      );
-      // A caller that sends nothing again does not wait for it.
-      durable.catch(() => undefined);
-      return { rows, durable };
-    });
+    return this.#retry(
+      async (tries) => {
+        const client = await this.#pool.connect();
+        const timeoutMs = this.#timeouts.writeMs;
+        const rows = await releaseIfBroken(client, () =>
+          ask<Row>(client, this.#atTime(statement, tries), timeoutMs),
+        );
+        const durable = releaseIfBroken(client, () => ask(client, { ...FLUSH, values: [] }, timeoutMs)).then(
+          () => client.release(),
+          (error) => Promise.reject(toRotaError(error)),
+        );
+        // A caller that sends nothing again does not wait for it.
+        durable.catch(() => undefined);
+        return { rows, durable };
+      },
+      typeof statement === "function",
+    );
   }
 
   /**
@@ -302,14 +306,15 @@ export class PostgresDatabase {
     return rows;
   }
 
-  /** Repeats what failed for a reason that passes. */
-  async #retry<Result>(work: (tries: number) => Promise<Result>): Promise<Result> {
+  /** Repeats what failed for a reason that passes. `repeatable`: also once if the connection broke. */
+  async #retry<Result>(work: (tries: number) => Promise<Result>, repeatable = false): Promise<Result> {
     for (let tries = 1; ; tries += 1) {
       if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
       try {
         return await work(tries);
       } catch (error) {
-        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
+        const isRepeated = repeatable && tries === 1 && isNotUpYet(error);
+        if (!isRepeated && (!isTransient(error) || tries === TRIES_MAX)) throw toRotaError(error);
       }
     }
   }

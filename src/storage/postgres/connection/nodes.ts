@@ -4,7 +4,7 @@ import { abilityValues } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { warmUpStatement } from "./warm-up.ts";
 
-/** How long the result of an exchange is kept for a node that does not collect it: longer than any of its calls lasts. */
+/** How long a request is kept: longer than any call lasts. */
 const REQUEST_KEPT_MS = 120_000;
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
@@ -164,14 +164,15 @@ end $$;
 create function heartbeat(p_now bigint, p_node text)
 returns table (alive boolean, seqs bigint[], tokens bigint[], others boolean) language plpgsql as $$
 #variable_conflict use_column
-declare
-  v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
 begin
   set local synchronous_commit = off;
-  update node set beat = beat + 1, beat_at = v_now where id = p_node and not dead;
+  update node set beat = beat + 1,
+                  beat_at = coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
+   where id = p_node and not dead;
   if not found then return query select false, '{}'::bigint[], '{}'::bigint[], true; return; end if;
-  -- Results that the node did not collect: it gave up, or its connection broke.
-  delete from exchange_request where node = p_node and served_at < v_now - ${REQUEST_KEPT_MS};
+  -- Requests that the node gave up.
+  delete from exchange_request
+   where node = p_node and asked_at < floor(extract(epoch from clock_timestamp()) * 1000) - ${REQUEST_KEPT_MS};
   return query
     select true, coalesce(array_agg(task_seq order by task_seq), '{}'), coalesce(array_agg(token order by task_seq), '{}'),
            exists (select 1 from node where id <> p_node and not dead)

@@ -3,6 +3,7 @@
 create unlogged table exchange_request (
   node            text collate "C" not null,
   number          bigint not null,                 -- given by the node: a request that is repeated keeps its number
+  asked_at        bigint not null,
   functions       text collate "C" not null,       -- schema of the functions that read it: other versions leave it alone
   alone           boolean not null default false,  -- a step that included it failed
   -- Attempts that have ended, with their results; more: other values of some of them, by token.

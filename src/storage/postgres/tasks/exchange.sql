@@ -10,7 +10,7 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
   v_own exchange_request := row(
-    p_node, p_number, current_schema(), false, p_seqs, p_tokens, p_results, p_more, p_progress, p_begun, p_begun_tokens,
+    p_node, p_number, floor(extract(epoch from clock_timestamp()) * 1000), current_schema(), false, p_seqs, p_tokens, p_results, p_more, p_progress, p_begun, p_begun_tokens,
     p_begun_at, p_lanes, p_limits, p_each, p_left, p_states, p_ahead, null, null, null, null, null, null);
   v_stored exchange_request;
   v_now bigint;
@@ -20,13 +20,16 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   if p_again or not pg_try_advisory_xact_lock(:EXCHANGE_LOCK) then
     -- One that cannot share a step only waits.
-    if p_max is null and pg_column_size(p_results) <= :REQUEST_BYTES_MAX then
-      insert into exchange_request values (v_own.*) on conflict (node, number) do nothing;
+    if not p_again and p_max is null and pg_column_size(p_results) <= :REQUEST_BYTES_MAX then
+      insert into exchange_request values (v_own.*);
     end if;
     commit;
     perform set_config('synchronous_commit', 'off', true);
     perform pg_advisory_xact_lock(:EXCHANGE_LOCK);
     delete from exchange_request where node = p_node and number = p_number returning * into v_stored;
+    -- It left no request, and may have started tasks that the node does not know of. They go back to the queue with the next
+    -- heartbeat, so it starts no others.
+    if p_again and not found then v_own.lanes := '{}'; end if;
   end if;
   if v_stored.served_at is not null then
     select v_stored as own, null::json as expired, false as settled, false as has_freed into v_done;
