@@ -1,6 +1,7 @@
 import { pause } from "../clock/pause.ts";
 import { within } from "../clock/within.ts";
 import { RunMetrics } from "../metrics/run-metrics.ts";
+import { isCritical } from "../model/priority.ts";
 import { REPLACED } from "../model/run.ts";
 import type { Service } from "../services/service.ts";
 import { type SignalTable, wakeAt } from "../services/signal-table.ts";
@@ -212,6 +213,9 @@ export class Engine {
         this.metrics.of(task.tenant).submitted(task, { rejected: rejection !== null });
       }
     }
+    this.#services.dispatcher.reserve(
+      tasks.filter(({ priority }) => isCritical(priority)).map(({ lane }) => lane),
+    );
     this.#wakeFor(tasks);
     for (const answer of answers) this.#expect(answer);
   }

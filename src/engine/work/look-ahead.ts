@@ -9,8 +9,8 @@ const NEWEST = { rate: 0.5, exchange: 0.2 } as const;
  */
 export const LINGER_MS = 5;
 
-/** How many tasks of a lane a node holds ahead at most, for each of its slots. */
-const PER_SLOT_MAX = 2;
+/** How many tasks of a lane a node claims ahead at most, for each of its slots. About half of them begin before the claim is answered. */
+const PER_SLOT_MAX = 4;
 
 interface EndRate {
   since: number;
@@ -20,8 +20,8 @@ interface EndRate {
 }
 
 /**
- * How many tasks to claim ahead: those that will start until the next exchange is over. By Little's law that is the rate of ends
- * times the duration of an exchange. In a lane of long tasks it is less than one, and nothing is claimed ahead.
+ * How many tasks to claim ahead, by Little's law: the rate of ends times the duration of an exchange. In a lane of long tasks
+ * that is less than one, and nothing is claimed ahead.
  */
 export class LookAhead {
   readonly #lanes = new Map<string, EndRate>();
@@ -37,13 +37,16 @@ export class LookAhead {
     this.#exchangeMs += (ms - this.#exchangeMs) * (this.#exchangeMs === 0 ? 1 : NEWEST.exchange);
   }
 
-  /** How many tasks to hold ahead in a lane with this many slots. */
+  /**
+   * How many tasks a lane with this many slots should hold ahead, those included that a claim asks for now. Until it is answered,
+   * some will have begun; the others have to last until the next claim is.
+   */
   target(lane: string, slots: number, now: number): number {
     const { rate } = this.#measured(lane, now);
-    return Math.min(Math.floor(rate * (this.#exchangeMs + LINGER_MS)), slots * PER_SLOT_MAX);
+    return Math.min(Math.floor(rate * (2 * this.#exchangeMs + LINGER_MS)), slots * PER_SLOT_MAX);
   }
 
-  /** How many of them will start while an exchange lasts. */
+  /** How many of them will begin while an exchange lasts. */
   needed(lane: string, now: number): number {
     return this.#measured(lane, now).rate * this.#exchangeMs;
   }
