@@ -167,7 +167,7 @@ describe("claiming ahead", () => {
         // They end one after the other.
         executor: () => pause(clock, 40 + (ended++ % 40)),
         meddler: {
-          before: (call) => (call.operation === "tasks.finishAndClaim" ? pause(clock, 1) : undefined),
+          before: (call) => (call.operation === "tasks.finishAndClaim" ? pause(clock, 4) : undefined),
         },
       });
       await engine.intake.addMany(Array.from({ length: 2_000 }, () => retried()));
