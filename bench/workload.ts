@@ -42,12 +42,16 @@ export function taskInputs(count: number, agents = AGENTS): TaskInput[] {
 }
 
 export function taskInput(n: number, agents = AGENTS): TaskInput {
-  return { agentId: `agent-${n % agents}`, payload: { n } };
+  return { agentId: `agent-${n % agents}`, payload: { n }, retryPolicy: RETRIED };
 }
+
+/** As the tasks of most users, and of the peers by default. */
+const RETRIED = { maxRetries: 3 } as const;
 
 interface TaskInput {
   readonly agentId: string;
   readonly payload: { readonly n: number };
+  readonly retryPolicy: typeof RETRIED;
 }
 
 export interface BacklogParams {

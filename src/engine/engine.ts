@@ -1,6 +1,7 @@
 import { pause } from "../clock/pause.ts";
 import { within } from "../clock/within.ts";
 import { RunMetrics } from "../metrics/run-metrics.ts";
+import { isCritical } from "../model/priority.ts";
 import { REPLACED } from "../model/run.ts";
 import type { Service } from "../services/service.ts";
 import { type SignalTable, wakeAt } from "../services/signal-table.ts";
@@ -212,6 +213,9 @@ export class Engine {
         this.metrics.of(task.tenant).submitted(task, { rejected: rejection !== null });
       }
     }
+    this.#services.dispatcher.reserve(
+      tasks.filter(({ priority }) => isCritical(priority)).map(({ lane }) => lane),
+    );
     this.#wakeFor(tasks);
     for (const answer of answers) this.#expect(answer);
   }
@@ -256,13 +260,13 @@ export class Engine {
 
   #ended(attempt: Attempt, outcome: Parameters<RunnerOptions["onOutcome"]>[1]): void {
     const { dispatcher, membership, completer } = this.#services;
-    this.#ran(attempt);
+    const ranMs = this.#ran(attempt);
     if (outcome.kind === "not_executed") {
       dispatcher.notExecuted(attempt.record.lane);
       membership.abilitiesDoubted();
     }
     logFailure(attempt, completer.finish(attempt, outcome));
-    dispatcher.ended(attempt.record);
+    dispatcher.ended(attempt.record, ranMs);
     this.#ifIdle();
   }
 
@@ -274,8 +278,11 @@ export class Engine {
     this.#ifIdle();
   }
 
-  #ran({ record, begunAt }: Attempt): void {
-    this.metrics.of(record.tenant).ran(record, this.#options.clock.monotonic() - begunAt);
+  /** Returns how long it ran. */
+  #ran({ record, begunAt }: Attempt): number {
+    const ms = this.#options.clock.monotonic() - begunAt;
+    this.metrics.of(record.tenant).ran(record, ms);
+    return ms;
   }
 
   #lost(reason: string): void {

@@ -30,6 +30,8 @@ export interface EngineParams {
   readonly maxRunningBytes?: number;
   /** Whether it knows of a second enabled tenant; left out: no. */
   readonly hasSecondTenant?: boolean;
+  /** Whether a caller of its process waits for tasks; left out: none does. */
+  readonly isFollowed?: boolean;
   /** What its memberships are called: this, and a number from the second on. */
   readonly node?: string;
 }
@@ -71,6 +73,7 @@ export async function makeEngine(params: EngineParams = {}) {
     concurrency: () => concurrency,
     maxLaneShare: () => DEFAULT_MAX_LANE_SHARE,
     hasSecondTenant: () => params.hasSecondTenant ?? false,
+    isFollowed: () => params.isFollowed ?? false,
     limits: () => ROOMY,
     retentionMs: () => 60_000,
     runRetentionMs: () => 90 * 24 * 60 * 60 * 1_000,

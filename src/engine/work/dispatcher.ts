@@ -136,14 +136,14 @@ export class Dispatcher extends Service<DispatcherOptions> {
   }
 
   /** An attempt has ended. Its slot goes to the next task that is held ahead. */
-  ended({ lane, tenant }: SlotHolder): void {
+  ended({ lane, tenant }: SlotHolder, ranMs: number): void {
     this.options.slots.ended({ lane, tenant });
     if (!this.options.storage.capabilities.claimsAhead) {
       this.wake();
       return;
     }
     const now = this.clock.monotonic();
-    this.#lookAhead.ended(lane, now);
+    this.#lookAhead.ran(lane, ranMs);
     this.#endedIn.add(lane);
     this.#lingersUntil = Math.min(this.#lingersUntil, now + LINGER_MS);
     this.#beginAhead(lane);
@@ -252,8 +252,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     const { memory, storage } = this.options;
     const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
     if (!storage.capabilities.claimsAhead) return bounds;
-    const now = this.clock.monotonic();
-    return { ...bounds, target: (lane, slots) => this.#lookAhead.target(lane, slots, now) };
+    return { ...bounds, target: (lane, slots) => this.#lookAhead.target(lane, slots) };
   }
 
   /**
@@ -266,7 +265,8 @@ export class Dispatcher extends Service<DispatcherOptions> {
     if (this.#endedIn.size === 0 || leftMs <= 0 || !this.#isOpen() || isFollowed()) return 0;
     if (completer.size > completer.finishes || slots.hungryInMs(now) === 0) return 0;
     for (const lane of this.#endedIn) {
-      if (slots.isReserved(lane) || this.#ahead.sizeOf(lane) <= this.#lookAhead.needed(lane, now)) return 0;
+      const needed = this.#lookAhead.needed(lane, slots.load(lane)?.concurrency ?? 0);
+      if (slots.isReserved(lane) || this.#ahead.sizeOf(lane) <= needed) return 0;
     }
     return leftMs;
   }

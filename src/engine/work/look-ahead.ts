@@ -1,7 +1,5 @@
-/** Over how long the rate of ends is measured, at least. */
-const WINDOW_MS = 100;
 /** The weight of the newest measurement in an average. */
-const NEWEST = { rate: 0.5, exchange: 0.2 } as const;
+const NEWEST = { run: 0.1, exchange: 0.2 } as const;
 
 /**
  * How long ends wait for others before they are written, while enough tasks are held ahead to keep all slots busy: an exchange
@@ -9,27 +7,25 @@ const NEWEST = { rate: 0.5, exchange: 0.2 } as const;
  */
 export const LINGER_MS = 5;
 
-/** How many tasks of a lane a node holds ahead at most, for each of its slots. */
-const PER_SLOT_MAX = 2;
+/** How many tasks a node claims ahead at most for each slot. About half of them begin before the claim is answered. */
+const PER_SLOT_MAX = 4;
 
-interface EndRate {
-  since: number;
-  ends: number;
-  /** Ends per millisecond. */
-  rate: number;
-}
+/** Tasks shorter than this count as this long. */
+const RUN_MS_MIN = 0.01;
 
 /**
- * How many tasks to claim ahead: those that will start until the next exchange is over. By Little's law that is the rate of ends
- * times the duration of an exchange. In a lane of long tasks it is less than one, and nothing is claimed ahead.
+ * How many tasks to claim ahead: as many as end during an exchange, which is its duration times the slots by the duration of a
+ * task (Little's law). In a lane of long tasks that is less than one, and nothing is claimed ahead.
  */
 export class LookAhead {
-  readonly #lanes = new Map<string, EndRate>();
+  /** By lane: how long its tasks run on average. */
+  readonly #runMs = new Map<string, number>();
   #exchangeMs = 0;
 
-  /** An attempt of this lane has ended. */
-  ended(lane: string, now: number): void {
-    this.#measured(lane, now).ends += 1;
+  /** An attempt of this lane ran this long. */
+  ran(lane: string, ms: number): void {
+    const known = this.#runMs.get(lane);
+    this.#runMs.set(lane, known === undefined ? ms : known + (ms - known) * NEWEST.run);
   }
 
   /** An exchange with the storage took this long. */
@@ -37,29 +33,23 @@ export class LookAhead {
     this.#exchangeMs += (ms - this.#exchangeMs) * (this.#exchangeMs === 0 ? 1 : NEWEST.exchange);
   }
 
-  /** How many tasks to hold ahead in a lane with this many slots. */
-  target(lane: string, slots: number, now: number): number {
-    const { rate } = this.#measured(lane, now);
-    return Math.min(Math.floor(rate * (this.#exchangeMs + LINGER_MS)), slots * PER_SLOT_MAX);
+  /**
+   * How many tasks a lane with this many slots should hold ahead, those included that a claim asks for now. Until it is answered,
+   * some will have begun; the others have to last until the next claim is.
+   */
+  target(lane: string, slots: number): number {
+    if (this.needed(lane, slots) < 1) return 0;
+    const tasks = this.#perMs(lane, slots) * (2 * this.#exchangeMs + LINGER_MS);
+    return Math.floor(Math.min(tasks, slots * PER_SLOT_MAX));
   }
 
-  /** How many of them will start while an exchange lasts. */
-  needed(lane: string, now: number): number {
-    return this.#measured(lane, now).rate * this.#exchangeMs;
+  /** How many tasks of a lane with this many slots end while an exchange lasts. */
+  needed(lane: string, slots: number): number {
+    return this.#perMs(lane, slots) * this.#exchangeMs;
   }
 
-  #measured(lane: string, now: number): EndRate {
-    let measured = this.#lanes.get(lane);
-    if (measured === undefined) {
-      measured = { since: now, ends: 0, rate: 0 };
-      this.#lanes.set(lane, measured);
-    }
-    const elapsedMs = now - measured.since;
-    if (elapsedMs >= WINDOW_MS) {
-      measured.rate += (measured.ends / elapsedMs - measured.rate) * NEWEST.rate;
-      measured.since = now;
-      measured.ends = 0;
-    }
-    return measured;
+  #perMs(lane: string, slots: number): number {
+    const runMs = this.#runMs.get(lane);
+    return runMs === undefined ? 0 : slots / Math.max(runMs, RUN_MS_MIN);
   }
 }
