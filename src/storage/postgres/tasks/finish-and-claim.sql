@@ -37,14 +37,17 @@ declare
 begin
   settled := false;
   has_freed := false;
-  if p_begun is not null then perform begin_attempts(p_now, p_begun_nodes, p_begun, p_begun_tokens, p_begun_at); end if;
+  if p_begun is not null then
+    -- Those that end at once only get their event: their leases are deleted below.
+    perform begin_attempts(p_now, array_agg(node order by n), array_agg(seq order by n), array_agg(token order by n), array_agg(started order by n))
+       from unnest(p_begun_nodes, p_begun, p_begun_tokens, p_begun_at) with ordinality b(node, seq, token, started, n)
+      where token <> all (coalesce(p_tokens, '{}'))
+     having count(*) > 0;
+  end if;
   if cardinality(p_seqs) > 0 then
-    -- The end of an attempt that was not reported as begun: it began when it was claimed.
-    if exists (select 1 from lease where task_seq = any (p_seqs) and state = 'assigned') then
-      perform begin_ending(p_now, p_end_nodes, p_seqs, p_tokens, p_more);
-    end if;
+    perform begin_ending(p_now, p_end_nodes, p_seqs, p_tokens, p_more, p_begun_tokens);
     select f.lost, f.moved, f.freed into lost, v_moved, v_freed
-      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more) f;
+      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, p_begun_tokens, p_begun_at) f;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
   has_freed := p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved))));
@@ -198,8 +201,8 @@ end $$;
 -- Ends the attempts that these nodes still hold; attempts that they lost change nothing. The caller records what this moves
 -- and frees in agent queues.
 create function finish_held_tasks(
-  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
-  out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
+  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_begun_tokens bigint[],
+  p_begun_at bigint[], out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
 :ENDING_VARIABLES
@@ -216,21 +219,30 @@ begin
   end if;
 end $$;
 
--- Attempts that end while they are assigned have begun, unless their tasks go back to the queue.
-create function begin_ending(p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json) returns void
-language plpgsql as $$
+-- Attempts that end while they are assigned have begun, unless their tasks go back to the queue and the node did not report
+-- that they began.
+create function begin_ending(
+  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json, p_begun_tokens bigint[])
+returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_nodes text[];
   v_seqs bigint[];
-  v_tokens bigint[];
+  v_tenants text[];
+  v_data text[];
 begin
-  select array_agg(f.node order by f.n), array_agg(f.seq order by f.n), array_agg(f.token order by f.n)
-    into v_nodes, v_seqs, v_tokens
+  select array_agg(f.seq order by f.n), array_agg(n.tenant order by f.n), array_agg('{"attempt":' || l.attempt || '}' order by f.n)
+    into v_seqs, v_tenants, v_data
     from unnest(p_nodes, p_seqs, p_tokens) with ordinality f(node, seq, token, n)
-    left join json_to_recordset(p_more) as m(token bigint, state text) on m.token = f.token
-   where m.state is distinct from 'queued';
-  perform begin_attempts(p_now, v_nodes, v_seqs, v_tokens, null);
+   cross join lateral (
+     select line, attempt from lease where task_seq = f.seq and token = f.token and node = f.node and state = 'assigned' offset 0) l
+   cross join lateral (select tenant from line where id = l.line offset 0) n
+   where p_more is null
+      or f.token = any (p_begun_tokens)
+      or not exists (select 1 from json_to_recordset(p_more) as m(token bigint, state text)
+                      where m.token = f.token and m.state = 'queued');
+  if v_seqs is null then return; end if;
+  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
+                        array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
 end $$;
 
 -- Stores the progress of running attempts that still hold their lease.

@@ -258,6 +258,10 @@ const STARTED_TASK = `
   t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at, t.spec,
   t.input_tokens, t.output_tokens, t.context_window, t.executions + 1 as held_attempt`;
 
+/** When an attempt `l` began that ends now. `b`: what its node reports; it may have begun after it was claimed. */
+const STARTED_AT = `case when b.started_at is null or l.state = 'running' then l.started_at
+                         else greatest(least(b.started_at, p_now), l.started_at) end as started_at`;
+
 export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sql", import.meta.url), {
   EXPIRED_PER_CLAIM_MAX,
   SESSIONS_DEFERRED: isDeferred("sessions"),
@@ -275,17 +279,19 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   ended as (
     delete from lease l
      using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
+      left join unnest(p_begun_tokens, p_begun_at) b(token, started_at) on b.token = f.token
      where l.task_seq = f.seq and l.token = f.token and l.node = f.node
-    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, f.result)`),
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, f.result)`),
   END_HELD_ATTEMPTS: endAttempts(`
   ended as (
     delete from lease l
      using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
+      left join unnest(p_begun_tokens, p_begun_at) b(token, started_at) on b.token = f.token
       left join json_to_recordset(p_more)
              as m(token bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
                   context_tokens bigint, context_window bigint, summary text) on m.token = f.token
      where l.task_seq = f.seq and l.token = f.token and l.node = f.node
-    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, coalesce(m.state, 'done') as state,
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
               m.context_tokens, m.context_window, m.summary)`),
