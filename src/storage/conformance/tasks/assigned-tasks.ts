@@ -178,6 +178,36 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("may begin and end in one exchange, at the time that its node reports", async () => {
+      const world = await open();
+      const { clock } = world;
+      const ends = await assign(world, "ends");
+      const returns = await assign(world, "returns");
+      const startedAt = clock.now() + 4;
+      clock.step(10);
+      const of = ({ task: { seq }, token }: typeof ends) => ({ seq, token });
+      await exchange(world, {
+        begun: [
+          { ...of(ends), startedAt },
+          { ...of(returns), startedAt },
+        ],
+        finishes: [
+          { ...of(ends), settlement: done },
+          { ...of(returns), settlement: { to: "queued", error: "interrupted" } },
+        ],
+      });
+      expect(await world.task("ends")).toMatchObject({
+        startedAt,
+        attempts: [{ startedAt, outcome: "done" }],
+      });
+      expect(await world.task("returns")).toMatchObject({
+        attempts: [{ startedAt, outcome: "interrupted" }],
+      });
+      expect(await typesOf(world, "ends")).toEqual(["task.created", "task.started", "task.completed"]);
+      expect(await typesOf(world, "returns")).toEqual(["task.created", "task.started", "task.retrying"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("goes back to the queue without a start, a retry or a loss", async () => {
       const world = await open();
       await world.finish(await assign(world), { to: "queued", error: "not started" });
