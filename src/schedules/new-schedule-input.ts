@@ -70,7 +70,7 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
 /** Throws for an `until` that is past. */
 export function checkUntil(untilAt: number | null | undefined, now: number): void {
   if (untilAt === null || untilAt === undefined || untilAt > now) return;
-  throw invalidField("until", "`until` is in the past: write a moment that is still to come");
+  throw invalidField("until", "`until` is in the past: write a later time");
 }
 
 /** The error for a schedule that would end before it is due. */

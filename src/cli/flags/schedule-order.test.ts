@@ -18,7 +18,7 @@ test.each([
 });
 
 test.each([
-  [["in 1 hour"], /^a colon and a space belong between .*; or write them as two arguments$/],
+  [["in 1 hour"], /^write a colon and a space between .*; or write them as two arguments$/],
   [["in 1 hour:"], /^the message after the colon is missing$/],
   [["list"], /to list them: rota schedules$/],
   [["cancel", "42"], /to cancel one, write rota schedules cancel 42$/],

@@ -243,7 +243,7 @@ function sessionOf({ sessionKey }: TaskInput, defaults: TaskDefaults): ParsedTas
 function checkMoments({ runAt, deadline }: TaskInput, now: number): void {
   if (deadline === undefined) return;
   if (deadline <= now) {
-    throw invalidField("deadline", "`deadline` is in the past: write a moment that is still to come");
+    throw invalidField("deadline", "`deadline` is in the past: write a later time");
   }
   if (runAt !== undefined && deadline <= runAt) {
     throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");
