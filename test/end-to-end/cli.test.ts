@@ -591,7 +591,7 @@ describe("without a server", () => {
   });
 });
 
-/** Where nobody listens. */
+/** A URL where no server listens. */
 async function freeUrl(): Promise<string> {
   const listener = createServer().listen(0, "127.0.0.1");
   await once(listener, "listening");

@@ -204,7 +204,10 @@ describe("rota tenants", () => {
     expect((await run(["keys"], asOwner)).stdout).toMatch(/ tenant-admin +owner /);
     expect((await run(["tenants", "show", made.id], asOwner)).stdout).toMatch(/^tenant +ten_/);
     const other = await run(["tenants", "show", "default"], asOwner);
-    expect([other.code, other.stderr]).toEqual([3, 'error: tenant not found: "rota tenants" lists what there is\n']);
+    expect([other.code, other.stderr]).toEqual([
+      3,
+      'error: tenant not found: "rota tenants" lists what there is\n',
+    ]);
     expect((await rota("tenants", "delete", made.id)).stdout).toBe(`${made.id} deleted\n`);
     await eventually(
       async () => (await run(["tasks"], asTheirs)).code === 2,

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-/** The URL of the database at another port, where nobody listens until `start` is called. */
+/** The URL of the database at another port, where no server listens until `start` is called. */
 async function reachableLater() {
   const url = new URL(database.url);
   const { hostname, port } = url;
