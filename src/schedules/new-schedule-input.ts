@@ -77,7 +77,7 @@ export function checkUntil(untilAt: number | null | undefined, now: number): voi
 export function endsTooSoon(rule: Rule): RotaError {
   return invalidField(
     "until",
-    `\`until\` is before "${canonicalForm(rule)}" is due: write a later moment, or leave it out`,
+    `\`until\` is before "${canonicalForm(rule)}" is due: write a later time, or leave it out`,
   );
 }
 

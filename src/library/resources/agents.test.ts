@@ -100,7 +100,7 @@ describe("the catalogue", () => {
     await expect(rota.agents.create({ id: "index" })).rejects.toMatchObject({ code: "conflict" });
     await expect(rota.agents.delete("index")).rejects.toMatchObject({
       code: "conflict",
-      message: 'the agent "index" is always there and cannot be deleted',
+      message: 'the agent "index" is built in and cannot be deleted',
     });
     expect(await rota.agents.update("index", { lane: "team" })).toEqual({
       id: "index",

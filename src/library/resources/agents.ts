@@ -131,7 +131,7 @@ export function createAgents(options: AgentsOptions): Agents {
       return turns.run(async () => {
         const { id, source } = changeable(await find(written));
         if (source === "built-in") {
-          throw new RotaError("conflict", `the agent "${id}" is always there and cannot be deleted`);
+          throw new RotaError("conflict", `the agent "${id}" is built in and cannot be deleted`);
         }
         if (!(await storage.agents.delete({ tenant, agent: id }))) throw notFound();
         await catalogue.read().catch(() => {});

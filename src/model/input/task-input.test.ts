@@ -229,7 +229,7 @@ describe("refuses, naming the field and what to write instead:", () => {
     ],
     [{ payload: 1, deadline: "2026-03-09T12:00:00" }, "deadline", "with a zone"],
     [{ payload: 1, deadline: 1_800_000_000 }, "deadline", "RFC 3339"],
-    [{ payload: 1, deadline: new Date(Number.NaN) }, "deadline", "names no moment"],
+    [{ payload: 1, deadline: new Date(Number.NaN) }, "deadline", "is an invalid Date"],
     [{ payload: 1, runAt: "9999-12-31T23:59:59-23:59" }, "runAt", "years 0000 to 9999 of UTC"],
     [{ payload: 1, deadline: "9999-12-31T23:59:59-23:59" }, "deadline", "years 0000 to 9999 of UTC"],
     [

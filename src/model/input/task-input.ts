@@ -169,7 +169,7 @@ function checkSize(json: string): void {
 function stringify(given: Fields): string {
   for (const [field, value] of Object.entries(given)) {
     if (value instanceof Date && Number.isNaN(value.getTime())) {
-      throw invalidField(field, `\`${field}\` is a Date that names no moment`);
+      throw invalidField(field, `\`${field}\` is an invalid Date`);
     }
     if (typeof value === "function" || typeof value === "symbol") {
       throw invalidField(field, `\`${field}\` is not JSON: it is a ${typeof value}`);
