@@ -5,7 +5,7 @@ export interface Figure {
   readonly value: number;
   /** Every repetition, in the order they were taken. */
   readonly runs: readonly number[];
-  /** Null: told for what it is. */
+  /** Null: it is only reported. */
   readonly goal: Goal | null;
 }
 

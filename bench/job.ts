@@ -6,7 +6,7 @@ import { FULL_PEERS, type PeerSizes, QUICK_PEERS } from "./peers/sizes.ts";
 /** One storage's share of a part, run in a process of its own so that no measurement inherits another's memory. */
 export type Job = (setting: Setting) => Promise<Figure[] | Findings>;
 
-/** Figures that are told in another way than as a table of them. */
+/** Figures that are reported in another way than as a table. */
 export interface Findings {
   readonly figures: readonly Figure[];
   /** Markdown. */

@@ -5,7 +5,7 @@ import { createDatabase } from "./postgres/database.ts";
 
 /** An empty storage. */
 export interface Place {
-  /** What `createRota` is told. */
+  /** The options of `createRota`. */
   readonly url: string;
   /** Writes back what earlier work left dirty, so that the next measurement does not pay for it. */
   settle(): Promise<void>;

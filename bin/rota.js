@@ -3,7 +3,9 @@
 const [major, minor] = process.versions.node.split(".").map(Number);
 
 if (major < 22 || (major === 22 && minor < 19)) {
-  console.error(`Rota needs Node 22.19 or newer; this is ${process.version}.`);
+  console.error(
+    `Rota needs Node 22.19 or newer; this is ${process.version}. Install a newer one, or run "npm install node@24" in this folder.`,
+  );
   process.exitCode = 1;
 } else {
   import("../dist/cli/main.js").catch((error) => {

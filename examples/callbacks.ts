@@ -1,4 +1,4 @@
-// Callbacks: a program of its own is told how each task ended, and checks that it was Rota who told it.
+// Webhooks: a receiver gets a callback when a task ends, and checks the signature of Rota.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -30,7 +30,7 @@ const receiver = createServer(async (request, response) => {
   seen.add(request.headers["webhook-id"]);
   const { state, message, result, error } = JSON.parse(body);
   if (isNew) console.log(`${message}: ${state}, ${result ?? error}`);
-  receiver.emit("told");
+  receiver.emit("called");
   return response.writeHead(204).end();
 });
 await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
@@ -48,9 +48,9 @@ rota.agent("cook", async (task) => {
 await rota.start();
 
 for (const message of ["toast", "eggs"]) {
-  const told = once(receiver, "told");
+  const called = once(receiver, "called");
   await rota.tasks.submit({ agentId: "cook", message, callbackUrl });
-  await told;
+  await called;
 }
 
 await rota.stop();

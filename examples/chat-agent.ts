@@ -1,4 +1,4 @@
-// An agent that is told what to do and reports while it does it. The agent is a few lines that pretend to be one.
+// A chat agent gets an instruction and streams its progress. A few lines stand for the agent.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRota } from "rota";
@@ -34,7 +34,7 @@ const rota = await createRota({
 await rota.start();
 
 const { taskId } = await rota.tasks.submit({
-  instruction: "Go to example.com and tell me the title",
+  instruction: "Go to example.com and read the title",
   llmConfig: { provider: "openai" },
 });
 console.log((await rota.tasks.wait(taskId)).result);
@@ -45,7 +45,7 @@ agent.close();
 
 // Prints:
 // POST /chat {
-//   message: 'Go to example.com and tell me the title',
+//   message: 'Go to example.com and read the title',
 //   provider: 'openai',
 //   isScheduledTask: true
 // }

@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRota } from "rota";
 
-const rota = await createRota({ storage: "sqlite::memory:", sessions: { debounceMs: 100 } });
+const rota = await createRota({ storage: "sqlite::memory:", sessions: { debounceMs: 1_000 } });
 
 rota.agent("assistant", async (task, { signal, progress }) => {
   progress(`thinks about ${JSON.stringify(task.message)}`);
-  // Stands for a model that takes its time. The signal fires when its answer is not wanted any more.
-  await sleep(300, undefined, { signal });
+  // Stands for a model that takes long over parcels. The signal fires when its answer is not wanted any more.
+  await sleep(task.message?.includes("parcel") ? 60_000 : 100, undefined, { signal });
   return "It is on its way.";
 });
 await rota.start();

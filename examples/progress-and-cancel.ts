@@ -1,4 +1,4 @@
-// A long task tells how far it is, and stops when it is cancelled.
+// A long task reports its progress, and stops when it is cancelled.
 import { createRota } from "rota";
 
 const rota = await createRota({ storage: "sqlite::memory:" });

@@ -1,5 +1,5 @@
 /**
- * Builds the dashboard into a folder, `dist/dashboard` unless told: `node scripts/build-dashboard.ts [folder]`.
+ * Builds the dashboard into a folder, by default `dist/dashboard`: `node scripts/build-dashboard.ts [folder]`.
  *
  * The folder appears whole or not at all. Of several that build into the same folder at once one does the work, and the
  * others wait for it: servers that start together in a fresh clone all ask for the same build.

@@ -304,7 +304,10 @@ async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Pro
     case "postgres": {
       const { openPostgres } = await import("./storage/postgres/connection/open.ts");
       const onWait = (reason: string) =>
-        log.warn({ reason, waitSec: waitMs / 1_000 }, "waiting for PostgreSQL, which is not up yet");
+        log.warn(
+          { reason, waitSec: waitMs / 1_000 },
+          "PostgreSQL is not up yet: trying again for `waitSec` seconds",
+        );
       return openPostgres({ url: storage.url, waitMs, onWait, warmUp: true });
     }
     case undefined:

@@ -254,7 +254,7 @@ test("the server says which variable is missing, and does not start", async () =
   );
 });
 
-/** A model that knows no more than it is told. */
+/** A model that knows only the messages of the request. */
 async function serveForgetfulModel() {
   const asked: string[][] = [];
   const url = await serve((_request, response, body) => {

@@ -19,7 +19,7 @@ const BOUNDS = { total: null, perAgent: null, perTenant: null, strategy: "fair-f
 
 let server: PostgresServer;
 beforeAll(async () => {
-  // Left to itself, PostgreSQL writes what nobody waited for a fifth of a second later, which would hide that nobody did.
+  // By default PostgreSQL writes commits that no client waits for a fifth of a second later, which would hide a missing flush.
   server = await startPostgres({ durable: true, settings: { wal_writer_delay: "10s" } });
 });
 afterAll(() => server?.stop());
@@ -31,7 +31,7 @@ async function open(): Promise<Rota> {
   return rota;
 }
 
-/** What a client was told, and how it looks for that afterwards. */
+/** What a client got as a response, and how it reads that afterwards. */
 type Deed = (rota: Rota) => Promise<(later: Rota) => Promise<unknown>>;
 
 const submitted = async (rota: Rota) => (await rota.tasks.submit({ payload: "kept" })).taskId;

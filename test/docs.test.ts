@@ -53,7 +53,7 @@ const EXAMPLES = globSync("examples/*.ts", { cwd: ROOT, exclude: ["examples/*.te
 /** Pages that test/guides.test.ts follows from their first step to the last. */
 const FOLLOWED = ["README.md", ...PAGES.filter((page) => page.startsWith("docs/guides/"))];
 
-/** Where a server listens when nobody says otherwise. */
+/** Where a server listens by default. */
 const SERVER_URL = "http://127.0.0.1:7682";
 
 function read(page: string): string {
@@ -361,7 +361,7 @@ function mayUse(role: Role, access: Permission): string {
 /** `npx vitest run test/docs.test.ts -u` writes the table anew. */
 test("docs/metrics.md has every metric as the server describes it", async () => {
   const { rota } = await openTestRota();
-  // Labels are told with the first number: one task runs and has cost something, another waits for it.
+  // Labels appear with the first number: one task runs and has cost something, another waits for it.
   const counted = new Gate();
   const executor: Executor = (_task, { usage }) => {
     usage({ inputTokens: 1 });

@@ -89,6 +89,15 @@ test("docs/guides/troubleshooting.md has every reason why a task waits, and no o
   expect(namesIn(section(read("docs/guides/troubleshooting.md"), "reasons"))).toEqual([...REASON_CODES]);
 });
 
+test.each([
+  ...["worker", "deploy", "trigger", "retry", "cron", "queue", "rate limit", "Docker", "systemd", "backup"],
+  ...["upgrade", "monitoring", "Prometheus", "webhook", "timeout", "idempotency", "priority", "pause"],
+])("the index of docs/guides/README.md has the search word %s", (word) => {
+  const index = read("docs/guides/README.md").split("## How do I")[1] ?? "";
+  const searched = index.split("\n").map((row) => row.split("|")[1] ?? "");
+  expect(searched.some((cell) => cell.includes(word))).toBe(true);
+});
+
 test("docs/guides/README.md and docs/README.md list every guide", () => {
   for (const guide of GUIDES) {
     const name = guide.replace("docs/guides/", "");

@@ -15,10 +15,12 @@ function launchOn(version: string): { status: number | null; stderr: string } {
   return spawnSync(process.execPath, [...args, launcher, "--version"], { encoding: "utf8" });
 }
 
-test.each(["12.22.12", "20.20.2", "22.18.0"])("Node %s is refused in one sentence as too old", (version) => {
+test.each(["12.22.12", "20.20.2", "22.18.0"])("Node %s is refused as too old, with what to do", (version) => {
   const { status, stderr } = launchOn(version);
   expect(status).toBe(1);
-  expect(stderr).toMatch(new RegExp(`^Rota needs Node ${minimum} or newer; this is v[\\d.]+\\.\\n$`));
+  expect(stderr).toMatch(
+    new RegExp(`^Rota needs Node ${minimum} or newer; this is v[\\d.]+\\. Install a newer one, .*\\n$`),
+  );
 });
 
 test.each([`${minimum}.0`, "23.0.0", "24.0.0"])("Node %s is not", (version) => {

@@ -18,7 +18,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/clock/": ["src/model/"],
 
   "src/schedules/": ["src/model/", "src/schedules/writ.ts"],
-  // How phrase and message are told apart, which the command line does as agents do.
+  // How phrase and message are separated, which the command line does as agents do.
   "src/schedules/writ.ts": [],
   "src/outbound/": ["src/model/", "src/clock/"],
   "src/config/": ["src/model/", "src/clock/"],

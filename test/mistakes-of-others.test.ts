@@ -272,7 +272,7 @@ describe.each([
       await storage.counters.recountAll(),
     ];
     const before = await look();
-    // What is due by now, and what is overdue, is the business of services that nobody has started here.
+    // Services handle what is due or overdue, and this test starts none.
     clock.set(clock.now() + 60_000);
     await look();
     expect(await look()).toEqual(before);

@@ -294,7 +294,10 @@ describe("nodes that share a database", () => {
     const tasks = Array(40).fill({ agentId: "worker", payload: 1 });
     const { batchId } = await nodes[0].tasks.submitBatch({ parallelism: 3, batchCallbackUrl, tasks });
     const ends = () => seen.filter(({ type }) => type === "batch.completed");
-    await until(() => ends().length === 2 && received.length === 1, "both nodes and the receiver to be told");
+    await until(
+      () => ends().length === 2 && received.length === 1,
+      "both nodes and the receiver to be notified",
+    );
     expect(most).toBeLessThanOrEqual(3);
     expect(received).toMatchObject([
       { type: "batch.completed", batchId, parallelism: 3, counts: { done: 40 } },

@@ -9,7 +9,7 @@ import { serve } from "./support/http-server.ts";
 import { openTestRota } from "./support/rota.ts";
 
 const HOUR = 60 * 60 * 1_000;
-/** Stands in every text that its owner chose: whoever sees it has seen through a wall. */
+/** Part of every text that its owner chose: a caller of another tenant must never see it. */
 const SECRET = "zebra";
 
 /** What one tenant has, by the names that another could get hold of. */

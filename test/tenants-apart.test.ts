@@ -26,7 +26,7 @@ async function openCopy(clock: ManualClock): Promise<Storage> {
 
 /** In every name and text of the other tenant, so that whatever shows any of it is found out. */
 const MARK = "bravo-only";
-/** A name that anybody may give to a session of theirs. */
+/** A name that any tenant may give to its own session. */
 const SESSION = "front desk";
 
 interface Operation {
@@ -170,7 +170,7 @@ describe.each<[string, OpenStorage]>([
         ...(json === undefined ? {} : { json }),
       });
       walked.add(name);
-      // A session comes into being with what is said to it: whoever writes to one of that name has one of their own.
+      // A session comes into being with what is said to it: a caller that writes to that name gets a session of its own tenant.
       const isNamesake = home === "/sessions/" && method !== "GET";
       const isForAdmins = status === 403 && body.error.endsWith("use a key with the role `admin`");
       if (home !== undefined && !isNamesake && !isForAdmins) {

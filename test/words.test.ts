@@ -43,6 +43,8 @@ const REPORTS: Words = {
 const SOURCES = ["src/**/*.{ts,sql}", "docs/**/*.md", "dashboard/src/**/*.{ts,tsx}", "*.md"];
 /** Migrations that were released are never changed. */
 const RELEASED = "src/storage/*/migrations/**";
+/** A line that is a comment, or part of one. */
+const COMMENT = /^\s*(?:\/\/|\/?\*).*$/gm;
 /** The names of tests, which stand at the beginning of a call: `test("…"`, `])("…"`. */
 const NAME = /(?:\b(?:test|describe)(?:\.\w+)*|[\])])\(\s*"((?:\\.|[^"\\])*)"/g;
 
@@ -71,6 +73,19 @@ test("names of tests say who acts, and how something is reported", () => {
   expect(names.length).toBeGreaterThan(2_000);
   const words = { ...WORDS, ...ACTORS, ...REPORTS };
   expect(names.flatMap(({ file, name }) => findWords(file, name, words))).toEqual([]);
+});
+
+test("comments in tests and benchmarks use the words of the glossary, and name who acts", () => {
+  const files = globSync("{test,bench,scripts,examples}/**/*.ts", {
+    cwd: ROOT,
+    exclude: ["**/node_modules/**", "test/words.test.ts"],
+  });
+  const comments = files.flatMap((file) =>
+    [...readText(file).matchAll(COMMENT)].map(([line]) => ({ file, line: line.replaceAll(/`[^`]*`/g, "") })),
+  );
+  expect(comments.length).toBeGreaterThan(1_000);
+  const words = { ...WORDS, ...ACTORS, ...REPORTS };
+  expect(comments.flatMap(({ file, line }) => findWords(file, line, words))).toEqual([]);
 });
 
 function readText(file: string): string {

@@ -41,7 +41,7 @@ export interface JobEntry {
   readonly run: Job;
 }
 
-/** Everything that can be measured, in the order in which it is told. */
+/** Everything that can be measured, in the order of the report. */
 export const JOBS: readonly JobEntry[] = [
   { part: "sqlite", name: "sqlite", needsPostgres: false, run: sqliteJob },
   { part: "postgres", name: "postgres", needsPostgres: true, run: postgresJob },

@@ -5,7 +5,7 @@ import { measureStreams, type StreamFigures } from "../streams/measure-streams.t
 
 const GOAL = { below: 50 };
 
-/** What an open stream of notifications takes, and how soon all of them have told something. */
+/** What an open stream of notifications costs, and how soon all of them have reported a change. */
 export async function streamsJob({ folder, turns, sizes }: Setting): Promise<Figure[]> {
   const measured: StreamFigures[] = [];
   for (let turn = 1; turn <= turns; turn++) {

@@ -1,4 +1,4 @@
-/** The attacker, in a process of its own: prepares, attacks when told to, and keeps its receivers open until it is let go. */
+/** The attacker, in a process of its own: prepares, attacks on request, and keeps its receivers open until it is stopped. */
 import type { AttackName } from "./attack-names.ts";
 import { NEW_ATTACK } from "./attacks/index.ts";
 import { noRequests } from "./flood.ts";

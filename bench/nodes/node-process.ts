@@ -10,7 +10,7 @@ export type Drained = Extract<Answer, { said: "drained" }>;
 /** A node in a process of its own. */
 export class NodeProcess {
   readonly #child: ChildProcess;
-  /** Tasks that it has started, as far as it has told. */
+  /** Tasks that it has started, as far as it has reported. */
   started = 0;
   onStarted = (): void => {};
 
@@ -35,7 +35,7 @@ export class NodeProcess {
     this.#say({ say: "start" });
   }
 
-  /** What it tells of itself when it has drained counts from here. */
+  /** What it reports after draining counts from here. */
   measure(): void {
     this.#say({ say: "measure" });
   }

@@ -1,4 +1,4 @@
-/** One node of several, in a process of its own, on the storage that it is told. Says what it did when it has drained. */
+/** One node of several, in a process of its own, on the given storage. Reports what it did after draining. */
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { openRota } from "../workload.ts";

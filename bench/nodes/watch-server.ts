@@ -64,7 +64,7 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
 
 const AT_THE_GATE = "Lock advisory";
 
-// Connections that compute are told as waiting for nothing, and are left out.
+// Connections that compute wait for nothing, and are left out.
 const LOOK = `
 select exists (select 1 from pg_locks l join pg_database d on d.oid = l.database
                 where d.datname = $1 and l.locktype = 'advisory' and l.objid = $2 and l.granted) as held,

@@ -25,7 +25,7 @@ export interface System {
   /** As the table calls it. */
   readonly name: string;
   readonly storage: StorageKind;
-  /** The package in this folder's package.json whose version is told; null: Rota itself. */
+  /** The package in this folder's package.json whose version is reported; null: Rota itself. */
   readonly package: string | null;
   /** When an accepted task is safe, and whether an ended one is. */
   readonly durability: string;
@@ -37,7 +37,7 @@ export interface System {
   open(params: OpenParams): Promise<Queue>;
 }
 
-/** How many times as good as this one Rota is to be; null: it is only told, since the two do not promise the same. */
+/** How many times as good as this one Rota is to be; null: it is only reported, since the two do not promise the same. */
 export interface PeerGoals {
   readonly drain: number | null;
   readonly latency: number | null;

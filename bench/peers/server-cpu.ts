@@ -5,7 +5,7 @@ import { askRedis } from "./redis/ask-redis.ts";
 /** Milliseconds by the number of the process. */
 export type RanSoFar = ReadonlyMap<number, number>;
 
-/** What the processes of a database's server take, as Linux tells it. Elsewhere, and for SQLite, nothing is counted. */
+/** The processor time of a database's server processes, as Linux reports it. Elsewhere, and for SQLite, nothing is counted. */
 export class ServerCpu {
   /** Its first process; null: there is none, or it cannot be looked at. */
   readonly #pid: number | null;

@@ -19,7 +19,7 @@ export interface Row {
   readonly value: string;
   readonly unit: Unit;
   readonly better: "more" | "less";
-  /** Which of the goals it is held to; null: it is only told. */
+  /** The goal that applies; null: it is only reported. */
   readonly goal: keyof PeerGoals | null;
 }
 

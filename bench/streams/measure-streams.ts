@@ -12,13 +12,13 @@ export interface StreamFigures {
   /** Of each stream: what the process grew by, and what of that is in use. */
   readonly rssKib: number;
   readonly usedKib: number;
-  /** Until the last stream has told what happened. */
+  /** Until the last stream has reported the change. */
   readonly notifiedMs: number;
   /** Statements that the storage ran for it. */
   readonly statements: number;
 }
 
-/** So many open streams of notifications, in a server of their own, and one thing that is told to all of them. */
+/** So many open streams of notifications, in a server of their own, and one change that all of them report. */
 export function measureStreams(newPlace: NewPlace, count: number): Promise<StreamFigures> {
   return inPlace(newPlace, async (place) => {
     const program = fileURLToPath(new URL("server-program.ts", import.meta.url));
@@ -59,7 +59,7 @@ async function costOf(server: ChildProcess): Promise<StreamCost> {
   return cost as StreamCost;
 }
 
-/** Makes a schedule, and takes it away again: that is told. */
+/** Creates a schedule and deletes it again, which sends notifications. */
 async function notify(url: string, id: number): Promise<void> {
   const response = await fetch(`${url}/v1/writs`, {
     method: "POST",
@@ -70,7 +70,7 @@ async function notify(url: string, id: number): Promise<void> {
   if (!ok) throw new Error(output);
 }
 
-/** Readers that want to know nothing but that they were told. */
+/** Readers that only count what they receive. */
 class Streams {
   readonly #port: number;
   readonly #sockets: Socket[] = [];
@@ -88,7 +88,7 @@ class Streams {
     }
   }
 
-  /** Resolves once each has been told something since this was called last. */
+  /** Resolves once each has received something since the last call. */
   async allNotified(): Promise<void> {
     if (this.#notified < this.#sockets.length) {
       await new Promise<void>((resolve) => {

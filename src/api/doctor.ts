@@ -13,9 +13,7 @@ const check = z
   .meta({
     id: "DoctorCheck",
     description: "One thing that was looked at.",
-    examples: [
-      { name: "counters", ok: true, summary: "Every counter says what the rows say.", findings: [] },
-    ],
+    examples: [{ name: "counters", ok: true, summary: "Every counter equals its rows.", findings: [] }],
   });
 
 const doctorReport = z

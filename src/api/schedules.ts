@@ -247,7 +247,7 @@ const errorAnswers = errorAnswersWith({
   invalid_field:
     '`tz` must be an IANA time zone like Europe/Berlin or UTC, not "Berlin": did you mean Europe/Berlin?',
   not_found: "schedule not found",
-  conflict: "the only moment of schedule 17 has come and gone: give it a new `schedule`, or run it now",
+  conflict: "the due time of schedule 17 has passed: give it a new `schedule`, or run it now",
 });
 const params = z.strictObject({ id: z.string().describe("The `id`, a number.") });
 

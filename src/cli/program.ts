@@ -24,8 +24,34 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
 
 /** Usage errors are thrown to the caller instead of ending the process, and name the help of the command. */
 function prepare(command: Command, path: string): void {
-  command.exitOverride().showHelpAfterError(`Run "${path} --help" to see what there is.`);
-  for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
+  command.exitOverride().showHelpAfterError(`Run "${path} --help" to see the commands and options.`);
+  for (const child of command.commands) {
+    prepare(child, `${path} ${child.name()}`);
+    // `rota lanes` is `rota lanes list`: a mistake in it is one of the command that was written.
+    if (child.name() === "list") sayUnknownCommand(child, { group: command, path });
+  }
+  const isGroupWithList = command.commands.some((child) => child.name() === "list");
+  if (command.commands.length > 0 && !isGroupWithList) sayUnknownCommand(command, { group: command, path });
+}
+
+/** A word after `rota lanes` that is no command of it is reported as such, and not as an argument of `list`. */
+function sayUnknownCommand(
+  command: Command,
+  { group, path }: { readonly group: Command; readonly path: string },
+): void {
+  const names = group.commands.map((child) => child.name()).filter((name) => name !== "help");
+  const show = group.commands.some((child) => [child.name(), ...child.aliases()].includes("show"))
+    ? `${path} show`
+    : path.replace(/^rota tasks$/, "rota task");
+  command.configureOutput({
+    outputError: (text, write) => {
+      const [, word] = /^error: too many arguments for .* got \d+: ([^,\n]*?)[.,\n]/.exec(text) ?? [];
+      if (word === undefined) return write(text);
+      const hint = show === path ? "" : `\nTo show one: ${show} ${word}`;
+      write(`error: "${path}" has no command ${word}: it has ${names.join(", ")}${hint}\n`);
+    },
+  });
+  command.showHelpAfterError(`Run "${path} --help" to see the commands and options.`);
 }
 
 function usageOf(name: string): string {

@@ -193,9 +193,13 @@ test("names the field by where it stands, and never shows a secret", () => {
   const create = (config: object) => () =>
     createExecutor(config as never, { clock, name: "agents.a.executor" });
   expect(create({ type: "http", url: "htp://secret" })).toThrow(
-    new RotaError("invalid_field", "`agents.a.executor.url` must be an http or https URL", {
-      details: { field: "agents.a.executor.url" },
-    }),
+    new RotaError(
+      "invalid_field",
+      '`agents.a.executor.url` must be an http or https URL, like "http://127.0.0.1:9100/"',
+      {
+        details: { field: "agents.a.executor.url" },
+      },
+    ),
   );
   for (const wrong of [{ apiKeyEnv: "sk-secret" }, { system: ["secret"] }, { request: "secret" }]) {
     expect(create({ ...OPENAI, ...wrong })).toThrow(/^(?!.*secret)/s);

@@ -29,7 +29,7 @@ export class RunMetrics {
       },
       {
         name: "rota_run_lag_seconds",
-        help: "From the moment a run was due to its being there.",
+        help: "From the due time of a run until the run is stored.",
         type: "histogram",
         series: [{ labels: {}, value: this.#lags }],
       },

@@ -27,12 +27,12 @@ const COUNTERS: Readonly<Record<Counter, string>> = {
   cancelled: "Cancelled tasks.",
   expired: "Tasks that passed their deadline before they started.",
   retried: "Attempts that failed or were lost and after which there will be another.",
-  preempted: "Attempts that this process stopped so that a critical task could start; they are made anew.",
+  preempted: "Attempts that this process stopped so that a critical task could start; the tasks run again.",
 };
 
 const DURATIONS = {
-  wait: "From the moment a task could start to its start.",
-  run: "How long attempts ran, however they ended.",
+  wait: "How long tasks waited: from when a task could start to its start.",
+  run: "How long attempts ran, whatever their outcome.",
 } as const;
 
 export interface LabelledSeries {

@@ -15,7 +15,7 @@ export function tokenMetrics(byAgent: ReadonlyMap<string, Tokens>): Metric[] {
   return [
     {
       name: "rota_tokens_total",
-      help: "Tokens that attempts of this process say they took, in and out of a model.",
+      help: "Tokens into and out of models, as reported by the attempts of this process.",
       type: "counter",
       series: [...byAgent].flatMap(([agent, tokens]) =>
         DIRECTIONS.map((direction) => ({ labels: { agent, direction }, value: tokens[direction] })),
@@ -23,7 +23,7 @@ export function tokenMetrics(byAgent: ReadonlyMap<string, Tokens>): Metric[] {
     },
     {
       name: "rota_cost_micros_total",
-      help: "What attempts of this process say they cost, in millionths of a currency unit.",
+      help: "Cost in millionths of a currency unit, as reported by the attempts of this process.",
       type: "counter",
       series: [...byAgent].map(([agent, { costMicros }]) => ({ labels: { agent }, value: costMicros })),
     },

@@ -31,7 +31,7 @@ export class WebhookMetrics {
     return [
       {
         name: "rota_webhook_inflight_deliveries",
-        help: "Callbacks that this process is making, by whether their host is known to answer.",
+        help: "Callbacks in flight from this process, by whether their host has responded before.",
         type: "gauge",
         series: [
           { labels: { host: "proven" }, value: proven },
@@ -46,7 +46,7 @@ export class WebhookMetrics {
       },
       {
         name: "rota_webhook_delivery_seconds",
-        help: "How long these tries took.",
+        help: "How long these attempts took.",
         type: "histogram",
         series: [{ labels: {}, value: this.#durations }],
       },

@@ -10,7 +10,8 @@ const URL_LENGTH_MAX = 2_048;
  */
 export function callbackUrlFault(url: string): string | null {
   const parsed = URL.parse(url);
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "be an http or https URL";
+  if (parsed === null || !/^https?:$/.test(parsed.protocol))
+    return 'be an http or https URL, like "https://hooks.example/rota"';
   if (parsed.username !== "" || parsed.password !== "") return "have no user or password in it";
   const isTooLong = Math.max(url.length, withPlainHost(parsed, url).length) > URL_LENGTH_MAX;
   return isTooLong ? `have at most ${URL_LENGTH_MAX} characters` : null;

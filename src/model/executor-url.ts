@@ -7,7 +7,8 @@ const URL_LENGTH_MAX = 2_048;
  */
 export function executorUrlFault(url: unknown): string | null {
   const parsed = typeof url === "string" ? URL.parse(url) : null;
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "be an http or https URL";
+  if (parsed === null || !/^https?:$/.test(parsed.protocol))
+    return 'be an http or https URL, like "http://127.0.0.1:9100/"';
   // `fetch` refuses such a URL at every attempt, with an error that shows the URL to all readers of the task.
   if (parsed.username !== "" || parsed.password !== "") {
     return "have no user or password in it: write them as an `authorization` header in `headers`";

@@ -7,7 +7,7 @@ test.each(TASK_ORDERS)("a cursor of the order %s is accepted there and nowhere e
   expect(parseTaskCursor(cursor, order)).toBe(42);
   for (const other of TASK_ORDERS.filter((each) => each !== order)) {
     expect(() => parseTaskCursor(cursor, other)).toThrow(
-      `invalid cursor: it is of a list with the order \`${order}\`, and this one has \`${other}\`: send \`order=${order}\` with it, or leave \`cursor\` out to begin anew`,
+      `invalid cursor: it is of a list with the order \`${order}\`, and this one has \`${other}\`: send \`order=${order}\` with it, or leave \`cursor\` out to start from the first page`,
     );
   }
 });

@@ -22,6 +22,6 @@ export function parseTaskCursor(text: string | undefined, order: TaskOrder = "ne
   if (given === order) return cursor;
   throw invalidField(
     "cursor",
-    `invalid cursor: it is of a list with the order \`${given}\`, and this one has \`${order}\`: send \`order=${given}\` with it, or leave \`cursor\` out to begin anew`,
+    `invalid cursor: it is of a list with the order \`${given}\`, and this one has \`${order}\`: send \`order=${given}\` with it, or leave \`cursor\` out to start from the first page`,
   );
 }

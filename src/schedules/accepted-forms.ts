@@ -68,7 +68,7 @@ export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
     form: "next <weekday> [at HH:MM]",
     kind: "once",
     example: "next monday",
-    meaning: "The first such day after today: in 7 days, said on that day.",
+    meaning: "The first such day after today; if today is that day, in 7 days.",
   },
   {
     form: "at YYYY-MM-DDTHH:MM:SSZ",
@@ -98,7 +98,7 @@ export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
     form: "every N days [at HH:MM]",
     kind: "recurring",
     example: "every 2 days at 18:30",
-    meaning: "The first time that comes, and every N days from there.",
+    meaning: "At the next such time of day, and every N days from then on.",
   },
   {
     form: "every other day|week|<weekday> [at HH:MM]",
@@ -128,7 +128,7 @@ export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
     form: "every N weeks [on <weekday>] [at HH:MM]",
     kind: "recurring",
     example: "every 2 weeks on Tue at 10:00",
-    meaning: "In the week in which it first comes, and every N weeks from there.",
+    meaning: "In the first week in which that day comes, and every N weeks from then on.",
   },
   {
     form: "MINUTE HOUR DAY MONTH WEEKDAY | @hourly | @daily | @weekly | @monthly | @yearly",

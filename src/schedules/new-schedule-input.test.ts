@@ -210,7 +210,7 @@ const BAD: readonly (readonly [input: unknown, field: string, sentence: string])
   [{ ...LEAST, message: " \n" }, "message", "must be a string that is not empty"],
   [{ ...LEAST, message: 5 }, "message", "must be a string"],
   [{ ...LEAST, message: "a\0b" }, "message", "without NUL"],
-  [{ ...LEAST, message: "half \ud83d" }, "message", "halves of characters"],
+  [{ ...LEAST, message: "half \ud83d" }, "message", "unpaired surrogates"],
   [{ ...LEAST, message: "x".repeat(1_048_576) }, "message", "1048576 bytes of JSON at most"],
   [{ ...LEAST, agent: "two\nlines" }, "agent", "`agent` must be 1 to 128 characters"],
   [{ ...LEAST, name: "" }, "name", "1 to 200 characters"],

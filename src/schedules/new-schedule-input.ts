@@ -70,14 +70,14 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
 /** Throws for an `until` that is past. */
 export function checkUntil(untilAt: number | null | undefined, now: number): void {
   if (untilAt === null || untilAt === undefined || untilAt > now) return;
-  throw invalidField("until", "`until` is in the past: write a moment that is still to come");
+  throw invalidField("until", "`until` is in the past: write a later time");
 }
 
 /** The error for a schedule that would end before it is due. */
 export function endsTooSoon(rule: Rule): RotaError {
   return invalidField(
     "until",
-    `\`until\` is before "${canonicalForm(rule)}" is due: write a later moment, or leave it out`,
+    `\`until\` is before "${canonicalForm(rule)}" is due: write a later time, or leave it out`,
   );
 }
 

@@ -33,5 +33,8 @@ function readWrits(text: string): ParsedWrits["writs"] {
   const writs = writsIn(text);
   if (writs.length === 0) return [parseWrit(text)];
   if (writs.length <= WRITS_MAX) return writs;
-  throw invalidField("text", `\`text\` has ${writs.length} writs, and ${WRITS_MAX} are the most`);
+  throw invalidField(
+    "text",
+    `\`text\` has ${writs.length} writs, and may have ${WRITS_MAX}: send several texts`,
+  );
 }

@@ -59,7 +59,7 @@ function parseCreate(order: string): CreateWrit | InvalidWrit {
   if (phrase === undefined) {
     return invalid(
       order,
-      'a colon and a space belong between phrase and message, as in "in 1 hour: look again"',
+      'write a colon and a space between time and message, as in "in 1 hour: look again"',
     );
   }
   if (message.trim() === "") return invalid(order, "the message after the colon is missing");

@@ -113,6 +113,12 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
           cause: error,
         },
       );
+    case "ENOTFOUND":
+      return new RotaError(
+        "not_found",
+        `the name ${host} has no address: write an IP address, or a name that this machine can resolve, with --host`,
+        { cause: error },
+      );
     default:
       return error;
   }

@@ -189,7 +189,7 @@ export function schedulesTests(world: () => World): void {
     await page.getByRole("dialog", { name: "New schedule" }).waitFor();
     await page.keyboard.type("evry day");
     await page.getByRole("dialog").getByRole("alert").waitFor();
-    await page.getByText("What can be said").waitFor();
+    await page.getByText("Accepted forms").waitFor();
     await expectAccessible(page);
     await page.keyboard.press("Control+a");
     await page.keyboard.type("every day at 2:30");

@@ -5,7 +5,7 @@ import type { Tenancy } from "./tenancy.ts";
 export interface Follower extends Followed {
   /** Resolves once it has been handed this one, and ends. */
   until(seq: number): Promise<void>;
-  /** Why it ended before it was told to; null: it goes on. */
+  /** Why it ended before it was stopped; null: it continues. */
   readonly failure: unknown;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Loaded into a node before Rota. SIGUSR2 lets its SQLite database grow no further, and the next SIGUSR2 lets it grow
- * again. `max_page_count` is a setting of one connection, so that nobody else can set it: SQLite itself then answers
+ * again. `max_page_count` is a setting of one connection, so that no other process can set it: SQLite itself then returns
  * SQLITE_FULL, as it does when the disk is full.
  */
 import Sqlite from "better-sqlite3";

@@ -9,15 +9,15 @@ import type { TerminalState } from "../../src/model/task-state.ts";
 /** All that is known of a run afterwards: what the checks look at, and nothing else. */
 export interface History {
   readonly limits: Limits;
-  /** What clients were told, in the order they were told it. */
+  /** What servers responded to clients, in order. */
   readonly acknowledged: readonly Acknowledgement[];
-  /** The ids of the tasks that somebody asked to be retried, once for each time it was asked. */
+  /** The ids of the tasks for which a client requested a retry, once for each request. */
   readonly retriesAsked: readonly string[];
-  /** The ids of the callbacks that somebody asked to be made once more. */
+  /** The ids of the callbacks for which a client requested another delivery. */
   readonly resendsAsked: readonly string[];
   /** What the agents' program saw. */
   readonly calls: readonly Call[];
-  /** What those who are called back were told, in the order they were told it. */
+  /** The requests that receivers of callbacks got, in order. */
   readonly callbacks: readonly Callback[];
   /** What is said to have become of callbacks. */
   readonly deliveries: readonly Delivery[];
@@ -44,9 +44,9 @@ export interface History {
    * gone have taken their runs with them. Left out: none was.
    */
   readonly fickle?: readonly number[];
-  /** The actions on many tasks that clients were told of, as they were at the end. Left out: there was none. */
+  /** The bulk actions that servers accepted, as they were at the end. Left out: there was none. */
   readonly bulks?: readonly Bulk[];
-  /** What the statistics over time say of each tenant. Left out: nobody has looked. */
+  /** The statistics over time of each tenant. Left out: they were not read. */
   readonly counted?: readonly Counted[];
   readonly doctor: DoctorReport;
   /** What each tenant was shown at the end, by what it is called. */
@@ -65,7 +65,7 @@ export interface Followed {
   readonly seqs: readonly number[];
 }
 
-/** What somebody was answered who asked for what is not theirs, or was not let in to what is. */
+/** The response to a request for an object of another tenant, or to a request without a valid key. */
 export interface Knock {
   readonly asked: string;
   readonly expected: number;
@@ -114,7 +114,7 @@ export type Acknowledgement =
   | { readonly what: "scheduled"; readonly scheduleId: number }
   /** A callback will be made once more; `after` is how many had been made before that was asked for. */
   | { readonly what: "resent"; readonly deliveryId: string; readonly after: number }
-  /** Somebody who looked was told how a task had ended. */
+  /** A client read the end of a task. */
   | {
       readonly what: "ended";
       readonly taskId: string;
@@ -122,7 +122,7 @@ export type Acknowledgement =
       readonly result: unknown;
     };
 
-/** What somebody did to a schedule that nobody else changes; times are seconds since 1970, as Rota told them. */
+/** What a client did to a schedule that no other client changes; times are seconds since 1970, as in the responses. */
 export type Edit =
   /** It was made, changed or resumed at `at`, and is due at `nextAt` and whole steps from there. */
   | {
@@ -133,7 +133,7 @@ export type Edit =
       readonly everySec: number;
     }
   | { readonly deed: "paused"; readonly scheduleId: number; readonly at: number }
-  /** It was run out of turn; null: nobody knows whether it was. */
+  /** It was run manually; null: the client does not know whether it was. */
   | { readonly deed: "ran"; readonly scheduleId: number; readonly runId: number | null }
   /** It was deleted before this task was handed in. */
   | { readonly deed: "deleted"; readonly scheduleId: number; readonly before: string };
@@ -155,7 +155,7 @@ export interface Call {
   readonly dependencies: readonly DependencyResult[];
 }
 
-/** One request that somebody who is called back got. */
+/** One request that a receiver of callbacks got. */
 export interface Callback {
   /** Its `webhook-id`. */
   readonly deliveryId: string;
@@ -191,7 +191,7 @@ export interface Marked {
   readonly parallelism?: number;
   /** How long its call takes; left out: as long as chance has it. */
   readonly takesMs?: number;
-  /** Where the end of its batch is told. */
+  /** The URL that gets the end of its batch. */
   readonly batchCallbackUrl?: string;
 }
 

@@ -12,7 +12,7 @@ import type { World } from "./world.ts";
  */
 const AFTERMATH_MS: Partial<Record<FaultKind, number>> = { kill: 10_000, pause: 10_000, cut: 45_000 };
 
-/** For so long PostgreSQL may leave in memory what nobody waits for: three times its `wal_writer_delay`. */
+/** For so long PostgreSQL may keep in memory commits that no client waits for: three times its `wal_writer_delay`. */
 const UNWRITTEN_MS = 600;
 /** A node that stands still after its claim calls its agent when it wakes, unless its lease has run out. */
 const FORGOTTEN_MS = 15_000;

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const JUMPING_CLOCK = join(import.meta.dirname, "jumping-clock.ts");
 
-/** Tells by how many minutes the clock is wrong, before and after each of three signals. */
+/** Prints by how many minutes the clock is wrong, before and after each of three signals. */
 const SCRIPT = `
   const { once } = require("node:events");
   const began = performance.timeOrigin;

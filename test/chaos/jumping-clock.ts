@@ -1,6 +1,6 @@
 /**
  * Loaded into a node before Rota. Each SIGWINCH sets its wall clock: ten minutes ahead, then ten minutes behind, then right.
- * Everything in a process that wants to know the time of day asks `Date`; how much time passes it is told by another clock,
+ * Everything in a process reads the time of day from `Date`; how much time passes comes from another clock,
  * which never jumps.
  */
 const WRONG_BY_MS = [0, 600_000, -600_000] as const;

@@ -1,17 +1,17 @@
 import type { Acknowledgement, Edit, Knock } from "./history.ts";
 
-/** What clients know: what they were told, and what they asked for without being told. */
+/** What clients know: the responses that they got, and the requests that got none. */
 export class Ledger {
   readonly acknowledged: Acknowledgement[] = [];
   readonly retriesAsked: string[] = [];
-  /** Schedules that somebody keeps changing. */
+  /** Schedules that a client keeps changing. */
   readonly fickle: number[] = [];
   readonly resendsAsked: string[] = [];
   /** The actions on many tasks that were accepted. */
   readonly bulkIds: string[] = [];
   readonly edits: Edit[] = [];
   readonly knocks: Knock[] = [];
-  /** How often nobody knows whether a request was carried out. */
+  /** How many requests have an unknown outcome. */
   unanswered = 0;
   /** How often a request was refused for now. */
   refused = 0;

@@ -25,7 +25,7 @@ const OUTCOMES: Partial<Record<EventType, AttemptOutcome>> = {
   "task.preempted": "preempted",
 };
 
-/** A history in which all is well, if the story is: whoever wants a fault puts it in. */
+/** A history without faults, if the story has none: a test adds the fault that it needs. */
 export function madeHistory(story: Story, faults: Partial<History> = {}): History {
   const tasks = new Map<string, Task>();
   const events: RotaEvent[] = [];

@@ -60,6 +60,6 @@ function complaint({ findings, plan, logs }: ChaosReport): string {
   ].join("\n");
 }
 
-// Nodes end with this process, which has to be told how to end for that.
+// Nodes end with this process, which must handle signals for that.
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 await main(parseCommandLine(process.argv.slice(2)));

@@ -38,7 +38,7 @@ test.each([
   { storage: "postgres", nodes: 2, lastsMs: 7_000, brief: true },
   { storage: "sqlite", nodes: 1, lastsMs: 60_000, brief: false },
   { storage: "postgres", nodes: 3, lastsMs: 60_000, brief: false },
-  // What somebody asks for who has little time.
+  // A short run.
   { storage: "sqlite", nodes: 1, lastsMs: 6_000, brief: false },
   { storage: "postgres", nodes: 3, lastsMs: 6_000, brief: false },
 ] as const)("every plan for $storage holds every kind of fault in $lastsMs ms (brief: $brief)", (params) => {

@@ -49,20 +49,20 @@ const HOSTS: Readonly<Record<ReceiverName, string>> = {
 };
 
 export interface Receivers {
-  /** A URL that nothing else in this run is told at. */
+  /** A URL that no other delivery of this run uses. */
   newUrl(chance: Chance): string;
   readonly callbacks: readonly Callback[];
-  /** The place that comes next in the order of what they are told. */
+  /** The next number in the order of requests. */
   readonly now: number;
   /** They verify what is sent for a tenant with its secret. */
   trust(tenantId: string, secret: string): void;
-  /** From now on they answer, and whoever hangs hangs up. */
+  /** From now on they respond, and hanging requests are closed. */
   behave(): void;
   close(): void;
 }
 
 /**
- * Those who are told how tasks and batches ended, and do not always take it well. They write down what they are told.
+ * Receivers of callbacks of tasks and batches, which do not always accept them. They record every request.
  * `patienceTries`: how many tries of a callback may go wrong.
  */
 export async function startReceivers(chance: Chance, patienceTries: number): Promise<Receivers> {
@@ -145,7 +145,7 @@ export async function startReceivers(chance: Chance, patienceTries: number): Pro
   const ports = new Map<ReceiverName, number>();
   for (const name of Object.keys(RECEIVERS) as ReceiverName[]) {
     const server = createServer((request, response) => {
-      // Whoever called was killed in the middle of it.
+      // The server that called was killed meanwhile.
       receive(name, request, response).catch(() => response.destroy());
     });
     server.listen(0, "127.0.0.1");

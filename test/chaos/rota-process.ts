@@ -24,7 +24,7 @@ export interface RotaProcessParams {
   readonly folder: string;
 }
 
-/** One node: a `rota serve`, started again after each end, as whoever runs it would. */
+/** One node: a `rota serve`, started again after each end, as a service manager would. */
 export class RotaProcess {
   readonly name: string;
   readonly url: string;

@@ -28,7 +28,7 @@ export interface ChaosOptions {
   /** How long clients work and faults come; what follows takes as long as it takes. */
   readonly lastsMs: number;
   readonly brief: boolean;
-  /** Told what happens. */
+  /** Called with what happens. */
   readonly say?: (line: string) => void;
 }
 

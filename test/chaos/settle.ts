@@ -42,7 +42,7 @@ export async function untilTold(url: string, tenancies: readonly Tenancy[]): Pro
   }
 }
 
-/** Moments that came while nobody was up are overdue until they have been caught up with. */
+/** Due times during downtime are overdue until the nodes have caught up. */
 async function examine(rota: RotaClient): Promise<DoctorReport> {
   const giveUpAt = performance.now() + PATIENCE_MS;
   let doctor = await rota.doctor();

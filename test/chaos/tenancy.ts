@@ -17,7 +17,7 @@ export interface Tenancy {
 }
 
 /**
- * Makes so many tenants, with keys and sessions, on a Rota that has none: from then on nobody is let in without a key.
+ * Makes so many tenants, with keys and sessions, on a Rota that has none: from then on every request needs a key.
  */
 export async function makeTenants(
   url: string,

@@ -65,7 +65,7 @@ describe("what is built", () => {
     "names no other origin, is made for production, and has nothing that its policy forbids",
     async () => {
       const folder = await built();
-      // Sentences of libraries that are shown to whoever reads the console, and names of XML.
+      // Messages of libraries for the console, and names of XML.
       const KNOWN = /^https?:\/\/(?:react\.dev|www\.w3\.org|127\.0\.0\.1|example\.com)/;
       const page = readFileSync(join(folder, "index.html"), "utf8");
       expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=/);
@@ -102,7 +102,7 @@ describe("what is built", () => {
     async () => {
       const cache = newFolder();
       const name = `dashboard-${await sourcesHash(ROOT)}`;
-      // A lock of a process that is gone holds nobody up.
+      // A lock of a process that has ended delays no build.
       writeFileSync(join(cache, `${name}.lock`), "999999999");
       const sources = Array.from({ length: 3 }, () => open({ caches: [cache] }));
       await Promise.all(sources.map((source) => source.open()));

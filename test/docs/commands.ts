@@ -19,7 +19,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs the commands of a block in a shell, as somebody does who pastes them. */
+/** Runs the commands of a block in a shell, as if they were pasted. */
 export async function runCommands(text: string, { url, kept }: { url: string; kept: Kept }): Promise<Ran> {
   const script = `${text.replaceAll(SHOWN_URL, url)}\nprintf '\\n%s %s' "$TASK" "$ROTA_KEY"`;
   const running = promisify(execFile)("bash", ["--norc", "-euc", script], {

@@ -15,7 +15,7 @@ export type Step =
   /** Runs commands that end. Their output is what the next block shows, if that is one of output. */
   | { readonly kind: "run"; readonly text: string; readonly shown: CodeBlock | null; readonly line: number };
 
-/** Languages of files that a guide tells its reader to write. */
+/** Languages of files that the reader of a guide writes. */
 const FILES = ["json", "yaml", "python", "ts", "js"];
 /** Commands for contributors, which the README lists. Other tests call what they call. */
 const CONTRIBUTING = /^npm (?:test|run (?!-s rota))/;

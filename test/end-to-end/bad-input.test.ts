@@ -10,7 +10,7 @@ import {
 } from "./bad-input/server.ts";
 
 /**
- * Whatever somebody sends to whichever route there is: it is answered in the one shape, never with a 5xx, and what is
+ * Whatever a client sends to any route: the response has the shape of an error, never a 5xx, and what is
  * refused leaves nothing. The routes and what they take come from the server itself, so that new ones are tried too.
  */
 describe.each([

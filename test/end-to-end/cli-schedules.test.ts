@@ -58,15 +58,19 @@ describe("rota schedule", () => {
   test("says what is wrong, with what to write instead, and makes nothing", async () => {
     const { rota, server } = await withServer();
     for (const [args, code, sentence] of [
-      [["in 1 hour"], 2, /^error: a colon and a space .*; or write them as two arguments\n$/],
+      [["in 1 hour"], 2, /^error: write a colon and a space .*; or write them as two arguments\n$/],
       [["list"], 2, /^error: .* to list them: rota schedules\n$/],
       [
         ["every mondy: x"],
         2,
-        /^error: `schedule` "every mondy" .*"monday"\?\nWhat can be said:\n {2}in N minutes/,
+        /^error: `schedule` "every mondy" .*"monday"\?\nAccepted forms:\n {2}in N minutes/,
       ],
       [["hourly: x", "--agent", "nobody"], 3, /^error: agent "nobody" not found/],
-      [["hourly: x", "--useful-for", "soon"], 2, /^error: `useful_for` must be .* \(--useful-for\)\n$/],
+      [
+        ["hourly: x", "--useful-for", "soon"],
+        2,
+        /^error: `useful_for` must be .* \(--useful-for: also a span like 2h\)\n$/,
+      ],
       [["hourly: x", "--retries", "many"], 2, /^error: `retry.max_retries` .* \(--retries\)\n$/],
       [[], 2, /^error: missing required argument 'text'/],
     ] as const) {
@@ -194,7 +198,7 @@ describe("rota schedules", () => {
       code: 3,
       stdout: "#1 paused\n#2 paused\n",
       stderr: expect.stringMatching(
-        /^error: 99: schedule not found\nerror: two: a schedule is named by its number/,
+        /^error: 99: schedule not found: .*\nerror: two: write the number of the schedule/,
       ),
     });
     expect((await rota(["schedules", "resume", "1", "2"])).stdout).toMatch(
@@ -204,7 +208,7 @@ describe("rota schedules", () => {
     expect((await rota(["schedules", "cancel", "2", "--json"])).stdout).toBe('{"id":2,"deleted":true}\n');
     expect(await rota(["schedules", "show", "1"])).toMatchObject({
       code: 3,
-      stderr: "error: schedule not found\n",
+      stderr: 'error: schedule not found: "rota schedules" lists what there is\n',
     });
     expect((await rota(["schedules", "show", "one"])).code).toBe(2);
   });
@@ -298,7 +302,7 @@ describe("rota schedules", () => {
       code: 2,
       stdout: "",
       stderr: expect.stringMatching(
-        /^error: `schedule` "every mondy" .*\nWhat can be said:\n {2}in N minutes.*\n(?: {2}.*\n)+$/,
+        /^error: `schedule` "every mondy" .*\nAccepted forms:\n {2}in N minutes.*\n(?: {2}.*\n)+$/,
       ),
     });
     const { stderr } = await preview("every mondy", "--json");
@@ -329,7 +333,7 @@ describe("rota schedules run and rota runs", () => {
     );
     expect(await rota(["schedules", "run", "9"])).toMatchObject({
       code: 3,
-      stderr: "error: schedule not found\n",
+      stderr: 'error: schedule not found: "rota schedules" lists what there is\n',
     });
 
     expect((await rota(["runs"])).stdout).toMatch(
@@ -371,9 +375,9 @@ describe("rota schedules run and rota runs", () => {
   test("say what is wrong", async () => {
     const { rota } = await withServer();
     for (const [args, code, sentence] of [
-      [["--schedule", "9"], 3, "error: schedule not found\n"],
-      [["show", "9"], 3, "error: run not found\n"],
-      [["show", "x"], 2, 'error: a run is named by its number, as "rota runs" lists it, not by x\n'],
+      [["--schedule", "9"], 3, 'error: schedule not found: "rota schedules" lists what there is\n'],
+      [["show", "9"], 3, 'error: run not found: "rota runs" lists what there is\n'],
+      [["show", "x"], 2, 'error: write the number of the run, which "rota runs" lists, not x\n'],
       [["--since", "yesterday"], 2, expect.stringMatching(/^error: --since must be a span back from now/)],
       [["--status", "done"], 2, expect.stringMatching(/^error: `status` must be running, succeeded/)],
     ] as const) {
@@ -411,7 +415,7 @@ describe("rota doctor", () => {
     const { code, stdout, stderr } = await rota(["doctor"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^(?:✓ \w+ +[A-Z].*\.\n)+$/);
-    expect(stdout).toMatch(/^✓ schedules +Every moment has left its run: \d+ since/m);
+    expect(stdout).toMatch(/^✓ schedules +Every due time has its run: \d+ since/m);
     expect(JSON.parse((await rota(["doctor", "--json"])).stdout)).toMatchObject({ ok: true });
   });
 

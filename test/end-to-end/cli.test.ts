@@ -120,7 +120,7 @@ describe("rota submit", () => {
     for (const [args, sentence] of [
       [["--message", "x", "--timeout", "5"], /^error: `timeout` must be /],
       [["--message", "x", "--agent", ".."], /^error: `agentId` must be .* \(--agent\)\n$/],
-      [[], /^error: .*`action`.*`instruction`.*`message`.*`payload`/],
+      [[], /^error: write what to do, .*--message, --instruction, --action and --payload\n$/],
       [["--payload", "{"], /^error: --payload must be JSON/],
       [["--file", "none.json"], /^error: cannot read none\.json: there is no such file\n$/],
       [["--mesage", "x"], /^error: unknown option '--mesage'\n\(Did you mean --message\?\)/],
@@ -233,7 +233,7 @@ describe("rota task, rota cancel, rota retry", () => {
     expect(await rota(["task", "tsk_unknown"])).toEqual({
       code: 3,
       stdout: "",
-      stderr: "error: task not found\n",
+      stderr: 'error: task not found: "rota tasks" lists what there is\n',
     });
     expect(await rota(["task", "tsk_unknown", "--json"])).toEqual({
       code: 3,
@@ -248,7 +248,7 @@ describe("rota task, rota cancel, rota retry", () => {
     expect(await rota(["cancel", id, "tsk_unknown", id])).toEqual({
       code: 3,
       stdout: `${id} cancelled\n`,
-      stderr: `error: tsk_unknown: task not found\nerror: ${id}: task is already cancelled\n`,
+      stderr: `error: tsk_unknown: task not found: "rota tasks" lists what there is\nerror: ${id}: task is already cancelled\n`,
     });
     const refused = { code: 2, stdout: "", stderr: "error: task is already cancelled\n" };
     expect(await rota(["cancel", id])).toEqual(refused);
@@ -426,7 +426,7 @@ describe("rota lanes", () => {
     expect(await rota(["lanes", "clear", "nowhere"])).toEqual({
       code: 3,
       stdout: "",
-      stderr: "error: lane not found\n",
+      stderr: 'error: lane not found: "rota lanes" lists what there is\n',
     });
     expect(await rota(["lanes", "put", "tasks", "--concurrency", "5"])).toMatchObject({
       code: 2,
@@ -464,7 +464,7 @@ describe("rota deliveries", () => {
     expect(await rota(["deliveries", "resend", deliveryId, "dlv_unknown"])).toMatchObject({
       code: 3,
       stdout: `${deliveryId} pending\n`,
-      stderr: "error: dlv_unknown: delivery not found\n",
+      stderr: 'error: dlv_unknown: delivery not found: "rota deliveries" lists what there is\n',
     });
     await eventually(() => bodies.length === 2, "the callback once more");
     expect((await rota(["deliveries", "--status", "failed"])).stderr).toBe("There are no such deliveries.\n");
@@ -554,8 +554,31 @@ describe("without a server", () => {
   test.each([
     [[], /^Usage: rota /],
     [["taks"], /^error: unknown command 'taks'\n\(Did you mean one of task, tasks\?\)\nRun "rota --help"/],
-    [["task"], /^error: missing required argument 'id'\nRun "rota task --help" to see what there is\.\n$/],
-    [["tasks", "one"], /^error: too many arguments/],
+    [
+      ["task"],
+      /^error: missing required argument 'id'\nRun "rota task --help" to see the commands and options\.\n$/,
+    ],
+    [
+      ["tasks", "one"],
+      /^error: "rota tasks" has no command one: it has cancel, retry, delete\nTo show one: rota task one\nRun "rota tasks --help"/,
+    ],
+    [
+      ["lanes", "one"],
+      /^error: "rota lanes" has no command one: it has list, put, clear\nRun "rota lanes --help"/,
+    ],
+    [["agents", "one"], /^error: "rota agents" has no command one: .*\nTo show one: rota agents show one\n/],
+    [
+      ["tasks", "cancel"],
+      /^error: select the tasks to cancel, for instance with --agent NAME or --batch ID\n$/,
+    ],
+    [
+      ["tasks", "--from", "foo"],
+      /^error: --from must be a span back from now like 2h, or a time like .*, not foo\n$/,
+    ],
+    [
+      ["agents", "create", "a", "--executor", "echo"],
+      /^error: --executor must be JSON, like '{"type": "echo"}'/,
+    ],
     [
       ["stats", "--url", "nonsense"],
       /^error: `url` must be where Rota is, like "http:\/\/127\.0\.0\.1:7682"\n$/,
@@ -568,7 +591,7 @@ describe("without a server", () => {
   });
 });
 
-/** Where nobody listens. */
+/** A URL where no server listens. */
 async function freeUrl(): Promise<string> {
   const listener = createServer().listen(0, "127.0.0.1");
   await once(listener, "listening");

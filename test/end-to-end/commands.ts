@@ -8,7 +8,7 @@ export async function run(args: readonly string[], params: RunParams = {}) {
   return { code: code ?? signal, stdout: process.stdout(), stderr: process.stderr() };
 }
 
-/** A server, and commands that are told of it by a variable. `environment` and `file`: of the server. */
+/** A server, and commands that find it by a variable. `environment` and `file`: of the server. */
 export async function withServer(params: Partial<ConfigParams> = {}) {
   const server = await serveConfig({ folder: newFolder(), ...params });
   const environment = { ROTA_URL: server.url };

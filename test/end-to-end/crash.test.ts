@@ -70,7 +70,7 @@ async function submitUntilKilled(
       expect(status).toBe(202);
       accepted.set(body.taskId, name);
     } catch (error) {
-      // The connection broke with the process: nobody was promised anything.
+      // The connection broke with the process, before a response.
       expect(error).toMatchObject({ message: expect.stringMatching(/fetch failed|terminated/) });
       return;
     }
@@ -95,7 +95,7 @@ function expectEnded(task: Task, name: string): void {
   });
 }
 
-/** How many events tell of the end of each task, read from the whole log. */
+/** How many events report the end of each task, in the whole log. */
 async function endsByTask(rota: Rota): Promise<Map<string, number>> {
   const ends = new Map<string, number>();
   try {

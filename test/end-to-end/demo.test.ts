@@ -3,7 +3,7 @@ import { ask } from "../support/http.ts";
 import { eventually, runRota, startServer } from "./server-process.ts";
 
 test("rota demo shows fairness, a retry, a pre-emption and a session, and says what to try next", async () => {
-  const demo = runRota(["demo", "--port", "0", "--for", "12"]);
+  const demo = runRota(["demo", "--port", "0", "--for", "14"]);
   expect(await demo.ended).toEqual({ code: 0, signal: null });
   const [first, ...lines] = demo.stdout().trim().split("\n");
   expect(first).toMatch(
@@ -13,11 +13,11 @@ test("rota demo shows fairness, a retry, a pre-emption and a session, and says w
     "Try in another terminal:",
     ...Array(3).fill(expect.stringMatching(/^ {2}\S/)),
   ]);
-  expect(lines.slice(-4)).toEqual([
-    "The demo has stopped, and its data is gone. Next:",
-    ...Array(3).fill(expect.stringMatching(/^ {2}\S/)),
+  expect(lines.slice(-5)).toEqual([
+    "The demo has stopped, and its data is gone. Try next:",
+    ...Array(4).fill(expect.stringMatching(/^ {2}\S/)),
   ]);
-  const events = lines.slice(4, -4);
+  const events = lines.slice(4, -5);
   for (const line of events) expect(line).toMatch(/^\S+Z {2}task\.[a-z]+ {2}tsk_\w+ {2}\w+/);
   const indexOf = (type: string, agent: string, from: "first" | "last" = "first") => {
     const fits = (line: string) => line.split("  ")[1] === type && line.split("  ")[3] === agent;

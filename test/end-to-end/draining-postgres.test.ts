@@ -24,7 +24,7 @@ test("what a server hands back when its grace is over, another goes on with at o
   const staying = await startServer({ storage: database.url, environment });
   leaving.kill("SIGTERM");
   expect(await leaving.ended).toEqual({ code: 0, signal: null });
-  // A lease would have had to run out first, had it not signed off: longer than anybody waits here.
+  // A lease would have had to run out first, had it not signed off: longer than this test waits.
   await eventually(() => program.holding().includes(again), "the other to begin", 10_000);
   program.release();
   await eventually(async () => (await staying.ask(`/tasks/${again}`)).body.state === "done", "the end");

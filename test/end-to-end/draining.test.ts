@@ -205,7 +205,7 @@ test.each([
   server.kill(second);
   expect(await server.ended).toEqual({ code, signal: null });
 
-  // As after a crash: whoever starts next takes back what ran.
+  // As after a crash: the next process takes over what ran.
   program.release();
   const environment = {
     ROTA_AGENTS: JSON.stringify({ worker: { executor: { type: "http", url: program.url } } }),

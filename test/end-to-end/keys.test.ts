@@ -47,7 +47,9 @@ test("rota me says whose key it is, and who answers", async () => {
   const without = await rota("me", "--url", server.url);
   expect([without.code, without.stdout]).toEqual([
     0,
-    expect.stringMatching(/^key +none: the server asks for none\nrole +admin\ntenant +default \(default\)\n/),
+    expect.stringMatching(
+      /^key +none: the server has no keys, so it needs none\nrole +admin\ntenant +default \(default\)\n/,
+    ),
   ]);
   const made = await rota("keys", "create", "--role", "viewer", "--name", "laptop", "--url", server.url);
   const key = made.stdout.trim();
@@ -202,7 +204,10 @@ describe("rota tenants", () => {
     expect((await run(["keys"], asOwner)).stdout).toMatch(/ tenant-admin +owner /);
     expect((await run(["tenants", "show", made.id], asOwner)).stdout).toMatch(/^tenant +ten_/);
     const other = await run(["tenants", "show", "default"], asOwner);
-    expect([other.code, other.stderr]).toEqual([3, "error: tenant not found\n"]);
+    expect([other.code, other.stderr]).toEqual([
+      3,
+      'error: tenant not found: "rota tenants" lists what there is\n',
+    ]);
     expect((await rota("tenants", "delete", made.id)).stdout).toBe(`${made.id} deleted\n`);
     await eventually(
       async () => (await run(["tasks"], asTheirs)).code === 2,

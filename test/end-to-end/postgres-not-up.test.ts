@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-/** The URL of the database at another port, where nobody listens until `start` is called. */
+/** The URL of the database at another port, where no server listens until `start` is called. */
 async function reachableLater() {
   const url = new URL(database.url);
   const { hostname, port } = url;
@@ -88,7 +88,9 @@ describe("a PostgreSQL that is not up yet", () => {
     const { url } = await reachableLater();
     const server = serve(url, { ROTA_STORAGE_WAIT_SEC: seconds });
     expect(await server.ended).toEqual({ code: 1, signal: null });
-    expect(server.stderr()).toMatch(/Rota cannot start: PostgreSQL: .*ECONNREFUSED/);
+    expect(server.stderr()).toMatch(
+      /Rota cannot start: PostgreSQL: .*ECONNREFUSED.*: check that it runs, and the host and port in `storage`\n/,
+    );
     expect(waits(server)).toBe(seconds === "0" ? 0 : 1);
   });
 });

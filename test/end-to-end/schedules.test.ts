@@ -89,7 +89,7 @@ test("what a schedule says is carried out by the server that learns of it from a
   const other = await startServer({ storage: database.url });
   const { id } = (await one.ask("/v1/schedules", { json: { schedule: "every day", message: "far away" } }))
     .body.scheduled_task;
-  // The one that is told is gone before the moment: only the other can know of it in time.
+  // The node that accepted it is gone before the due time: only the other can fire it in time.
   const atMs = Date.now() + 2_500;
   const json = { schedule: { kind: "at", atMs } };
   expect((await one.ask(`/v1/schedules/${id}`, { method: "PATCH", json })).status).toBe(200);

@@ -17,7 +17,7 @@ const SECRETS = {
   program: `${PLANTED}-program`,
 };
 
-/** A configuration with every kind of secret, and agents that fail in every way that could tell one. */
+/** A configuration with every kind of secret, and agents that fail in every way that could reveal one. */
 async function plant() {
   const failing = await serve((_request, response) => response.writeHead(500).end("no"));
   const hangingUp = await serve((request) => request.socket.destroy());

@@ -204,6 +204,12 @@ describe("what stops it from starting is said in a sentence:", () => {
     expect(sentence).not.toContain("secret");
   });
 
+  test("a host name that has no address", async () => {
+    expect(await refusal(["--host", "no-such-host.invalid", "--port", "0"])).toBe(
+      "Rota cannot start: the name no-such-host.invalid has no address: write an IP address, or a name that this machine can resolve, with --host\n",
+    );
+  });
+
   test("an address that others could reach, before there is a key", async () => {
     const sentence =
       "Rota cannot start: 0.0.0.0 is reachable from other machines, so an API key is required and no valid one exists: ";

@@ -107,7 +107,7 @@ function run(
     try {
       process.kill(-(child.pid as number), signal);
     } catch {
-      // Nobody is left of it.
+      // No process of it is left.
     }
   };
   onTestFinished(async () => {

@@ -18,7 +18,7 @@ interface Chat {
   readonly folder: string;
 }
 
-/** A server on a file whose agent `slow` holds what it is told, without a debounce. */
+/** A server on a file whose agent `slow` keeps its messages running, without a debounce. */
 async function startChat(): Promise<Chat> {
   const program = await startAgentProgram();
   const folder = newFolder();
@@ -165,12 +165,20 @@ describe("rota say, stop and sessions", () => {
     const unset = await run(chat, ["sessions", "user:42", "--json", "--unset", "cap", "tokens"]);
     expect(JSON.parse(unset.stdout)).toMatchObject({ cap: 10, tokens: null, drop: "new" });
     for (const [args, code, sentence] of [
-      [["sessions", "nobody"], 3, "error: session not found\n"],
+      [["sessions", "nobody"], 3, 'error: session not found: "rota sessions" lists what there is\n'],
       [["sessions", "--cap", "3"], 2, "error: settings are of one session: name it"],
       [["sessions", "--delete"], 2, "error: name the session to delete"],
       [["sessions", "x", "--delete", "--cap", "3"], 2, "error: a session is changed or deleted"],
-      [["sessions", "nobody", "--delete"], 3, "error: session not found\n"],
-      [["sessions", "x", "--debounce", "2h"], 2, "from 0 to 60000, not 7200000 (--debounce)\n"],
+      [
+        ["sessions", "nobody", "--delete"],
+        3,
+        'error: session not found: "rota sessions" lists what there is\n',
+      ],
+      [
+        ["sessions", "x", "--debounce", "2h"],
+        2,
+        "from 0 to 60000, not 7200000 (--debounce: also a span like 30s)\n",
+      ],
       [["say", "..", "hi"], 2, "error: `key` must be 1 to 256 characters"],
       [["say", "x", "hi", "--mode", "now"], 2, "error: `mode` must be queue, followup or interrupt"],
       [["say", "x"], 2, "missing required argument 'text'"],

@@ -7,7 +7,7 @@ import { eventually, newFolder, startServer } from "./server-process.ts";
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const ENVIRONMENT = { ROTA_WEBHOOKS_ALLOW: "127.0.0.1", ROTA_WEBHOOK_SECRET: SECRET };
 
-/** A receiver that verifies what it is sent, and answers 500 until it is told otherwise. */
+/** A receiver that verifies the signature, and responds 500 until the test changes that. */
 async function startReceiver() {
   const received: { id: unknown; task: Record<string, unknown> }[] = [];
   const receiver = { status: 500 };

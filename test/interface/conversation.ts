@@ -6,15 +6,15 @@ import type { Open, Opened, OpenParams } from "./opened.ts";
 export const KEY = "chat:7/é 1";
 
 export interface Conversation extends Opened {
-  /** What the agent was told, in order. */
+  /** The messages that the agent got, in order. */
   readonly messages: readonly string[];
   /** Everything that happened in the session. */
   readonly seen: readonly RotaEvent[];
   /** Says something to the agent at once, without a debounce unless the session has one. Answers the id of its task. */
   say(message: string, more?: Partial<SessionMessage>): Promise<string>;
-  /** Lets the agent answer what it was told. */
+  /** Lets the agent respond to its message. */
   answer(message: string): void;
-  /** Resolves once the agent was told so many things. */
+  /** Resolves once the agent got so many messages. */
   untilMessages(count: number): Promise<void>;
   session(): Promise<Session>;
 }

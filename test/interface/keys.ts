@@ -3,7 +3,7 @@ import type { RotaApi } from "../../src/interface/rota.ts";
 import { errorOf, type Open } from "./opened.ts";
 
 export function describeKeys(open: Open): void {
-  /** Whoever looks after keys: over HTTP, with one of their own. */
+  /** The methods for keys: over HTTP, with an admin key. */
   async function openAsAdmin() {
     const { api, withKey, ...rest } = await open({ start: false });
     const first = await api.keys.create({ role: "admin", name: "first" });

@@ -24,7 +24,7 @@ async function create(
   return (await api.schedules.create(schedule)).scheduled_task.id;
 }
 
-/** A scheduler, and what it tells from its beginning. */
+/** A scheduler, and its notifications from the start. */
 async function follow(open: Open, params: Parameters<Open>[0] = {}) {
   const opened = await open(params);
   const notifications: Notifications = opened.api.notifications({ after: 0 });

@@ -8,7 +8,7 @@ export interface Opened {
   readonly api: RotaApi;
   /** The scheduler behind it, for what is done in its own process: agents that are functions, draining. */
   readonly rota: Rota;
-  /** The same way in for whoever has this key; in the process itself nobody is asked for one. */
+  /** The same interface for the holder of this key; the library itself needs none. */
   readonly withKey: (key: string) => RotaApi;
   readonly clock: ManualClock;
 }

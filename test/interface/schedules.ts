@@ -428,7 +428,7 @@ export function describeSchedules(open: Open): void {
       expect(await api.schedules.get(id)).toMatchObject(completed);
       expect(await errorOf(api.schedules.update(id, { enabled: true }))).toMatchObject({
         code: "conflict",
-        message: `the only moment of schedule ${id} has come and gone: give it a new \`schedule\`, or run it now`,
+        message: `the due time of schedule ${id} has passed: give it a new \`schedule\`, or run it now`,
       });
       expect(await errorOf(api.schedules.update(id, { status: "paused" }))).toMatchObject({
         code: "conflict",

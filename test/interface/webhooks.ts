@@ -5,7 +5,7 @@ import { errorOf, type Open } from "./opened.ts";
 
 export function describeWebhooks(open: Open): void {
   describe("webhooks", () => {
-    /** A task whose end was told to a receiver that answers as it is told to. */
+    /** A task whose callback went to a receiver with this response. */
     async function delivered(status: number) {
       const bodies: unknown[] = [];
       const url = await serve((_request, response, body) => {

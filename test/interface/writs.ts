@@ -160,7 +160,7 @@ export function describeWrits(open: Open): void {
         "  accepted forms:",
         ...forms,
       ]);
-      expect(incomplete?.[1]).toMatch(/^ERR: a colon and a space/);
+      expect(incomplete?.[1]).toMatch(/^ERR: write a colon and a space/);
       expect(made?.[1]).toMatch(/^OK: scheduled #1 every hour/);
       expect((await api.schedules.list()).count).toBe(1);
     });

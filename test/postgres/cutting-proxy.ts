@@ -9,7 +9,7 @@ export interface CuttingProxy {
    * What it asked for is done all the same.
    */
   loseAnswerTo(text: string): void;
-  /** From now on nothing gets through, in either direction, and nobody is told. */
+  /** From now on nothing gets through, in either direction, without an error on either side. */
   freeze(): void;
   /** The same with the nth message from now on that holds `text`. Resolves then. */
   freezeAt(text: string, nth: number): Promise<void>;
@@ -38,7 +38,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
       [server, client],
     ] as const) {
       sockets.add(socket);
-      // Either end may be torn down at any moment; then the other goes too, if it can be told.
+      // Either end may be torn down at any moment; then the other is closed, too, if that is still possible.
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);

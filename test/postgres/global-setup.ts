@@ -36,7 +36,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     door.close();
     door.closeAllConnections();
-    // A failed start has been told to every test that asked for it.
+    // Every test that asked for the server has got the error of a failed start.
     const server = await started?.catch(() => undefined);
     await server?.stop();
   };

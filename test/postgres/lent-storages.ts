@@ -51,7 +51,7 @@ interface Loan {
   readonly admin: Client;
 }
 
-/** A clock that shows the time of whoever has the storage now. */
+/** A clock that shows the time of the test that has the storage now. */
 class LentClock implements Clock {
   lender: Clock | undefined;
 
@@ -96,7 +96,7 @@ async function empty(loan: Loan): Promise<void> {
 /**
  * Rows are deleted: to truncate a table writes new files for it and its indexes, and has every connection plan its
  * statements anew, both of which take longer than most tests. A table that has grown is truncated all the same, since
- * deleted rows are still in the way of whoever reads it. Triggers stay out of it: everything goes.
+ * deleted rows still slow down its readers. Triggers stay out of it: everything goes.
  */
 const EMPTY = `
 do $$

@@ -6,7 +6,7 @@ export interface RestorableDatabase {
   readonly url: string;
   /** Keeps the database as it is now. Cuts all connections, which may come back at once. */
   keep(): Promise<void>;
-  /** Puts it back to what was kept, under whoever uses it. `meddle` changes what is put back before anybody sees it. */
+  /** Restores what was kept, while connections use it. `meddle` changes the restored data before a connection reads it. */
   restore(meddle?: (url: string) => Promise<void>): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export async function createRestorableDatabase(): Promise<RestorableDatabase> {
   async function shut(): Promise<void> {
     await admin.query(`alter database ${name} allow_connections false`);
     await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [name]);
-    // A backend that was told to end takes a moment.
+    // A terminated backend takes a moment to end.
     for (let tries = 0; tries < 500; tries += 1) {
       const { rowCount } = await admin.query("select 1 from pg_stat_activity where datname = $1", [name]);
       if (rowCount === 0) return;

@@ -58,7 +58,7 @@ describe("startPostgres", () => {
   });
 
   test("keeps over a crash what waited for the disk, and loses what did not", async () => {
-    // Else the server would write by itself what nobody waits for, a moment later.
+    // Otherwise the server would write by itself, a moment later, what no client waits for.
     const forgetful = await startPostgres({ durable: true, settings: { wal_writer_delay: "10s" } });
     onTestFinished(() => forgetful.stop());
     const before = await connect(forgetful.url);

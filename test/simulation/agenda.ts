@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import type { Timer } from "../../src/model/clock.ts";
 import type { Chance } from "../chaos/chance.ts";
 
-/** More than this at one moment is no longer work: somebody goes round in circles. */
+/** More steps than this at one moment mean an endless loop. */
 const AT_ONCE_MAX = 200_000;
 
-/** Taken before anybody could replace it: the one turn of the real event loop that ends everything a step set off. */
+/** Read before a test could replace it: the one turn of the real event loop that ends everything a step set off. */
 const realTurn = setImmediate;
 
 /** Who acts right now; undefined outside of a simulation. */
@@ -31,7 +31,7 @@ export class Agenda {
   #now = 0;
   #atOnce = 0;
   steps = 0;
-  /** Told of each step. */
+  /** Called with each step. */
   onStep: ((line: string) => void) | null = null;
 
   constructor(chance: Chance) {
@@ -105,7 +105,7 @@ export class Agenda {
   }
 }
 
-/** Somebody who acts by himself: a process, the network, the people outside. */
+/** An actor: a process, the network, the clients outside. */
 export class Actor {
   readonly name: string;
   readonly chance: Chance;

@@ -44,7 +44,7 @@ export class Agents {
     this.#holding = null;
   }
 
-  /** The process is gone: whoever worked in it is, too. */
+  /** The process is gone, and so are its executors. */
   gone(process: string): void {
     for (const call of this.calls) if (call.process === process) this.#end(call);
   }
@@ -105,7 +105,7 @@ export class Agents {
       this.#end(call);
       throw new Error("it broke");
     }
-    // Some agents are slow, so that there is somebody to give way to others.
+    // Some agents are slow, so that there are tasks to pre-empt.
     const longMs = chance.oneIn(isSlow ? 2 : 6) ? chance.between(500, 6_000) : chance.between(2, 300);
     if (chance.oneIn(4)) process.plan(longMs / 2, "agent reports", () => progress({ half: call.taskId }));
     if (chance.oneIn(6)) usage({ inputTokens: chance.between(1, 90), contextWindow: 100 });

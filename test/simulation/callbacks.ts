@@ -5,12 +5,12 @@ import type { Exchange } from "./receiver.ts";
 import type { World } from "./world.ts";
 
 const ENDS: readonly string[] = ["task.completed", "task.failed", "task.cancelled"];
-/** What lets a callback go on elsewhere while somebody is still at it: who sleeps, and a clock that is set. */
+/** What lets another process repeat a callback that the first is still sending: a process that sleeps, a clock that is set. */
 const EXCUSES = ["pause", "stall", "doubt", "reset"] as const;
 
 /**
- * Every end of a task that has a `callbackUrl` is one delivery, numbered as the event that tells of it. It is over once the
- * receiver has taken it or was asked often enough, and is not told twice at the same time.
+ * Every end of a task that has a `callbackUrl` is one delivery, numbered as the event of the end. It is over once the
+ * receiver has accepted it or all attempts were made, and is never sent twice at the same time.
  */
 export function callbacks(history: History, world: World): string[] {
   const { deliveries, receiver } = world;

@@ -12,7 +12,7 @@ const EXPECTED = new Set([
   "could not store the limits of agents",
 ]);
 
-/** Why a node says that it lost its lease when it had to be told. */
+/** The reason of a node that learned from another that it lost its lease. */
 const DECLARED_DEAD = "another node declared this one dead";
 
 /** Callbacks come to a receiver that can see more than one on a network: whether two are on their way at the same time. */
@@ -20,7 +20,7 @@ const LOOKED_AT_HERE = "every end is sent to its callback URL";
 
 /** What chaos looks for, and what can be seen only where everything can be. */
 export function checkAll(history: History, world: World): Finding[] {
-  // What was called for a task that nobody has is a finding of the default tenant's.
+  // A call for a task of no tenant is a finding of the default tenant.
   const ofGuests = new Set(world.seenByGuests.flatMap(([, { tasks }]) => [...tasks.keys()]));
   const own = { ...history, calls: history.calls.filter(({ taskId }) => !ofGuests.has(taskId)) };
   return [
@@ -32,7 +32,7 @@ export function checkAll(history: History, world: World): Finding[] {
   ];
 }
 
-/** An attempt that was handed back because nobody had started it was not started by anybody. */
+/** An attempt that was returned because it had not started was never started. */
 function startedAfterAll({ calls, tasks }: History): Finding[] {
   const promise = "what was not started is not running";
   const wrong = calls.filter(({ taskId, attempt }) =>

@@ -33,7 +33,7 @@ export interface Climate {
     readonly refused: number | null;
     /** Happens, and its answer is lost. */
     readonly unanswered: number | null;
-    /** Happens after its caller was told that it failed. */
+    /** Happens after its caller got an error. */
     readonly late: number | null;
   };
   readonly signals: { readonly lost: number | null; readonly doubled: number | null };
@@ -46,7 +46,7 @@ export interface Climate {
   readonly requestEveryMs: number;
   /** Once in so many calls an agent does something else than its work. */
   readonly agentsFail: number | null;
-  /** Once in so many callbacks whoever is called does something else than taking it. */
+  /** Once in so many callbacks the receiver does something else than accept it. */
   readonly receiverFails: number | null;
   /** How many of a lane run at once over all nodes; null: as many as all of them can. */
   readonly lanesTotal: number | null;

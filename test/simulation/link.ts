@@ -74,7 +74,7 @@ export class Link {
     this.#troubledAt = this.#options.process.agenda.now;
   }
 
-  /** An operation, or all of a part, fails from now on, as when a table is locked; nobody's connection breaks. */
+  /** An operation, or all of a part, fails from now on, as when a table is locked; no connection breaks. */
   ail(what: string): void {
     this.#ailing.add(what);
   }

@@ -115,7 +115,7 @@ export class SimulatedProcess {
       this.link.trouble();
       this.rota = rota;
     } catch (error) {
-      // It ends, and whoever watches over it starts it again.
+      // It ends, and is started again as by a service manager.
       log.warn({ error }, "did not start");
       this.crash();
       this.#world.startAnother(START_AGAIN_MS);

@@ -17,7 +17,7 @@ export function watchPunctuality(world: World): void {
     outside.plan(LOOK_MS, "somebody looks at the clock", () => {
       const isCalm = world.processes.some(({ calmSince }) => agenda.now - calmSince >= CALM_MS);
       void tasks.look(storage.tasks.nextDueAt(), isCalm);
-      // Who is never told of a schedule or of a callback finds it by a look every half a minute.
+      // A process that gets no signal of a schedule or a callback finds it by polling every half a minute.
       const isReported = isCalm && worst.signals.lost === null;
       void schedules.look(storage.schedules.nextDueAt(), isReported);
       void callbacks.look(nextDeliveryAt(world), isReported);

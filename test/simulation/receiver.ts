@@ -4,11 +4,11 @@ import type { TargetGuard } from "../../src/outbound/target-guard.ts";
 import type { Actor } from "./agenda.ts";
 import { type Climate, happens } from "./climate.ts";
 
-/** What a receiver does other than taking what it is told, and how often next to the others. */
+/** What a receiver does other than accept a callback, and how often compared to the others. */
 const FAULTS = { fails: 4, busy: 2, gone: 0.3, hangs: 2, "hangs up": 3, "talks on": 1 } as const;
 type Manner = "takes" | keyof typeof FAULTS;
 
-/** Those who take it, whether or not the one who told them hears of it. */
+/** Those that accept it, whether or not the sender gets the response. */
 const TAKING: readonly Manner[] = ["takes", "hangs up", "talks on"];
 const STATUS: Partial<Record<Manner, number>> = { fails: 500, busy: 503, gone: 410 };
 
@@ -26,12 +26,12 @@ export interface Exchange {
   accepted: boolean;
 }
 
-/** Whom tasks call back, at any path. It writes down everything that it is told. */
+/** The receiver of callbacks, at any path. It records every request. */
 export class Receiver {
   readonly exchanges: Exchange[] = [];
   readonly #climate: () => Climate;
   readonly #network: Actor;
-  /** As a socket would keep them: what nobody else holds would go, and whoever waits for it would never hear that it was dropped. */
+  /** Kept as a socket would keep them: otherwise garbage collection would drop them, and their callers would wait for ever. */
   readonly #open = new Map<Exchange, Connection>();
 
   constructor({ climate, network }: { climate: () => Climate; network: Actor }) {

@@ -5,9 +5,9 @@ import type { SimulatedProcess } from "./process.ts";
 import { limitsIn } from "./settings.ts";
 import type { World } from "./world.ts";
 
-/** When all goes well again, whoever waits for an answer that got lost gives up within this, and tries again. */
+/** After the faults, a caller whose response was lost gives up within this time, and tries again. */
 const RECOVERY_MS = 26_000;
-/** When the task is due that somebody leaves behind, how soon he is gone, and when somebody must have noticed. */
+/** When the task of the killed process is due, how soon that process is killed, and when another must have noticed. */
 const LATER_MS = 2_000;
 const BEQUEATH_MS = 1_000;
 const HEIRS_MS = 9_000;
@@ -15,7 +15,7 @@ const HEIRS_MS = 9_000;
 const START_MS = 4_000;
 /** After this the last task must have ended: leases, retries and time limits included. */
 const PATIENCE_MS = 180_000;
-/** Longer than anybody waits who looks now and then. */
+/** Longer than any polling interval. */
 const REST_MS = 11_000;
 const LOOK_MS = 500;
 
@@ -36,7 +36,7 @@ export async function recover(world: World): Promise<SimulatedProcess> {
   return last;
 }
 
-/** One takes a task for later and is killed: the others may never have been told of it, and do it all the same. */
+/** One takes a task for later and is killed: the others may never have got a signal of it, and run it all the same. */
 async function bequeath(world: World): Promise<void> {
   const { open, chance, clock, ledger } = world;
   if (open.length < 2) return;
@@ -102,7 +102,7 @@ export async function fillEverySlot(world: World, process: SimulatedProcess): Pr
   for (const { id } of guests) await world.answer(process, (rota) => rota.tenants.enable(id));
 }
 
-/** Long enough for everybody who follows to be told of the last of it. */
+/** Long enough for every reader to get the last event. */
 export function rest(world: World): Promise<void> {
   return world.pass(REST_MS);
 }

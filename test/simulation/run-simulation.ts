@@ -29,7 +29,7 @@ export interface SimulationOptions {
   readonly storage?: SimulatedStorage;
   /** For who wants to see promises broken: makes of a storage that keeps them one that does not. */
   readonly spoil?: (storage: Storage) => Storage;
-  /** Told of everything that happens. */
+  /** Called with everything that happens. */
   readonly say?: (line: string) => void;
 }
 

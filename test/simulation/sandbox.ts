@@ -6,7 +6,7 @@ import { type Actor, acting } from "./agenda.ts";
 /**
  * While a simulation runs, whatever an actor takes from the platform's event loop, or from its chance, comes from the
  * simulation instead: turns are planned, random numbers are drawn from the actor's own chance, and who would wait for real
- * time is told that there is none. Code that is no actor's, such as the test runner's, notices nothing.
+ * time gets an error. Code that is no actor's, such as the test runner's, notices nothing.
  *
  * `callOut`: how an actor reaches those who are called back. Answers what undoes it all.
  */

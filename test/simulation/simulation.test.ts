@@ -9,9 +9,9 @@ const STORAGES = ["oracle", "sqlite"] as const satisfies readonly SimulatedStora
 /** A slow machine looks at fewer worlds, rather than holding up the whole run. `SIMULATION_SECONDS` looks at more. */
 const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 4) * 1_000;
 const TEST_TIMEOUT_MS = TIME_LIMIT_MS + 120_000;
-/** The first of the worlds to look at: others than those that everybody has looked at already. */
+/** The first of the worlds to look at: other seeds than those that every test run uses. */
 const FROM = Number(process.env["SIMULATION_FROM"] ?? 1);
-/** The one world that somebody wants to see again. */
+/** The one seed to repeat. */
 const ASKED_FOR = process.env["SIMULATION_SEED"];
 
 /** Says what is needed to see it again. */

@@ -13,7 +13,7 @@ import type { World } from "./world.ts";
 /** A tenant besides the one that is always there, and what its clients know. */
 export interface Guest {
   readonly id: string;
-  /** The agent that works for nobody else. */
+  /** The agent that works only for this tenant. */
   readonly agent: string;
   readonly maxInflight: number;
   readonly ledger: Ledger;
@@ -52,7 +52,7 @@ export async function countGuests(world: World, process: SimulatedProcess): Prom
 
 type GuestHistory = Pick<History, "events" | "tasks" | "runs" | "schedules">;
 
-/** Each guest's history by itself, as if there was nobody else; and the limits over all of them. `calls` are everybody's. */
+/** The history of each tenant by itself, and the limits over all of them. `calls` are those of all tenants. */
 export function checkGuests(history: History, { calls }: Pick<History, "calls">, world: World): Finding[] {
   const findings: Finding[] = [];
   for (const [{ id, ledger, agent }, seen] of world.seenByGuests) {

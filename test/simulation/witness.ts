@@ -9,7 +9,7 @@ interface Operation {
   readonly answer: unknown;
 }
 
-/** Sees what passes between processes and the storage, and tells what agrees with nothing else that is known. */
+/** Sees the calls between processes and the storage, and reports contradictions. */
 export class Witness {
   readonly #now: () => number;
   /** By process and token: when it first heard that the attempt holds nothing, as a place in the order of what agents saw. */

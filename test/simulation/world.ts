@@ -19,7 +19,7 @@ import { Witness } from "./witness.ts";
 /** What the storage's clock says when the world begins. */
 export const BEGAN_AT = Date.UTC(2026, 0, 1);
 
-/** Nobody has to wait longer than this for an answer. */
+/** No request waits longer than this for a response. */
 const ANSWER_MS = 180_000;
 
 /** What processes can share: the model of a storage, and a real one that lives in memory. */
@@ -51,7 +51,7 @@ export class World {
   readonly strikes: Strike[] = [];
   /** Whether processes may differ in their agents: only one program at a time can open an SQLite database. */
   readonly isShared: boolean;
-  /** The agents of only some processes that a process has made known: others nobody may name yet. */
+  /** The agents of only some processes that a process has made known: no task may name others yet. */
   readonly served = new Set<LocalAgent>();
   /** What was found wrong on the way. */
   readonly complained: string[] = [];
@@ -172,7 +172,7 @@ export class World {
     throw new Error(`${process.name} does not answer.`);
   }
 
-  /** Lets the world go on until somebody takes requests. */
+  /** Lets the world continue until a process accepts requests. */
   async anyOpen(): Promise<SimulatedProcess> {
     await this.agenda.go(() => this.open.length > 0, ANSWER_MS);
     return this.chance.pick(this.open);

@@ -7,7 +7,7 @@ export interface DatabaseSize {
   readonly kept: number;
   /** Bytes of the log that changes go to first; null where it is not the database's but the server's. */
   readonly log: number | null;
-  /** Bytes of what is kept for days, and so grows as long as anybody would watch: runs, and what was told of them. */
+  /** Bytes of runs and notifications, which are kept for days and so grow during the whole soak. */
   readonly keptForDays: number;
 }
 

@@ -1,6 +1,6 @@
 import { percentile } from "../../bench/figure.ts";
 
-/** How long something took, each time since somebody last looked. */
+/** Durations measured since the last sample. */
 export class Durations {
   #values: number[] = [];
 

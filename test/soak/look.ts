@@ -10,7 +10,7 @@ const memory = { unit: "MiB", fault: "growing", slack: 0.1, slackAtLeast: 3 } as
 // What another program on the machine does shows here more than anything else: twice as slow is what is minded.
 const latency = { unit: "ms", fault: "growing", slack: 1, slackAtLeast: 3 } as const;
 
-/** Everything that is looked at, in the order in which it is told. */
+/** Every curve, in the order of the report. */
 export const QUANTITIES = {
   rss: { name: "memory of the process", ...memory },
   heap: { name: "heap after collecting garbage", ...memory },

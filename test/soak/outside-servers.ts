@@ -19,7 +19,7 @@ const MANNERS = { answers: 90, fails: 6, refuses: 2, "takes its time": 2 } as co
 /** Once in so many times a callback is answered with an error, and is to come again. */
 const CALLBACK_FAILS = 50;
 
-/** `pickUp` is told how long each task that carries the moment of its submission was on its way. */
+/** `pickUp` is called with the time between submission and start of each task that carries its time of submission. */
 export async function openOutsideServers(chance: Chance, pickUp: Durations): Promise<OutsideServers> {
   let callbacks = 0;
 

@@ -46,7 +46,7 @@ export interface SoakResult {
   readonly tally: Tally;
   readonly callbacks: number;
   readonly doctor: DoctorReport;
-  /** Whether the server ended well when it was told to. */
+  /** Whether the server ended with 0 after SIGTERM. */
   readonly endedWell: boolean;
   readonly keptForDaysBytes: number;
 }

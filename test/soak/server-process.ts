@@ -12,7 +12,7 @@ export interface Footprint {
   readonly rss: number;
   /** Bytes in JavaScript's heap that are not garbage. */
   readonly heap: number;
-  /** Files and sockets; null where the system does not tell. */
+  /** Files and sockets; null where the system does not report them. */
   readonly handles: number | null;
 }
 

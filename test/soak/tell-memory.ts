@@ -6,5 +6,5 @@ process.on("message", () => {
   globalThis.gc?.();
   process.send?.(process.memoryUsage().heapUsed);
 });
-// Whoever asks does not keep the server from ending.
+// A request for the memory does not keep the server alive.
 process.channel?.unref();

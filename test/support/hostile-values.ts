@@ -1,4 +1,4 @@
-/** Things that throw, or lie about their type, when somebody looks at them. Each is legal to throw and to return. */
+/** Values that throw, or report a wrong type, when they are read. Each is legal to throw and to return. */
 export function hostileValues(): [what: string, value: unknown][] {
   const revoked = Proxy.revocable({}, {});
   revoked.revoke();

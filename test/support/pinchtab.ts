@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { Gate } from "../../src/testing/signals.ts";
 import { serve } from "./http-server.ts";
 
-/** How somebody answers a request instead of as a PinchTab server would. */
+/** A response other than that of a PinchTab server. */
 export type Answer = (response: ServerResponse) => void;
 
 /** A request that arrived. */
@@ -54,7 +54,7 @@ export class PinchTab {
     return url;
   }
 
-  /** The server still names it, but at a port where nobody listens any more. */
+  /** The server still names it, but at a port where no server listens any more. */
   async killInstance(id: string): Promise<void> {
     this.#ports.set(id, Number(new URL(await nowhere()).port));
   }
@@ -126,7 +126,7 @@ export function json(response: ServerResponse, status: number, value: unknown): 
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
 }
 
-/** Sends the same again and again for as long as anybody reads. */
+/** Sends the same again and again as long as the client reads. */
 export function endless(text: string): Answer {
   return (response) => {
     const more = () => {
@@ -146,7 +146,7 @@ export const breakOff: Answer = (response) => {
   response.write('{"success":', () => response.destroy());
 };
 
-/** A URL of this machine where nobody listens. */
+/** A URL of this machine where no server listens. */
 export async function nowhere(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

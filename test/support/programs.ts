@@ -12,7 +12,7 @@ export function shellProgram(source: string, ...args: string[]): string[] {
   return ["/bin/sh", "-c", source, "sh", ...args];
 }
 
-/** Whether a process does anything any more. One that has ended stays listed until somebody asks how. */
+/** Whether a process does anything any more. One that has ended stays listed until its parent reads its exit code. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

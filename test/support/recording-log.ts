@@ -6,7 +6,7 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A log that keeps what it is told. */
+/** A log that keeps its lines. */
 export class RecordingLog implements Log {
   readonly lines: LogLine[];
   readonly #fields: Readonly<Record<string, unknown>>;

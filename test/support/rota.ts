@@ -36,7 +36,7 @@ export async function openTestRota(params: TestRotaParams = {}): Promise<TestRot
   const rota = await joinRota({ options, settings, storage: meddle(storage, meddler), environment });
   onTestFinished(async () => {
     const stopped = rota.stop({ graceMs: 0 });
-    // Whatever the test broke may want to wait for time that nobody moves any more.
+    // What the test broke may wait for a clock that no test moves any more.
     await Promise.race([stopped, clock.advance(120_000)]);
   });
   return { rota, clock, log, storage };

@@ -9,11 +9,11 @@ export interface KnownRoute {
   /** What its body must at least be; undefined when it takes none. */
   readonly body: z.ZodType | undefined;
   readonly queryNames: readonly string[];
-  /** What it lets whoever asks do. */
+  /** The permission that it needs. */
   readonly access: Permission | undefined;
 }
 
-/** Every route an app has, as the app itself tells. Ask before it is ready. */
+/** Every route of an app, as the app reports it. Call this before it is ready. */
 export async function routesOf(app: FastifyInstance): Promise<KnownRoute[]> {
   const routes: KnownRoute[] = [];
   app.addHook("onRoute", ({ method, url, config, schema = {} }) => {

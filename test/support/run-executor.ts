@@ -10,9 +10,9 @@ export interface RunnableOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** What the agent says its model takes in. */
   readonly contextWindow?: number;
-  /** The session of every task that has a `sessionKey`: an empty one unless told. */
+  /** The session of every task that has a `sessionKey`: an empty one by default. */
   readonly session?: Partial<TaskSession>;
-  /** Signs requests: nobody does unless told. */
+  /** Signs requests; by default none is signed. */
   readonly sign?: ExecutorContext["sign"];
 }
 

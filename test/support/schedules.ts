@@ -22,7 +22,7 @@ export interface ScheduleOverrides extends Partial<ScheduleDefinition> {
   readonly everyMs?: number;
 }
 
-/** Makes a schedule of every minute from `anchorAt`, unless told otherwise. */
+/** Makes a schedule of every minute from `anchorAt` by default. */
 export function createSchedule(
   storage: Storage,
   anchorAt: number,

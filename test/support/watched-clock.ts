@@ -1,5 +1,5 @@
 /**
- * When rules are due, found the slow way: somebody watches a clock on a wall, tick by tick, and does what it says. It
+ * When rules are due, found the slow way: by watching a wall clock, tick by tick. It
  * shares nothing with src/schedules but the meaning of a rule, and asks Intl what the clock shows.
  */
 export interface WatchedRule {
@@ -25,7 +25,7 @@ export interface Watch {
   /** The moments wanted come after it; on a full minute. */
   readonly after: number;
   readonly until: number;
-  /** How often the clock is looked at; a minute, unless told. */
+  /** How often the clock is looked at; by default every minute. */
   readonly tickMs?: number;
   /** How long before `after` it is looked at, to know what it has shown before and where it jumps. */
   readonly memoryMs?: number;
@@ -122,7 +122,7 @@ function shownFrom(tz: string, from: number, until: number, tickMs: number): num
 
 interface Clock {
   readonly format: Intl.DateTimeFormat;
-  /** The same hours are watched for many rules, and Intl is slow to tell what it shows. */
+  /** The same hours are watched for many rules, and Intl is slow. */
   readonly shown: Map<number, number>;
 }
 

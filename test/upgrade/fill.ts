@@ -10,7 +10,7 @@ import { OPTIONS, RECEIVER_URL, SOON_MS } from "./fixture.ts";
 
 export interface Filled {
   readonly rota: Rota;
-  /** API keys as they were told, by role. */
+  /** API keys as they were shown, by role. */
   readonly keys: Readonly<Record<string, string>>;
 }
 

@@ -5,15 +5,15 @@ import type { Everything } from "./read-all.ts";
 export const DRIVERS = ["sqlite", "postgres"] as const;
 export type Driver = (typeof DRIVERS)[number];
 
-/** Where callbacks go; nobody was there when the databases were made. */
+/** Where callbacks go; no receiver listened when the databases were made. */
 export const RECEIVER_URL = "http://callbacks.example/";
 /** What was to happen soon happens so long after a database was made. */
 export const SOON_MS = 10 * 60_000;
 
-/** What they were made with; what is told of sessions and lanes depends on it. */
+/** The options they were made with; responses about sessions and lanes depend on them. */
 export const OPTIONS = {
   scheduler: { workerCount: 3, maxInflight: 3, maxPerAgent: 6, maxPerAgentInflight: 3 },
-  // Nobody answers at RECEIVER_URL, but it may be asked for.
+  // No receiver listens at RECEIVER_URL, but calls to it are allowed.
   webhooks: { allow: ["127.0.0.1", new URL(RECEIVER_URL).hostname] },
   sessions: { debounceMs: 0 },
   // What hangs is still there when all the rest has been made, however slow the machine.
@@ -35,7 +35,7 @@ export interface Fixture {
 export interface Contents {
   /** Milliseconds since 1970. */
   readonly madeAt: number;
-  /** API keys as they were told, by role. */
+  /** API keys as they were shown, by role. */
   readonly keys: Readonly<Record<string, string>>;
   readonly everything: Everything;
 }

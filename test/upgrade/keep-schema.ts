@@ -25,7 +25,7 @@ async function keep(driver: Driver): Promise<void> {
   }
   await inEmptyStorage(driver, async (storage, dump) => {
     const { rota, keys } = await fill(storage);
-    // Between the two looks nothing may have moved, or the one would not tell of the other.
+    // Nothing may change between the two reads, or they would describe different states.
     for (;;) {
       const everything = await readAll(rota, ALL);
       const madeAt = Date.now();

@@ -3,7 +3,7 @@ import type { LocalTenant, Rota } from "../../src/interface/rota.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Notification } from "../../src/model/notification.ts";
 
-/** Everything that the library tells of a storage, as JSON has it. */
+/** Everything that the library returns about a storage, as JSON. */
 export interface Everything {
   readonly tenants: readonly unknown[];
   readonly keys: readonly unknown[];
@@ -26,13 +26,13 @@ export interface Work {
   readonly notifications: readonly unknown[];
 }
 
-/** How much there is of what is told without end; Infinity: as much as comes before nothing comes for a while. */
+/** How many entries of an endless stream to read; Infinity: until none comes for a while. */
 export interface EntryCounts {
   readonly events: number;
   readonly notifications: number;
 }
 
-/** Reads all of it. `told` says how much each tenant was told, since a stream does not say where it ends. */
+/** Reads all of it. `told` says how many entries each tenant has, since a stream has no end. */
 export async function readAll(rota: Rota, countsOf: (tenantId: string) => EntryCounts): Promise<Everything> {
   const { tenants } = await rota.tenants.list();
   const keys = [];

@@ -82,7 +82,7 @@ for (const driver of DRIVERS) {
         const { events, notifications } = everything.work[tenantId] ?? { events: [], notifications: [] };
         return { events: events.length, notifications: notifications.length };
       };
-      // What a later version tells beyond that is its own affair.
+      // A later version may return more than that.
       expect(await readAll(rota, countsOf)).toMatchObject({
         ...everything,
         tenants: everything.tenants.map((tenant) => withDefaults(tenant as Tenant)),
@@ -215,7 +215,7 @@ async function load({ driver, dump }: Fixture, clock: Clock): Promise<Storage> {
   onTestFinished(drop);
   await loadPostgres(url, dump);
   const storage = await openPostgres({ url, clock });
-  // As another node would find it a while after they went: nobody has to wait for that.
+  // As another node would find it some time after they ended, without waiting for that.
   for (const { node, beat } of await storage.nodes.list()) await storage.nodes.markDead({ node, beat });
   return storage;
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 
-/** The answer to one command, as it comes: enough for a ping and for what a server tells of itself. */
+/** The answer to one command, as it comes: enough for a ping and for `INFO`. */
 export async function askRedis(url: string, command: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);

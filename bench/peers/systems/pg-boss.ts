@@ -35,7 +35,7 @@ async function openPgBoss({ url, tuning }: OpenParams): Promise<Queue> {
   const boss = new PgBoss({ connectionString: url, useListenNotify: true });
   boss.on("error", (error) => console.error(error));
   await boss.start();
-  // A table of its own, and workers are told of new jobs rather than looking for them.
+  // A table of its own, and workers that are notified of new jobs instead of polling.
   await boss.createQueue(QUEUE, { partition: true, notify: true });
   return {
     add: async (task) => {

@@ -65,6 +65,8 @@ export function addDemoAgents(rota: Rota, random: () => number): void {
 /** A part of a round, and how long after its start it is submitted. */
 export interface DemoStep {
   readonly atMs: number;
+  /** What the viewer sees happen. */
+  readonly says: string;
   readonly tasks?: readonly SubmitInput[];
   /** A message to the session of the demo. */
   readonly message?: string;
@@ -76,6 +78,7 @@ const SITES = ["shop.example", "news.example", "docs.example", "jobs.example"];
 export const DEMO_STEPS: readonly DemoStep[] = [
   {
     atMs: 0,
+    says: "archivist starts two tasks of low priority. Critical tasks may pre-empt them.",
     tasks: [1, 2].map((part) => ({
       agentId: "archivist",
       instruction: `Sort part ${part} of the archive`,
@@ -84,7 +87,8 @@ export const DEMO_STEPS: readonly DemoStep[] = [
     })),
   },
   {
-    atMs: 200,
+    atMs: 1_000,
+    says: "greedy submits 14 tasks at once. All four slots are busy, so most of them wait.",
     tasks: Array.from({ length: 14 }, (_, index) => ({
       agentId: "greedy",
       instruction: `Read report ${index + 1} of 14`,
@@ -92,15 +96,31 @@ export const DEMO_STEPS: readonly DemoStep[] = [
     })),
   },
   {
-    atMs: 400,
+    atMs: 2_500,
+    says: "pager submits a critical task. It takes the slot of archivist, which begins again later.",
+    tasks: [{ agentId: "pager", instruction: "The disk is full", priority: "critical" }],
+  },
+  {
+    atMs: 4_500,
+    says: "crawler runs one task at a time (maxInflight 1). flaky fails, and is retried a second later.",
     tasks: [
       ...SITES.map((site) => ({ agentId: "crawler", payload: { url: `https://${site}/` } })),
       { agentId: "flaky", instruction: "Check the price", retryPolicy: { maxRetries: 2, backoffMs: 1_000 } },
     ],
   },
-  { atMs: 600, message: "Where is my order?" },
-  { atMs: 1_000, tasks: [{ agentId: "pager", instruction: "The disk is full", priority: "critical" }] },
-  { atMs: 1_600, tasks: [{ agentId: "small", instruction: "Translate one sentence" }] },
-  { atMs: 4_000, message: "It should have come yesterday." },
-  { atMs: 6_000, tasks: [{ agentId: "small", instruction: "Add two numbers" }] },
+  {
+    atMs: 6_500,
+    says: "small submits one task. It does not wait for the backlog of greedy: agents share the slots.",
+    tasks: [{ agentId: "small", instruction: "Translate one sentence" }],
+  },
+  {
+    atMs: 8_500,
+    says: "A customer writes to support. Messages of a session run in order, here in the lane main.",
+    message: "Where is my order?",
+  },
+  {
+    atMs: 12_000,
+    says: "The customer writes again. Meanwhile a schedule starts reporter every 10 seconds.",
+    message: "It should have come yesterday.",
+  },
 ];

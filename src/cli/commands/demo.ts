@@ -63,8 +63,11 @@ async function demo(flags: DemoFlags): Promise<void> {
     const over = new AbortController();
     const patience = forMs === undefined ? [] : [AbortSignal.timeout(forMs)];
     const signal = AbortSignal.any([interrupted.signal, over.signal, ...patience]);
-    const working = playRounds(rota, signal);
-    await show(server.url, { ...flags, signal });
+    let said = "";
+    const working = playRounds(rota, signal, (text) => {
+      said = text;
+    });
+    await show(server.url, { ...flags, signal, caption: () => said });
     over.abort();
     await working;
     if (!flags.json) printNextSteps();
@@ -80,11 +83,12 @@ async function demo(flags: DemoFlags): Promise<void> {
 /** The view is an ordinary client: any program can request what it shows. */
 async function show(
   url: string,
-  { lines, json, signal }: DemoFlags & { signal: AbortSignal },
+  { lines, json, signal, caption }: DemoFlags & { signal: AbortSignal; caption: () => string },
 ): Promise<void> {
   const client = new RotaClient({ url, retry: false });
   const title = `Rota is ready at ${url}: a demo in memory, dashboard at ${url}/ui/`;
-  if (!lines && !json && process.stdout.isTTY) return liveView(client, { title, filter: {}, signal });
+  if (!lines && !json && process.stdout.isTTY)
+    return liveView(client, { title, caption, filter: {}, signal });
   if (!json) {
     print(title);
     for (const line of meanwhileLines(url)) print(line);
@@ -119,22 +123,34 @@ function meanwhileLines(url: string): string[] {
   const rota = rotaCommand();
   return [
     "Try in another terminal:",
-    `  ${rota} waiting --url ${url} # why tasks wait`,
-    `  ${rota} task TASK_ID --why --url ${url} # why one task waits, and which tasks start before it`,
-    `  ${rota} submit --message "hello" --url ${url} # submit a task`,
+    ...columns([
+      ["See why tasks wait:", `${rota} waiting --url ${url}`],
+      ["See why one task waits:", `${rota} task TASK_ID --why --url ${url}`],
+      ["Submit a task:", `${rota} submit --message "hello" --url ${url}`],
+    ]),
   ];
 }
 
 function printNextSteps(): void {
   const rota = rotaCommand();
-  print("The demo has stopped, and its data is gone. Next:");
-  print(`  ${rota} serve # a server that stores its tasks in rota.db`);
-  print(`  ${rota} submit --message "hello" # submit a task to it, from another terminal`);
-  print(`  ${rota} --help # all commands`);
+  print("The demo has stopped, and its data is gone. Try next:");
+  const steps = columns([
+    ["Start a server, which stores its tasks in rota.db:", `${rota} serve`],
+    ["Submit a task to it, from another terminal:", `${rota} submit --message "hello" --wait`],
+    ["Connect your own agent:", "docs/guides/first-agent.md"],
+    ["See all commands:", `${rota} --help`],
+  ]);
+  for (const line of steps) print(line);
+}
+
+/** What to do, and the command to paste: without `#` comments, which zsh takes for arguments. */
+function columns(rows: readonly (readonly [what: string, command: string])[]): string[] {
+  const width = Math.max(...rows.map(([what]) => what.length));
+  return rows.map(([what, command]) => `  ${what.padEnd(width)}  ${command}`);
 }
 
 /** Creates a schedule, and submits the steps of a round again and again until the signal fires. */
-async function playRounds(rota: Rota, signal: AbortSignal): Promise<void> {
+async function playRounds(rota: Rota, signal: AbortSignal, say: (text: string) => void): Promise<void> {
   const wait = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
   await rota.schedules.create(SCHEDULE);
   while (!signal.aborted) {
@@ -143,6 +159,7 @@ async function playRounds(rota: Rota, signal: AbortSignal): Promise<void> {
       await wait(step.atMs - atMs);
       if (signal.aborted) return;
       atMs = step.atMs;
+      say(step.says);
       if (step.tasks !== undefined) await rota.tasks.submitMany(step.tasks);
       if (step.message !== undefined) {
         await rota.sessions.send(DEMO_SESSION, { message: step.message, agentId: "support" });

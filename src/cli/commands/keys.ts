@@ -35,8 +35,11 @@ function listCommand(): Command {
   return withKeyOptions(command).action((flags: KeyFlags) =>
     withKeys(flags, async (keys) => {
       const list = await keys.list(ownerOf(flags));
-      if (flags.json) printJson(list);
-      else for (const line of keysTable(list.keys)) print(line);
+      if (flags.json) return printJson(list);
+      if (list.keys.length === 0) {
+        return print('There are no keys; create one with "rota keys create --role admin --name NAME".');
+      }
+      for (const line of keysTable(list.keys)) print(line);
     }),
   );
 }

@@ -19,7 +19,8 @@ export function meCommand(): Command {
 }
 
 function meLines(me: Me, url: string): string[] {
-  const key = me.keyId === null ? "none: the server asks for none" : `${me.keyName} (${me.keyId})`;
+  const key =
+    me.keyId === null ? "none: the server has no keys, so it needs none" : `${me.keyName} (${me.keyId})`;
   const agent: [string, string][] = me.agentId === undefined ? [] : [["agent", oneLine(me.agentId)]];
   return sheetLines([
     ["key", oneLine(key)],

@@ -53,8 +53,8 @@ async function printSeries(flags: StatsFlags): Promise<void> {
   const query = given({
     metrics: typeof series === "string" ? series.split(",") : undefined,
     by,
-    from: from === undefined ? undefined : pastMomentFlag(from, now),
-    to: to === undefined ? undefined : pastMomentFlag(to, now),
+    from: from === undefined ? undefined : pastMomentFlag("--from", from, now),
+    to: to === undefined ? undefined : pastMomentFlag("--to", to, now),
     step: step === undefined ? undefined : numberFlag(step),
   });
   const answer = await openClient(flags).statsSeries(query as StatsSeriesQuery);

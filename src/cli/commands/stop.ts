@@ -16,7 +16,7 @@ export function stopCommand(): Command {
       "--all",
       "everything that runs or waits in it, not only what runs longest, or waits first if none runs",
     )
-    .option("--reset", "everything, and begin the conversation anew");
+    .option("--reset", "everything, and start a new conversation");
   return withServerOptions(command).action(async (key: string, flags: StopFlags) => {
     const { sessions } = openClient(flags);
     if (flags.reset) return printStopped(await sessions.reset(key), flags);

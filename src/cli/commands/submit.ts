@@ -8,6 +8,7 @@ import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { taskInput } from "../flags/submit-input.ts";
 import { print, printJson, printNotice } from "../terminal/print.ts";
+import { UsageError } from "../terminal/usage-error.ts";
 import { submitAndWait } from "./submit-and-wait.ts";
 
 interface SubmitFlags extends ServerFlags {
@@ -30,6 +31,11 @@ export function submitCommand(): Command {
 
 async function submit(flags: SubmitFlags): Promise<void> {
   const input = await taskInput(flags, Date.now());
+  if (Object.keys(input).length === 0 && flags.again === undefined) {
+    throw new UsageError(
+      "write what to do, for instance --message hello; there are --message, --instruction, --action and --payload",
+    );
+  }
   const rota = openClient(flags);
   try {
     const submit =

@@ -6,6 +6,7 @@ import { numberFlag } from "../flags/flag-values.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
 import { type TaskFilterFlags, toTaskFilter, withTaskFilterOptions } from "../flags/task-filter-flags.ts";
 import { print, printJson } from "../terminal/print.ts";
+import { UsageError } from "../terminal/usage-error.ts";
 
 /** How often the progress of a bulk action is polled. */
 const LOOK_MS = 500;
@@ -37,9 +38,13 @@ export function bulkTasksCommand(action: BulkAction): Command {
   return withServerOptions(command).action(async (flags: BulkFlags) => {
     const { bulks } = openClient(flags);
     const { limit } = flags;
+    const filter = toTaskFilter(flags);
+    if (Object.keys(filter).length === 0) {
+      throw new UsageError(`select the tasks to ${action}, for instance with --agent NAME or --batch ID`);
+    }
     const input = {
       action,
-      filter: toTaskFilter(flags),
+      filter,
       ...(limit === undefined ? {} : { limit: numberFlag(limit) }),
     } as BulkInput;
     if (flags.dryRun) return showPreview(await bulks.preview(input), flags);

@@ -7,7 +7,8 @@ export function jsonFlag(flag: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`${flag} must be JSON, like '{"key": "value"}': ${(error as Error).message}`);
+    const example = flag === "--executor" ? '{"type": "echo"}' : '{"key": "value"}';
+    throw new UsageError(`${flag} must be JSON, like '${example}': ${(error as Error).message}`);
   }
 }
 
@@ -23,9 +24,13 @@ export function momentFlag(text: string, now: number): string {
 }
 
 /** A time as it is, or a span back from now: `2h`. */
-export function pastMomentFlag(text: string, now: number): string {
+export function pastMomentFlag(flag: string, text: string, now: number): string {
   const ms = parseSpan(text);
-  return ms === undefined ? text : new Date(now - ms).toISOString();
+  if (ms !== undefined) return new Date(now - ms).toISOString();
+  if (parseRfc3339(text) !== null) return text;
+  throw new UsageError(
+    `${flag} must be a span back from now like 2h, or a time like 2026-03-08T12:00:00Z, not ${text}`,
+  );
 }
 
 /** A time in the future. Seconds since 1970 are accepted too. */

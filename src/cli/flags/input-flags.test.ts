@@ -48,7 +48,7 @@ test("a flag is described as its field is, with what else it takes and its defau
   ]);
   expect(options.slice(0, 3)).toEqual([
     ["--name <name>", "what it is called", true],
-    ["--run-at <time>", "earliest start; RFC 3339, or a span from now like 10m", false],
+    ["--run-at <time>", "earliest start; RFC 3339, also a span from now like 10m", false],
     ["--wait-at-most <span>", "how long it waits; also a span like 30s (default: 0)", false],
   ]);
   expect(options.find(([flags]) => flags === "--quick")?.[1]).toBe("URL or not");
@@ -94,10 +94,12 @@ test("flags become fields by the form of the field", () => {
   expect(() => inputOfFlags(FIELDS, { more: "{" }, NOW)).toThrow("--more must be JSON");
 });
 
-test("messages name a flag that is called otherwise than its field", () => {
+test("messages name a flag that is called otherwise than its field or takes more", () => {
   expect(flagsOfFields(FIELDS)).toEqual({
-    runAt: "--run-at",
-    waitMs: "--wait-at-most",
+    runAt: "--run-at: also a span from now like 10m",
+    waitMs: "--wait-at-most: also a span like 30s",
+    late: "--late: also a span like 2h",
+    until: "--until: also a span from now like 30d",
     "retry.times": "--retries",
     "retry.size": "--retry-size",
   });

@@ -42,9 +42,12 @@ export function inputOfFlags(fields: FieldTable, flags: object, now: number): Re
   return input;
 }
 
-/** The flag of each field whose name differs from it, for messages of the server. */
+/** The flag of each field whose name differs from it or that takes more than the field, for messages of the server. */
 export function flagsOfFields(fields: FieldTable): Readonly<Record<string, string>> {
-  const named = flagFields(fields).map(({ flag, path }) => [path.join("."), flag] as const);
+  const named = flagFields(fields).map(({ flag, path, field }) => {
+    const form = formOf(field.shape);
+    return [path.join("."), form === "" ? flag : `${flag}: ${form}`] as const;
+  });
   return Object.fromEntries(named.filter(([field, flag]) => flag !== `--${field}`));
 }
 
@@ -66,7 +69,7 @@ function flagText({ shape, description = "" }: Field): string {
   const words = /^[A-Z][a-z ]/.test(sentence)
     ? `${sentence[0]?.toLowerCase()}${sentence.slice(1)}`
     : sentence;
-  const form = formOf(shape);
+  const form = shape.type === "time" ? `RFC 3339, ${formOf(shape)}` : formOf(shape);
   return form === "" ? words : `${words}; ${form}`;
 }
 
@@ -76,7 +79,7 @@ function plain(markdown: string): string {
 
 /** What a flag takes besides what the field does. */
 function formOf(shape: Shape): string {
-  if (shape.type === "time") return "RFC 3339, or a span from now like 10m";
+  if (shape.type === "time") return "also a span from now like 10m";
   if (isSecondsOrTime(shape)) return "also a span from now like 30d";
   if (shape.type !== "integer") return "";
   if (shape.unit === "milliseconds") return "also a span like 30s";

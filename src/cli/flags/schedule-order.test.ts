@@ -18,11 +18,11 @@ test.each([
 });
 
 test.each([
-  [["in 1 hour"], /^a colon and a space belong between .*; or write them as two arguments$/],
+  [["in 1 hour"], /^write a colon and a space between .*; or write them as two arguments$/],
   [["in 1 hour:"], /^the message after the colon is missing$/],
   [["list"], /to list them: rota schedules$/],
-  [["cancel", "42"], /to cancel one, write rota schedules cancel 42$/],
-  [["pause 42"], /to pause one, write rota schedules pause 42$/],
+  [["cancel", "42"], /to delete one: rota schedules delete 42$/],
+  [["pause 42"], /to pause one: rota schedules pause 42$/],
 ])("%j is refused with what to write instead", (words, sentence) => {
   expect(() => scheduleOrder(words)).toThrow(sentence);
 });

@@ -14,8 +14,10 @@ export function scheduleOrder(words: readonly string[]): ScheduleOrder {
   if (writ.kind === "list")
     throw new UsageError("this command creates schedules; to list them: rota schedules");
   if (writ.kind !== "create" && writ.kind !== "invalid") {
+    // A writ cancels what the command line deletes.
+    const command = writ.kind === "cancel" ? "delete" : writ.kind;
     throw new UsageError(
-      `this makes schedules: to ${writ.kind} one, write rota schedules ${writ.kind} ${writ.id}`,
+      `this command creates schedules; to ${command} one: rota schedules ${command} ${writ.id}`,
     );
   }
   // Two arguments are phrase and message, unless a colon shows that they are two words of a text without quotes.

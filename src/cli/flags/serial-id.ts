@@ -4,5 +4,5 @@ import { UsageError } from "../terminal/usage-error.ts";
 export function serialId(noun: "schedule" | "run", text: string): number {
   const [, digits] = /^#?([1-9]\d{0,14})$/.exec(text.trim()) ?? [];
   if (digits !== undefined) return Number(digits);
-  throw new UsageError(`a ${noun} is named by its number, as "rota ${noun}s" lists it, not by ${text}`);
+  throw new UsageError(`write the number of the ${noun}, which "rota ${noun}s" lists, not ${text}`);
 }

@@ -45,7 +45,7 @@ export function toTaskFilter(flags: TaskFilterFlags): BulkFilter {
     lane,
     scheduleId: schedule === undefined ? undefined : serialId("schedule", schedule),
     q: query,
-    from: from === undefined ? undefined : pastMomentFlag(from, now),
-    to: to === undefined ? undefined : pastMomentFlag(to, now),
+    from: from === undefined ? undefined : pastMomentFlag("--from", from, now),
+    to: to === undefined ? undefined : pastMomentFlag("--to", to, now),
   }) as BulkFilter;
 }

@@ -5,12 +5,12 @@ import { UsageError } from "./usage-error.ts";
 /** The exit codes of all commands, as `rota --help` and docs/cli.md list them. */
 export const EXIT_CODES = {
   0: "It worked; with --wait, the task is done.",
-  1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or not with this configuration.",
-  2: "The command or what it was given is wrong, or the server refused it.",
+  1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or its configuration is invalid.",
+  2: "The command or its arguments are wrong, or the server refused the request.",
   3: "There is no such task, session, schedule, run, lane, agent, delivery, tenant or key.",
-  4: "The server cannot be reached, or cannot do it now.",
+  4: "The server cannot be reached, or cannot do it now: try again later.",
   5: "The task had not ended when the time for --wait was up.",
-  70: "A fault of Rota's own. Please report it.",
+  70: "An internal error of Rota. Please report it.",
   130: "Ended by Ctrl-C.",
   143: "Ended by SIGTERM.",
 } as const;

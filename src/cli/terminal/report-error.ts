@@ -29,9 +29,20 @@ function sentenceOf(error: unknown): string {
   if (error instanceof RotaError && error.code === "unauthorized") {
     return `${error.message}; give it with --key or ROTA_KEY`;
   }
+  if (error instanceof RotaError && error.code === "not_found") {
+    return `${error.message}${whereListed(error.message)}`;
+  }
   if (isExpected(error)) return error.message;
   // Anything else is a bug of ours. The stack shows where.
   return `${error instanceof Error ? error.stack : String(error)}`;
+}
+
+/** The command that lists the ids of what was not found. */
+function whereListed(message: string): string {
+  const [, noun] =
+    /^(task|session|schedule|run|lane|agent|tenant|key|delivery) not found$/.exec(message) ?? [];
+  if (noun === undefined) return "";
+  return `: "rota ${noun === "delivery" ? "deliveries" : `${noun}s`}" lists what there is`;
 }
 
 /** The error of the server if there is one, else one in the same form. */

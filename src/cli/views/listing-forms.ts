@@ -7,7 +7,7 @@ export function listingForms(error: unknown): unknown {
   const accepted = error.details?.["accepted"];
   if (!Array.isArray(accepted)) return error;
   const forms = accepted.map((form) => `  ${oneLine(String(form))}`);
-  return new RotaError(error.code, [error.message, "What can be said:", ...forms].join("\n"), {
+  return new RotaError(error.code, [error.message, "Accepted forms:", ...forms].join("\n"), {
     cause: error,
   });
 }

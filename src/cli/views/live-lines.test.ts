@@ -69,6 +69,14 @@ describe("a live view", () => {
     expect(lines.at(-1)).toBe("q or Ctrl-C: quit");
   });
 
+  test("shows a caption below the counts, cut to the width", () => {
+    const params = { title: "Rota", caption: "greedy submits 14 tasks", height: 24, now: NOW };
+    const lines = (width: number) =>
+      liveLines(filled(), { ...params, width }).map((line) => stripVTControlCharacters(line));
+    expect(lines(100)[3]).toBe("greedy submits 14 tasks");
+    expect(lines(10)[3]).toBe("greedy su…");
+  });
+
   test("shows why tasks wait", () => {
     const model = filled();
     const { snapshot } = model;

@@ -11,6 +11,8 @@ import { waitingTable } from "./waiting-table.ts";
 
 export interface LiveParams {
   readonly title: string;
+  /** A line below the counts. */
+  readonly caption?: string | undefined;
   readonly width: number;
   readonly height: number;
   readonly now: number;
@@ -20,8 +22,9 @@ export interface LiveParams {
 const WIDE = 100;
 
 /** The lines of the screen: counts, agents, running tasks, why tasks wait, and the last events. */
-export function liveLines(model: LiveModel, { title, width, height, now }: LiveParams): string[] {
-  const head = [...headLines(model, { title, width, now }), ""];
+export function liveLines(model: LiveModel, { title, caption, width, height, now }: LiveParams): string[] {
+  const said = caption === undefined ? [] : [styled("bold", cut(caption, width))];
+  const head = [...headLines(model, { title, width, now }), ...said, ""];
   const foot = styled("dim", "q or Ctrl-C: quit");
   // Agents, running and waiting tasks share two thirds of the remaining lines. Events take the rest.
   const room = Math.max(height - head.length - 1, 0);

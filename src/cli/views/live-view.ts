@@ -14,6 +14,8 @@ const CTRL_C = "\x03";
 export interface LiveViewParams extends Partial<Pick<ScreenParams, "stdin" | "stdout">> {
   /** The first line of the screen. */
   readonly title: string;
+  /** A line below the counts, read for each drawing; left out: no line. */
+  readonly caption?: () => string;
   readonly filter: Pick<EventsOptions, "agentId" | "batchId" | "sessionKey" | "scheduleId">;
   /** Ends the view. */
   readonly signal: AbortSignal;
@@ -22,7 +24,7 @@ export interface LiveViewParams extends Partial<Pick<ScreenParams, "stdin" | "st
 /** Shows events on the whole terminal, until the user presses q or Ctrl-C, or the signal fires. */
 export async function liveView(
   rota: RotaClient,
-  { title, filter, signal, stdin = process.stdin, stdout = process.stdout }: LiveViewParams,
+  { title, caption, filter, signal, stdin = process.stdin, stdout = process.stdout }: LiveViewParams,
 ): Promise<void> {
   const model = new LiveModel(Date.now());
   const ended = new AbortController();
@@ -38,7 +40,8 @@ export async function liveView(
     if (ended.signal.aborted) return;
     throw error;
   }
-  const draw = () => screen.draw(liveLines(model, { title, ...screen.size, now: Date.now() }));
+  const draw = () =>
+    screen.draw(liveLines(model, { title, caption: caption?.(), ...screen.size, now: Date.now() }));
   const screen = new Screen({
     stdin,
     stdout,

@@ -100,7 +100,7 @@ describe("the catalogue", () => {
     await expect(rota.agents.create({ id: "index" })).rejects.toMatchObject({ code: "conflict" });
     await expect(rota.agents.delete("index")).rejects.toMatchObject({
       code: "conflict",
-      message: 'the agent "index" is always there and cannot be deleted',
+      message: 'the agent "index" is built in and cannot be deleted',
     });
     expect(await rota.agents.update("index", { lane: "team" })).toEqual({
       id: "index",
@@ -151,7 +151,8 @@ describe("the catalogue", () => {
     await rota.agents.create({ id: "a" });
     await expect(rota.agents.create({ id: "a" })).rejects.toMatchObject({
       code: "conflict",
-      message: 'the agent "a" is already there: change it with an update',
+      message:
+        'the agent "a" is stored already: change it with PATCH /v1/agents/a, or "rota agents update a"',
     });
     for (const id of ["b", "two words", "", "__proto__", "x".repeat(200)]) {
       await expect(rota.agents.get(id)).rejects.toMatchObject({ code: "not_found" });

@@ -131,7 +131,7 @@ export function createAgents(options: AgentsOptions): Agents {
       return turns.run(async () => {
         const { id, source } = changeable(await find(written));
         if (source === "built-in") {
-          throw new RotaError("conflict", `the agent "${id}" is always there and cannot be deleted`);
+          throw new RotaError("conflict", `the agent "${id}" is built in and cannot be deleted`);
         }
         if (!(await storage.agents.delete({ tenant, agent: id }))) throw notFound();
         await catalogue.read().catch(() => {});
@@ -167,7 +167,9 @@ function changeable<Known extends KnownAgent & { readonly id: string }>(known: K
 
 function alreadyThere(id: string, source: AgentInfo["source"]): RotaError {
   const where =
-    source === "config" ? "in the configuration: change it there" : "already there: change it with an update";
+    source === "config"
+      ? "in the configuration: change it there"
+      : `stored already: change it with PATCH /v1/agents/${encodeURIComponent(id)}, or "rota agents update ${id}"`;
   return new RotaError("conflict", `the agent "${id}" is ${where}`);
 }
 

@@ -77,7 +77,7 @@ async function checkCounters(options: ExamineOptions): Promise<DoctorCheck> {
   });
   return check(
     "counters",
-    "Every counter says what the rows say.",
+    "Every counter equals its rows.",
     faults.map(({ counter, stored, counted }) => `${counter} says ${stored}, and the rows say ${counted}.`),
   );
 }
@@ -105,7 +105,7 @@ async function checkSchedules(
   const well =
     schedules === 0
       ? "There are no schedules."
-      : `Every moment has left its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
+      : `Every due time has its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
   return (tenant) => {
     const findings = [...found].flatMap(([id, own]) => (id === tenant ? own : [ofAnother(id, own.length)]));
     return check("schedules", well, findings);
@@ -117,7 +117,7 @@ async function checkAudit(options: ExamineOptions): Promise<DoctorCheck> {
   const { chains, entries, findings } = await checkAuditChains(options.storage, onSlice);
   const well =
     chains === 0
-      ? "There are no entries in the audit log that could have been changed."
+      ? "The audit log has no entries to check."
       : `No entry of the audit log was changed or removed: ${counted(entries, "entry", "entries")} in ${counted(chains, "chain", "chains")}.`;
   return check("audit", well, findings);
 }
@@ -144,10 +144,10 @@ async function checkRollups(options: ExamineOptions, now: number): Promise<(tena
     const findings = [...ofTenants].map(([id, found]) =>
       id === tenant ? found : `Tenant ${id}: its statistics over time do not add up.`,
     );
-    return check("rollups", "The statistics over time are counted, and add up.", [...ofAll, ...findings]);
+    return check("rollups", "The statistics over time are complete and add up.", [...ofAll, ...findings]);
   };
 }
 
 function checkConfig(config: Health["config"]): DoctorCheck {
-  return check("config", "The configuration can be used.", config.ok ? [] : [config.error]);
+  return check("config", "The configuration is valid.", config.ok ? [] : [config.error]);
 }

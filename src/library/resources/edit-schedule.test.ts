@@ -272,7 +272,7 @@ describe("one that goes on after a pause", () => {
 test.each(["completed", "failed"] as const)("one that is %s has nothing to go on with", (status) => {
   const over = record("in 10 minutes", { status, nextFireAt: null, lastDueAt: MADE + 10 * MINUTE });
   expect(() => edit(over, { enabled: true })).toThrow(
-    "the only moment of schedule 7 has come and gone: give it a new `schedule`, or run it now",
+    "the due time of schedule 7 has passed: give it a new `schedule`, or run it now",
   );
 });
 

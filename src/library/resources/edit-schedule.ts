@@ -135,6 +135,6 @@ function resumedOnce(
   if (status === "paused") return now;
   throw new RotaError(
     "conflict",
-    `the only moment of schedule ${id} has come and gone: give it a new \`schedule\`, or run it now`,
+    `the due time of schedule ${id} has passed: give it a new \`schedule\`, or run it now`,
   );
 }

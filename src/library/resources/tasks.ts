@@ -336,7 +336,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const retried = await storage.tasks.retry({ tenant, id: taskId, dependants: asked });
       if (!retried.found) throw notFound();
       if (retried.was === "overdue") {
-        throw new RotaError("conflict", "the task's `deadline` has passed: submit it anew with another");
+        throw new RotaError("conflict", "the task's `deadline` has passed: submit it again with a later one");
       }
       if (retried.was === "blocked") throw await blocked(taskId, retried.by);
       if (retried.was !== null) {

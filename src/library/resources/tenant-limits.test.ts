@@ -132,12 +132,12 @@ describe("a limit of a tenant", () => {
     expect(all.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected", "rejected"]);
     await expect(make("every hour")).rejects.toMatchObject({
       code: "conflict",
-      message: "the tenant may have 2 schedules that are not over: delete one first",
+      message: "the tenant may have 2 active or paused schedules: delete one first",
     });
     await clock.advance(MINUTE + SECOND);
     await make("every hour");
     await rota.tenants.update(id, { limits: { maxSchedules: 1 } });
-    await expect(make("every hour")).rejects.toThrow("may have 1 schedule that is not over: delete one");
+    await expect(make("every hour")).rejects.toThrow("may have 1 active or paused schedule: delete one");
     await rota.tenants.update(id, { limits: { maxSchedules: 3 } });
     await make("every hour");
     expect((await tenant.schedules.status()).active).toBe(3);
@@ -156,7 +156,7 @@ describe("a limit of a tenant", () => {
     expect((await tenant.schedules.get(scheduled_task.id)).status).toBe("completed");
     const { ok, output } = await tenant.writs.carryOut({ text: "/schedule every day: hello" });
     expect(ok).toBe(false);
-    expect(output).toContain("ERR: the tenant may have 1 schedule that is not over: delete one first");
+    expect(output).toContain("ERR: the tenant may have 1 active or paused schedule: delete one first");
   });
 
   test("on schedules is 1000 unless its limits say otherwise, and none for the default tenant", async () => {

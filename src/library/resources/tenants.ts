@@ -93,7 +93,7 @@ export function createTenants(options: TenantsOptions): Tenants {
 
     async delete(id) {
       if (id === DEFAULT_TENANT) {
-        throw new RotaError("conflict", `the tenant "${id}" is always there and cannot be deleted`);
+        throw new RotaError("conflict", `the tenant "${id}" is built in and cannot be deleted`);
       }
       if (!isTenantId(id) || (await storage.tenants.get({ id })) === null) throw tenantNotFound();
       await erase(id);

@@ -66,7 +66,7 @@ test.each([0, 1, 5])(
     await clock.advance(5_000);
     expect([restores(), log.messages("warn")]).toEqual([
       1,
-      ["the database was restored to an earlier state; reading everything anew"],
+      ["the database was restored to an earlier state; reading everything again"],
     ]);
   },
 );

@@ -34,7 +34,7 @@ export class RestoreWatch extends Service<RestoreWatchOptions> {
     if (isTakenBack) {
       this.log.warn(
         { lastEvent: this.#cursor.seq },
-        "the database was restored to an earlier state; reading everything anew",
+        "the database was restored to an earlier state; reading everything again",
       );
       this.options.onRestored();
     }

@@ -39,6 +39,7 @@ export function withoutNulls(fields: Fields, values: readonly string[] = []): Fi
 
 export function checkText(value: unknown, field: string): string {
   if (typeof value === "string") return value;
+  if (value === undefined) throw invalidField(field, `\`${field}\` is missing: it must be a string`);
   throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
 }
 
@@ -119,7 +120,7 @@ export function checkMoment(value: unknown, field: string): number {
   const example = "2030-01-31T09:00:00Z";
   throw invalidField(
     field,
-    `\`${field}\` must be an RFC 3339 time with a zone, in the years 0000 to 9999 of UTC, like "${example}", not ${quoted(value)}`,
+    `\`${field}\` must be a time like "${example}" (RFC 3339 with a zone, years 0000 to 9999 of UTC), not ${quoted(value)}`,
   );
 }
 

@@ -81,7 +81,7 @@ export function parseKeyInput(input: unknown, { now }: { readonly now: number })
   const { role, name, expiresAt = null, tenantId: tenant } = read;
   if (role === "admin") checkAdminTenant(tenant);
   if (expiresAt !== null && expiresAt <= now) {
-    throw invalidField("expiresAt", "`expiresAt` is in the past: write a time to come, or leave it out");
+    throw invalidField("expiresAt", "`expiresAt` is in the past: write a later time, or leave it out");
   }
   return { role, name, agent: agentOf(read), expiresAt, tenant };
 }

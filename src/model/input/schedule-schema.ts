@@ -145,7 +145,7 @@ function taskText(): Kind<string> {
     read: (value, field) => {
       const given = checkFilledText(value, field);
       if (!given.includes("\0") && given.isWellFormed()) return given;
-      throw invalidField(field, `\`${field}\` must be text without NUL and without halves of characters`);
+      throw invalidField(field, `\`${field}\` must be text without NUL and without unpaired surrogates`);
     },
   };
 }

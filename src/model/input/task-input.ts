@@ -169,7 +169,7 @@ function checkSize(json: string): void {
 function stringify(given: Fields): string {
   for (const [field, value] of Object.entries(given)) {
     if (value instanceof Date && Number.isNaN(value.getTime())) {
-      throw invalidField(field, `\`${field}\` is a Date that names no moment`);
+      throw invalidField(field, `\`${field}\` is an invalid Date`);
     }
     if (typeof value === "function" || typeof value === "symbol") {
       throw invalidField(field, `\`${field}\` is not JSON: it is a ${typeof value}`);
@@ -243,7 +243,7 @@ function sessionOf({ sessionKey }: TaskInput, defaults: TaskDefaults): ParsedTas
 function checkMoments({ runAt, deadline }: TaskInput, now: number): void {
   if (deadline === undefined) return;
   if (deadline <= now) {
-    throw invalidField("deadline", "`deadline` is in the past: write a moment that is still to come");
+    throw invalidField("deadline", "`deadline` is in the past: write a later time");
   }
   if (runAt !== undefined && deadline <= runAt) {
     throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");

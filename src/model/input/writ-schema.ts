@@ -49,7 +49,7 @@ function writText(): Kind<string> {
       if (value.length <= WRIT_TEXT_LENGTH_MAX) return value;
       throw invalidField(
         field,
-        `\`${field}\` has ${value.length} characters, and ${WRIT_TEXT_LENGTH_MAX} are the most`,
+        `\`${field}\` has ${value.length} characters, and may have ${WRIT_TEXT_LENGTH_MAX}`,
       );
     },
   };

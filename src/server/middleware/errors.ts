@@ -62,7 +62,10 @@ export function toRotaError(error: FastifyError): RotaError {
   if (error instanceof RotaError) return error;
   switch (error.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new RotaError("body_too_large", `the body is larger than ${BODY_BYTES_MAX} bytes`);
+      return new RotaError(
+        "body_too_large",
+        `the body is larger than ${BODY_BYTES_MAX} bytes: store large data elsewhere, and send a reference to it`,
+      );
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new RotaError(
         "invalid_json",

@@ -8,7 +8,7 @@ import { type Callback, type History, markOf } from "../history.ts";
 const GONE = 410;
 const TRIES_MAX = 4;
 
-/** What a callback has to tell, and where. */
+/** The expected content and URL of a callback. */
 interface Expected {
   readonly event: RotaEvent;
   readonly url: string;
@@ -42,7 +42,7 @@ export function callbacks(history: History): string[] {
 
 const ENDS: readonly EventType[] = ["task.completed", "task.failed", "task.cancelled"];
 
-/** By the id that each must have: it is the number of the event that tells of the end. */
+/** By the id that each must have: the number of the event of the end. */
 function expectedOf({ events, tasks }: History): Map<string, Expected> {
   const expected = new Map<string, Expected>();
   const attempts = new Map<string, number>();

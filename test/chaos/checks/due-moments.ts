@@ -3,7 +3,7 @@ import type { Task } from "../../../src/model/task.ts";
 import type { History } from "../history.ts";
 import { deletedSchedules, isDueIn, momentsIn, type Timetable, timetables } from "./due-times.ts";
 
-/** Where nobody said anything else, schedules are due every second. */
+/** By default schedules are due every second. */
 const EVERY_SEC = 1;
 
 /** Every due moment has left one row, from the first to the last; and what it became is what its task became. */
@@ -54,7 +54,7 @@ function ofTimetable({ times, rows, strays, deleted }: Timetable): string[] {
   return findings;
 }
 
-/** Without anybody who knows when it was due: its rows are whole in themselves. */
+/** For a schedule whose due times no client knows: its rows are consistent in themselves. */
 function ofUnknown(rows: readonly Run[]): string[] {
   const findings: string[] = [];
   const spans = rows.map(({ due_at, moments }) => ({ from: due_at - (moments - 1) * EVERY_SEC, to: due_at }));

@@ -12,9 +12,9 @@ export interface DueTime {
 
 export interface Timetable {
   readonly times: readonly DueTime[];
-  /** The rows of its moments: without those that somebody asked for out of turn. */
+  /** The rows of its due times, without manual runs. */
   readonly rows: readonly Run[];
-  /** How often somebody asked for a run out of turn without being told of it. */
+  /** How often a client requested a manual run and got no response. */
   readonly strays: number;
   readonly deleted: boolean;
 }

@@ -1,6 +1,6 @@
 import type { History } from "../history.ts";
 
-/** Every event is in the log once and in order, and whoever followed it was handed what is theirs: no gap, no double. */
+/** Every event is in the log once and in order, and each stream delivered those of its tenant without a gap or a duplicate. */
 export function eventLog({ events, followed }: History): string[] {
   const findings: string[] = [];
   const log = events.map(({ seq }) => seq);

@@ -3,7 +3,7 @@ import { type Acknowledgement, type History, markOf } from "../history.ts";
 import { deletedSchedules } from "./due-times.ts";
 import { byTask } from "./replay.ts";
 
-/** What somebody was told has happened, and is not taken back. */
+/** What a server reported has happened, and stays. */
 export function nothingLost(history: History): string[] {
   const events = byTask(history.events);
   const findings: string[] = [];
@@ -20,7 +20,7 @@ function lost(known: Acknowledgement, history: History, events: ReturnType<typeo
       ? null
       : `schedule ${known.scheduleId} was accepted and is gone`;
   }
-  // What is made once more shows in what is told, and not in a task.
+  // A repeated delivery shows in the requests of the receivers, not in a task.
   if (known.what === "resent") return null;
   const task = history.tasks.get(known.taskId);
   const types = (events.get(known.taskId) ?? []).map(({ type }) => type);
@@ -46,7 +46,7 @@ function lost(known: Acknowledgement, history: History, events: ReturnType<typeo
   }
 }
 
-/** An end that was told stays, unless somebody asked for a retry. A result that was told stays in any case. */
+/** A reported end stays, unless a client requested a retry. A reported result stays in any case. */
 function takenBack(known: Extract<Acknowledgement, { what: "ended" }>, history: History): string | null {
   if (known.state !== "done" && history.retriesAsked.includes(known.taskId)) return null;
   const task = history.tasks.get(known.taskId);

@@ -6,7 +6,7 @@ import { replay } from "./replay.ts";
 const WAITING = ["waiting_dependency", "delayed", "queued", "assigned"] as const;
 const RETRIABLE = ["failed", "cancelled"] as const;
 
-/** What a task may be when an event tells of it. `none`: nobody has heard of it. */
+/** The states that a task may have when an event reports it. `none`: no event has reported it. */
 const BEFORE: Readonly<Record<EventType, readonly (TaskState | "none")[]>> = {
   "task.created": ["none"],
   "task.rejected": ["none"],
@@ -20,7 +20,7 @@ const BEFORE: Readonly<Record<EventType, readonly (TaskState | "none")[]>> = {
   "batch.completed": ["done", "failed", "cancelled", "rejected"],
 };
 
-/** Every task ends, in one state, and is left there unless somebody asks for a retry; each step follows from the last. */
+/** Every task ends in one state and stays there unless a client requests a retry; each step follows from the last. */
 export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
   const findings: string[] = [];
   const revived = new Map<string, number>();

@@ -9,7 +9,7 @@ export interface Replayed {
   readonly states: ReadonlyMap<string, TaskState>;
 }
 
-/** Goes through the log, which is in the order in which the storage granted what it tells. */
+/** Replays the log, which is in the order in which the storage granted its steps. */
 export function* replay(events: readonly RotaEvent[]): Generator<Replayed> {
   const states = new Map<string, TaskState>();
   for (const event of events) {

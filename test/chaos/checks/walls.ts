@@ -1,6 +1,6 @@
 import type { History } from "../history.ts";
 
-/** Nobody is shown what is another's, gets at it by its name, or is let in without a key; and a key that was given lets in. */
+/** No tenant sees an object of another, reaches it by its id, or is admitted without a key; and every valid key is accepted. */
 export function walls({ views, events, knocks }: History): string[] {
   const findings: string[] = [];
   const ownerOf = new Map<string, string>();

@@ -15,7 +15,7 @@ const AWAY_PAUSE_MS = 100;
 export interface ClientDependencies {
   readonly chance: Chance;
   readonly ledger: Ledger;
-  /** Those who can be told how something ended. */
+  /** The receivers of callbacks. */
   readonly receivers: Receivers;
   /** Where the nodes are, up or not. */
   readonly urls: readonly string[];
@@ -40,7 +40,7 @@ interface Sent {
 
 type Knocking = Partial<Sent> & { readonly expected: number };
 
-/** Somebody who uses Rota: does one thing after the other until told to stop. */
+/** A client of Rota: makes one request after the other until it is stopped. */
 export abstract class Client {
   protected readonly chance: Chance;
   protected readonly ledger: Ledger;
@@ -97,18 +97,18 @@ export abstract class Client {
     return this.#urls.length;
   }
 
-  /** Writes down what it was told. */
+  /** Records a response. */
   protected note(acknowledgement: Acknowledgement): void {
     this.#achieved = true;
     this.ledger.acknowledged.push(acknowledgement);
   }
 
-  /** Where something is to be told: another URL each time, and once in so many times. */
+  /** The URL for a callback: another one each time, and only once in so many times. */
   protected callbackUrl(field: string, oneIn: number): Readonly<Record<string, string>> {
     return this.chance.oneIn(oneIn) ? { [field]: this.receivers.newUrl(this.chance) } : {};
   }
 
-  /** Asks for what it must not get, and writes down what it was answered. Without a key: as nobody. */
+  /** Requests what it must not get, and records the response. `key` null: without a key. */
   protected async knock(
     path: string,
     { method = "GET", json, expected, key = this.#key }: Knocking,
@@ -119,7 +119,7 @@ export abstract class Client {
     this.ledger.knocks.push({ asked: `${method} ${path}`, expected, status: answered.status });
   }
 
-  /** Asks any of the nodes; null: nobody knows what became of it. */
+  /** Sends a request to any node; null: the outcome is unknown. */
   protected async ask(
     path: string,
     json?: unknown,
@@ -148,7 +148,7 @@ export abstract class Client {
     }
   }
 
-  /** Asks until somebody answers, also when it was told to stop: for what cannot be left half done. */
+  /** Repeats a request until a node responds, also after it was stopped: for what cannot be left half done. */
   protected async insist(path: string, json: unknown, method = "POST"): Promise<Answered> {
     for (;;) {
       const answered = await this.ask(path, json, method);
@@ -156,7 +156,7 @@ export abstract class Client {
     }
   }
 
-  /** Asks until somebody answers: for what may be repeated. Null: it was told to stop first. */
+  /** Repeats a request until a node responds: for what may be repeated. Null: it was stopped first. */
   protected async askUntilAnswered(path: string, json: unknown, method = "POST"): Promise<Answered | null> {
     while (!this.#isOver) {
       const answered = await this.ask(path, json, method);

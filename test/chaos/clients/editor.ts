@@ -12,7 +12,7 @@ const TIMES = [
   { schedule: { kind: "cron", expr: "*/2 * * * * *" }, everySec: 2 },
 ] as const;
 
-/** A schedule as it must be, since nobody else changes it. */
+/** A schedule as it must be, since no other client changes it. */
 interface Kept {
   readonly id: number;
   everySec: number;
@@ -72,7 +72,7 @@ export class Editor extends Client {
 
   /**
    * Pauses or resumes it. A pause that was not answered may still be carried out, at any time: from then on the schedule is
-   * left as it is, which is what that request asks for, too. Of a resume, nobody knows since when it holds.
+   * left as it is, which is what that request asks for, too. After a resume the client does not know since when it applies.
    */
   async #toggle(kept: Kept): Promise<void> {
     const paused = !kept.paused;

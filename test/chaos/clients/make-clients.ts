@@ -18,7 +18,7 @@ export interface ClientsParams extends Omit<ClientDependencies, "ledger" | "key"
   readonly ponderMs: number;
 }
 
-/** Everybody who uses Rota: all kinds of users for the first tenant, and a few for each of the others. */
+/** All clients: every kind for the first tenant, and a few for each of the others. */
 export function makeClients({ tenancies, ponderMs, ...shared }: ClientsParams): Client[] {
   return tenancies.flatMap(({ name, key, ledger }, index) => {
     const chance = shared.chance.fork(name);

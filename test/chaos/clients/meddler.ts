@@ -45,7 +45,7 @@ export class Meddler extends Client {
     const task = await this.#look(taskId);
     if (task === null || task.dependsOn !== undefined || !["failed", "cancelled"].includes(task.state))
       return;
-    // Counted before it is asked for: it may be carried out although nobody is told.
+    // Counted before the request: the server may carry it out although the client gets no response.
     this.ledger.retriesAsked.push(taskId);
     const answered = await this.ask(`/tasks/${taskId}/retry`, {});
     if (answered?.status === 202) this.note({ what: "retried", taskId });

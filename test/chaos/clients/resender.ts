@@ -10,7 +10,7 @@ export class Resender extends Client {
     if (answered?.status !== 200 || answered.body.count === 0) return;
     const { deliveryId } = this.chance.pick<{ deliveryId: string }>(answered.body.deliveries);
     const after = this.receivers.now;
-    // Counted before it is asked for: it may be carried out although nobody is told.
+    // Counted before the request: the server may carry it out although the client gets no response.
     this.ledger.resendsAsked.push(deliveryId);
     const resent = await this.ask(`/v1/webhooks/deliveries/${deliveryId}/resend`, {});
     if (resent?.status === 202) this.note({ what: "resent", deliveryId, after });

@@ -8,7 +8,7 @@ interface Raw {
   readonly raw: string;
 }
 
-/** Values that somebody forgot to think of, for any field. */
+/** Unexpected values, for any field. */
 const nasty: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     "",

@@ -57,7 +57,7 @@ export async function startGarbageServer(
   const rota = await createRota({
     storage: database?.url ?? "sqlite::memory:",
     scheduler: { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 },
-    // Whoever waits for a message does not wait long.
+    // A request that waits for a message does not wait long.
     sessions: { debounceMs: 20 },
     log,
   });

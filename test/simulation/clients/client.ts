@@ -9,7 +9,7 @@ import type { World } from "../world.ts";
 const PATIENCE_MS = 5_000;
 const AWAY_PAUSE_MS = 300;
 
-/** Somebody who uses Rota: does one thing after the other until told to stop. */
+/** A client of Rota: makes one request after the other until it is stopped. */
 export abstract class Client {
   protected readonly world: World;
   protected readonly chance: Chance;
@@ -38,12 +38,12 @@ export abstract class Client {
     });
   }
 
-  /** It was told so. */
+  /** It got a response. */
   protected note(acknowledgement: Acknowledgement): void {
     this.ledger.acknowledged.push(acknowledgement);
   }
 
-  /** Asks any of the processes. Nobody knows what became of it unless `told` is called. */
+  /** Sends a request to any process. The outcome is unknown unless `told` is called. */
   protected ask<Answer>(
     what: string,
     request: (rota: Rota) => Promise<Answer>,
@@ -55,7 +55,7 @@ export abstract class Client {
     else this.chance.pick(open).ask(what, request).then(onAnswer, failed);
   }
 
-  /** Asks until somebody answers: for what may be repeated. */
+  /** Repeats a request until a process responds: for what may be repeated. */
   protected askUntilAnswered<Answer>(
     what: string,
     request: (rota: Rota) => Promise<Answer>,

@@ -9,7 +9,7 @@ import { Planner } from "./planner.ts";
 import { Submitter } from "./submitter.ts";
 import { Talker } from "./talker.ts";
 
-/** Everybody who uses Rota, from now until they are stopped. */
+/** All clients, from now until they are stopped. */
 export function startClients(world: World): Client[] {
   return [
     new Submitter(world, "one"),

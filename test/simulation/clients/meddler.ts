@@ -57,7 +57,7 @@ export class Meddler extends Client {
   /** One that depends on others would wait for them, and they might never be retried. */
   #retry({ taskId, state, dependsOn }: Task): void {
     if (dependsOn !== undefined || !["failed", "cancelled"].includes(state)) return;
-    // Counted before it is asked for: it may be carried out although nobody is told.
+    // Counted before the request: the server may carry it out although the client gets no response.
     this.ledger.retriesAsked.push(taskId);
     if (this.chance.oneIn(4)) this.#many("retry", [taskId]);
     else this.#retryOne(taskId);

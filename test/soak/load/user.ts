@@ -9,11 +9,11 @@ export interface Circumstances {
   readonly callbackUrl: string;
   readonly chance: Chance;
   readonly tally: Tally;
-  /** Nobody begins anything new after this. */
+  /** No user begins anything new after this time. */
   readonly stop: AbortSignal;
 }
 
-/** Somebody who uses the server: does one thing after the other, at the same pace all the time. */
+/** A simulated user: makes one request after the other, at a constant pace. */
 export abstract class User {
   protected readonly rota: RotaClient;
   protected readonly chance: Chance;
@@ -49,7 +49,7 @@ export abstract class User {
     try {
       await this.step();
     } catch (error) {
-      // What has ended, gone or no room is no surprise to anybody who works beside others.
+      // Other users may have ended or deleted it, or filled the queue: such responses are expected.
       const expected = error instanceof RotaError && /conflict|not_found|queue_full/.test(error.code);
       if (expected) this.tally.refused += 1;
       else this.tally.surprise(error);

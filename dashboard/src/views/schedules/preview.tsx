@@ -138,7 +138,7 @@ function NotUnderstood({ error }: { readonly error: Error }) {
       </p>
       {Array.isArray(accepted) && (
         <div>
-          <h3>What can be said</h3>
+          <h3>Accepted forms</h3>
           <ul className="nexts">
             {accepted.map((form) => (
               <li key={String(form)}>{String(form)}</li>

@@ -64,10 +64,17 @@ export function reachedText(error: unknown): string {
 /** As `toRotaError`, for a database that cannot be opened: adds advice where there is some. */
 export function toOpenError(error: unknown): unknown {
   const code = error instanceof DatabaseError ? (error.code ?? "") : "";
-  const advice = OPEN_ADVICE[code];
+  const advice = OPEN_ADVICE[code] ?? (isUnreachable(error) ? UNREACHABLE_ADVICE : undefined);
   if (!(error instanceof Error) || advice === undefined) return toRotaError(error);
-  return new RotaError("storage_unavailable", `PostgreSQL: ${error.message}: ${advice}`, { cause: error });
+  return new RotaError("storage_unavailable", `PostgreSQL: ${describe(error)}: ${advice}`, { cause: error });
 }
+
+/** Whether the address did not respond: it is wrong, or no server listens there. */
+function isUnreachable(error: unknown): boolean {
+  return isNotUpYet(error) && !(error instanceof DatabaseError);
+}
+
+const UNREACHABLE_ADVICE = "check that it runs, and the host and port in `storage`";
 
 const PASSWORD_ADVICE = "check the user and the password in `storage`";
 const OPEN_ADVICE: Readonly<Record<string, string>> = {
