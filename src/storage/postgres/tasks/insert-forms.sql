@@ -39,6 +39,7 @@ declare
   v_sessioned boolean;
   v_dependent boolean;
   v_keyed boolean;
+  v_plain boolean;
   v_held text[];
   v_full_queues text[];
   v_full_queued bigint[];
@@ -70,8 +71,11 @@ begin
            bool_and(origin is not null
                     or (agent_counted + v_count <= agent_max
                         and (tenant_counted + v_count > least(coalesce(tenant_max, p_max_queue), p_max_total / 2)) is not true)),
-           bool_or(session is not null), bool_or(dependencies > 0), bool_or(concurrency_key is not null), max(queued)
-      into v_forms, v_known, v_alike, v_fit, v_sessioned, v_dependent, v_keyed, v_queued
+           bool_or(session is not null), bool_or(dependencies > 0), bool_or(concurrency_key is not null),
+           bool_and(state = 'queued' and session is null and concurrency_key is null and batch is null and dependencies = 0
+                    and priority > :PRIORITY_CRITICAL),
+           max(queued)
+      into v_forms, v_known, v_alike, v_fit, v_sessioned, v_dependent, v_keyed, v_plain, v_queued
       from (select *, case when unmet > 0 then 'waiting_dependency'
                            when run_at > p_now then 'delayed' else 'queued' end as state
               from (
@@ -114,6 +118,10 @@ begin
   if not v_fit or v_queued + v_count > p_max_total then
     select full_queues, queued, agent_positions into v_full_queues, v_full_queued, v_agent_positions
       from admit_tasks(v_forms, p_form_of, p_agent_positions, v_queued, p_max_queue, p_max_total);
+  end if;
+  if v_plain and v_full_queues is null then
+    perform insert_ready_tasks(p_now, v_first, v_forms, p_form_of, p_agent_positions, p_ids, p_specs);
+    return row(v_first, v_forms, null)::inserted_forms;
   end if;
   if v_sessioned then
     v_session_tasks := array(
@@ -185,6 +193,90 @@ begin
         from :EACH u order by n);
   end if;
   return row(v_first, v_forms, v_each)::inserted_forms;
+end $$;
+
+-- Inserts tasks of which each is ready, fits and has nothing to do with another: most calls. They are not critical.
+create function insert_ready_tasks(
+  p_now bigint, p_first bigint, p_forms task_form[], p_form_of integer[], p_agent_positions integer[], p_ids text[], p_specs text[])
+returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_event bigint := take_event_numbers(cardinality(p_ids));
+  v_alike boolean;
+  v_limited bigint[];
+  v_refreshed text[];
+begin
+  with form as materialized (select * from unnest(p_forms) with ordinality f),
+  each as materialized (
+    select p_first + u.n - 1 as seq, u.n, u.id, u.spec, u.agent_position, f.*
+      from unnest(p_form_of, p_agent_positions, p_ids, p_specs) with ordinality u(form, agent_position, id, spec, n)
+      join form f on f.ordinality = u.form),
+  stored as (
+    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at, deadline,
+                      deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, dependencies, unmet, spec)
+    select seq, id, tenant, agent, line, priority, rank, 'queued', waiting + agent_position, p_now, run_at, deadline,
+           deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, 0, 0, spec from each),
+  readied as (
+    insert into ready (line, rank, task_seq) select line, rank, seq from each),
+  added as (
+    select line, count(*)::integer as tasks, count(origin)::integer as exempt, min(array[rank, seq]) as head from each group by line),
+  adjusted as (
+    select a.*, o.lane, o.tenant, o.room as old_room, o.startable and o.ahead as was_urgent,
+           -- Queues of an agent with its own limit, or with several queues in the lane, are refreshed below.
+           case when o.standing = 0 then greatest(least(o.ready + a.tasks, l.per_agent - o.inflight), 0) else 0 end as room,
+           h.rank, h.seq, h.rank <= :PRIORITY_CRITICAL or l.strategy = 'priority-fifo' as ahead
+      from added a
+     cross join lateral (select * from line where id = a.line offset 0) o
+     cross join lateral (select strategy, per_agent from lane where name = o.lane offset 0) l
+     cross join lateral (values (o.head_seq is null or (a.head[1], a.head[2]) < (o.head_rank, o.head_seq))) f(is_first)
+     cross join lateral (values (case when f.is_first then a.head[1] else o.head_rank end,
+                                 case when f.is_first then a.head[2] else o.head_seq end)) h(rank, seq)),
+  counted as (
+    update line n
+       set waiting = n.waiting + p.tasks, exempt = n.exempt + p.exempt, ready = n.ready + p.tasks, head_rank = p.rank,
+           head_seq = p.seq, room = p.room, startable = p.room > 0, ahead = p.ahead
+      from adjusted p
+     where n.id = p.line
+    returning case when n.agent_max is not null or n.shared then n.id end as limited),
+  tenants as (
+    update tenant_line t
+       set waiting = t.waiting + d.tasks, exempt = t.exempt + d.exempt, supply = t.supply + d.supply,
+           urgent_lines = t.urgent_lines + d.urgent_lines,
+           startable = not t.disabled and t.supply + d.supply > 0 and (t.inflight >= t.lane_max) is not true
+      from (select lane, tenant, sum(tasks)::integer as tasks, sum(exempt)::integer as exempt, sum(room - old_room) as supply,
+                   sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
+              from adjusted group by lane, tenant) d
+     where t.tenant = d.tenant and t.lane = d.lane
+    returning t.lane, t.tenant, d.tasks, case when t.disabled then d.tasks else d.exempt end as exempt,
+              case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed),
+  totals as (
+    update lane l set waiting = l.waiting + d.tasks, exempt = l.exempt + d.exempt
+      from (select lane, sum(tasks)::integer as tasks, sum(exempt)::integer as exempt from tenants group by lane) d
+     where l.name = d.lane),
+  tallied as (
+    update tally y set tasks = y.tasks + d.tasks
+      from (select tenant, sum(tasks) as tasks from tenants group by tenant) d where y.tenant = d.tenant and y.state = 'queued'),
+  summed as (
+    select min(tenant) = max(tenant) as alike, min(tenant) as tenant from form),
+  appended as (
+    insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+    select v_event + cardinality(p_ids) - 1, cardinality(p_ids), 'task.created', p_now, tenant,
+           array(select generate_series(p_first, p_first + cardinality(p_ids) - 1)), '{"state":"queued"}'
+      from summed where alike)
+  select alike, (select array_agg(limited) filter (where limited is not null) from counted),
+         (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
+    into v_alike, v_limited, v_refreshed from summed;
+  if not v_alike then
+    perform append_events(v_event, p_now, array_fill('task.created'::text, array[cardinality(p_ids)]), array_agg(p_forms[form].tenant order by n),
+                          array_agg(p_first + n - 1 order by n), array_fill('{"state":"queued"}'::text, array[cardinality(p_ids)]))
+       from unnest(p_form_of) with ordinality u(form, n);
+  end if;
+  if v_refreshed is not null then perform refresh_tenants(v_refreshed); end if;
+  -- An agent with its own limit gets no more room in one lane by what waits in another, but its own has changed.
+  if v_limited is not null then
+    perform refresh_startable(array(
+      select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_limited)));
+  end if;
 end $$;
 
 -- Inserts the tasks of a call with these indexes, without regard to the others.
