@@ -1,18 +1,21 @@
 create type started_task as (:STARTED_COLUMNS);
 
+-- An assigned attempt that has begun: what its task.started says, and when in the log; see BegunAttempt.
+create type begun_attempt as (task_seq bigint, tenant text, data text, wave integer);
+
 -- p_max: how many tasks to start in all lanes; null: no limit. p_seqs, p_tokens, p_results: attempts that have ended;
 -- p_more: other values of some of them. p_each, p_left: for each lane, what tenants may take of its slots; see
 -- tenant-shares.ts. Rows: "lost": number is the token of an attempt that the node no longer held. "expired": tenant, agent
 -- and lane. "settled": another task may be able to start, or has ended. "freed": a limit held tasks back, so other nodes
 -- may be able to start tasks now; only if there are other nodes (p_others). "running" and "assigned": number is the token,
 -- the rest is the task. "critical": in lane, a critical task lacks only a slot.
--- p_begun, p_begun_tokens, p_begun_at: assigned attempts that have begun. p_states: what the tasks of each lane are claimed
+-- p_begun, p_begun_tokens, p_begun_at, p_begun_waves: assigned attempts that have begun; p_waves: the waves of the ends. p_states: what the tasks of each lane are claimed
 -- as; null: running. p_ahead: how many more to claim ahead in each lane; null: none, and "critical" is not returned.
 create function finish_and_claim(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
   p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean,
   p_begun bigint[] default null, p_begun_tokens bigint[] default null, p_begun_at bigint[] default null,
-  p_states text[] default null, p_ahead integer[] default null)
+  p_begun_waves integer[] default null, p_waves integer[] default null, p_states text[] default null, p_ahead integer[] default null)
 returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -31,6 +34,7 @@ declare
   v_started boolean := false;
   v_critical boolean;
   v_as text;
+  v_begun begun_attempt[];
 begin
   v_now := take_write_lock(p_now);
   select exists (select 1 from key_hold where contested) into v_contested from node where id = p_node and not dead;
@@ -39,19 +43,24 @@ begin
     return;
   end if;
   if p_progress is not null then perform write_progress(v_now, p_node, p_progress); end if;
-  if p_begun is not null then perform begin_attempts(v_now, p_node, p_begun, p_begun_tokens, p_begun_at); end if;
+  if p_begun is not null then
+    v_begun := begin_attempts(v_now, p_node, p_begun, p_begun_tokens, p_begun_at, p_begun_waves);
+  end if;
   if cardinality(p_seqs) > 0 then
     -- The end of an attempt that was not reported as begun: it began when it was claimed.
     if exists (select 1 from lease where task_seq = any (p_seqs) and state = 'assigned') then
-      perform begin_ending(v_now, p_node, p_seqs, p_tokens, p_more);
+      v_begun := v_begun || begin_ending(v_now, p_node, p_seqs, p_tokens, p_more);
     end if;
     select lost, moved, freed into v_lost, v_moved, v_freed
-      from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more);
+      from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more, v_begun, p_waves);
     if v_lost is not null then
       return query select 'lost', t.token, (null::started_task).* from unnest(v_lost) t(token);
     end if;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
+  if v_begun is not null and not v_ended then
+    perform append_in_waves(v_now, v_begun, '{}', '{}', '{}', '{}', '{}', false);
+  end if;
   if p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved)))) then
     return query select 'freed', null::bigint, (null::started_task).*;
   end if;
@@ -192,8 +201,8 @@ end $$;
 -- Ends the attempts that this node still holds; attempts that it lost change nothing. The caller records what this moves
 -- and frees in agent queues.
 create function finish_held_tasks(
-  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
-  out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
+  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_begun begun_attempt[],
+  p_waves integer[], out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
 :ENDING_VARIABLES
@@ -207,8 +216,8 @@ begin
 end $$;
 
 -- Attempts that end while they are assigned have begun, unless their tasks go back to the queue.
-create function begin_ending(p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_more json) returns void
-language plpgsql as $$
+create function begin_ending(p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_more json)
+returns begun_attempt[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_seqs bigint[];
@@ -218,7 +227,65 @@ begin
     from unnest(p_seqs, p_tokens) with ordinality f(seq, token, n)
     left join json_to_recordset(p_more) as m(n bigint, state text) on m.n = f.n
    where m.state is distinct from 'queued';
-  perform begin_attempts(p_now, p_node, v_seqs, v_tokens, null);
+  return begin_attempts(p_now, p_node, v_seqs, v_tokens, null, null);
+end $$;
+
+-- Assigned attempts that this node still holds and that have begun become running. p_started: when; null: when they were
+-- claimed. The caller appends the events.
+create function begin_attempts(
+  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_started bigint[], p_waves integer[])
+returns begun_attempt[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_begun begun_attempt[];
+  v_lanes text[];
+begin
+  with given as (
+    select b.n, b.seq, b.token, b.started, coalesce(b.wave, 0) as wave, t.tenant, t.priority,
+           t.priority > 0 and t.preemptions_left > 0 as gives_way
+      from unnest(p_seqs, p_tokens, p_started, p_waves) with ordinality b(seq, token, started, wave, n)
+      join task t on t.seq = b.seq),
+  begun as (
+    update lease l
+       set state = 'running',
+           started_at = greatest(least(coalesce(g.started, l.started_at), p_now), l.started_at),
+           tenant = case when g.gives_way then g.tenant end,
+           priority = case when g.gives_way then g.priority end
+      from given g
+     where l.task_seq = g.seq and l.token = g.token and l.node = p_node and l.state = 'assigned'
+    returning g.n, l.task_seq, g.tenant, l.attempt, g.wave, l.lane, g.gives_way)
+  select array_agg(row(task_seq, tenant, '{"attempt":' || attempt || '}', wave)::begun_attempt order by n),
+         array_agg(distinct lane) filter (where gives_way)
+    into v_begun, v_lanes from begun;
+  -- A critical task that waits may pre-empt them from now on.
+  if p_waves is not null and v_lanes is not null then perform defer_work('lanes_to_recheck', v_lanes); end if;
+  return v_begun;
+end $$;
+
+-- Appends the events of attempts that have begun and of ends, in the order of their waves.
+create function append_in_waves(
+  p_now bigint, p_begun begun_attempt[], p_waves integer[], p_types text[], p_tenants text[], p_seqs bigint[], p_data text[],
+  p_calls_back boolean)
+returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_part record;
+  v_first bigint;
+begin
+  for v_part in
+    select x.wave, x.ends, array_agg(x.type order by x.n) as types, array_agg(x.tenant order by x.n) as tenants,
+           array_agg(x.seq order by x.n) as seqs, array_agg(x.data order by x.n) as data
+      from (select b.wave, false as ends, 'task.started' as type, b.tenant, b.task_seq as seq, b.data, b.n
+              from unnest(p_begun) with ordinality b(task_seq, tenant, data, wave, n)
+            union all
+            select e.wave, true, e.type, e.tenant, e.seq, e.data, e.n
+              from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
+     group by x.wave, x.ends order by x.wave, x.ends
+  loop
+    v_first := take_event_numbers(cardinality(v_part.seqs));
+    perform append_events(v_first, p_now, v_part.types, v_part.tenants, v_part.seqs, v_part.data);
+    if v_part.ends and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
+  end loop;
 end $$;
 
 -- Stores the progress of running attempts that still hold their lease.

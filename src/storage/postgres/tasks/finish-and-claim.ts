@@ -2,7 +2,6 @@ import type { HeldState } from "../../../model/task-state.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
-  type BegunAttempt,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
@@ -11,6 +10,7 @@ import {
   KEYS_LOOKED_AT,
   type TaskLabels,
 } from "../../storage.ts";
+import { type Wave, wavesOf } from "../../waves.ts";
 import { isAlone } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
@@ -18,7 +18,7 @@ import { cleanText } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
-import { ENDING_VARIABLES, endAttempts } from "./end-attempt.ts";
+import { APPEND_ENDS, ENDING_VARIABLES, endAttempts } from "./end-attempt.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
@@ -29,11 +29,12 @@ export async function finishAndClaim(
   db: PostgresDatabase,
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
-  const finishes = firstOfEach(params.finishes);
+  const waves = wavesOf(params);
+  const finishes = waves.flatMap((wave) => wave.finishes);
   const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const exchange = {
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
     values: [
       params.node,
       finishes.map(({ seq }) => seq),
@@ -47,7 +48,7 @@ export async function finishAndClaim(
       slots.map(({ left }) => left),
       params.claimsMax ?? null,
       db.othersAlive,
-      ...begunValues(params.begun ?? []),
+      ...begunValues(waves),
       anyOf(params.claims.map(({ state = null }) => state)),
       anyOf(params.claims.map(({ ahead = null }) => ahead)),
     ],
@@ -154,25 +155,21 @@ interface StepRow extends Omit<TaskRow, keyof typeof JUST_CLAIMED | "held_state"
   readonly number: string;
 }
 
-/** If an attempt is ended several times, the first end counts. */
-function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAttempt[] {
-  const tokens = new Set(finishes.map(({ token }) => token));
-  if (tokens.size === finishes.length) return finishes;
-  return finishes.filter(({ token }) => tokens.delete(token));
-}
-
 /** Null if there is none. */
 function anyOf<T>(values: readonly (T | null)[]): readonly (T | null)[] | null {
   return values.some((value) => value !== null) ? values : null;
 }
 
-/** Null if nothing has begun, so that the database has nothing to do. */
-function begunValues(begun: readonly BegunAttempt[]): ((number | null)[] | null)[] {
-  if (begun.length === 0) return [null, null, null];
+/** The attempts that have begun, and the waves of ends. All null if nothing has begun: the database has nothing to do. */
+function begunValues(waves: readonly Wave[]): ((number | null)[] | null)[] {
+  const begun = waves.flatMap((wave) => wave.begun);
+  if (begun.length === 0) return [null, null, null, null, null];
   return [
     begun.map(({ seq }) => seq),
     begun.map(({ token }) => token),
     begun.map(({ startedAt = null }) => startedAt),
+    begun.map(({ wave = 0 }) => wave),
+    waves.flatMap(({ number, finishes }) => finishes.map(() => number)),
   ];
 }
 
@@ -225,6 +222,17 @@ function startedTask(lane: string, now: string): string {
     t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, ${now}`;
 }
 
+/** Attempts that begin and end in one call: their events alternate. */
+const APPEND_IN_WAVES = `
+    if p_begun is null then ${APPEND_ENDS}
+    else
+      perform append_in_waves(
+        p_now, p_begun, array(select coalesce(w.wave, 0)
+                                from unnest(v_tokens) with ordinality e(token, n)
+                                left join unnest(p_tokens, p_waves) w(token, wave) on w.token = e.token order by e.n),
+        v_types, v_tenants, v_seqs, v_data, v_calls_back);
+    end if;`;
+
 export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sql", import.meta.url), {
   EXPIRED_PER_CLAIM_MAX,
   STARTED_COLUMNS,
@@ -240,7 +248,8 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
   STARTED_ALONE: startedTask("v_lane", "v_now"),
   ENDING_VARIABLES,
-  END_HELD_ATTEMPTS: endAttempts(`
+  END_HELD_ATTEMPTS: endAttempts(
+    `
   ended as (
     delete from lease l
      using unnest(p_seqs, p_tokens, p_results) with ordinality f(seq, token, result, n)
@@ -251,5 +260,7 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
-              m.context_tokens, m.context_window, m.summary)`),
+              m.context_tokens, m.context_window, m.summary)`,
+    APPEND_IN_WAVES,
+  ),
 });
