@@ -307,7 +307,7 @@ export interface FinishAndClaimParams {
   readonly finishes: readonly FinishedAttempt[];
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
-  /** Assigned attempts that have begun, in the order in which they did. They become `running`, before anything ends. */
+  /** Assigned attempts that have begun: they become `running`. */
   readonly begun?: readonly BegunAttempt[];
   /** How many tasks this node can start in each lane. */
   readonly claims: readonly Claim[];
@@ -318,6 +318,11 @@ export interface FinishAndClaimParams {
 export interface BegunAttempt extends Held {
   /** By the storage's clock; the storage takes no time before the claim or after now. Left out: when it was claimed. */
   readonly startedAt?: number;
+  /**
+   * Orders the log, for a slot that several attempts of one call had in turn. The starts of a wave follow the ends of all waves
+   * before it, and precede the ends of their own. Attempts that are not in `begun` end in wave 0. Left out: 0.
+   */
+  readonly wave?: number;
 }
 
 export interface Claim {

@@ -48,7 +48,7 @@ export class Link {
     const parts = Object.entries(storage).map(([name, part]) => [name, this.#wrapped(name, part)]);
     this.storage = {
       ...Object.fromEntries(parts),
-      capabilities: { durable: true, exclusive: false },
+      capabilities: { durable: true, exclusive: false, claimsAhead: true },
       subscribe: (listener: (signal: StorageSignal) => void) => {
         this.#listeners.add(listener);
         return () => void this.#listeners.delete(listener);

@@ -79,7 +79,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
   readonly #ahead = new AheadQueue();
   readonly #lookAhead = new LookAhead();
   /** Attempts that were held ahead and have begun, and that the storage does not know of yet. */
-  #unreported: BegunAttempt[] = [];
+  #unreported: Unreported[] = [];
   /** The lanes of ends that wait to be written, and until when they wait for others. */
   readonly #endedIn = new Set<string>();
   #lingersUntil = Number.POSITIVE_INFINITY;
@@ -275,14 +275,16 @@ export class Dispatcher extends Service<DispatcherOptions> {
    * The attempts to report as begun. While ends are left for a later exchange, only those that end in this one: in the storage
    * never more than `concurrency` tasks run.
    */
-  #takeBegun({ finishes }: Completed): BegunAttempt[] {
+  #takeBegun({ finishes }: Completed): readonly Unreported[] {
     const unreported = this.#unreported;
     if (unreported.length === 0) return unreported;
     this.#unreported = [];
-    if (this.options.completer.finishes === 0) return unreported;
-    const ending = new Set(finishes.map(({ token }) => token));
-    this.#unreported = unreported.filter(({ token }) => !ending.has(token));
-    return unreported.filter(({ token }) => ending.has(token));
+    const ends = new Set(finishes.map(({ token }) => token));
+    const ending = unreported.filter(({ token }) => ends.has(token));
+    const lasting = unreported.filter(({ token }) => !ends.has(token));
+    if (this.options.completer.finishes === 0) return inWaves(finishes, ending, lasting);
+    this.#unreported = lasting;
+    return inWaves(finishes, ending, []);
   }
 
   /** Begins tasks that are held ahead, as long as slots of their lane are free. */
@@ -299,7 +301,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
         continue;
       }
       slots.took(task, { ahead: true });
-      this.#unreported.push({ seq: task.seq, token, startedAt });
+      this.#unreported.push({ seq: task.seq, token, startedAt, lane });
       this.#run({ token, bytes, task: begunRecord(task, startedAt) });
     }
   }
@@ -544,11 +546,42 @@ export class Dispatcher extends Service<DispatcherOptions> {
   }
 }
 
+/** An attempt that was held ahead and has begun. */
+interface Unreported extends BegunAttempt {
+  readonly lane: string;
+}
+
 interface Exchange {
   readonly completed: Completed;
-  readonly begun: readonly BegunAttempt[];
+  readonly begun: readonly Unreported[];
   readonly claims: readonly LaneClaim[];
   readonly bounds: ClaimBounds;
+}
+
+/**
+ * Orders what slots had in turn, so that the log never shows more at once than there are slots: first ends what the storage knows
+ * as running; then as many as that begin and end, again and again; last begin those that go on. `ending` end in this exchange.
+ */
+function inWaves(
+  finishes: readonly Finish[],
+  ending: readonly Unreported[],
+  lasting: readonly Unreported[],
+): Unreported[] {
+  if (ending.length === 0) return lasting.map((begun) => ({ ...begun, wave: 1 }));
+  const unreported = new Set(ending.map(({ token }) => token));
+  const freed = new Map<string, number>();
+  for (const { token, lane, freesSlot } of finishes)
+    if (freesSlot && !unreported.has(token)) freed.set(lane, (freed.get(lane) ?? 0) + 1);
+  const begun = new Map<string, number>();
+  let last = 0;
+  const waves = ending.map((each) => {
+    const before = begun.get(each.lane) ?? 0;
+    begun.set(each.lane, before + 1);
+    const wave = 1 + Math.floor(before / Math.max(freed.get(each.lane) ?? 0, 1));
+    last = Math.max(last, wave);
+    return { ...each, wave };
+  });
+  return [...waves, ...lasting.map((each) => ({ ...each, wave: last + 1 }))];
 }
 
 /** The record of a task that was held ahead and begins now. */

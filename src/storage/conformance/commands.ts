@@ -186,6 +186,7 @@ export interface Pick {
 /** `agoMs`: when it began; null: when it was claimed. */
 export interface Begun extends Pick {
   agoMs: number | null;
+  wave: number;
 }
 
 export interface Finish extends Pick {
@@ -284,7 +285,10 @@ const step: fc.Arbitrary<Command> = record({
   node,
   finishes: fc.array(finish, { maxLength: 4 }),
   progress: fc.array(record(attempt), { maxLength: 1 }),
-  begun: fc.array(record({ ...attempt, agoMs: orNull(fc.integer({ min: -5, max: 30 })) }), { maxLength: 4 }),
+  begun: fc.array(
+    record({ ...attempt, agoMs: orNull(fc.integer({ min: -5, max: 30 })), wave: fc.nat({ max: 2 }) }),
+    { maxLength: 4 },
+  ),
   claimsMax: mostly(fc.constant(null), fc.nat({ max: 3 })),
   claims: fc.uniqueArray(
     record({

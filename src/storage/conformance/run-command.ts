@@ -489,7 +489,13 @@ function toProgress(side: Side, pick: Pick): FinishAndClaimParams["progress"] {
 function toBegun(side: Side, begun: Begun): BegunAttempt[] {
   const claim = side.chooseClaim(begun);
   if (claim === undefined) return [];
-  return [{ ...claim, ...(begun.agoMs !== null && { startedAt: side.clock.now() - begun.agoMs }) }];
+  return [
+    {
+      ...claim,
+      wave: begun.wave,
+      ...(begun.agoMs !== null && { startedAt: side.clock.now() - begun.agoMs }),
+    },
+  ];
 }
 
 function toFinish(side: Side, finish: Finish): FinishAndClaimParams["finishes"] {

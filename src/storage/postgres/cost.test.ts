@@ -45,7 +45,7 @@ async function pagesOf(admin: Client, call: string, values: readonly unknown[] =
 
 /** An exchange of one claim, and of an end if `ends` says so: `seqs, tokens, results, more`. */
 function exchangeOf(ends: string, limit: number): string {
-  return `serve_exchanges(${NOW}, row('node-0', 1, 0, current_schema(), false, ${ends}, null, null, null, null, '{${LANE}}', '{${limit}}',
+  return `serve_exchanges(${NOW}, row('node-0', 1, 0, current_schema(), false, ${ends}, null, null, null, null, null, null, '{${LANE}}', '{${limit}}',
     '{null}', '{null}', null, null, null, null, null, null, null, null)::exchange_request, null, false)`;
 }
 

@@ -208,6 +208,36 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("starts and ends in the log in the order of the waves of a call", async () => {
+      const world = await open();
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" });
+      const claimed = await claimAs(world, { limit: 1, ahead: 3 });
+      const held = claimed.map(({ token, task: { seq } }) => ({ seq, token }));
+      const [a, b, c, d] = held;
+      if (!a || !b || !c || !d) throw new Error("All are claimed.");
+      const before = (await world.events()).at(-1)?.seq ?? 0;
+      // One slot had them in turn, and d still has it.
+      const { finished } = await exchange(world, {
+        begun: [
+          { ...b, wave: 1 },
+          { ...c, wave: 2 },
+          { ...d, wave: 3 },
+        ],
+        finishes: [c, b, a].map((end) => ({ ...end, settlement: done })),
+      });
+      expect(finished).toHaveLength(3);
+      const log = (await world.events(before)).map(({ type, taskId }) => `${type.slice(5)} ${taskId}`);
+      expect(log).toEqual([
+        "completed a",
+        "started b",
+        "completed b",
+        "started c",
+        "completed c",
+        "started d",
+      ]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("goes back to the queue without a start, a retry or a loss", async () => {
       const world = await open();
       await world.finish(await assign(world), { to: "queued", error: "not started" });

@@ -13,6 +13,7 @@ import {
   type FinishedAndClaimed,
   type Held,
 } from "../../storage.ts";
+import { type Wave, wavesOf } from "../../waves.ts";
 import { canExecute } from "../connection/abilities.ts";
 import { addEvent, takeEventNumber } from "../log/add-event.ts";
 import {
@@ -37,7 +38,7 @@ import { agentRoom, hasRoom, leftOnNode, shareRoom, tenantRoom } from "./room.ts
 import { settleMoves } from "./settle-moves.ts";
 
 export function finishAndClaim(state: OracleState, params: FinishAndClaimParams): FinishedAndClaimed {
-  const { node, progress, finishes, claims } = params;
+  const { node, progress, claims } = params;
   const record = state.nodes.get(node);
   if (record === undefined || record.dead) return { finished: [], claimed: [], expired: [] };
 
@@ -46,29 +47,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     if (task)
       addEvent(state, "task.progress", task, { progress: report.progress, attempt: task.attempts.length });
   }
-  for (const begun of params.begun ?? []) {
-    const task = findHeld(state, node, begun);
-    if (task?.state !== "assigned") continue;
-    beginAttempt(state, task, begun.startedAt);
-    // A critical task that waits may pre-empt it from now on.
-    if (task.preemptionsLeft > 0 && !isCritical(task.priority)) state.lanesToRecheck.add(task.lane);
-  }
-  const firstEnds = finishes.filter(
-    ({ token }, index) => finishes.findIndex((other) => other.token === token) === index,
-  );
-  for (const finish of firstEnds) {
-    const task = findHeld(state, node, finish);
-    if (task?.state === "assigned" && finish.settlement.to !== "queued") beginAttempt(state, task);
-  }
-  const finished: { token: number; state: OracleTask["state"] }[] = [];
-  for (const finish of firstEnds) {
-    const task = findHeld(state, node, finish);
-    if (task === undefined) continue;
-    if (finish.usage !== undefined) addUsage(state, task, finish.usage);
-    task.summary = finish.summary ?? null;
-    applySettlement(state, task, finish.settlement);
-    finished.push({ token: finish.token, state: task.state });
-  }
+  const finished = wavesOf(params).flatMap((wave) => applyWave(state, node, wave));
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_PER_CLAIM_MAX : 0 });
   settleMoves(state);
   const claimed: ClaimedTask[] = [];
@@ -89,6 +68,32 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     signal(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) signal(state, { kind: "due" });
   return { finished, claimed, expired, ...(criticalWaits.length > 0 && { criticalWaits }) };
+}
+
+function applyWave(
+  state: OracleState,
+  node: string,
+  { begun, finishes }: Wave,
+): { token: number; state: OracleTask["state"] }[] {
+  for (const attempt of begun) {
+    const task = findHeld(state, node, attempt);
+    if (task?.state !== "assigned") continue;
+    beginAttempt(state, task, attempt.startedAt);
+    // A critical task that waits may pre-empt it from now on.
+    if (task.preemptionsLeft > 0 && !isCritical(task.priority)) state.lanesToRecheck.add(task.lane);
+  }
+  for (const finish of finishes) {
+    const task = findHeld(state, node, finish);
+    if (task?.state === "assigned" && finish.settlement.to !== "queued") beginAttempt(state, task);
+  }
+  return finishes.flatMap((finish) => {
+    const task = findHeld(state, node, finish);
+    if (task === undefined) return [];
+    if (finish.usage !== undefined) addUsage(state, task, finish.usage);
+    task.summary = finish.summary ?? null;
+    applySettlement(state, task, finish.settlement);
+    return [{ token: finish.token, state: task.state }];
+  });
 }
 
 export function claimAlone(

@@ -54,7 +54,7 @@ begin
         from (select task_seq, token from lease where node = p_node order by token desc limit 1) l;
       perform serve_exchanges(v_now, row(
         p_node, 0, 0, current_schema(), false, coalesce(v_seqs, '{}'), coalesce(v_tokens, '{}'),
-        array_fill('null'::text, array[coalesce(cardinality(v_seqs), 0)]), null, null, null, null, null, array[p_lane], '{1}',
+        array_fill('null'::text, array[coalesce(cardinality(v_seqs), 0)]), null, null, null, null, null, null, null, array[p_lane], '{1}',
         array[null]::integer[], array[null]::text[], null, null, null, null, null, null, null, null)::exchange_request, 1, true);
     end loop;
     raise exception using errcode = '${UNDO}';

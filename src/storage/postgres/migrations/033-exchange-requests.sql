@@ -16,6 +16,8 @@ create unlogged table exchange_request (
   begun           bigint[],
   begun_tokens    bigint[],
   begun_at        bigint[],
+  begun_waves     integer[],
+  waves           integer[],                       -- of the ends
   -- How many tasks to start in each lane.
   lanes           text[] not null,
   limits          integer[] not null,

@@ -456,38 +456,3 @@ begin
                    and exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null))) offset 0) t),
     cardinality(p_queues));
 end $$;
-
--- Assigned attempts that these nodes still hold and that have begun become running. p_started: when; null: when they were
--- claimed.
-create function begin_attempts(
-  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_started bigint[])
-returns void language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_seqs bigint[];
-  v_tenants text[];
-  v_data text[];
-  v_lanes text[];
-begin
-  with given as (
-    select b.n, b.node, b.seq, b.token, b.started, t.tenant, t.priority, t.priority > 0 and t.preemptions_left > 0 as gives_way
-      from unnest(p_nodes, p_seqs, p_tokens, p_started) with ordinality b(node, seq, token, started, n)
-     cross join lateral (select tenant, priority, preemptions_left from task where seq = b.seq offset 0) t),
-  begun as (
-    update lease l
-       set state = 'running',
-           started_at = greatest(least(coalesce(g.started, l.started_at), p_now), l.started_at),
-           tenant = case when g.gives_way then g.tenant end,
-           priority = case when g.gives_way then g.priority end
-      from given g
-     where l.task_seq = g.seq and l.token = g.token and l.node = g.node and l.state = 'assigned'
-    returning g.n, l.task_seq, g.tenant, l.attempt, l.lane, g.gives_way)
-  select array_agg(task_seq order by n), array_agg(tenant order by n), array_agg('{"attempt":' || attempt || '}' order by n),
-         array_agg(distinct lane) filter (where gives_way)
-    into v_seqs, v_tenants, v_data, v_lanes from begun;
-  if v_seqs is null then return; end if;
-  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
-               array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
-  -- A critical task that waits may pre-empt them from now on.
-  if v_lanes is not null then perform defer_work('lanes_to_recheck', v_lanes); end if;
-end $$;

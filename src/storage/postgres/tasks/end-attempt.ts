@@ -24,13 +24,19 @@ export const ENDING_VARIABLES = `
   v_ends_runs boolean;
   v_first bigint;`;
 
+/** Appends the events of the ends, and adds deliveries. */
+export const APPEND_ENDS = `
+    v_first := take_event_numbers(cardinality(v_seqs));
+    perform append_events(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
+    if v_calls_back then perform add_deliveries(p_now, v_first, v_seqs); end if;`;
+
 /**
  * Ends attempts: with their task (done, failed, cancelled) or alone (queued, delayed). `ended` defines a query of that name,
  * which takes these attempts away and has the columns of ended_attempt. The caller records what this moves in agent queues:
  * v_freed has the agent queue of each attempt that ended with its task, v_deltas the moves of the others. This is text rather
  * than a function, because passing rows from one statement to the next as an array costs more than ending the attempts.
  */
-export function endAttempts(ended: string): string {
+export function endAttempts(ended: string, appends = APPEND_ENDS): string {
   return `
   with ${ended},
   settled as (
@@ -87,8 +93,7 @@ export function endAttempts(ended: string): string {
          v_summaries, v_batches, v_keys, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs
     from settled;
   if v_seqs is not null then
-    v_first := take_event_numbers(cardinality(v_seqs));
-    perform append_events(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
+    ${appends}
     ${FOLLOW_UP}
     if v_batches is not null then perform move_batches(v_batches); end if;
     perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
@@ -99,7 +104,7 @@ export function endAttempts(ended: string): string {
  * The same for attempts that are all done, with nothing to write besides their results: most are. `ended` has no other columns
  * then. Fewer columns are written and sorted.
  */
-export function endDoneAttempts(ended: string): string {
+export function endDoneAttempts(ended: string, appends: string): string {
   return `
   with ${ended},
   settled as (
@@ -117,10 +122,10 @@ export function endDoneAttempts(ended: string): string {
     into v_freed, v_seqs, v_tokens, v_tenants, v_keys, v_in_batches, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs
     from settled;
   if v_seqs is not null then
-    v_first := take_event_numbers(cardinality(v_seqs));
     v_states := array_fill('done'::text, array[cardinality(v_seqs)]);
-    perform append_events(v_first, p_now, array_fill('task.completed'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs,
-                          array_fill(null::text, array[cardinality(v_seqs)]));
+    v_types := array_fill('task.completed'::text, array[cardinality(v_seqs)]);
+    v_data := array_fill(null::text, array[cardinality(v_seqs)]);
+    ${appends}
     ${FOLLOW_UP}
     if v_in_batches then
       perform move_batches(array(
@@ -133,7 +138,6 @@ export function endDoneAttempts(ended: string): string {
 
 /** What follows from the ends of attempts v_seqs. */
 const FOLLOW_UP = `
-    if v_calls_back then perform add_deliveries(p_now, v_first, v_seqs); end if;
     if v_has_dependants then perform add_releases(v_seqs, null); end if;
     if v_ends_runs then perform end_runs(p_now, v_seqs, v_summaries); end if;
     if v_in_sessions then perform end_session_attempts(v_seqs, v_states, v_context_tokens, v_context_windows); end if;

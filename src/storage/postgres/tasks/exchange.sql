@@ -3,7 +3,8 @@
 -- p_number: of the node's own choice; p_again: the request with this number was sent before, and its response got lost.
 create procedure exchange(
   p_now bigint, p_node text, p_number bigint, p_again boolean, p_seqs bigint[], p_tokens bigint[], p_results text[],
-  p_more json, p_progress json, p_begun bigint[], p_begun_tokens bigint[], p_begun_at bigint[], p_lanes text[],
+  p_more json, p_progress json, p_begun bigint[], p_begun_tokens bigint[], p_begun_at bigint[], p_begun_waves integer[],
+  p_waves integer[], p_lanes text[],
   p_limits integer[], p_each integer[], p_left text[], p_states text[], p_ahead integer[], p_max integer, p_others boolean,
   inout result json)
 language plpgsql as $$
@@ -11,7 +12,7 @@ language plpgsql as $$
 declare
   v_own exchange_request := row(
     p_node, p_number, floor(extract(epoch from clock_timestamp()) * 1000), current_schema(), false, p_seqs, p_tokens, p_results, p_more, p_progress, p_begun, p_begun_tokens,
-    p_begun_at, p_lanes, p_limits, p_each, p_left, p_states, p_ahead, null, null, null, null, null, null);
+    p_begun_at, p_begun_waves, p_waves, p_lanes, p_limits, p_each, p_left, p_states, p_ahead, null, null, null, null, null, null);
   v_stored exchange_request;
   v_now bigint;
   v_done record;
@@ -91,7 +92,7 @@ begin
            p_now, array_fill(p_own.node, array[cardinality(p_own.seqs)]), p_own.seqs, p_own.tokens, p_own.results, p_own.more,
            array_fill(p_own.node, array[cardinality(p_own.lanes)]), p_own.lanes, p_own.limits, p_own."each", p_own."left", p_max,
            p_others, case when p_own.begun is not null then array_fill(p_own.node, array[cardinality(p_own.begun)]) end, p_own.begun, p_own.begun_tokens, p_own.begun_at,
-           p_own.states, p_own.ahead) f;
+           p_own.begun_waves, p_own.waves, p_own.states, p_own.ahead) f;
   own.served_at := p_now;
 end $$;
 
@@ -113,16 +114,18 @@ begin
     if v_request.progress is not null then perform write_progress(p_now, v_request.node, v_request.progress); end if;
   end loop;
   select array_agg(r.node order by r.n, e.n) as nodes, array_agg(e.seq order by r.n, e.n) as seqs,
-         array_agg(e.token order by r.n, e.n) as tokens, array_agg(e.result order by r.n, e.n) as results
+         array_agg(e.token order by r.n, e.n) as tokens, array_agg(e.result order by r.n, e.n) as results,
+         array_agg(coalesce(e.wave, 0) order by r.n, e.n) as waves
     into v_ends
-    from (select node, seqs, tokens, results, row_number() over () as n from unnest(p_requests)) r
-   cross join lateral unnest(r.seqs, r.tokens, r.results) with ordinality e(seq, token, result, n);
+    from (select node, seqs, tokens, results, waves, row_number() over () as n from unnest(p_requests)) r
+   cross join lateral unnest(r.seqs, r.tokens, r.results, r.waves) with ordinality e(seq, token, result, wave, n);
   v_more := (select json_agg(m) from unnest(p_requests) r cross join lateral json_array_elements(r.more) m where r.more is not null);
   select array_agg(r.node order by r.n, b.n) as nodes, array_agg(b.seq order by r.n, b.n) as seqs,
-         array_agg(b.token order by r.n, b.n) as tokens, array_agg(b.started_at order by r.n, b.n) as started_at
+         array_agg(b.token order by r.n, b.n) as tokens, array_agg(b.started_at order by r.n, b.n) as started_at,
+         array_agg(b.wave order by r.n, b.n) as waves
     into v_begun
-    from (select node, begun, begun_tokens, begun_at, row_number() over () as n from unnest(p_requests)) r
-   cross join lateral unnest(r.begun, r.begun_tokens, r.begun_at) with ordinality b(seq, token, started_at, n);
+    from (select node, begun, begun_tokens, begun_at, begun_waves, row_number() over () as n from unnest(p_requests)) r
+   cross join lateral unnest(r.begun, r.begun_tokens, r.begun_at, r.begun_waves) with ordinality b(seq, token, started_at, wave, n);
   select array_agg(r.node order by c.lane, c.state, r.n) as nodes, array_agg(c.lane order by c.lane, c.state, r.n) as lanes,
          array_agg(c.slots order by c.lane, c.state, r.n) as limits, array_agg(c."each" order by c.lane, c.state, r.n) as "each",
          array_agg(c."left" order by c.lane, c.state, r.n) as "left", array_agg(c.state order by c.lane, c.state, r.n) as states,
@@ -134,7 +137,7 @@ begin
     from finish_and_claim(
            p_now, v_ends.nodes, v_ends.seqs, v_ends.tokens, v_ends.results, v_more, v_claims.nodes,
            coalesce(v_claims.lanes, '{}'), v_claims.limits, v_claims."each", v_claims."left", null, true, v_begun.nodes,
-           v_begun.seqs, v_begun.tokens, v_begun.started_at, v_claims.states, v_claims.ahead);
+           v_begun.seqs, v_begun.tokens, v_begun.started_at, v_begun.waves, v_ends.waves, v_claims.states, v_claims.ahead);
   expired := v_done.expired;
   settled := v_done.settled;
   has_freed := v_done.has_freed;

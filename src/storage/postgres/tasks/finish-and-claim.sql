@@ -1,16 +1,21 @@
+-- An assigned attempt that has begun: what its task.started says, and when in the log; see BegunAttempt.
+create type begun_attempt as (task_seq bigint, tenant text, data text, wave integer);
+
 -- Ends attempts and starts others, for one node or for several at once. p_end_nodes: the node of each end. p_claim_nodes:
 -- the node of each claim; claims in the same lane are next to each other. p_max: how many tasks to start in all lanes; null: no
 -- limit. p_seqs, p_tokens, p_results: attempts that have ended; p_more: other values of some of them, by token. p_each,
 -- p_left: for each claim, what tenants may take of its slots; see tenant-shares.ts. p_others: whether there are other nodes.
 -- lost: tokens of attempts that their node no longer held. seqs, tokens, nodes: the started tasks. settled: another task may
 -- be able to start, or has ended. has_freed: a limit held tasks back, so other nodes may be able to start tasks now.
--- p_begun_nodes, p_begun, p_begun_tokens, p_begun_at: assigned attempts that have begun. p_states: what the tasks of each claim
+-- p_begun_nodes, p_begun, p_begun_tokens, p_begun_at, p_begun_waves: assigned attempts that have begun. p_waves: the waves of
+-- the ends. p_states: what the tasks of each claim
 -- are claimed as; null: running. p_ahead: how many more each claim takes ahead; null: none. critical_waits: lanes of such claims
 -- in which a critical task lacks only a slot. states: of the started tasks, running or assigned.
 create function finish_and_claim(
   p_now bigint, p_end_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
   p_claim_nodes text[], p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean,
-  p_begun_nodes text[], p_begun bigint[], p_begun_tokens bigint[], p_begun_at bigint[], p_states text[], p_ahead integer[],
+  p_begun_nodes text[], p_begun bigint[], p_begun_tokens bigint[], p_begun_at bigint[],
+  p_begun_waves integer[], p_waves integer[], p_states text[], p_ahead integer[],
   out lost bigint[], out seqs bigint[], out tokens bigint[], out nodes text[], out states text[], out critical_waits text[],
   out expired json, out settled boolean,
   out has_freed boolean)
@@ -34,22 +39,22 @@ declare
   v_critical boolean;
   v_as text;
   v_ahead integer;
+  v_begun begun_attempt[];
 begin
   settled := false;
   has_freed := false;
   if p_begun is not null then
-    -- Those that end at once only get their event: their leases are deleted below.
-    perform begin_attempts(p_now, array_agg(node order by n), array_agg(seq order by n), array_agg(token order by n), array_agg(started order by n))
-       from unnest(p_begun_nodes, p_begun, p_begun_tokens, p_begun_at) with ordinality b(node, seq, token, started, n)
-      where token <> all (coalesce(p_tokens, '{}'))
-     having count(*) > 0;
+    v_begun := begin_attempts(p_now, p_begun_nodes, p_begun, p_begun_tokens, p_begun_at, p_begun_waves, p_tokens);
   end if;
   if cardinality(p_seqs) > 0 then
-    perform begin_ending(p_now, p_end_nodes, p_seqs, p_tokens, p_more, p_begun_tokens);
+    v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_more, p_begun_tokens, p_waves);
     select f.lost, f.moved, f.freed into lost, v_moved, v_freed
-      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, p_begun_tokens, p_begun_at) f;
+      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, p_begun_tokens, p_begun_at, v_begun, p_waves) f;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
+  if v_begun is not null and not v_ended then
+    perform append_in_waves(p_now, v_begun, '{}', '{}', '{}', '{}', '{}', false);
+  end if;
   has_freed := p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved))));
   -- Claims of several nodes in a lane become one claim, unless it matters which node gets which task.
   if not v_contested and p_max is null and p_claim_nodes[1] <> any (p_claim_nodes) then
@@ -202,7 +207,8 @@ end $$;
 -- and frees in agent queues.
 create function finish_held_tasks(
   p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_begun_tokens bigint[],
-  p_begun_at bigint[], out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
+  p_begun_at bigint[], p_begun begun_attempt[], p_waves integer[],
+  out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
 :ENDING_VARIABLES
@@ -220,29 +226,83 @@ begin
 end $$;
 
 -- Attempts that end while they are assigned have begun, unless their tasks go back to the queue and the node did not report
--- that they began.
+-- that they began. Their leases are about to be deleted, so they are not written.
 create function begin_ending(
-  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json, p_begun_tokens bigint[])
+  p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json, p_begun_tokens bigint[], p_waves integer[])
+returns begun_attempt[] language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  return (
+    select array_agg(row(f.seq, n.tenant, '{"attempt":' || l.attempt || '}', coalesce(f.wave, 0))::begun_attempt
+                     order by b.n, f.n)
+      from unnest(p_nodes, p_seqs, p_tokens, p_waves) with ordinality f(node, seq, token, wave, n)
+     cross join lateral (
+       select line, attempt from lease where task_seq = f.seq and token = f.token and node = f.node and state = 'assigned' offset 0) l
+     cross join lateral (select tenant from line where id = l.line offset 0) n
+      left join unnest(p_begun_tokens) with ordinality b(token, n) on b.token = f.token
+     where p_more is null
+        or b.n is not null
+        or not exists (select 1 from json_to_recordset(p_more) as m(token bigint, state text)
+                        where m.token = f.token and m.state = 'queued'));
+end $$;
+
+-- Assigned attempts that these nodes still hold and that have begun become running. p_started: when; null: when they were
+-- claimed. Those among p_ending end at once; see begin_ending. The caller appends the events.
+create function begin_attempts(
+  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_started bigint[], p_waves integer[], p_ending bigint[])
+returns begun_attempt[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_begun begun_attempt[];
+  v_lanes text[];
+begin
+  with given as (
+    select b.n, b.node, b.seq, b.token, b.started, coalesce(b.wave, 0) as wave, t.tenant, t.priority,
+           t.priority > 0 and t.preemptions_left > 0 as gives_way
+      from unnest(p_nodes, p_seqs, p_tokens, p_started, p_waves) with ordinality b(node, seq, token, started, wave, n)
+     cross join lateral (select tenant, priority, preemptions_left from task where seq = b.seq offset 0) t
+     where b.token <> all (coalesce(p_ending, '{}'))),
+  begun as (
+    update lease l
+       set state = 'running',
+           started_at = greatest(least(coalesce(g.started, l.started_at), p_now), l.started_at),
+           tenant = case when g.gives_way then g.tenant end,
+           priority = case when g.gives_way then g.priority end
+      from given g
+     where l.task_seq = g.seq and l.token = g.token and l.node = g.node and l.state = 'assigned'
+    returning g.n, l.task_seq, g.tenant, l.attempt, g.wave, l.lane, g.gives_way)
+  select array_agg(row(task_seq, tenant, '{"attempt":' || attempt || '}', wave)::begun_attempt order by n),
+         array_agg(distinct lane) filter (where gives_way)
+    into v_begun, v_lanes from begun;
+  -- A critical task that waits may pre-empt them from now on.
+  if v_lanes is not null then perform defer_work('lanes_to_recheck', v_lanes); end if;
+  return v_begun;
+end $$;
+
+-- Appends the events of attempts that have begun and of ends, in the order of their waves.
+create function append_in_waves(
+  p_now bigint, p_begun begun_attempt[], p_waves integer[], p_types text[], p_tenants text[], p_seqs bigint[], p_data text[],
+  p_calls_back boolean)
 returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_seqs bigint[];
-  v_tenants text[];
-  v_data text[];
+  v_part record;
+  v_first bigint;
 begin
-  select array_agg(f.seq order by f.n), array_agg(n.tenant order by f.n), array_agg('{"attempt":' || l.attempt || '}' order by f.n)
-    into v_seqs, v_tenants, v_data
-    from unnest(p_nodes, p_seqs, p_tokens) with ordinality f(node, seq, token, n)
-   cross join lateral (
-     select line, attempt from lease where task_seq = f.seq and token = f.token and node = f.node and state = 'assigned' offset 0) l
-   cross join lateral (select tenant from line where id = l.line offset 0) n
-   where p_more is null
-      or f.token = any (p_begun_tokens)
-      or not exists (select 1 from json_to_recordset(p_more) as m(token bigint, state text)
-                      where m.token = f.token and m.state = 'queued');
-  if v_seqs is null then return; end if;
-  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
-                        array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  for v_part in
+    select x.wave, x.ends, array_agg(x.type order by x.n) as types, array_agg(x.tenant order by x.n) as tenants,
+           array_agg(x.seq order by x.n) as seqs, array_agg(x.data order by x.n) as data
+      from (select b.wave, false as ends, 'task.started' as type, b.tenant, b.task_seq as seq, b.data, b.n
+              from unnest(p_begun) with ordinality b(task_seq, tenant, data, wave, n)
+            union all
+            select e.wave, true, e.type, e.tenant, e.seq, e.data, e.n
+              from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
+     group by x.wave, x.ends order by x.wave, x.ends
+  loop
+    v_first := take_event_numbers(cardinality(v_part.seqs));
+    perform append_events(v_first, p_now, v_part.types, v_part.tenants, v_part.seqs, v_part.data);
+    if v_part.ends and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
+  end loop;
 end $$;
 
 -- Stores the progress of running attempts that still hold their lease.

@@ -2,7 +2,6 @@ import type { HeldState } from "../../../model/task-state.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
-  type BegunAttempt,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
@@ -11,6 +10,7 @@ import {
   KEYS_LOOKED_AT,
   type TaskLabels,
 } from "../../storage.ts";
+import { type Wave, wavesOf } from "../../waves.ts";
 import { isAlone } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
@@ -18,7 +18,7 @@ import { cleanText } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
-import { ENDING_VARIABLES, endAttempts, endDoneAttempts } from "./end-attempt.ts";
+import { APPEND_ENDS, ENDING_VARIABLES, endAttempts, endDoneAttempts } from "./end-attempt.ts";
 import { PREEMPT, preemptAt } from "./preempt-tasks.ts";
 import { signalReleased } from "./release.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
@@ -32,12 +32,13 @@ export async function finishAndClaim(
   db: PostgresDatabase,
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
-  const finishes = firstOfEach(params.finishes);
+  const waves = wavesOf(params);
+  const finishes = waves.flatMap((wave) => wave.finishes);
   const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const number = db.nextRequest();
   const exchange = (tries: number) => ({
     name: "exchange",
-    text: `call exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, null)`,
+    text: `call exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, null)`,
     values: [
       params.node,
       number,
@@ -47,7 +48,7 @@ export async function finishAndClaim(
       finishes.map(resultOf),
       toJson(finishes.map(toFinishRow)),
       toJson(params.progress.map(toProgressRow)),
-      ...begunValues(params.begun ?? []),
+      ...begunValues(waves),
       params.claims.map(({ lane }) => lane),
       params.claims.map(({ limit }) => limit),
       slots.map(({ each }) => each),
@@ -196,25 +197,21 @@ function resultIn([row]: readonly ResultRow[]): ExchangeResult {
   return row.result;
 }
 
-/** If an attempt is ended several times, the first end counts. */
-function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAttempt[] {
-  const tokens = new Set(finishes.map(({ token }) => token));
-  if (tokens.size === finishes.length) return finishes;
-  return finishes.filter(({ token }) => tokens.delete(token));
-}
-
 /** Null if there is none. */
 function anyOf<T>(values: readonly (T | null)[]): readonly (T | null)[] | null {
   return values.some((value) => value !== null) ? values : null;
 }
 
-/** Null if nothing has begun, so that the database has nothing to do. */
-function begunValues(begun: readonly BegunAttempt[]): ((number | null)[] | null)[] {
-  if (begun.length === 0) return [null, null, null];
+/** The attempts that have begun, and the waves of ends. All null if nothing has begun: the database has nothing to do. */
+function begunValues(waves: readonly Wave[]): ((number | null)[] | null)[] {
+  const begun = waves.flatMap((wave) => wave.begun);
+  if (begun.length === 0) return [null, null, null, null, null];
   return [
     begun.map(({ seq }) => seq),
     begun.map(({ token }) => token),
     begun.map(({ startedAt = null }) => startedAt),
+    begun.map(({ wave = 0 }) => wave),
+    waves.flatMap(({ number, finishes }) => finishes.map(() => number)),
   ];
 }
 
@@ -262,6 +259,17 @@ const STARTED_TASK = `
 const STARTED_AT = `case when b.started_at is null or l.state = 'running' then l.started_at
                          else greatest(least(b.started_at, p_now), l.started_at) end as started_at`;
 
+/** Attempts that begin and end in one call: their events alternate. */
+const APPEND_IN_WAVES = `
+    if p_begun is null then ${APPEND_ENDS}
+    else
+      perform append_in_waves(
+        p_now, p_begun, array(select coalesce(w.wave, 0)
+                                from unnest(v_tokens) with ordinality e(token, n)
+                                left join unnest(p_tokens, p_waves) w(token, wave) on w.token = e.token order by e.n),
+        v_types, v_tenants, v_seqs, v_data, v_calls_back);
+    end if;`;
+
 export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sql", import.meta.url), {
   EXPIRED_PER_CLAIM_MAX,
   SESSIONS_DEFERRED: isDeferred("sessions"),
@@ -275,14 +283,18 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   ALONE_FOR_NODE: aloneFor("p_node"),
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
   ENDING_VARIABLES,
-  END_DONE_ATTEMPTS: endDoneAttempts(`
+  END_DONE_ATTEMPTS: endDoneAttempts(
+    `
   ended as (
     delete from lease l
      using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
       left join unnest(p_begun_tokens, p_begun_at) b(token, started_at) on b.token = f.token
      where l.task_seq = f.seq and l.token = f.token and l.node = f.node
-    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, f.result)`),
-  END_HELD_ATTEMPTS: endAttempts(`
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, f.result)`,
+    APPEND_IN_WAVES,
+  ),
+  END_HELD_ATTEMPTS: endAttempts(
+    `
   ended as (
     delete from lease l
      using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
@@ -294,5 +306,7 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
-              m.context_tokens, m.context_window, m.summary)`),
+              m.context_tokens, m.context_window, m.summary)`,
+    APPEND_IN_WAVES,
+  ),
 });

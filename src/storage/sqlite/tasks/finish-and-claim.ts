@@ -20,7 +20,7 @@ import {
 } from "./steps/claim-tasks.ts";
 import { isAnyKeyContested, passKeysOn } from "./steps/concurrency-keys.ts";
 import { expireOverdue } from "./steps/expire-overdue.ts";
-import { beginHeldTasks, finishHeldTasks, writeProgress } from "./steps/finish-held-tasks.ts";
+import { beginAndFinish, writeProgress } from "./steps/finish-held-tasks.ts";
 
 /** One transaction for what a busy node does all the time: end attempts and start others. */
 export async function finishAndClaim(
@@ -30,8 +30,7 @@ export async function finishAndClaim(
   return db.transact((tx) => {
     if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
     writeProgress(tx, params);
-    beginHeldTasks(tx, params);
-    const finished = finishHeldTasks(tx, params);
+    const finished = beginAndFinish(tx, params);
     const expired = params.claims.length > 0 ? expireOverdue(tx, EXPIRED_PER_CLAIM_MAX) : [];
     tx.settle();
     const claimed: ClaimedTask[] = [];

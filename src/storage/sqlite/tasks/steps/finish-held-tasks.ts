@@ -9,16 +9,20 @@ import type {
   FinishedAndClaimed,
   FinishedAttempt,
 } from "../../../storage.ts";
+import { wavesOf } from "../../../waves.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { endTask, returnTask } from "./end-attempt.ts";
 
-/** Makes assigned attempts that have begun `running`, if this node still holds them. */
-export function beginHeldTasks(
+/** Begins assigned attempts that this node still holds, and ends attempts, wave by wave. */
+export function beginAndFinish(
   tx: Transaction,
-  { node, begun = [] }: Pick<FinishAndClaimParams, "node" | "begun">,
-): void {
-  for (const attempt of begun) beginHeldTask(tx, node, attempt);
+  params: Pick<FinishAndClaimParams, "node" | "begun" | "finishes">,
+): FinishedAndClaimed["finished"] {
+  return wavesOf(params).flatMap(({ begun, finishes }) => {
+    for (const attempt of begun) beginHeldTask(tx, params.node, attempt);
+    return finishHeldTasks(tx, { node: params.node, finishes });
+  });
 }
 
 function beginHeldTask(tx: Transaction, node: string, { seq, token, startedAt }: BegunAttempt): void {
@@ -51,7 +55,7 @@ function addStart(tx: Transaction, { task_seq: taskSeq, line, attempt }: Lease):
 }
 
 /** Ends the attempts that this node still holds. An attempt that lost its lease changes nothing. */
-export function finishHeldTasks(
+function finishHeldTasks(
   tx: Transaction,
   params: Pick<FinishAndClaimParams, "node" | "finishes">,
 ): FinishedAndClaimed["finished"] {
