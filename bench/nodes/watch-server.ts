@@ -3,7 +3,7 @@ import type { Client } from "pg";
 import { connect } from "../postgres/database.ts";
 
 /** The advisory lock that every change takes first; see the decision about one writer at a time. */
-const GATE = 7682;
+const WRITE_LOCK = 7682;
 /** Often enough to see a few hundred moments, and seldom enough not to be what is measured. */
 const LOOK_EVERY_MS = 20;
 
@@ -32,7 +32,7 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
       const { rows } = await client.query<{ held: boolean; waits: readonly string[] }>({
         name: "look",
         text: LOOK,
-        values: [database, GATE],
+        values: [database, WRITE_LOCK],
       });
       looks += 1;
       if (rows[0]?.held) held += 1;
