@@ -9,7 +9,7 @@ const LOOK_EVERY_MS = 20;
 
 export interface Watched {
   /** The share of moments in which a node held the write lock. */
-  readonly gateHeld: number;
+  readonly writeLockHeld: number;
   /** How many connections waited at it, on average. */
   readonly gateWaiting: number;
   /** What else connections waited for, on average, the most frequent first. */
@@ -52,7 +52,7 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
         .map(([what, seen]) => ({ what, connections: seen / looks }))
         .sort((a, b) => b.connections - a.connections);
       return {
-        gateHeld: held / looks,
+        writeLockHeld: held / looks,
         gateWaiting,
         otherWaits,
         walBytes: after.wal - before.wal,
