@@ -61,7 +61,7 @@ export function measureNodes(
         elapsedMs,
         roundTrips: sum(({ roundTrips }) => roundTrips),
         transactions: watched.transactions / measured,
-        writeLockWaitMs: (watched.gateWaiting * elapsedMs) / measured,
+        writeLockWaitMs: (watched.writeLockWaiting * elapsedMs) / measured,
         nodeCpuMs: sum(({ cpuMs }) => cpuMs),
         serverCpuMs: serverCpuMs / measured,
         walBytes: watched.walBytes / measured,

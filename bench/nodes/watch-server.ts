@@ -11,7 +11,7 @@ export interface Watched {
   /** The share of moments in which a node held the write lock. */
   readonly writeLockHeld: number;
   /** How many connections waited at it, on average. */
-  readonly gateWaiting: number;
+  readonly writeLockWaiting: number;
   /** What else connections waited for, on average, the most frequent first. */
   readonly otherWaits: readonly { readonly what: string; readonly connections: number }[];
   readonly walBytes: number;
@@ -46,14 +46,14 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
       await watching;
       const after = await totals(client, database);
       await client.end();
-      const gateWaiting = (waits.get(AT_THE_GATE) ?? 0) / looks;
-      waits.delete(AT_THE_GATE);
+      const writeLockWaiting = (waits.get(AT_THE_WRITE_LOCK) ?? 0) / looks;
+      waits.delete(AT_THE_WRITE_LOCK);
       const otherWaits = [...waits]
         .map(([what, seen]) => ({ what, connections: seen / looks }))
         .sort((a, b) => b.connections - a.connections);
       return {
         writeLockHeld: held / looks,
-        gateWaiting,
+        writeLockWaiting,
         otherWaits,
         walBytes: after.wal - before.wal,
         transactions: after.transactions - before.transactions,
@@ -62,7 +62,7 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
   };
 }
 
-const AT_THE_GATE = "Lock advisory";
+const AT_THE_WRITE_LOCK = "Lock advisory";
 
 // Connections that compute wait for nothing, and are left out.
 const LOOK = `
