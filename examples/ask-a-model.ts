@@ -1,4 +1,4 @@
-// An agent that is a model behind any API like that of OpenAI. This one is a few lines that pretend to be one.
+// An agent that is a model behind an OpenAI-compatible API. A few lines stand for the model.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRota } from "rota";

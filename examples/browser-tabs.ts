@@ -1,4 +1,4 @@
-// Actions in browser tabs. The browser is a few lines that pretend to be one; PinchTab is a real one.
+// Actions in browser tabs. A few lines stand for the browser; PinchTab is a real one.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRota } from "rota";

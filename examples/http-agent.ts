@@ -1,4 +1,4 @@
-// An agent that is a program of its own, in any language: Rota posts it each task, and what it answers is the result.
+// An agent that is a web service, in any language: Rota posts each task to it, and its response is the result.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRota, type Task } from "rota";

@@ -1,4 +1,4 @@
-// A program that talks to a Rota elsewhere, over HTTP. Start one first: npm start
+// A program that calls a Rota server over HTTP. Start the server first: npm start
 import { RotaClient, RotaError } from "rota/client";
 
 const rota = new RotaClient({ url: "http://127.0.0.1:7682" });

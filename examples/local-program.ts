@@ -1,4 +1,4 @@
-// An agent that is a program of this machine: it reads the message from stdin, and what it writes is the result.
+// An agent that is a program on this machine: it reads the message from stdin, and its output is the result.
 import { createRota } from "rota";
 
 const program = `

@@ -1,4 +1,4 @@
-// One worker, busy with something long that offered to give way: an urgent task takes its slot, then it goes on anew.
+// One slot, held by a long task that is preemptible: a critical task takes the slot, then the long task runs again.
 import { createRota } from "rota";
 
 const rota = await createRota({ storage: "sqlite::memory:", scheduler: { workerCount: 1 } });

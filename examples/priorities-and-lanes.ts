@@ -1,4 +1,4 @@
-// One worker, three tasks: the urgent one goes first, and another lane does not wait for any of them.
+// One slot, three tasks: the critical one goes first, and a task in another lane does not wait for them.
 import { createRota } from "rota";
 
 const rota = await createRota({

@@ -1,4 +1,4 @@
-// An agent that fails at first is tried again; one that says so is not.
+// A task that fails is retried; one that throws a PermanentError is not.
 import { createRota, PermanentError } from "rota";
 
 const rota = await createRota({ storage: "sqlite::memory:" });

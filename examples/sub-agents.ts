@@ -1,4 +1,4 @@
-// An agent that asks others: they work in a lane of their own, so that it can wait for them without being in their way.
+// An agent that calls other agents: they run in another lane, so that it can wait for them without taking their slots.
 import { createRota } from "rota";
 
 // One slot in `main`, and the lead holds it: in the same lane its helpers would wait for it for ever.

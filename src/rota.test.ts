@@ -58,7 +58,9 @@ describe("embedding", () => {
     async (storage) => {
       const refused = await createRota({ storage }).catch((error) => error);
       expect(refused).toMatchObject({ code: "invalid_field" });
-      expect(refused.message).toContain('"sqlite:rota.db", "sqlite::memory:" or "postgres://…"');
+      expect(refused.message).toContain(
+        '"sqlite:rota.db", "sqlite::memory:" or "postgres://user:password@host:5432/database"',
+      );
       expect(refused.message).not.toContain("secret");
     },
   );

@@ -7,7 +7,7 @@ import { formatPart } from "../report.ts";
 
 const NODES = [1, 2, 4, 8] as const;
 /** Held so much of the time, the write lock is what every node waits for. */
-const GATE_FULL = 0.85;
+const WRITE_LOCK_FULL = 0.85;
 /** So much of all cores taken, it is the machine. */
 const MACHINE_FULL = 0.85;
 
@@ -46,12 +46,12 @@ export async function nodesJob({ postgresUrl, sizes, turns }: Setting): Promise<
       figure(
         of("waiting for the write lock, for each task"),
         "ms",
-        each((run) => run.gateWaitMs),
+        each((run) => run.writeLockWaitMs),
       ),
       figure(
         of("the write lock was held"),
         "share",
-        each((run) => run.watched.gateHeld),
+        each((run) => run.watched.writeLockHeld),
       ),
       figure(
         of("processors in the nodes, for each task"),
@@ -96,12 +96,12 @@ function obstacle(run: NodesDrain | undefined): string {
     .map(({ what, connections }) => `${what} ${connections.toFixed(2)}`)
     .join(", ");
   const seen = [
-    `the write lock was held ${percent(watched.gateHeld)} of the time, ${watched.gateWaiting.toFixed(2)} connections waited for it`,
+    `the write lock was held ${percent(watched.writeLockHeld)} of the time, ${watched.writeLockWaiting.toFixed(2)} connections waited for it`,
     `${taken.toFixed(2)} of ${cores} cores were taken`,
     ...(waits === "" ? [] : [`other waits: ${waits}`]),
   ].join("; ");
   if (share >= MACHINE_FULL) return `the machine (${seen})`;
-  if (watched.gateHeld >= GATE_FULL) return `the write lock (${seen})`;
+  if (watched.writeLockHeld >= WRITE_LOCK_FULL) return `the write lock (${seen})`;
   return `neither the write lock nor the machine: round trips and the nodes' own turns (${seen})`;
 }
 

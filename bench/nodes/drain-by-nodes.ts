@@ -15,7 +15,7 @@ export interface NodesDrain {
   readonly roundTrips: number;
   readonly transactions: number;
   /** Milliseconds that connections waited for the write lock, all together. */
-  readonly gateWaitMs: number;
+  readonly writeLockWaitMs: number;
   readonly nodeCpuMs: number;
   readonly serverCpuMs: number;
   readonly walBytes: number;
@@ -61,7 +61,7 @@ export function measureNodes(
         elapsedMs,
         roundTrips: sum(({ roundTrips }) => roundTrips),
         transactions: watched.transactions / measured,
-        gateWaitMs: (watched.gateWaiting * elapsedMs) / measured,
+        writeLockWaitMs: (watched.writeLockWaiting * elapsedMs) / measured,
         nodeCpuMs: sum(({ cpuMs }) => cpuMs),
         serverCpuMs: serverCpuMs / measured,
         walBytes: watched.walBytes / measured,

@@ -3,15 +3,15 @@ import type { Client } from "pg";
 import { connect } from "../postgres/database.ts";
 
 /** The advisory lock that every change takes first; see the decision about one writer at a time. */
-const GATE = 7682;
+const WRITE_LOCK = 7682;
 /** Often enough to see a few hundred moments, and seldom enough not to be what is measured. */
 const LOOK_EVERY_MS = 20;
 
 export interface Watched {
   /** The share of moments in which a node held the write lock. */
-  readonly gateHeld: number;
+  readonly writeLockHeld: number;
   /** How many connections waited at it, on average. */
-  readonly gateWaiting: number;
+  readonly writeLockWaiting: number;
   /** What else connections waited for, on average, the most frequent first. */
   readonly otherWaits: readonly { readonly what: string; readonly connections: number }[];
   readonly walBytes: number;
@@ -32,7 +32,7 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
       const { rows } = await client.query<{ held: boolean; waits: readonly string[] }>({
         name: "look",
         text: LOOK,
-        values: [database, GATE],
+        values: [database, WRITE_LOCK],
       });
       looks += 1;
       if (rows[0]?.held) held += 1;
@@ -46,14 +46,14 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
       await watching;
       const after = await totals(client, database);
       await client.end();
-      const gateWaiting = (waits.get(AT_THE_GATE) ?? 0) / looks;
-      waits.delete(AT_THE_GATE);
+      const writeLockWaiting = (waits.get(AT_THE_WRITE_LOCK) ?? 0) / looks;
+      waits.delete(AT_THE_WRITE_LOCK);
       const otherWaits = [...waits]
         .map(([what, seen]) => ({ what, connections: seen / looks }))
         .sort((a, b) => b.connections - a.connections);
       return {
-        gateHeld: held / looks,
-        gateWaiting,
+        writeLockHeld: held / looks,
+        writeLockWaiting,
         otherWaits,
         walBytes: after.wal - before.wal,
         transactions: after.transactions - before.transactions,
@@ -62,7 +62,7 @@ export async function watchServer(url: string, serverUrl: string): Promise<{ sto
   };
 }
 
-const AT_THE_GATE = "Lock advisory";
+const AT_THE_WRITE_LOCK = "Lock advisory";
 
 // Connections that compute wait for nothing, and are left out.
 const LOOK = `

@@ -15,7 +15,7 @@ export const submittedBatch = z
       .array(
         z.strictObject({
           taskId: z.string(),
-          key: z.string().exactOptional().describe("What the others call it."),
+          key: z.string().exactOptional().describe("Its name in `dependsOn` of the other tasks."),
           state: z.enum(TASK_STATES),
           position: z.int(),
           error: z.string().exactOptional().describe("Why it was rejected."),

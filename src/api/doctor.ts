@@ -17,7 +17,7 @@ const check = z
   });
 
 const doctorReport = z
-  .strictObject({ ok: z.boolean().describe("Whether nothing is wrong."), checks: z.array(check) })
+  .strictObject({ ok: z.boolean().describe("Whether no check found anything."), checks: z.array(check) })
   .meta({
     id: "DoctorReport",
     description: "What an examination found.",

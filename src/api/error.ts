@@ -35,7 +35,7 @@ export const errorAnswer = z
   .strictObject({
     code: z.enum(CODES).describe("What went wrong, for programs; docs/errors.md explains each."),
     error: z.string().describe("What went wrong and what to do instead, for people."),
-    retryable: z.literal(true).exactOptional().describe("There when the same request may work later."),
+    retryable: z.literal(true).exactOptional().describe("Present if the same request may work later."),
     details: z.record(z.string(), z.unknown()).exactOptional().describe("Depends on the code."),
   })
   .meta({

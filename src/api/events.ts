@@ -80,7 +80,7 @@ export const event = z
 /** The `data` of the event `gap`. */
 export const gap = z
   .strictObject({
-    after: z.int().describe("What was asked for, or seen last: go on after this one."),
+    after: z.int().describe("The number that the client sent, or saw last."),
     oldest: z.int().describe("The oldest event there is."),
   })
   .meta({
@@ -98,7 +98,7 @@ const eventQuery = z.strictObject({
   lastEventId: z
     .string()
     .exactOptional()
-    .describe("Stands in for the header `Last-Event-ID`, which counts when both are there."),
+    .describe("Replaces the header `Last-Event-ID`, which wins if both are present."),
 });
 
 const eventHeaders = z.object({

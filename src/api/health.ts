@@ -7,10 +7,8 @@ export const health = z
     status: z.literal("ok"),
     version: z.string(),
     state: z.enum(["created", "running", "draining", "drained", "stopped"]),
-    startedAt: time.describe("From when on this process counts what it does."),
-    storage: z
-      .enum(["ok", "unavailable"])
-      .describe("Whether something can be written to the storage, and survives a power cut."),
+    startedAt: time.describe("When this process started to count."),
+    storage: z.enum(["ok", "unavailable"]).describe("Whether the storage accepts durable writes."),
     storageError: z.string().exactOptional().describe("Why the storage is unavailable."),
     scheduler: z
       .literal("disabled")
@@ -21,7 +19,7 @@ export const health = z
         z.strictObject({ ok: z.literal(true) }),
         z.strictObject({ ok: z.literal(false), error: z.string() }),
       ])
-      .describe("Whether the configuration that was read last could be used."),
+      .describe("Whether the configuration that was read last is valid."),
   })
   .meta({
     id: "Health",

@@ -17,18 +17,14 @@ const LANE_EXAMPLE = {
 export const lane = z
   .strictObject({
     name: z.string(),
-    concurrency: z
-      .int()
-      .describe(
-        "How many of its tasks the process that was asked runs at once; 0: it leaves them to others.",
-      ),
+    concurrency: z.int().describe("How many of its tasks the responding process runs at once; 0: none."),
     total: z.int().nullable().describe("How many run at once over all nodes; null: no bound of its own."),
     running: z.int().describe("Over all nodes."),
-    waiting: z.int().describe("Everything that has not started, for whatever reason, over all nodes."),
+    waiting: z.int().describe("All tasks that have not started, for any reason, over all nodes."),
     oldestWaitMs: z
       .int()
       .nullable()
-      .describe("How long the task waits that could start and came first; null: none could."),
+      .describe("How long the oldest task that could start has waited; null: there is none."),
   })
   .meta({ id: "Lane", description: "A named pool of concurrency.", examples: [LANE_EXAMPLE] });
 

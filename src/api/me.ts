@@ -6,14 +6,14 @@ import { errorAnswers } from "./error.ts";
 export const me = z
   .strictObject({
     role: z.enum(ROLES).describe("What the key allows; `admin` where the server has no keys."),
-    keyId: z.string().nullable().describe("Null: the server has no keys, and asks for none."),
+    keyId: z.string().nullable().describe("Null: the server has no keys, and needs none."),
     keyName: z.string().nullable().describe("What the key is called."),
     tenantId: z.string(),
     tenantName: z.string(),
     agentId: z.string().exactOptional().describe("With the role `agent`: its agent."),
     isLocal: z.boolean().describe("Whether no other machine can reach the server."),
     version: z.string(),
-    node: z.string().describe("The node that answers."),
+    node: z.string().describe("The responding node."),
     features: z.array(z.enum(FEATURES)).readonly().describe("What the server can do beyond tasks."),
   })
   .meta({

@@ -48,14 +48,14 @@ export const notification = z
       .enum([...RUN_STATUSES, "paused", "canceled"])
       .describe("The status of the run, or the new status of the schedule."),
     started_at: seconds.exactOptional().describe("When the run fired; 0: it did not."),
-    completed_at: seconds.exactOptional().describe("When the run ended; 0: it goes."),
+    completed_at: seconds.exactOptional().describe("When the run ended; 0: it is running."),
     result_summary: z
       .string()
       .exactOptional()
       .describe("With `run.completed`: the beginning of the result, 4 KiB at most."),
     error_message: z.string().exactOptional().describe("With `run.failed`."),
     reason: z.string().exactOptional().describe("Why it was skipped, missed, ended or paused."),
-    due_at: seconds.exactOptional().describe("The moment that the run is for, or the last of several."),
+    due_at: seconds.exactOptional().describe("The due time of the run, or the last of several."),
     moments: z.int().exactOptional().describe("How many due times the run covers."),
     timestamp: z.int().describe("When it happened, in seconds since 1970."),
   })
@@ -69,7 +69,7 @@ const streamQuery = z.strictObject({
   lastEventId: z
     .string()
     .exactOptional()
-    .describe("Stands in for the header `Last-Event-ID`, which counts when both are there."),
+    .describe("Replaces the header `Last-Event-ID`, which wins if both are present."),
 });
 
 const streamHeaders = z.object({

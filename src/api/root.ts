@@ -5,7 +5,7 @@ const root = z
   .strictObject({
     name: z.literal("rota"),
     version: z.string(),
-    links: z.record(z.string(), z.string()).describe("Where to look next, by what is there."),
+    links: z.record(z.string(), z.string()).describe("The main routes, by name."),
   })
   .meta({
     id: "Root",

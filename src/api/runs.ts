@@ -45,17 +45,17 @@ const run = z
     task_id: z.int().describe("The schedule."),
     agent_id: z.string(),
     queue_task_id: z.string().nullable().describe("Its task: `GET /tasks/{id}` shows it."),
-    due_at: seconds.describe("The moment; of several, the last."),
+    due_at: seconds.describe("The due time; of several, the last."),
     moments: z.int().describe("How many due times it covers."),
     status: z.enum(RUN_STATUSES).describe("`skipped` and `missed` never ran."),
     reason: z.string().nullable().describe("Why it was skipped or missed, or why a caller ended it."),
     started_at: seconds.describe("When it fired; 0: it did not."),
-    completed_at: seconds.describe("When it ended, or was written down as skipped or missed; 0: it goes."),
+    completed_at: seconds.describe("When it ended, or was recorded as skipped or missed; 0: it is running."),
     request_id: z.string().nullable(),
     result_summary: z
       .string()
       .nullable()
-      .describe("What came out, 4 KiB at most; what was cut ends in `[truncated]`."),
+      .describe("The result, at most 4 KiB; if cut, it ends in `[truncated]`."),
     error_message: z.string().nullable(),
     input_tokens: z.number(),
     output_tokens: z.number(),

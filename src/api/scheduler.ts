@@ -26,7 +26,7 @@ export const schedulerStats = z
         dispatchCount: count,
         avgDispatchLatencyMs: z
           .number()
-          .describe("From the moment a task could start to its start, on average."),
+          .describe("The average wait, from when a task could start to its start."),
         agents: z.record(
           z.string(),
           z.strictObject({

@@ -20,16 +20,16 @@ const previewInput = requestSchema(PREVIEW);
 
 export const schedulePreview = z
   .strictObject({
-    normalized: z.string().describe("What was understood, as a phrase that means the same."),
+    normalized: z.string().describe("How Rota understood the phrase, in canonical form."),
     kind: z.enum(["once", "recurring"]),
     next: z
       .array(z.string())
       .readonly()
-      .describe("The next moments, within 100 years, as ISO 8601 with the zone's offset."),
+      .describe("The next due times, within 100 years, as ISO 8601 with the zone's offset."),
     notes: z
       .array(z.string())
       .readonly()
-      .describe("A sentence for each clock change that one of them has to do with."),
+      .describe("A sentence for each clock change that affects one of them."),
   })
   .meta({
     id: "SchedulePreview",
@@ -98,14 +98,14 @@ const scheduledTask = z
     payload: z.unknown().optional(),
     schedule_phrase: z.string().describe("As it was written, or its canonical form."),
     schedule_kind: z.enum(["once", "recurring"]),
-    fire_at: seconds.describe("The moment of one that is due once; 0 for one that recurs."),
-    recur_json: z.string().nullable().describe("The rule of one that recurs, as JSON."),
+    fire_at: seconds.describe("The due time of a one-time schedule; 0 for a recurring one."),
+    recur_json: z.string().nullable().describe("The rule of a recurring schedule, as JSON."),
     tz: z.string(),
     next_fire_at: seconds.describe("When it is due next; 0: nothing is."),
     status: z
       .enum(SCHEDULE_STATUSES)
       .describe(
-        "`completed` and `failed` are where one that is due once ends up. One that recurs is `completed` after `max_runs` or `until`.",
+        "A one-time schedule ends as `completed` or `failed`. A recurring one is `completed` after `max_runs` or `until`.",
       ),
     enabled: z.boolean().describe("Whether it is active."),
     delete_after_run: z.boolean(),
@@ -119,14 +119,14 @@ const scheduledTask = z
     metadata: z.record(z.string(), z.unknown()).readonly().exactOptional(),
     callback_url: z.string().exactOptional(),
     max_runs: z.int().exactOptional(),
-    until: seconds.exactOptional().describe("The last moment at which it may be due."),
+    until: seconds.exactOptional().describe("The last possible due time."),
     pause_after_failures: z.int().exactOptional(),
     created_at: seconds,
     updated_at: seconds,
     last_run_at: seconds.describe("When it fired last."),
     last_run_id: z.int().describe("The run that fired last; 0: none has."),
     run_count: z.int().describe("How often it has fired; what was skipped or missed does not count."),
-    last_status: z.enum(RUN_STATUSES).nullable().describe("How the run ended that ended last."),
+    last_status: z.enum(RUN_STATUSES).nullable().describe("The status of the run that ended last."),
     last_error: z.string().nullable(),
     consecutive_failures: z
       .int()
@@ -142,7 +142,7 @@ const scheduledTask = z
 export const createdSchedule = z
   .strictObject({
     scheduled_task: scheduledTask,
-    normalized: z.string().describe("What was understood, as a phrase that means the same."),
+    normalized: z.string().describe("How Rota understood the phrase, in canonical form."),
   })
   .meta({
     id: "CreatedSchedule",
@@ -203,7 +203,7 @@ export const schedulesStatus = z
   .strictObject({
     active: z.int(),
     paused: z.int(),
-    running: z.int().describe("Runs that go."),
+    running: z.int().describe("Runs in progress."),
     next_fire_at: seconds.describe("When the next of all is due; 0: nothing is."),
   })
   .meta({

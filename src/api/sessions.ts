@@ -32,10 +32,10 @@ const sessionMessage = requestSchema(MESSAGE_REQUEST);
 
 export const sentMessage = z
   .strictObject({
-    taskId: z.string().describe("Its task, or the task that it was added to."),
+    taskId: z.string().describe("Its task, or the task that it was merged into."),
     state: z.enum(TASK_STATES),
     position: z.int(),
-    merged: z.boolean().describe("It was added to a message before it that had not been passed on yet."),
+    merged: z.boolean().describe("It was merged into an earlier message that had not started yet."),
     warnings,
   })
   .meta({
@@ -64,10 +64,12 @@ export const session = z
     cap: z.int().describe("How many messages may wait."),
     drop: z
       .enum(DROP_POLICIES)
-      .describe("Who goes when one more comes: the oldest that waits, or the new one."),
-    debounceMs: z.int().describe("Messages that come so soon after each other become one run."),
+      .describe("Which message goes when one too many arrives: the one that waits longest, or the new one."),
+    debounceMs: z.int().describe("Messages within this time of each other are merged into one task."),
     maxConcurrent: z.int().describe("How many of its tasks may run at once."),
-    effectiveMaxConcurrent: z.int().describe("How many do, given how full its context is."),
+    effectiveMaxConcurrent: z
+      .int()
+      .describe("How many of its tasks may run at once now, given how full its context is."),
     tokens: z
       .int()
       .min(0)
@@ -76,7 +78,7 @@ export const session = z
     contextWindow: z.int().min(1).nullable(),
     generation: z.int().describe("How often it was reset."),
     running: z.int(),
-    queued: z.int().describe("Everything that waits, for whatever reason."),
+    queued: z.int().describe("All waiting tasks, for any reason."),
   })
   .meta({
     id: "Session",
@@ -144,7 +146,7 @@ export const sendMessage = {
     timeout: z
       .string()
       .exactOptional()
-      .describe("With `wait`: seconds after which it is answered with 202, 1 to 600, 120 unless given."),
+      .describe("With `wait`: seconds after which the response is 202, 1 to 600, by default 120."),
   }),
   body: sessionMessage,
   response: {

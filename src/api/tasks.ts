@@ -59,7 +59,7 @@ export const warnings = z
   .array(z.string())
   .readonly()
   .exactOptional()
-  .describe("What to know of it: that no live node can execute it, say. Left out when there is nothing.");
+  .describe("Warnings, for instance that no live node can execute it. Left out: there is none.");
 
 export const submittedTask = z
   .strictObject({
@@ -96,7 +96,7 @@ export const task = z
     state: z.enum(TASK_STATES),
     position: z
       .int()
-      .describe("Its place among the agent's waiting tasks at submission; 0: it could not start yet."),
+      .describe("Its position among the agent's waiting tasks at submission; 0: it could not start yet."),
     createdAt: time,
     ...work,
     metadata: anyObject.exactOptional(),
@@ -112,16 +112,13 @@ export const task = z
     conversationId: z
       .string()
       .exactOptional()
-      .describe("The conversation that the agent's side knows it by, where the schedule names one."),
+      .describe("The conversation as the agent names it, if the schedule has one."),
     requestId: z
       .string()
       .exactOptional()
       .describe("The `request_id` of the run that it is; the agent is called with it."),
     callbackUrl: z.string().exactOptional().describe("The URL that is called when it has ended."),
-    preemptible: z
-      .boolean()
-      .exactOptional()
-      .describe("True: it may be made to give way to a `critical` task."),
+    preemptible: z.boolean().exactOptional().describe("True: a `critical` task may pre-empt it."),
     concurrencyKey: z.string().exactOptional().describe("Tasks with the same key run one at a time."),
     runAt: time.exactOptional(),
     deadline: time.exactOptional(),
@@ -138,7 +135,10 @@ export const task = z
       .strictObject({
         inputTokens: z.number(),
         outputTokens: z.number(),
-        contextWindow: z.number().exactOptional().describe("What the model used last can take in."),
+        contextWindow: z
+          .number()
+          .exactOptional()
+          .describe("The context window of the model used last, in tokens."),
       })
       .exactOptional()
       .describe("What it cost, over all attempts that reported it."),
@@ -153,9 +153,7 @@ const oneTaskQuery = z.strictObject({
   wait: z
     .string()
     .exactOptional()
-    .describe(
-      "Seconds, 1 to 60: answer once the task has ended, or after that time with the task as it then is.",
-    ),
+    .describe("Seconds, 1 to 60: respond once the task has ended, or after that time with the current task."),
 });
 
 const taskQuery = querySchema({ noun: "query", fields: { ...TASK_FILTER.fields, ...TASK_VIEW.fields } });
@@ -311,7 +309,7 @@ const explanation = z
       .describe(
         "Its position among the ready tasks of its agent, or among the tasks that wait for its concurrency key; 0: it is in neither.",
       ),
-    ahead: z.array(z.string()).readonly().describe("Those that go before it, in order, ten at most."),
+    ahead: z.array(z.string()).readonly().describe("The tasks that start before it, in order, at most ten."),
     reasons: z
       .array(
         z.strictObject({
@@ -320,7 +318,7 @@ const explanation = z
           since: time,
           taskId: z.string().exactOptional().describe("The task that it waits for."),
           lane: z.string().exactOptional(),
-          until: time.exactOptional().describe("When it no longer holds."),
+          until: time.exactOptional().describe("When this reason ends."),
         }),
       )
       .readonly()
@@ -431,7 +429,7 @@ export const retryTask = {
       .string()
       .exactOptional()
       .describe(
-        "`true`: the tasks come back as well that were cancelled because of this one, transitively; they wait for it again.",
+        "`true`: also requeue the tasks that were cancelled because of this one, transitively; they wait for it again.",
       ),
   }),
   response: {

@@ -36,7 +36,7 @@ export const tenant = z
       .int()
       .nullable()
       .describe(
-        "What its tasks take: what they were given, their results and errors, and 1024 bytes each. Null: it has no `maxStoredBytes`, and nothing is counted.",
+        "The size of its tasks: inputs, results and errors, and 1024 bytes each. Null: it has no `maxStoredBytes`, and nothing is counted.",
       ),
     createdAt: time,
     updatedAt: time,

@@ -36,7 +36,7 @@ export const delivery = z
     deliveryId: z.string().describe("Also the `webhook-id` that the receiver sees, the same for every try."),
     event: z
       .enum(DELIVERY_EVENTS)
-      .describe("What it reports: the end of a task, however it ended, or of all tasks of a batch."),
+      .describe("What it reports: the end of a task, whatever its outcome, or of all tasks of a batch."),
     batchId: z.string().exactOptional().describe("With `batch.completed`: the batch."),
     taskId: z.string().describe("With `batch.completed`: of its tasks, the one that was accepted last."),
     url: z.string(),

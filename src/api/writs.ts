@@ -12,7 +12,7 @@ const writInput = requestSchema(WRITS);
 
 export const writAnswer = z
   .strictObject({
-    ok: z.boolean().describe("Whether all of it was done."),
+    ok: z.boolean().describe("Whether all writs succeeded."),
     output: z.string().describe("A block for each line, for the agent to read."),
   })
   .meta({

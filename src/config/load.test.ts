@@ -198,7 +198,7 @@ test("everything that is wrong is reported at once, with its place and where it 
     "`agents.research.maxInflight` must be an integer from 1 to 10000000, not 0 (rota.config.json)",
     '`scheduler.workerCount` must be an integer from 1 to 10000000, not "many" (ROTA_SCHEDULER_WORKER_COUNT)',
     '`server.port` must be an integer from 0 to 65535, not "abc" (rota.config.json)',
-    '`storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…" (--storage)',
+    '`storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://user:password@host:5432/database" (--storage)',
     "unknown option `schedulr`: did you mean `scheduler`? (rota.config.json)",
   ]);
 });
@@ -265,7 +265,7 @@ test.each([
 
 test("the fault of a storage that is no URL does not repeat its password", () => {
   expect(faultsOf({ file: { storage: "postgres://u:s3cret@h:99999/db" } })).toEqual([
-    '`storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…" (rota.config.json)',
+    '`storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://user:password@host:5432/database" (rota.config.json)',
   ]);
 });
 

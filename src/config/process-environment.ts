@@ -10,3 +10,8 @@ export function processEnvironment(): Environment {
 export function isRunByNpm(): boolean {
   return process.env["npm_lifecycle_event"] !== undefined;
 }
+
+/** Whether `npx` started this process. */
+export function isRunByNpx(): boolean {
+  return process.env["npm_lifecycle_event"] === "npx";
+}

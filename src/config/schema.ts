@@ -35,7 +35,7 @@ const scheduler = section({
   strategy: oneOf(STRATEGIES)
     .default("fair-fifo")
     .describe(
-      "`fair-fifo`: the agent with the fewest running goes first; `priority-fifo`: the task with the lowest number.",
+      "`fair-fifo`: the agent with the fewest running tasks goes first; `priority-fifo`: the task with the lowest priority number.",
     ),
   maxQueueSize: numberIn(COUNT)
     .default(1_000)
@@ -81,33 +81,35 @@ const scheduler = section({
 const retry = section({
   maxRetries: numberIn(RETRY_RANGES.maxRetries)
     .default(DEFAULT_RETRY_POLICY.maxRetries)
-    .describe("How often a failed instruction is tried again; other kinds are not unless they ask."),
+    .describe(
+      "How often a failed instruction is retried; other kinds are retried only if the task has a `retryPolicy`.",
+    ),
   backoffMs: numberIn(RETRY_RANGES.backoffMs)
     .default(DEFAULT_RETRY_POLICY.backoffMs)
     .describe("The wait before the first retry."),
   backoffMultiplier: numberIn(RETRY_RANGES.backoffMultiplier)
     .default(DEFAULT_RETRY_POLICY.backoffMultiplier)
-    .describe("How much longer each further wait is."),
+    .describe("The factor by which each further wait is longer."),
   maxBackoffMs: numberIn(RETRY_RANGES.maxBackoffMs)
     .default(DEFAULT_RETRY_POLICY.maxBackoffMs)
     .describe("The longest wait."),
   jitter: numberIn(RETRY_RANGES.jitter)
     .default(DEFAULT_RETRY_POLICY.jitter)
-    .describe("The share of a wait that chance may add or take away: 0.25 is a quarter either way."),
+    .describe("Random variation of each wait: 0.25 is up to a quarter more or less."),
 });
 
 const timeouts = section({
   defaultMs: numberIn(TIMEOUT)
     .default(120_000)
-    .describe("For each attempt of a task that names no `timeout`."),
-  maxMs: numberIn(TIMEOUT).default(TIMEOUT_MAX_MS).describe("The longest `timeout` a task may ask for."),
+    .describe("The timeout of each attempt, for tasks without a `timeout`."),
+  maxMs: numberIn(TIMEOUT).default(TIMEOUT_MAX_MS).describe("The longest `timeout` that a task may have."),
 });
 
 const executors = section({
-  action: executor.exactOptional().describe("Does `action` tasks."),
-  instruction: executor.exactOptional().describe("Does `instruction` tasks."),
-  message: executor.exactOptional().describe("Does `message` tasks."),
-  custom: executor.exactOptional().describe("Does `payload` tasks."),
+  action: executor.exactOptional().describe("The executor of `action` tasks."),
+  instruction: executor.exactOptional().describe("The executor of `instruction` tasks."),
+  message: executor.exactOptional().describe("The executor of `message` tasks."),
+  custom: executor.exactOptional().describe("The executor of `payload` tasks."),
 });
 
 const agent = section({
@@ -162,7 +164,9 @@ export const configSchema = section({
   log: log.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
     .default(30)
-    .describe("How long running work may go on after SIGTERM or `stop()`."),
+    .describe(
+      "How long running tasks may continue after SIGTERM or `stop()`; the rest then returns to the queue.",
+    ),
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -6,7 +6,7 @@ export const sessions = section({
   mode: oneOf(SESSION_MODES)
     .default(DEFAULT_SESSION.mode)
     .describe(
-      "`queue` or `followup`: a message waits for those before it; `interrupt`: it takes the place of all of them.",
+      "`queue` or `followup`: a message waits for those before it; `interrupt`: it replaces all of them.",
     ),
   cap: numberIn(SESSION_RANGES.cap)
     .default(DEFAULT_SESSION.cap)
@@ -14,11 +14,11 @@ export const sessions = section({
   drop: oneOf(DROP_POLICIES)
     .default(DEFAULT_SESSION.drop)
     .describe(
-      "Who goes when one more comes: `old`, the message that waits longest; `new`, the one that comes (429).",
+      "What happens to one message too many: `old` cancels the message that waits longest, `new` refuses the new one (429).",
     ),
   debounceMs: numberIn(SESSION_RANGES.debounceMs)
     .default(DEFAULT_SESSION.debounceMs)
-    .describe("Messages that come so soon after each other become one run; 0: each is its own."),
+    .describe("Messages within this time of each other are merged into one task; 0: none are."),
   maxConcurrent: numberIn(SESSION_RANGES.maxConcurrent)
     .default(DEFAULT_SESSION.maxConcurrent)
     .describe("How many tasks of a session run at once, over all nodes."),

@@ -1,5 +1,6 @@
 /** The forms of a storage URL, as the rest of "must be …". */
-export const STORAGE_FORMS = '"sqlite:rota.db", "sqlite::memory:" or "postgres://…"';
+export const STORAGE_FORMS =
+  '"sqlite:rota.db", "sqlite::memory:" or "postgres://user:password@host:5432/database"';
 
 export type StorageUrl =
   /** `path` is a file or `:memory:`. */

@@ -62,6 +62,11 @@ test("rota me says whose key it is, and who answers", async () => {
 describe("rota keys", () => {
   test("makes, lists and takes away keys where they are stored, and all of it is in the audit log", async () => {
     const { storage, rota } = somewhere();
+    expect(await rota("keys", "--storage", storage)).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: 'There are no keys; create one with "rota keys create --role admin --name NAME".\n',
+    });
     const admin = await rota(
       "keys",
       "create",

@@ -111,6 +111,13 @@ describe("a PostgreSQL that is up", () => {
       },
       /^Rota cannot start: PostgreSQL: database "no_such_database" does not exist: create it, or name another one in `storage`\n$/,
     ],
+    [
+      "a certificate file that does not exist",
+      (url: URL) => {
+        url.searchParams.set("sslrootcert", "/no/such.pem");
+      },
+      /^Rota cannot start: PostgreSQL: ENOENT: no such file or directory, open '\/no\/such\.pem': correct the parameters of `storage`\n$/,
+    ],
   ])("is not waited for with %s", async (_what, spoil, sentence) => {
     const url = new URL(database.url);
     spoil(url);

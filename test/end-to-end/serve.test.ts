@@ -228,7 +228,7 @@ describe("what stops it from starting is said in a sentence:", () => {
       [
         "Rota cannot start: the configuration has 3 faults:",
         '- `server.port` must be an integer from 0 to 65535, not "high" (--port)',
-        '- `storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…" (mine.json)',
+        '- `storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://user:password@host:5432/database" (mine.json)',
         "- unknown option `schduler`: did you mean `scheduler`? (mine.json)",
         "",
       ].join("\n"),

@@ -37,7 +37,7 @@ function listCommand(): Command {
       const list = await keys.list(ownerOf(flags));
       if (flags.json) return printJson(list);
       if (list.keys.length === 0) {
-        return print('There are no keys; create one with "rota keys create --role admin --name NAME".');
+        return printNotice('There are no keys; create one with "rota keys create --role admin --name NAME".');
       }
       for (const line of keysTable(list.keys)) print(line);
     }),

@@ -92,7 +92,7 @@ export const SESSION_CHANGES = {
       flag: "--drop <policy>",
     }),
     debounceMs: optional(number(SESSION_RANGES.debounceMs), {
-      description: "Messages that come so soon after each other become one run.",
+      description: "Messages within this time of each other are merged into one task.",
       flag: "--debounce <span>",
     }),
     maxConcurrent: optional(number(SESSION_RANGES.maxConcurrent), {

@@ -9,7 +9,7 @@ const MIGRATION_LOCK = 7683;
 
 /** Brings the schema and the functions of a database up to date, on a connection of its own. */
 export async function migrateDatabase(config: PoolConfig): Promise<void> {
-  const client = new pg.Client(config);
+  const client = newClient(config);
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -18,6 +18,22 @@ export async function migrateDatabase(config: PoolConfig): Promise<void> {
     throw toOpenError(error);
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** The library reads the files that the URL names, such as certificates, when a client is created. */
+function newClient(config: PoolConfig): pg.Client {
+  try {
+    return new pg.Client(config);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RotaError(
+      "storage_unavailable",
+      `PostgreSQL: ${reason}: correct the parameters of \`storage\``,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
