@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import {
   expectAccessible,
   expectAccessibleEverywhere,
@@ -387,7 +387,7 @@ export function tasksTests(world: () => World): void {
     const { key } = await (await newTenant(world())).key("operator");
     const { context, open } = await newPerson(world(), { key });
     // In the page itself: sending a hundred megabytes through a proxy would take longer than reading them.
-    await context.addInitScript(() => {
+    const stub = await context.addInitScript(() => {
       const PAGE = 100_000;
       const ask = window.fetch;
       const createdAt = new Date().toISOString();
@@ -402,6 +402,7 @@ export function tasksTests(world: () => World): void {
         return new Response(`{"tasks":[${rows.join(",")}],"count":${PAGE},"nextCursor":${nextCursor}}`);
       };
     });
+    onTestFinished(() => stub.dispose());
     const page = await open("/tasks");
     await page.getByText("row 0", { exact: true }).waitFor();
     expect(await rowsOf(page).count()).toBeLessThanOrEqual(100);
