@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import {
+  breakRequests,
   expectAccessible,
   expectAccessibleEverywhere,
   newPerson,
@@ -255,16 +256,11 @@ export function schedulesTests(world: () => World): void {
     const message = '<img src=x onerror="alert(1)">';
     await tenant.rota.schedules.create({ schedule: "every day at 06:00", message });
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
-    let isBroken = true;
-    await context.route("**/v1/schedules", (route) =>
-      isBroken
-        ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
-        : route.fallback(),
-    );
+    const repair = await breakRequests(context, "**/v1/schedules");
     const page = await open("/schedules");
     await page.getByText("The schedules could not be read").waitFor();
     await expectAccessible(page);
-    isBroken = false;
+    repair();
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText(message).click();
     await page.getByRole("heading", { name: message }).waitFor();

@@ -24,6 +24,7 @@ export function taskTests(world: () => World): void {
     const { taskId } = await tenant.rota.tasks.submit({ message: "hello" });
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
     await context.route(`**/v1/tasks/${taskId}`, (route) => route.abort());
+    await context.route(/\/tasks\/events/, (route) => route.abort());
     const page = await open(`/tasks/${taskId}`);
     await page.getByText("The server cannot be reached.").first().waitFor();
     await context.unroute(`**/v1/tasks/${taskId}`);

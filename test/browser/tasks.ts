@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import {
+  breakRequests,
   expectAccessible,
   expectAccessibleEverywhere,
   newPerson,
@@ -76,17 +77,12 @@ export function tasksTests(world: () => World): void {
     const tenant = await newTenant(world());
     await submitSome(tenant);
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
-    let isBroken = true;
-    await context.route("**/v1/tasks?*", (route) =>
-      isBroken
-        ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
-        : route.fallback(),
-    );
+    const repair = await breakRequests(context, "**/v1/tasks?*");
     const page = await open("/tasks");
     await page.getByText("The tasks could not be read").waitFor();
     await page.getByText("The database is gone.").waitFor();
     await expectAccessible(page);
-    isBroken = false;
+    repair();
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("Compare prices of 12 laptop suppliers").waitFor();
   });

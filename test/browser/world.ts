@@ -297,15 +297,33 @@ export interface Fault {
   readonly what: string;
 }
 
+/**
+ * Makes requests fail until the function that it returns is called. The stream of events stays cut: a page that becomes live
+ * reads by itself what had failed, and this is about the button.
+ */
+export async function breakRequests(
+  target: Page | BrowserContext,
+  url: string | RegExp,
+): Promise<() => void> {
+  let isBroken = true;
+  await target.route(/\/tasks\/events/, (route) => route.abort());
+  await target.route(url, (route) =>
+    isBroken
+      ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
+      : route.fallback(),
+  );
+  return () => {
+    isBroken = false;
+  };
+}
+
 /** A page whose request fails says so, and shows what there is once it is tried again. */
 export async function expectFault({ page, path, url, what }: Fault): Promise<void> {
-  await page.route(url, (route) =>
-    route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } }),
-  );
+  const repair = await breakRequests(page, url);
   await page.goto(path, { waitUntil: "commit" });
   await page.getByText(`${what} could not be read`).waitFor();
   await page.getByText("The database is gone.").waitFor();
-  await page.unroute(url);
+  repair();
   await page.getByRole("button", { name: "Try again" }).click();
   await expect.poll(() => page.getByText(`${what} could not be read`).count()).toBe(0);
 }
