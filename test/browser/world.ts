@@ -164,13 +164,11 @@ async function newProfile({ browser }: World): Promise<Profile> {
 async function clear({ context, firstTab }: Profile, origin: string): Promise<void> {
   for (const event of EVENTS) context.removeAllListeners(event);
   await Promise.all(context.pages().map((page) => (page === firstTab ? undefined : page.close())));
-  await Promise.all([
-    context.unrouteAll({ behavior: "ignoreErrors" }),
-    firstTab.unrouteAll({ behavior: "ignoreErrors" }),
-    context.clearPermissions(),
-    // An address of the origin without a script: what it stores can be reached, and the tab keeps its process.
-    firstTab.goto(`${origin}/ui/icon.svg`),
-  ]);
+  // One after the other: a navigation that begins while the last route goes is never answered.
+  for (const routed of [firstTab, context]) await routed.unrouteAll({ behavior: "ignoreErrors" });
+  await context.clearPermissions();
+  // An address of the origin without a script: what it stores can be reached, and the tab keeps its process.
+  await firstTab.goto(`${origin}/ui/icon.svg`);
   await firstTab.evaluate(() => {
     localStorage.clear();
     sessionStorage.clear();
