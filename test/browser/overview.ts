@@ -118,7 +118,7 @@ export function overviewTests(world: () => World): void {
     const code = page.locator("pre");
     await code.getByText(`curl -s '${world().url}/v1/tasks'`).waitFor();
     await page.getByLabel("Python").check();
-    await code.getByText("requests.post").waitFor();
+    await code.getByText("urllib.request.urlopen").waitFor();
     await expectAccessibleEverywhere(page, "overview-first");
     await page.getByRole("button", { name: "Submit a task" }).click();
     await page.getByRole("dialog", { name: "New task" }).waitFor();

@@ -219,6 +219,32 @@ export function schedulesTests(world: () => World): void {
     });
   });
 
+  test("what the server refuses is said at its field, also if that is folded", async () => {
+    const tenant = await newTenant(world());
+    const page = await openAs(tenant, "operator", "/schedules");
+    await page.getByRole("button", { name: "New schedule" }).click();
+    await page.getByLabel("When", { exact: true }).fill("every day at 09:00");
+    await page.getByRole("textbox", { name: "Message" }).fill("Sum up the news");
+    await page.getByText("When a run is late, overlaps or fails").click();
+    await page.getByLabel("Lane", { exact: false }).fill("no such lane!");
+    await page.getByText("When a run is late, overlaps or fails").click();
+    await page.getByRole("button", { name: "Create schedule" }).click();
+    const lane = page.locator("[name=lane][aria-invalid=true]:focus");
+    await lane.waitFor();
+    const fault = await page
+      .locator(`[id="${(await lane.getAttribute("aria-describedby")) ?? ""}"]`)
+      .textContent();
+    expect(fault).toMatch(/`lane`/);
+    await page.getByLabel("payload (JSON)").check();
+    await page.locator("[name=payload]").fill('{"id": 9007199254740993}');
+    await lane.fill("");
+    await page.getByRole("button", { name: "Create schedule" }).click();
+    await page.locator("[name=payload][aria-invalid=true]:focus").waitFor();
+    await page.getByRole("alert").getByText("9007199254740993").waitFor();
+    await expectAccessible(page);
+    expect((await tenant.rota.schedules.list()).schedules).toEqual([]);
+  });
+
   test("one is run, paused, resumed, changed and deleted on its page", async () => {
     const tenant = await newTenant(world());
     const { briefing } = await createSome(tenant);
