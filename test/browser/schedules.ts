@@ -219,25 +219,21 @@ export function schedulesTests(world: () => World): void {
     });
   });
 
-  test("what the server refuses is said at its field, also if that is folded", async () => {
+  test("what is wrong with one is said at the field that it is about", async () => {
     const tenant = await newTenant(world());
     const page = await openAs(tenant, "operator", "/schedules");
     await page.getByRole("button", { name: "New schedule" }).click();
     await page.getByLabel("When", { exact: true }).fill("every day at 09:00");
     await page.getByRole("textbox", { name: "Message" }).fill("Sum up the news");
-    await page.getByText("When a run is late, overlaps or fails").click();
-    await page.getByLabel("Lane", { exact: false }).fill("no such lane!");
-    await page.getByText("When a run is late, overlaps or fails").click();
+    const agent = page.locator("[name=agent]");
+    await agent.fill("reserch");
     await page.getByRole("button", { name: "Create schedule" }).click();
-    const lane = page.locator("[name=lane][aria-invalid=true]:focus");
-    await lane.waitFor();
-    const fault = await page
-      .locator(`[id="${(await lane.getAttribute("aria-describedby")) ?? ""}"]`)
-      .textContent();
-    expect(fault).toMatch(/`lane`/);
+    await page.locator("[name=agent][aria-invalid=true]:focus").waitFor();
+    const faultId = (await agent.getAttribute("aria-describedby")) ?? "";
+    expect(await page.locator(`[id="${faultId}"]`).textContent()).toContain('"reserch" not found');
     await page.getByLabel("payload (JSON)").check();
     await page.locator("[name=payload]").fill('{"id": 9007199254740993}');
-    await lane.fill("");
+    await agent.fill("");
     await page.getByRole("button", { name: "Create schedule" }).click();
     await page.locator("[name=payload][aria-invalid=true]:focus").waitFor();
     await page.getByRole("alert").getByText("9007199254740993").waitFor();
