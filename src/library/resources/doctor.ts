@@ -105,7 +105,7 @@ async function checkSchedules(
   const well =
     schedules === 0
       ? "There are no schedules."
-      : `Every moment has left its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
+      : `Every due time has its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
   return (tenant) => {
     const findings = [...found].flatMap(([id, own]) => (id === tenant ? own : [ofAnother(id, own.length)]));
     return check("schedules", well, findings);
