@@ -98,6 +98,14 @@ describe("what is sent", () => {
   });
 });
 
+test("what comes back is parsed by the parser that was given", async () => {
+  const parse = (text: string) => JSON.parse(text.replaceAll(/:\s*(\d{16,})/g, ':"$1"'));
+  const large = () => new Response('{"taskId":"tsk_1","payload":9007199254740993}');
+  const { rota } = open([large, () => new Response("<html>")], { parse, retry: false });
+  expect(await rota.tasks.get("tsk_1")).toMatchObject({ payload: "9007199254740993" });
+  expect(await errorOf(rota.tasks.get("tsk_1"))).toBeInstanceOf(ConnectionError);
+});
+
 describe("what is thrown", () => {
   test("is the library's own error when Rota refuses", async () => {
     const body = { code: "invalid_field", error: "`priority` must be …", details: { field: "priority" } };

@@ -101,7 +101,7 @@ export class Connection {
   }
 
   #json({ status }: Response, text: string): unknown {
-    const json = parseJson(text);
+    const json = this.#parse(text);
     if (json === undefined) throw notRotasAnswer(this.settings.url, status, text);
     return json;
   }
@@ -109,7 +109,7 @@ export class Connection {
   #failure({ status, headers }: Response, text: string): Failure {
     const { url, clock } = this.settings;
     return {
-      error: answeredError(status, parseJson(text)) ?? notRotasAnswer(url, status, text),
+      error: answeredError(status, this.#parse(text)) ?? notRotasAnswer(url, status, text),
       retryAfterMs: retryAfterMs(headers.get("retry-after"), clock.now()),
     };
   }
@@ -119,13 +119,13 @@ export class Connection {
     const { url } = this.settings;
     return scope.timedOut ? answerTookTooLong(url, timeoutMs) : connectionFailed(url, error);
   }
-}
 
-/** Undefined if it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+  /** Undefined if it is not JSON. */
+  #parse(text: string): unknown {
+    try {
+      return this.settings.parse(text);
+    } catch {
+      return undefined;
+    }
   }
 }

@@ -118,7 +118,7 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
 
   #parse(data: string): Readonly<Record<string, unknown>> {
     try {
-      const said = JSON.parse(data);
+      const said = this.#connection.settings.parse(data);
       if (isObject(said)) return said;
     } catch {
       // Thrown below.

@@ -16,6 +16,8 @@ export interface RotaClientOptions {
   readonly log?: Log | ConsoleLog;
   /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
+  /** Parses the JSON of responses and events. Default: `JSON.parse`. Another one can keep integers beyond 2^53 exact. */
+  readonly parse?: (text: string) => unknown;
   /** For tests: the clock. */
   readonly clock?: Clock;
   /** For tests: random numbers in [0, 1). */
@@ -38,6 +40,7 @@ export interface ClientSettings {
   readonly timeoutMs: number;
   readonly log: Log;
   readonly fetch: typeof fetch;
+  readonly parse: (text: string) => unknown;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -46,7 +49,7 @@ export const NO_RETRY: Required<RetryOptions> = { tries: 0, withinMs: 0 };
 const DEFAULT_RETRY: Required<RetryOptions> = { tries: 3, withinMs: 30_000 };
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-const KNOWN = ["url", "key", "retry", "timeoutMs", "log", "fetch", "clock", "random"];
+const KNOWN = ["url", "key", "retry", "timeoutMs", "log", "fetch", "parse", "clock", "random"];
 
 /** Throws `invalid_field`. */
 export function checkOptions(options: RotaClientOptions): ClientSettings {
@@ -60,6 +63,7 @@ export function checkOptions(options: RotaClientOptions): ClientSettings {
     log: asLog(options.log ?? silentLog),
     // Looked up for each request: in a browser it must be called by its own name, and tests replace it.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    parse: options.parse ?? JSON.parse,
     clock: options.clock ?? keepAliveClock,
     random: options.random ?? Math.random,
   };

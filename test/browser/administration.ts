@@ -233,7 +233,7 @@ export function administrationTests(world: () => World): void {
   });
 
   test("an error of any page is said with a way to try again", async () => {
-    const page = await (await newAdmin()).context.newPage();
+    const page = await (await newAdmin()).newTab();
     for (const [path, url, what] of [
       // The first page of an admin examines, and then none for a day.
       ["/doctor", "**/v1/doctor", "The report"],

@@ -5,8 +5,8 @@ export function frameTests(world: () => World): void {
   test("/ leads a browser to the first page, and who is signed in is shown", async () => {
     const tenant = await newTenant(world());
     const { key } = await tenant.key("viewer");
-    const { context } = await newPerson(world(), { key });
-    const page = await context.newPage();
+    const { newTab } = await newPerson(world(), { key });
+    const page = await newTab();
     await page.goto(world().url);
     await page.getByRole("heading", { level: 1 }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/ui\//);
@@ -66,8 +66,8 @@ export function frameTests(world: () => World): void {
     await tenant.rota.tasks.submit({ agentId: "held", message: "behind a proxy" });
     const { key } = await tenant.key("operator");
     const url = await listenBelow(world(), "/rota");
-    const { context } = await newPerson(world(), { key, url, basePath: "/rota" });
-    const page = await context.newPage();
+    const { newTab } = await newPerson(world(), { key, url, basePath: "/rota" });
+    const page = await newTab();
     await page.goto(`${url}/rota`);
     await page.waitForURL(`${url}/rota/ui/`);
     await page.getByRole("link", { name: /^Running 1/ }).click();
@@ -76,7 +76,7 @@ export function frameTests(world: () => World): void {
     expect(new URL(page.url()).pathname).toMatch(/^\/rota\/ui\/tasks\/tsk_/);
     await page.reload();
     await page.getByRole("button", { name: "Live" }).waitFor();
-    const direct = await context.newPage();
+    const direct = await newTab();
     await direct.goto(`${url}/ui/tasks`);
     await direct.getByText("behind a proxy").waitFor();
   });

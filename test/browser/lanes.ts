@@ -1,6 +1,13 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { expectAccessible, expectAccessibleEverywhere, newPerson, newTenant, type World } from "./world.ts";
+import {
+  breakRequests,
+  expectAccessible,
+  expectAccessibleEverywhere,
+  newPerson,
+  newTenant,
+  type World,
+} from "./world.ts";
 
 function laneOf(page: Page, name: string) {
   return page.getByRole("region", { name: `Lane ${name}`, exact: true });
@@ -149,16 +156,11 @@ export function lanesTests(world: () => World): void {
   test("an error is said with a way to try again, which works", async () => {
     const tenant = await newTenant(world());
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
-    let isBroken = true;
-    await context.route("**/v1/lanes", (route) =>
-      isBroken
-        ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
-        : route.fallback(),
-    );
+    const repair = await breakRequests(context, "**/v1/lanes");
     const page = await open("/lanes");
     await page.getByText("The lanes could not be read").waitFor();
     await expectAccessible(page);
-    isBroken = false;
+    repair();
     await page.getByRole("button", { name: "Try again" }).click();
     await laneOf(page, "main").waitFor();
   });

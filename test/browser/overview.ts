@@ -1,6 +1,7 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import {
+  breakRequests,
   expectAccessible,
   expectAccessibleEverywhere,
   keepShot,
@@ -117,7 +118,7 @@ export function overviewTests(world: () => World): void {
     const code = page.locator("pre");
     await code.getByText(`curl -s '${world().url}/v1/tasks'`).waitFor();
     await page.getByLabel("Python").check();
-    await code.getByText("requests.post").waitFor();
+    await code.getByText("urllib.request.urlopen").waitFor();
     await expectAccessibleEverywhere(page, "overview-first");
     await page.getByRole("button", { name: "Submit a task" }).click();
     await page.getByRole("dialog", { name: "New task" }).waitFor();
@@ -265,17 +266,15 @@ export function overviewTests(world: () => World): void {
     await tenant.rota.tasks.submit({ message: "one" });
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
     await stubMuch(world(), context);
-    let isBroken = true;
-    const fault = { status: 500, json: { code: "internal_error", error: "the database is gone" } };
-    await context.route("**/v1/waiting", (route) => (isBroken ? route.fulfill(fault) : route.fallback()));
+    const repair = await breakRequests(context, "**/v1/waiting");
     const page = await open("/");
     await page.getByText("Why work waits could not be read").waitFor();
     await section(page, "Lanes").getByText("full, 20 of 20").waitFor();
     await expectAccessible(page);
-    isBroken = false;
+    repair();
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("Lane tasks is full").waitFor();
-    await context.route("**/v1/scheduler/stats", (route) => route.fulfill(fault));
+    await breakRequests(context, "**/v1/scheduler/stats");
     await page.reload();
     await page.getByText("The overview could not be read").waitFor();
     const { key } = await tenant.key("agent", "index");

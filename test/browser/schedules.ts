@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import {
+  breakRequests,
   expectAccessible,
   expectAccessibleEverywhere,
   newPerson,
@@ -218,6 +219,28 @@ export function schedulesTests(world: () => World): void {
     });
   });
 
+  test("what is wrong with one is said at the field that it is about", async () => {
+    const tenant = await newTenant(world());
+    const page = await openAs(tenant, "operator", "/schedules");
+    await page.getByRole("button", { name: "New schedule" }).click();
+    await page.getByLabel("When", { exact: true }).fill("every day at 09:00");
+    await page.getByRole("textbox", { name: "Message" }).fill("Sum up the news");
+    const agent = page.locator("[name=agent]");
+    await agent.fill("reserch");
+    await page.getByRole("button", { name: "Create schedule" }).click();
+    await page.locator("[name=agent][aria-invalid=true]:focus").waitFor();
+    const faultId = (await agent.getAttribute("aria-describedby")) ?? "";
+    expect(await page.locator(`[id="${faultId}"]`).textContent()).toContain('"reserch" not found');
+    await page.getByLabel("payload (JSON)").check();
+    await page.locator("[name=payload]").fill('{"id": 9007199254740993}');
+    await agent.fill("");
+    await page.getByRole("button", { name: "Create schedule" }).click();
+    await page.locator("[name=payload][aria-invalid=true]:focus").waitFor();
+    await page.getByRole("alert").getByText("9007199254740993").waitFor();
+    await expectAccessible(page);
+    expect((await tenant.rota.schedules.list()).schedules).toEqual([]);
+  });
+
   test("one is run, paused, resumed, changed and deleted on its page", async () => {
     const tenant = await newTenant(world());
     const { briefing } = await createSome(tenant);
@@ -255,16 +278,11 @@ export function schedulesTests(world: () => World): void {
     const message = '<img src=x onerror="alert(1)">';
     await tenant.rota.schedules.create({ schedule: "every day at 06:00", message });
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
-    let isBroken = true;
-    await context.route("**/v1/schedules", (route) =>
-      isBroken
-        ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
-        : route.fallback(),
-    );
+    const repair = await breakRequests(context, "**/v1/schedules");
     const page = await open("/schedules");
     await page.getByText("The schedules could not be read").waitFor();
     await expectAccessible(page);
-    isBroken = false;
+    repair();
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText(message).click();
     await page.getByRole("heading", { name: message }).waitFor();

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import {
+  breakRequests,
   expectAccessible,
   expectAccessibleEverywhere,
   newPerson,
@@ -140,7 +141,8 @@ export function sessionsTests(world: () => World): void {
     await page.getByText("Stopped 1 task").waitFor();
     await turnsOf(page).filter({ hasText: "work address" }).getByText("Stopped.").waitFor();
     await turnsOf(page).filter({ hasText: "warranty" }).getByText("Running").waitFor();
-    await page.getByText("Interrupt", { exact: true }).click();
+    // What was done is still said, and does not cover it.
+    await page.getByText("Interrupt", { exact: true }).click({ timeout: 3_000 });
     await page.getByLabel("Message", { exact: true }).fill("Something else");
     await page.getByRole("button", { name: "Send" }).click();
     await turnsOf(page)
@@ -228,15 +230,13 @@ export function sessionsTests(world: () => World): void {
     await expect.poll(async () => (await tenant.rota.sessions.get(ANNA)).running).toBe(1);
     await tenant.rota.sessions.send(ANNA, { message: "two" });
     const { context, open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
-    const gone = { status: 500, json: { code: "internal_error", error: "the database is gone" } };
-    let isBroken = true;
-    await context.route(/\/v1\/sessions/, (route) => (isBroken ? route.fulfill(gone) : route.fallback()));
+    const repair = await breakRequests(context, /\/v1\/sessions/);
     const page = await open("/sessions");
     await page.getByText("The sessions could not be read").waitFor();
     await page.goto(`${world().url}/ui${ADDRESS}`);
     await page.getByText("The session could not be read").waitFor();
     await expectAccessible(page);
-    isBroken = false;
+    repair();
     await page.getByRole("button", { name: "Try again" }).click();
     const message = page.getByLabel("Message", { exact: true });
     await message.fill("three");

@@ -24,6 +24,7 @@ export function taskTests(world: () => World): void {
     const { taskId } = await tenant.rota.tasks.submit({ message: "hello" });
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
     await context.route(`**/v1/tasks/${taskId}`, (route) => route.abort());
+    await context.route(/\/tasks\/events/, (route) => route.abort());
     const page = await open(`/tasks/${taskId}`);
     await page.getByText("The server cannot be reached.").first().waitFor();
     await context.unroute(`**/v1/tasks/${taskId}`);
@@ -147,6 +148,30 @@ export function taskTests(world: () => World): void {
     await log.getByText("attempt 1 line 0").waitFor();
     expect(await log.getByRole("listitem").count()).toBe(1);
     await expectAccessibleEverywhere(page, "task-log");
+  });
+
+  test("numbers that JavaScript cannot hold are shown and copied as the server wrote them", async () => {
+    const tenant = await newTenant(world());
+    const { taskId } = await tenant.rota.tasks.submit({ agentId: "counted", payload: { n: 1 } });
+    const task = await tenant.rota.tasks.wait(taskId);
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const exact = '{"id":9007199254740993,"far":1e400,"near":[0.1000000000000000055511151231257827]}';
+    await context.route(`**/v1/tasks/${taskId}`, (route) =>
+      route.fulfill({
+        contentType: "application/json",
+        body: JSON.stringify({ ...task, payload: "HERE" }).replace('"HERE"', exact),
+      }),
+    );
+    const page = await open(`/tasks/${taskId}`);
+    const input = page.getByRole("region", { name: "Input" }).last();
+    for (const number of ["9007199254740993", "1e400", "0.1000000000000000055511151231257827"]) {
+      await input.getByText(number, { exact: true }).waitFor();
+    }
+    await page.getByRole("button", { name: "Submit again" }).click();
+    const field = page.getByLabel("Task as JSON");
+    expect(await field.inputValue()).toContain("1e400");
+    await page.getByRole("button", { name: "Submit", exact: true }).click();
+    await page.getByRole("alert").getByText("9007199254740993").waitFor();
   });
 
   test("a viewer has no buttons that change anything", async () => {

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import {
+  breakRequests,
   expectAccessible,
   expectAccessibleEverywhere,
   newPerson,
@@ -76,17 +77,12 @@ export function tasksTests(world: () => World): void {
     const tenant = await newTenant(world());
     await submitSome(tenant);
     const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
-    let isBroken = true;
-    await context.route("**/v1/tasks?*", (route) =>
-      isBroken
-        ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
-        : route.fallback(),
-    );
+    const repair = await breakRequests(context, "**/v1/tasks?*");
     const page = await open("/tasks");
     await page.getByText("The tasks could not be read").waitFor();
     await page.getByText("The database is gone.").waitFor();
     await expectAccessible(page);
-    isBroken = false;
+    repair();
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("Compare prices of 12 laptop suppliers").waitFor();
   });
@@ -387,7 +383,7 @@ export function tasksTests(world: () => World): void {
     const { key } = await (await newTenant(world())).key("operator");
     const { context, open } = await newPerson(world(), { key });
     // In the page itself: sending a hundred megabytes through a proxy would take longer than reading them.
-    await context.addInitScript(() => {
+    const stub = await context.addInitScript(() => {
       const PAGE = 100_000;
       const ask = window.fetch;
       const createdAt = new Date().toISOString();
@@ -402,6 +398,7 @@ export function tasksTests(world: () => World): void {
         return new Response(`{"tasks":[${rows.join(",")}],"count":${PAGE},"nextCursor":${nextCursor}}`);
       };
     });
+    onTestFinished(() => stub.dispose());
     const page = await open("/tasks");
     await page.getByText("row 0", { exact: true }).waitFor();
     expect(await rowsOf(page).count()).toBeLessThanOrEqual(100);

@@ -22,9 +22,11 @@ const PATIENCE_MS = 15_000;
 /** Installing a browser where there is none, and building the dashboard, both once. */
 export const SETUP_MS = 400_000;
 
-/** One browser and one server for all tests of the dashboard. Each test has a tenant of its own. */
+/** One browser and one server for all tests of a file. Each test has a tenant of its own. */
 export interface World {
   readonly browser: Browser;
+  /** Browsers of persons whose tests have ended, for the next ones. */
+  readonly profiles: Profile[];
   readonly rota: Rota;
   readonly url: string;
   readonly dashboard: DashboardSource;
@@ -71,6 +73,7 @@ export async function openWorld(): Promise<World> {
   ]);
   return {
     browser,
+    profiles: [],
     rota,
     dashboard,
     url: server.url,
@@ -141,20 +144,45 @@ export interface OpenOptions {
   readonly withoutLocks?: boolean;
 }
 
-/** A browser of its own, as another person has it. What the policy forbids, what breaks and what leaves the origin fails the test. */
+/** What a person has open. The first tab stays for the next person: opening a new one takes three times the CPU time of a page. */
+interface Profile {
+  readonly context: BrowserContext;
+  readonly firstTab: Page;
+}
+
+/** What tests and `newPerson` listen to. */
+const EVENTS = ["request", "response", "weberror", "console"] as const;
+
+async function newProfile({ browser }: World): Promise<Profile> {
+  // No motion: what is looked at stands still.
+  const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce" });
+  context.setDefaultTimeout(PATIENCE_MS);
+  return { context, firstTab: await context.newPage() };
+}
+
+/** Leaves nothing behind: no tab, no listener, no route, no permission, nothing stored, and nothing that runs. */
+async function clear({ context, firstTab }: Profile, origin: string): Promise<void> {
+  for (const event of EVENTS) context.removeAllListeners(event);
+  await Promise.all(context.pages().map((page) => (page === firstTab ? undefined : page.close())));
+  // One after the other: a navigation that begins while the last route goes is never answered.
+  for (const routed of [firstTab, context]) await routed.unrouteAll({ behavior: "ignoreErrors" });
+  await context.clearPermissions();
+  // An address of the origin without a script: what it stores can be reached, and the tab keeps its process.
+  await firstTab.goto(`${origin}/ui/icon.svg`);
+  await firstTab.evaluate(() => {
+    localStorage.clear();
+    sessionStorage.clear();
+  });
+}
+
+/** A browser as another person has it. What the policy forbids, what breaks and what leaves the origin fails the test. */
 export async function newPerson(world: World, options: OpenOptions = {}): Promise<Person> {
   const { key, width = 1280, theme = "light", basePath = "", withoutLocks = false } = options;
   const url = options.url ?? world.url;
-  const context = await world.browser.newContext({
-    viewport: { width, height: 860 },
-    colorScheme: theme,
-    locale: "en-US",
-    // No motion: what is looked at stands still.
-    reducedMotion: "reduce",
-  });
-  context.setDefaultTimeout(PATIENCE_MS);
+  const profile = world.profiles.pop() ?? (await newProfile(world));
+  const { context, firstTab } = profile;
   const faults: string[] = [];
-  await context.addInitScript(
+  const beforePages = await context.addInitScript(
     ({ key, basePath, withoutLocks }) => {
       // An empty page has no storage.
       if (!location.protocol.startsWith("http")) return;
@@ -182,13 +210,27 @@ export async function newPerson(world: World, options: OpenOptions = {}): Promis
     }
   });
   onTestFinished(async () => {
-    await context.close();
+    // A server of the test alone ends with it: what was stored for it goes with its browser.
+    if (url === world.url && !firstTab.isClosed()) {
+      await beforePages.dispose();
+      await clear(profile, url);
+      world.profiles.push(profile);
+    } else await context.close();
     expect(faults).toEqual([]);
   });
+  let isFirstTabTaken = false;
+  const newTab = async () => {
+    const page = isFirstTabTaken ? await context.newPage() : firstTab;
+    isFirstTabTaken = true;
+    await page.setViewportSize({ width, height: 860 });
+    await page.emulateMedia({ colorScheme: theme });
+    return page;
+  };
   return {
     context,
+    newTab,
     async open(path) {
-      const page = await context.newPage();
+      const page = await newTab();
       // What a test looks for it waits for: no need to wait for everything else, too.
       await page.goto(`${url}/ui${path}`, { waitUntil: "commit" });
       return page;
@@ -198,6 +240,8 @@ export async function newPerson(world: World, options: OpenOptions = {}): Promis
 
 export interface Person {
   readonly context: BrowserContext;
+  /** An empty tab. */
+  newTab(): Promise<Page>;
   /** Opens a page of the dashboard in a new tab. */
   open(path: string): Promise<Page>;
 }
@@ -251,15 +295,33 @@ export interface Fault {
   readonly what: string;
 }
 
+/**
+ * Makes requests fail until the function that it returns is called. The stream of events stays cut: a page that becomes live
+ * reads by itself what had failed, and this is about the button.
+ */
+export async function breakRequests(
+  target: Page | BrowserContext,
+  url: string | RegExp,
+): Promise<() => void> {
+  let isBroken = true;
+  await target.route(/\/tasks\/events/, (route) => route.abort());
+  await target.route(url, (route) =>
+    isBroken
+      ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
+      : route.fallback(),
+  );
+  return () => {
+    isBroken = false;
+  };
+}
+
 /** A page whose request fails says so, and shows what there is once it is tried again. */
 export async function expectFault({ page, path, url, what }: Fault): Promise<void> {
-  await page.route(url, (route) =>
-    route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } }),
-  );
+  const repair = await breakRequests(page, url);
   await page.goto(path, { waitUntil: "commit" });
   await page.getByText(`${what} could not be read`).waitFor();
   await page.getByText("The database is gone.").waitFor();
-  await page.unroute(url);
+  repair();
   await page.getByRole("button", { name: "Try again" }).click();
   await expect.poll(() => page.getByText(`${what} could not be read`).count()).toBe(0);
 }

@@ -18,7 +18,9 @@ test("rota demo shows fairness, a retry, a pre-emption and a session, and says w
     ...Array(4).fill(expect.stringMatching(/^ {2}\S/)),
   ]);
   const events = lines.slice(4, -5);
-  for (const line of events) expect(line).toMatch(/^\S+Z {2}task\.[a-z]+ {2}tsk_\w+ {2}\w+/);
+  for (const line of events) {
+    expect(line).toMatch(/^\S+Z {2}(?:task\.[a-z]+ {2}tsk_\w+ {2}\w+|batch\.completed {2}bat_\w+)/);
+  }
   const indexOf = (type: string, agent: string, from: "first" | "last" = "first") => {
     const fits = (line: string) => line.split("  ")[1] === type && line.split("  ")[3] === agent;
     return from === "first" ? events.findIndex(fits) : events.findLastIndex(fits);

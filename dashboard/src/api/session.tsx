@@ -3,6 +3,7 @@ import { type Me, RotaClient } from "../../../src/client/index.ts";
 import { Icon } from "../parts/icon.tsx";
 import { type BasePaths, currentBasePaths } from "./base-paths.ts";
 import { hasCode, sentenceOf } from "./errors.ts";
+import { parseExactly } from "./exact-json.ts";
 import { KeyStore } from "./key-store.ts";
 import { isAllowed, type Permission } from "./permissions.ts";
 import { SignIn } from "./sign-in.tsx";
@@ -49,6 +50,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     try {
       const client = new RotaClient({
         url: location.origin + basePaths.basePath,
+        parse: parseExactly,
         retry: { tries: 1, withinMs: 3_000 },
         ...(key === undefined ? {} : { key }),
       });

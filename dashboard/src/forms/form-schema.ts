@@ -1,3 +1,5 @@
+import { lostNumber } from "../api/exact-json.ts";
+
 /** The part of JSON Schema that the server describes its inputs with. */
 export interface JsonSchema {
   readonly $ref?: string;
@@ -190,22 +192,25 @@ function parsedValue({ kind, takesNumber }: FormField, text: string): unknown {
   }
 }
 
+/** The JSON in a field. Throws a `FormError`. */
+export function jsonOf(field: string, text: string): unknown {
+  try {
+    return parsedJson(text);
+  } catch (error) {
+    throw new FormError([{ field, message: `\`${field}\` ${(error as Error).message}` }]);
+  }
+}
+
 /** Throws an error with the rest of "`field` …". */
 function parsedJson(text: string): unknown {
-  let tooLong: number | undefined;
-  let value: unknown;
+  let lost: string | undefined;
   try {
-    value = JSON.parse(text, (_, each: unknown) => {
-      if (Number.isInteger(each) && !Number.isSafeInteger(each)) tooLong = each as number;
-      return each;
-    });
+    lost = lostNumber(text);
   } catch (error) {
     throw new Error(`is not JSON: ${(error as Error).message}`);
   }
-  if (tooLong === undefined) return value;
-  throw new Error(
-    `has a number with more digits than are kept, about ${tooLong}: write it as text, in quotes`,
-  );
+  if (lost === undefined) return JSON.parse(text);
+  throw new Error(`has a number that would not be kept as it is, ${lost}: write it as text, in quotes`);
 }
 
 /** The faults that an error names, by their fields. */

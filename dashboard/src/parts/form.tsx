@@ -2,6 +2,7 @@ import {
   type ComponentProps,
   createContext,
   type FormEvent,
+  type KeyboardEvent,
   type ReactNode,
   useContext,
   useEffect,
@@ -23,9 +24,13 @@ interface FormDialogProps<Result> {
   readonly onDone: (result: Result) => void;
   readonly onClose: () => void;
   readonly children: ReactNode;
-  readonly size?: "small" | "medium";
+  readonly size?: "small" | "medium" | "wide";
   /** Above the form. */
   readonly above?: ReactNode;
+  /** What becomes of the form, shown beside it. */
+  readonly beside?: ReactNode;
+  /** Left of the buttons. */
+  readonly footer?: ReactNode;
 }
 
 /** What is wrong with the fields of the form, by their names. */
@@ -33,7 +38,7 @@ const FaultContext = createContext<ReadonlyMap<string, string>>(new Map());
 
 /** A form. It stays open if the server refuses it, and says at each field what is wrong with it. */
 export function FormDialog<Result>(props: FormDialogProps<Result>) {
-  const { title, action, send, onDone, onClose, children, size = "small", above } = props;
+  const { title, action, send, onDone, onClose, children, size = "small", above, beside, footer } = props;
   const formId = useId();
   const form = useRef<HTMLFormElement>(null);
   const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map());
@@ -54,6 +59,9 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
     setFaults(new Map());
     mutate(new FormData(event.currentTarget));
   };
+  const press = (event: KeyboardEvent<HTMLFormElement>) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+  };
   return (
     <Dialog
       title={title}
@@ -61,6 +69,7 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
       size={size}
       footer={
         <>
+          {footer}
           <span className="grow" />
           <button type="button" className="btn" onClick={onClose}>
             Close
@@ -72,15 +81,22 @@ export function FormDialog<Result>(props: FormDialogProps<Result>) {
       }
     >
       {above}
-      <form ref={form} id={formId} className="dialog-form" onSubmit={submit}>
-        <FaultContext value={faults}>{children}</FaultContext>
-        {error !== null && faults.size === 0 && (
-          <span className="err form-err" role="alert">
-            <Icon name="alert" size={14} />
-            {sentenceOf(error)}
-          </span>
+      <div className={beside === undefined ? undefined : "dialog-body"}>
+        <form ref={form} id={formId} className="dialog-form" onSubmit={submit} onKeyDown={press}>
+          <FaultContext value={faults}>{children}</FaultContext>
+          {error !== null && faults.size === 0 && (
+            <span className="err form-err" role="alert">
+              <Icon name="alert" size={14} />
+              {sentenceOf(error)}
+            </span>
+          )}
+        </form>
+        {beside !== undefined && (
+          <div className="dialog-view" aria-live="polite">
+            {beside}
+          </div>
         )}
-      </form>
+      </div>
     </Dialog>
   );
 }
@@ -148,7 +164,7 @@ export function Field(props: FieldProps) {
     id,
     className: `input ${className}`,
     "aria-describedby": [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(" ") || undefined,
-    "aria-invalid": fault === undefined ? undefined : true,
+    "aria-invalid": fault === undefined ? rest["aria-invalid"] : true,
     list: suggestions.length > 0 ? `${id}-list` : undefined,
     "data-focus": isFirst ? "" : undefined,
     ...(onChange && { onChange: (event: { target: { value: string } }) => onChange(event.target.value) }),

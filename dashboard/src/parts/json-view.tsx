@@ -1,4 +1,5 @@
 import { type ReactNode, useMemo, useState } from "react";
+import { isExact } from "../api/exact-json.ts";
 import { formatCount } from "./format.ts";
 
 /** Arrays and objects with more entries are folded at first. */
@@ -60,7 +61,7 @@ function Value({ value, depth }: { readonly value: unknown; readonly depth: numb
   if (Array.isArray(value)) {
     return <Group entries={value.map((item) => [undefined, item])} brackets="[]" depth={depth} />;
   }
-  if (typeof value === "object" && value !== null) {
+  if (typeof value === "object" && value !== null && !isExact(value)) {
     return <Group entries={Object.entries(value)} brackets="{}" depth={depth} />;
   }
   if (typeof value === "string") return <span className="s">{JSON.stringify(value)}</span>;

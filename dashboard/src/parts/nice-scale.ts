@@ -9,10 +9,10 @@ const DURATIONS: readonly number[] = [
   ...[1, 2, 6, 12, 24, 48, 168].map((count) => count * HOUR),
 ];
 
-/** The smallest round end of an axis up to `most`: 2, 4, 10, 30, 80 … Half of it is an integer too. */
+/** The smallest round end of an axis up to `most`: 2, 4, 10, 12, 30, 80 … Half of it is an integer too. */
 export function niceCount(most: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(most, 1)));
-  const ends = [1, 2, 3, 4, 6, 8, 10].map((step) => step * power);
+  const ends = [1, 1.2, 1.6, 2, 3, 4, 6, 8, 10].map((step) => step * power);
   return ends.find((end) => end >= most && end % 2 === 0) ?? most;
 }
 

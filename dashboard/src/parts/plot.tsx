@@ -16,7 +16,7 @@ interface PlotProps {
   readonly lines: readonly [Points, Points];
   /** Whether the area below the first line is filled. */
   readonly isArea?: boolean;
-  /** Bars below the base line. Each height is relative to the largest. */
+  /** Bars below the base line, to the scale of the lines as far as there is room. */
   readonly bars?: Points;
   /** Labels and values beside the line that follows the pointer. */
   readonly tip: (index: number) => {
@@ -40,7 +40,6 @@ export function Plot(props: PlotProps) {
   const x = (index: number) => (count < 2 ? 0 : (index / (count - 1)) * WIDTH);
   const y = (value: number) => base - (value / max) * (base - TOP);
   const [main, quiet] = lines.map((points) => pathOf(points, x, y));
-  const most = Math.max(1, ...(bars ?? []).map((value) => value ?? 0));
   const labelId = useId();
   const shown = at === undefined || at >= count ? undefined : tip(at);
   const last = count - 1;
@@ -78,7 +77,7 @@ export function Plot(props: PlotProps) {
                 x={x(index) - WIDTH / count / 3}
                 y={base + 3}
                 width={(WIDTH / count / 3) * 2}
-                height={Math.max(2, (value / most) * (BARS - 6))}
+                height={Math.min(BARS - 6, Math.max(2, base - y(value)))}
               />
             ),
         )}

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { RotaClient } from "../../client/index.ts";
+import { systemClock } from "../../clock/system-clock.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import type { Rota } from "../../interface/rota.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -14,7 +14,9 @@ import { print } from "../terminal/print.ts";
 import { rotaCommand } from "../terminal/rota-command.ts";
 import { UsageError } from "../terminal/usage-error.ts";
 import { liveView } from "../views/live-view.ts";
-import { addDemoAgents, DEMO_SESSION, DEMO_STEPS, ROUND_MS } from "./demo-agents.ts";
+import { addDemoAgents } from "./demo-agents.ts";
+import { openReceiver } from "./demo-receiver.ts";
+import { DEMO_OPTIONS, playRounds } from "./demo-rounds.ts";
 import { printEvents } from "./watch.ts";
 
 interface DemoFlags {
@@ -25,14 +27,6 @@ interface DemoFlags {
 }
 
 const DEFAULT_PORT = 7682;
-/** Few slots, so that tasks wait. */
-const SCHEDULER = { workerCount: 4 } as const;
-const SCHEDULE = {
-  name: "report",
-  schedule: "every 10 seconds",
-  message: "Send the report",
-  agent: "reporter",
-};
 
 /** `rota demo`: Rota at work, for new users. */
 export function demoCommand(): Command {
@@ -48,25 +42,28 @@ export function demoCommand(): Command {
 async function demo(flags: DemoFlags): Promise<void> {
   const forMs = flags.for === undefined ? undefined : secondsFlag("--for", flags.for) * 1_000;
   const interrupted = interruption();
-  const rota = await createRota({ storage: "sqlite::memory:", scheduler: SCHEDULER });
+  const rota = await createRota(DEMO_OPTIONS);
   const dashboard = new DashboardSource({
     basePath: "",
     environment: processEnvironment(),
     log: silentLog,
   });
+  const world = { clock: systemClock, random: Math.random };
+  const receiver = await openReceiver();
   let server: RunningServer | undefined;
   try {
     server = await listenSomewhere(rota, dashboard, flags.port);
-    addDemoAgents(rota, Math.random);
+    addDemoAgents(rota, world);
     await rota.start();
     void dashboard.open();
     const over = new AbortController();
     const patience = forMs === undefined ? [] : [AbortSignal.timeout(forMs)];
     const signal = AbortSignal.any([interrupted.signal, over.signal, ...patience]);
     let said = "";
-    const working = playRounds(rota, signal, (text) => {
+    const say = (text: string) => {
       said = text;
-    });
+    };
+    const working = playRounds(rota, { ...world, callbackUrl: receiver.url, signal, say });
     await show(server.url, { ...flags, signal, caption: () => said });
     over.abort();
     await working;
@@ -77,6 +74,7 @@ async function demo(flags: DemoFlags): Promise<void> {
     await rota.drain({ graceMs: 0 });
     await server?.close();
     await rota.stop();
+    await receiver.close();
   }
 }
 
@@ -102,7 +100,7 @@ async function listenSomewhere(
   port: string | undefined,
 ): Promise<RunningServer> {
   const open = (number: number) =>
-    listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: number });
+    listen({ rota, dashboard, config: () => DEMO_OPTIONS, log: silentLog, host: "127.0.0.1", port: number });
   if (port !== undefined) return open(checkPort(port));
   try {
     return await open(DEFAULT_PORT);
@@ -147,24 +145,4 @@ function printNextSteps(): void {
 function columns(rows: readonly (readonly [what: string, command: string])[]): string[] {
   const width = Math.max(...rows.map(([what]) => what.length));
   return rows.map(([what, command]) => `  ${what.padEnd(width)}  ${command}`);
-}
-
-/** Creates a schedule, and submits the steps of a round again and again until the signal fires. */
-async function playRounds(rota: Rota, signal: AbortSignal, say: (text: string) => void): Promise<void> {
-  const wait = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
-  await rota.schedules.create(SCHEDULE);
-  while (!signal.aborted) {
-    let atMs = 0;
-    for (const step of DEMO_STEPS) {
-      await wait(step.atMs - atMs);
-      if (signal.aborted) return;
-      atMs = step.atMs;
-      say(step.says);
-      if (step.tasks !== undefined) await rota.tasks.submitMany(step.tasks);
-      if (step.message !== undefined) {
-        await rota.sessions.send(DEMO_SESSION, { message: step.message, agentId: "support" });
-      }
-    }
-    await wait(ROUND_MS - atMs);
-  }
 }

@@ -60,12 +60,14 @@ export function snippetOf(what: Submission, language: Language, { url, hasKey }:
 const rota = new RotaClient({ url: "${url}"${hasKey ? ", key: process.env.ROTA_KEY" : ""} });
 ${call(json)}`;
     case "Python":
-      return `import ${hasKey ? "os, " : ""}requests
+      // Without a package that would have to be installed first.
+      return `import json${hasKey ? ", os" : ""}, urllib.request
 
-answer = requests.post(
-    "${url}${path}",${hasKey ? '\n    headers={"Authorization": "Bearer " + os.environ["ROTA_KEY"]},' : ""}
-    json=${json},
+request = urllib.request.Request(
+    "${url}${path}",
+    headers={"Content-Type": "application/json"${hasKey ? ', "Authorization": "Bearer " + os.environ["ROTA_KEY"]' : ""}},
+    data=json.dumps(${json}).encode(),
 )
-print(answer.json())`;
+print(json.load(urllib.request.urlopen(request)))`;
   }
 }

@@ -38,5 +38,5 @@ test("a change sends what was changed and nothing else, so that the due times st
     payload: { pages: 4 },
     tz: "UTC",
   });
-  expect(() => toChanges(before, { ...before, text: "{" })).toThrow(/^the payload is not JSON/);
+  expect(() => toChanges(before, { ...before, text: "{" })).toThrow(/^`payload` is not JSON/);
 });

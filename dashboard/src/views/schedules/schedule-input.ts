@@ -5,6 +5,7 @@ import type {
   ScheduleChanges,
   ScheduledTask,
 } from "../../../../src/client/index.ts";
+import { jsonOf } from "../../forms/form-schema.ts";
 
 export const WORK_KINDS = ["message", "instruction", "payload"] as const;
 type WorkKind = (typeof WORK_KINDS)[number];
@@ -42,7 +43,7 @@ export function fieldsOf(schedule: ScheduledTask | undefined, tz: string): Sched
   };
 }
 
-/** Throws an error with a message for the user if the form is not valid. */
+/** Throws a `FormError` if the form is not valid. */
 export function toNewSchedule(fields: ScheduleFields, enabled: boolean): NewScheduleInput {
   const { schedule, tz, agent, kind, text, name, overlap, catch_up, lane } = fields;
   return {
@@ -51,7 +52,7 @@ export function toNewSchedule(fields: ScheduleFields, enabled: boolean): NewSche
     enabled,
     overlap,
     catch_up,
-    [kind]: kind === "payload" ? parsed(text) : text,
+    [kind]: kind === "payload" ? jsonOf(kind, text) : text,
     ...(agent === "" ? {} : { agent }),
     ...(name === "" ? {} : { name }),
     ...(lane === "" ? {} : { lane }),
@@ -68,19 +69,13 @@ export function toChanges(before: ScheduleFields, after: ScheduleFields): Schedu
     ...(is("schedule") && { schedule: after.schedule }),
     ...(is("tz") && { tz: after.tz }),
     ...(is("agent") && { agent: after.agent }),
-    ...(is("text") && { [after.kind]: after.kind === "payload" ? parsed(after.text) : after.text }),
+    ...(is("text") && {
+      [after.kind]: after.kind === "payload" ? jsonOf(after.kind, after.text) : after.text,
+    }),
     ...(is("name") && { name: after.name === "" ? null : after.name }),
     ...(is("overlap") && { overlap: after.overlap }),
     ...(is("catch_up") && { catch_up: after.catch_up }),
     ...(is("lane") && { lane: after.lane === "" ? null : after.lane }),
     ...(is("pause_after_failures") && { pause_after_failures: Number(after.pause_after_failures) || null }),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`the payload is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }

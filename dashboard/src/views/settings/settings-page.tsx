@@ -3,7 +3,7 @@ import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { ChipText } from "../../parts/chip.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { NoMatch } from "../../parts/notices.tsx";
+import { Empty, NoMatch } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { useQuery } from "../../queries/use-query.ts";
@@ -88,6 +88,9 @@ function Options({ config, q, onClear }: OptionsProps) {
       }))
       .filter(({ options }) => options.length > 0);
   }, [config, q]);
+  if (Object.keys(config).length === 0) {
+    return <Empty title="Nothing is configured">All options have their defaults.</Empty>;
+  }
   if (sections.length === 0) return <NoMatch what="option" filters={1} onClear={onClear} />;
   return (
     <div className="config">

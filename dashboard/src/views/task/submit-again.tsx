@@ -1,5 +1,6 @@
 import { inputOfTask, type SubmitInput, type Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { jsonOf } from "../../forms/form-schema.ts";
 import { Field, FormDialog } from "../../parts/form.tsx";
 import { useLocation } from "../../parts/router.tsx";
 import { useToast } from "../../parts/toast.tsx";
@@ -20,7 +21,7 @@ export function SubmitAgain({ task, onClose }: SubmitAgainProps) {
       action="Submit"
       size="medium"
       send={async (fields) =>
-        client.tasks.submitAgain(task.taskId, JSON.parse(String(fields.get("input"))) as SubmitInput)
+        client.tasks.submitAgain(task.taskId, jsonOf("input", String(fields.get("input"))) as SubmitInput)
       }
       onDone={({ taskId }) => {
         navigate(`/tasks/${taskId}`);
