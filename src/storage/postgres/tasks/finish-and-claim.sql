@@ -1,7 +1,7 @@
 create type started_task as (:STARTED_COLUMNS);
 
 -- An assigned attempt that has begun: what its task.started says, and when in the log; see BegunAttempt.
-create type begun_attempt as (task_seq bigint, tenant text, data text, wave integer);
+create type begun_attempt as (task_seq bigint, token bigint, tenant text, data text, wave integer);
 
 -- p_max: how many tasks to start in all lanes; null: no limit. p_seqs, p_tokens, p_results: attempts that have ended;
 -- p_more: other values of some of them. p_each, p_left: for each lane, what tenants may take of its slots; see
@@ -49,17 +49,17 @@ begin
   if cardinality(p_seqs) > 0 then
     -- The end of an attempt that was not reported as begun: it began when it was claimed.
     if exists (select 1 from lease where task_seq = any (p_seqs) and state = 'assigned') then
-      v_begun := v_begun || begin_ending(v_now, p_node, p_seqs, p_tokens, p_more);
+      v_begun := v_begun || begin_attempts(v_now, p_node, p_seqs, p_tokens, null, null);
     end if;
     select lost, moved, freed into v_lost, v_moved, v_freed
-      from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more, v_begun, p_waves);
+      from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more, v_begun, p_waves, p_progress);
     if v_lost is not null then
       return query select 'lost', t.token, (null::started_task).* from unnest(v_lost) t(token);
     end if;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
   if v_begun is not null and not v_ended then
-    perform append_in_waves(v_now, v_begun, '{}', '{}', '{}', '{}', '{}', false);
+    perform append_in_waves(v_now, v_begun, p_progress, '{}', '{}', '{}', '{}', '{}', false);
   end if;
   if p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved)))) then
     return query select 'freed', null::bigint, (null::started_task).*;
@@ -202,7 +202,7 @@ end $$;
 -- and frees in agent queues.
 create function finish_held_tasks(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_begun begun_attempt[],
-  p_waves integer[], out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
+  p_waves integer[], p_progress json, out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
 :ENDING_VARIABLES
@@ -213,21 +213,6 @@ begin
   if cardinality(p_tokens) > coalesce(cardinality(v_tokens), 0) then
     lost := array(select token from unnest(p_tokens) u(token) where v_tokens is null or token <> all (v_tokens));
   end if;
-end $$;
-
--- Attempts that end while they are assigned have begun, unless their tasks go back to the queue.
-create function begin_ending(p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_more json)
-returns begun_attempt[] language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_seqs bigint[];
-  v_tokens bigint[];
-begin
-  select array_agg(f.seq order by f.n), array_agg(f.token order by f.n) into v_seqs, v_tokens
-    from unnest(p_seqs, p_tokens) with ordinality f(seq, token, n)
-    left join json_to_recordset(p_more) as m(n bigint, state text) on m.n = f.n
-   where m.state is distinct from 'queued';
-  return begin_attempts(p_now, p_node, v_seqs, v_tokens, null, null);
 end $$;
 
 -- Assigned attempts that this node still holds and that have begun become running. p_started: when; null: when they were
@@ -253,8 +238,8 @@ begin
            priority = case when g.gives_way then g.priority end
       from given g
      where l.task_seq = g.seq and l.token = g.token and l.node = p_node and l.state = 'assigned'
-    returning g.n, l.task_seq, g.tenant, l.attempt, g.wave, l.lane, g.gives_way)
-  select array_agg(row(task_seq, tenant, '{"attempt":' || attempt || '}', wave)::begun_attempt order by n),
+    returning g.n, l.task_seq, l.token, g.tenant, l.attempt, g.wave, l.lane, g.gives_way)
+  select array_agg(row(task_seq, token, tenant, '"attempt":' || attempt, wave)::begun_attempt order by n),
          array_agg(distinct lane) filter (where gives_way)
     into v_begun, v_lanes from begun;
   -- A critical task that waits may pre-empt them from now on.
@@ -264,7 +249,7 @@ end $$;
 
 -- Appends the events of attempts that have begun and of ends, in the order of their waves.
 create function append_in_waves(
-  p_now bigint, p_begun begun_attempt[], p_waves integer[], p_types text[], p_tenants text[], p_seqs bigint[], p_data text[],
+  p_now bigint, p_begun begun_attempt[], p_progress json, p_waves integer[], p_types text[], p_tenants text[], p_seqs bigint[], p_data text[],
   p_calls_back boolean)
 returns void language plpgsql as $$
 #variable_conflict use_column
@@ -273,18 +258,25 @@ declare
   v_first bigint;
 begin
   for v_part in
-    select x.wave, x.ends, array_agg(x.type order by x.n) as types, array_agg(x.tenant order by x.n) as tenants,
+    select x.wave, x.step, array_agg(x.type order by x.n) as types, array_agg(x.tenant order by x.n) as tenants,
            array_agg(x.seq order by x.n) as seqs, array_agg(x.data order by x.n) as data
-      from (select b.wave, false as ends, 'task.started' as type, b.tenant, b.task_seq as seq, b.data, b.n
-              from unnest(p_begun) with ordinality b(task_seq, tenant, data, wave, n)
+      from (select b.wave, 1 as step, 'task.started' as type, b.tenant, b.task_seq as seq, '{' || b.data || '}' as data, b.n
+              from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, n)
             union all
-            select e.wave, true, e.type, e.tenant, e.seq, e.data, e.n
+            (select distinct on (b.n) b.wave, 2, 'task.progress', b.tenant, b.task_seq,
+                    '{' || b.data || ',"progress":' || p.progress || '}', b.n
+               from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, n)
+               join json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
+                 on p.seq = b.task_seq and p.token = b.token
+              order by b.n, p.n desc)
+            union all
+            select e.wave, 3, e.type, e.tenant, e.seq, e.data, e.n
               from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
-     group by x.wave, x.ends order by x.wave, x.ends
+     group by x.wave, x.step order by x.wave, x.step
   loop
     v_first := take_event_numbers(cardinality(v_part.seqs));
     perform append_events(v_first, p_now, v_part.types, v_part.tenants, v_part.seqs, v_part.data);
-    if v_part.ends and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
+    if v_part.step = 3 and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
   end loop;
 end $$;
 
@@ -300,9 +292,27 @@ begin
          array_agg('{"attempt":' || l.attempt || ',"progress":' || p.progress || '}' order by p.n)
     into v_seqs, v_tenants, v_data
     from json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
-    join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node
+    join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node and l.state = 'running'
     join line n on n.id = l.line;
   if v_seqs is null then return; end if;
   perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+end $$;
+
+-- Appends the starts of those of these attempts that are assigned: they are about to end.
+create function append_starts(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_seqs bigint[];
+  v_tenants text[];
+  v_data text[];
+begin
+  select array_agg(l.task_seq order by u.n), array_agg(t.tenant order by u.n),
+         array_agg('{"attempt":' || l.attempt || '}' order by u.n)
+    into v_seqs, v_tenants, v_data
+    from unnest(p_seqs) with ordinality u(seq, n)
+    join lease l on l.task_seq = u.seq and l.state = 'assigned' join task t on t.seq = u.seq;
+  if v_seqs is null then return; end if;
+  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
+               array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
 end $$;
