@@ -40,8 +40,8 @@ export interface TaskStorage {
    *
    * An attempt is `running`, or `assigned` until its holder reports that it has begun. Both hold their lease and count alike in
    * all limits, totals and shares. Only `running` ones are pre-empted, and only they count as lost when their node dies. While
-   * an attempt is `assigned` its task has no `startedAt` for it, and no `task.started` is in the log. An end of an `assigned`
-   * attempt writes that event, too, unless the task goes back to the queue.
+   * an attempt is `assigned` its task has no `startedAt` for it, and no `task.started` is in the log. If an `assigned` attempt
+   * ends in any way, that event is written first, so that the log has the start of every attempt that a task shows.
    *
    * Need not wait for the disk: a claim that a crash undoes is made again, and ends that may be lost are sent again; see
    * `durable`. Clients see neither before `get`, `list` or `events.read` returns it, and those wait until it is durable.
@@ -305,7 +305,10 @@ export interface Held {
 export interface FinishAndClaimParams {
   readonly node: string;
   readonly finishes: readonly FinishedAttempt[];
-  /** Reports of running attempts, written as events while the lease is held. */
+  /**
+   * Reports of running attempts, written as events while the lease is held. Of an attempt that begins in the same call the last one
+   * is written, right after its start; of one that is still `assigned` none.
+   */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** Assigned attempts that have begun: they become `running`. */
   readonly begun?: readonly BegunAttempt[];

@@ -238,10 +238,30 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("goes back to the queue without a start, a retry or a loss", async () => {
+    test("reports progress only once it has begun, after its start", async () => {
+      const world = await open();
+      const claimed = await assign(world);
+      const { seq } = claimed.task;
+      const report = (progress: unknown) => ({ seq, token: claimed.token, progress });
+      await exchange(world, { progress: [report("too early")] });
+      expect(await typesOf(world, "t")).toEqual(["task.created"]);
+      await exchange(world, {
+        begun: [{ seq, token: claimed.token, wave: 1 }],
+        progress: [report("half"), report("most")],
+        finishes: [{ seq, token: claimed.token, settlement: done }],
+      });
+      const log = (await world.events()).map(({ type, data }) => [type, data?.progress]);
+      expect(log.slice(1)).toEqual([
+        ["task.started", undefined],
+        ["task.progress", "most"],
+        ["task.completed", undefined],
+      ]);
+    });
+
+    test("goes back to the queue without a retry or a loss", async () => {
       const world = await open();
       await world.finish(await assign(world), { to: "queued", error: "not started" });
-      expect(await typesOf(world, "t")).toEqual(["task.created", "task.retrying"]);
+      expect(await typesOf(world, "t")).toEqual(["task.created", "task.started", "task.retrying"]);
       expect(await world.task("t")).toMatchObject({
         state: "queued",
         retryCount: 0,
@@ -261,7 +281,7 @@ export function describeAssignedTasks(open: OpenWorld): void {
         state: "cancelled",
         attempts: [{ outcome: "cancelled" }],
       });
-      expect(await typesOf(world, "t")).toEqual(["task.created", "task.cancelled"]);
+      expect(await typesOf(world, "t")).toEqual(["task.created", "task.started", "task.cancelled"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
@@ -311,6 +331,7 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect([rescued.requeued.length, rescued.failed.length]).toEqual([1, 1]);
       expect(await world.task("again")).toMatchObject({ state: "queued", retryCount: 1 });
       expect(await world.task("last")).toMatchObject({ state: "failed", error: "worker lost" });
+      expect(await typesOf(world, "last")).toEqual(["task.created", "task.started", "task.failed"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 

@@ -3,6 +3,7 @@ import type { RescuedTasks } from "../../storage.ts";
 import { moveToAlone } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
 import { askForKey, endAttempt, type OracleState, type OracleTask, signal } from "../state.ts";
+import { addStart } from "./begin-attempt.ts";
 import { failTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -13,6 +14,7 @@ export function rescueTasks(
 ): RescuedTasks {
   if (!state.nodes.get(node)?.dead) return { requeued: [], failed: [] };
   const lost = state.tasks.filter((task) => task.held?.node === node).slice(0, limit);
+  for (const task of lost) if (task.state === "assigned") addStart(state, task);
   const rescued = lost.map((task) => ({ task, again: rescueTask(state, task, maxLost) }));
   settleMoves(state);
   preempt(state);

@@ -264,7 +264,7 @@ const APPEND_IN_WAVES = `
     if p_begun is null then ${APPEND_ENDS}
     else
       perform append_in_waves(
-        p_now, p_begun, array(select coalesce(w.wave, 0)
+        p_now, p_begun, p_progress, array(select coalesce(w.wave, 0)
                                 from unnest(v_tokens) with ordinality e(token, n)
                                 left join unnest(p_tokens, p_waves) w(token, wave) on w.token = e.token order by e.n),
         v_types, v_tenants, v_seqs, v_data, v_calls_back);

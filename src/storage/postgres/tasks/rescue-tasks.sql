@@ -21,6 +21,7 @@ begin
       from lost where losses >= :ALONE_AFTER_LOSSES and losses < p_max_lost and rescuable;
     if v_alone is not null then perform move_to_alone(v_alone); end if;
   end if;
+  perform append_starts(v_now, v_seqs);
   with gone as (
     delete from lease l using task t
      where l.task_seq = any (v_seqs) and t.seq = l.task_seq

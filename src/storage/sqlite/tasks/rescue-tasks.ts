@@ -6,7 +6,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { labelsOf } from "../counters/ledger.ts";
 import type { Lease } from "./lease.ts";
-import { endTask, returnTask } from "./steps/end-attempt.ts";
+import { addStart, endTask, returnTask } from "./steps/end-attempt.ts";
 import { moveHeldTask } from "./steps/move-task.ts";
 
 const WORKER_LOST = "worker lost";
@@ -29,6 +29,7 @@ export async function rescueTasks(
     const removeLease = tx.prepare("delete from lease where task_seq = ?");
     const requeued: TaskLabels[] = [];
     const failed: TaskLabels[] = [];
+    for (const lease of leases) if (lease.state === "assigned") addStart(tx, lease);
     for (const lease of leases) {
       removeLease.run(lease.task_seq);
       const losses = countLoss(tx, lease, params.maxLost);

@@ -119,6 +119,12 @@ export function closeAttempt(
   ).run(lease.task_seq, lease.attempt, lease.started_at, tx.now, outcome, error, lease.node);
 }
 
+/** Writes the start of an attempt that was assigned. */
+export function addStart(tx: Transaction, { task_seq: taskSeq, line, attempt }: Lease): void {
+  const { tenant } = tx.ledger.agentQueue(line);
+  tx.ledger.events.add({ type: "task.started", at: tx.now, tenant, taskSeq, data: { attempt } });
+}
+
 /** Frees the slot and the concurrency key of an attempt. Returns its agent queue. */
 export function freeSlot(tx: Transaction, lease: Lease): AgentQueue {
   const { ledger } = tx;
