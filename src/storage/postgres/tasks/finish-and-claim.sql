@@ -49,7 +49,7 @@ begin
   if cardinality(p_seqs) > 0 then
     -- The end of an attempt that was not reported as begun: it began when it was claimed.
     if exists (select 1 from lease where task_seq = any (p_seqs) and state = 'assigned') then
-      v_begun := v_begun || begin_attempts(v_now, p_node, p_seqs, p_tokens, null, null);
+      v_begun := v_begun || begin_ending(v_now, p_node, p_seqs, p_tokens, p_more);
     end if;
     select lost, moved, freed into v_lost, v_moved, v_freed
       from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more, v_begun, p_waves, p_progress);
@@ -215,6 +215,21 @@ begin
   end if;
 end $$;
 
+-- Attempts that end while they are assigned have begun, unless their tasks go back to the queue.
+create function begin_ending(p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_more json)
+returns begun_attempt[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_seqs bigint[];
+  v_tokens bigint[];
+begin
+  select array_agg(f.seq order by f.n), array_agg(f.token order by f.n) into v_seqs, v_tokens
+    from unnest(p_seqs, p_tokens) with ordinality f(seq, token, n)
+    left join json_to_recordset(p_more) as m(n bigint, state text) on m.n = f.n
+   where m.state is distinct from 'queued';
+  return begin_attempts(p_now, p_node, v_seqs, v_tokens, null, null);
+end $$;
+
 -- Assigned attempts that this node still holds and that have begun become running. p_started: when; null: when they were
 -- claimed. The caller appends the events.
 create function begin_attempts(
@@ -299,20 +314,16 @@ begin
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
 end $$;
 
--- Appends the starts of those of these attempts that are assigned: they are about to end.
+-- Appends the starts of attempts that end in the same transaction: their leases are gone.
 create function append_starts(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_seqs bigint[];
   v_tenants text[];
   v_data text[];
 begin
-  select array_agg(l.task_seq order by u.n), array_agg(t.tenant order by u.n),
-         array_agg('{"attempt":' || l.attempt || '}' order by u.n)
-    into v_seqs, v_tenants, v_data
-    from unnest(p_seqs) with ordinality u(seq, n)
-    join lease l on l.task_seq = u.seq and l.state = 'assigned' join task t on t.seq = u.seq;
-  if v_seqs is null then return; end if;
-  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
-               array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  select array_agg(t.tenant order by u.n), array_agg('{"attempt":' || t.executions + 1 || '}' order by u.n)
+    into v_tenants, v_data
+    from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq;
+  perform append_events(take_event_numbers(cardinality(p_seqs)), p_now,
+               array_fill('task.started'::text, array[cardinality(p_seqs)]), v_tenants, p_seqs, v_data);
 end $$;
