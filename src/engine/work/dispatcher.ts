@@ -330,6 +330,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     if (this.#ahead.size === 0) return;
     if (this.#turns.phase !== "open") this.#giveBackAhead(this.#ahead.tokens(), ALONE_FIRST);
     const late = this.#ahead.heldSince(this.clock.monotonic() - AHEAD_MAX_MS);
+    for (const { task } of late) this.#lookAhead.stalled(task.lane);
     this.#giveBackAhead(
       late.map(({ token }) => token),
       NO_SLOT,

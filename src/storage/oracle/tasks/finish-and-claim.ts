@@ -87,7 +87,7 @@ function applyWave(
     // A critical task that waits may pre-empt it from now on.
     if (task.preemptionsLeft > 0 && !isCritical(task.priority)) state.lanesToRecheck.add(task.lane);
   }
-  const ending = assigned(finishes);
+  const ending = assigned(finishes.filter(({ settlement }) => settlement.to !== "queued"));
   for (const { task } of ending) beginAttempt(state, task);
   for (const { task, attempt } of [...starts, ...ending]) {
     const last = progress.findLast(({ seq, token }) => seq === attempt.seq && token === attempt.token);
@@ -244,6 +244,7 @@ function mayBeHeld(state: OracleState, task: OracleTask): boolean {
     task.concurrencyKey === null &&
     (state.batches.find(({ id }) => id === task.batch)?.parallelism ?? null) === null &&
     task.attempts.length === 0 &&
+    task.retryCount === 0 &&
     task.maxRetriesIfLost > 0
   );
 }

@@ -47,7 +47,7 @@ begin
     v_begun := begin_attempts(p_now, p_begun_nodes, p_begun, p_begun_tokens, p_begun_at, p_begun_waves, p_tokens);
   end if;
   if cardinality(p_seqs) > 0 then
-    v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_begun_tokens, p_waves);
+    v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_more, p_begun_tokens, p_waves);
     select f.lost, f.moved, f.freed into lost, v_moved, v_freed
       from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, p_begun_tokens, p_begun_at, v_begun, p_waves,
                              p_progress) f;
@@ -226,8 +226,10 @@ begin
   end if;
 end $$;
 
--- Attempts that end while they are assigned have begun. Their leases are about to be deleted, so they are not written.
-create function begin_ending(p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_begun_tokens bigint[], p_waves integer[])
+-- Attempts that end while they are assigned have begun, unless their tasks go back to the queue and the node did not report
+-- that they began. Their leases are about to be deleted, so they are not written.
+create function begin_ending(
+  p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json, p_begun_tokens bigint[], p_waves integer[])
 returns begun_attempt[] language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -237,7 +239,11 @@ begin
      cross join lateral (
        select line, attempt from lease where task_seq = f.seq and token = f.token and node = f.node and state = 'assigned' offset 0) l
      cross join lateral (select tenant from line where id = l.line offset 0) n
-      left join unnest(p_begun_tokens) with ordinality b(token, n) on b.token = f.token);
+      left join unnest(p_begun_tokens) with ordinality b(token, n) on b.token = f.token
+     where p_more is null
+        or b.n is not null
+        or not exists (select 1 from json_to_recordset(p_more) as m(token bigint, state text)
+                        where m.token = f.token and m.state = 'queued'));
 end $$;
 
 -- Assigned attempts that these nodes still hold and that have begun become running. p_started: when; null: when they were
@@ -325,22 +331,18 @@ begin
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
 end $$;
 
--- Appends the starts of those of these attempts that are assigned: they are about to end.
+-- Appends the starts of attempts that end in the same transaction: their leases are gone.
 create function append_starts(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_seqs bigint[];
   v_tenants text[];
   v_data text[];
 begin
-  select array_agg(l.task_seq order by u.n), array_agg(t.tenant order by u.n),
-         array_agg('{"attempt":' || l.attempt || '}' order by u.n)
-    into v_seqs, v_tenants, v_data
-    from unnest(p_seqs) with ordinality u(seq, n)
-    join lease l on l.task_seq = u.seq and l.state = 'assigned' join task t on t.seq = u.seq;
-  if v_seqs is null then return; end if;
-  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
-               array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  select array_agg(t.tenant order by u.n), array_agg('{"attempt":' || t.executions + 1 || '}' order by u.n)
+    into v_tenants, v_data
+    from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq;
+  perform append_events(take_event_numbers(cardinality(p_seqs)), p_now,
+               array_fill('task.started'::text, array[cardinality(p_seqs)]), v_tenants, p_seqs, v_data);
 end $$;
 
 -- What a node learns of an exchange. It reads the started tasks by themselves, after the write lock is free.

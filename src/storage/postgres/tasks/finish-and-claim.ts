@@ -306,7 +306,8 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
-              m.context_tokens, m.context_window, m.summary)`,
+              m.context_tokens, m.context_window, m.summary,
+              l.state = 'running' or b.token is not null or m.state is distinct from 'queued' as begun)`,
     APPEND_IN_WAVES,
   ),
 });

@@ -29,7 +29,6 @@ export async function rescueTasks(
     const removeLease = tx.prepare("delete from lease where task_seq = ?");
     const requeued: TaskLabels[] = [];
     const failed: TaskLabels[] = [];
-    for (const lease of leases) if (lease.state === "assigned") addStart(tx, lease);
     for (const lease of leases) {
       removeLease.run(lease.task_seq);
       const losses = countLoss(tx, lease, params.maxLost);
@@ -40,7 +39,9 @@ export async function rescueTasks(
         returnTask(tx, returned, { ...end, to: "queued", counted: true, runAt: now });
         requeued.push(labelsOf(ledger.agentQueue(lease.line)));
       } else {
-        endTask(tx, lease, { ...end, state: "failed", result: null });
+        // Nobody knows whether it had begun. If it had, it must not run again.
+        const begun = lease.state === "assigned" ? addStart(tx, lease) : lease;
+        endTask(tx, begun, { ...end, state: "failed", result: null });
         failed.push(labelsOf(ledger.agentQueue(lease.line)));
       }
     }

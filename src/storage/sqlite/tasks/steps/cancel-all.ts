@@ -7,7 +7,7 @@ import {
 import type { CancelledTask, EndedTask } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
-import { addStart, endTask } from "./end-attempt.ts";
+import { endTask } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
@@ -56,7 +56,6 @@ export function endNow(
   const lease = tx
     .prepare<Lease>(`delete from lease where task_seq = ? returning ${LEASE_COLUMNS}`)
     .get(task.seq);
-  if (lease?.state === "assigned") addStart(tx, lease);
   if (lease === undefined) endWaitingTask(tx, task, { state: "cancelled", error });
   else endTask(tx, lease, { state: "cancelled", outcome: "cancelled", result: null, error });
   const { agent, lane } = tx.ledger.agentQueue(task.line);

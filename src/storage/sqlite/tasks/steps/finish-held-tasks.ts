@@ -21,12 +21,11 @@ export function beginAndFinish(
   const { node, progress } = params;
   return wavesOf(params).flatMap(({ begun, finishes }) => {
     const starts = begun.flatMap((attempt) => beginHeldTask(tx, node, attempt) ?? []);
-    const ends = takeLeases(tx, node, finishes);
-    for (const { lease } of ends) {
-      if (lease.state !== "assigned") continue;
-      addStart(tx, lease);
+    const ends = takeLeases(tx, node, finishes).map(({ lease, finish }) => {
+      if (lease.state === "running" || finish.settlement.to === "queued") return { lease, finish };
       starts.push(lease);
-    }
+      return { lease: addStart(tx, lease), finish };
+    });
     for (const { task_seq: seq, token, line, attempt } of starts) {
       const last = progress.findLast((report) => report.seq === seq && report.token === token);
       const { tenant } = tx.ledger.agentQueue(line);
