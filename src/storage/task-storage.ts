@@ -41,7 +41,8 @@ export interface TaskStorage {
    * An attempt is `running`, or `assigned` until its holder reports that it has begun. Both hold their lease and count alike in
    * all limits, totals and shares. Only `running` ones are pre-empted, and only they count as lost when their node dies. While
    * an attempt is `assigned` its task has no `startedAt` for it, and no `task.started` is in the log. An end of an `assigned`
-   * attempt writes that event, too, unless the task goes back to the queue.
+   * attempt writes that event first. One that is cancelled, goes back to the queue, or is lost while its task has a retry left,
+   * leaves no trace: its task does not show it, and its number is used again.
    *
    * Need not wait for the disk: a claim that a crash undoes is made again, and ends that may be lost are sent again; see
    * `durable`. Clients see neither before `get`, `list` or `events.read` returns it, and those wait until it is durable.
@@ -305,7 +306,10 @@ export interface Held {
 export interface FinishAndClaimParams {
   readonly node: string;
   readonly finishes: readonly FinishedAttempt[];
-  /** Reports of running attempts, written as events while the lease is held. */
+  /**
+   * Reports of running attempts, written as events while the lease is held. Of an attempt that begins in the same call the last one
+   * is written, right after its start; of one that is still `assigned` none.
+   */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** Assigned attempts that have begun: they become `running`. */
   readonly begun?: readonly BegunAttempt[];
@@ -333,7 +337,7 @@ export interface Claim {
   /**
    * How many more tasks to claim ahead, as `assigned`, for slots that become free before the next claim. They follow in the
    * same order. The claim ends at the first task that may not wait on a node: one that is critical, has a session, a concurrency
-   * key or a batch with `parallelism`, was claimed before, or has no retry if its node is lost. Nothing is claimed ahead in lanes
+   * key or a batch with `parallelism`, has run before or was lost, or has no retry if its node is lost. Nothing is claimed ahead in lanes
    * that are not `fair-fifo`, and while a critical task could start; see `criticalWaits`.
    */
   readonly ahead?: number;

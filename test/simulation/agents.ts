@@ -54,7 +54,7 @@ export class Agents {
       const call = this.#begin(process, task);
       context.signal.addEventListener("abort", () => this.#end(call), { once: true });
       if (task.agentId === "holder") return this.#hold(call);
-      return this.#take(process, call, context, task.agentId === "helper");
+      return this.#take(process, call, context, task.agentId);
     };
   }
 
@@ -96,7 +96,7 @@ export class Agents {
     return this.#answer(call);
   }
 
-  #take(process: Actor, call: OpenCall, context: ExecutorContext, isSlow: boolean): unknown {
+  #take(process: Actor, call: OpenCall, context: ExecutorContext, agentId: string): unknown {
     const manner = this.#manner(process);
     const { signal, progress, usage } = context;
     const { chance } = process;
@@ -106,7 +106,8 @@ export class Agents {
       throw new Error("it broke");
     }
     // Some agents are slow, so that there are tasks to pre-empt.
-    const longMs = chance.oneIn(isSlow ? 2 : 6) ? chance.between(500, 6_000) : chance.between(2, 300);
+    const isLong = chance.oneIn(agentId === "helper" ? 2 : agentId === "rusher" ? 200 : 6);
+    const longMs = isLong ? chance.between(500, 6_000) : chance.between(2, agentId === "rusher" ? 12 : 300);
     if (chance.oneIn(4)) process.plan(longMs / 2, "agent reports", () => progress({ half: call.taskId }));
     if (chance.oneIn(6)) usage({ inputTokens: chance.between(1, 90), contextWindow: 100 });
     return new Promise((resolve, reject) => {

@@ -36,6 +36,8 @@ export interface Climate {
     /** Happens after its caller got an error. */
     readonly late: number | null;
   };
+  /** Whether the storage is far away: every call takes a while, and short tasks are claimed ahead. */
+  readonly isFar: boolean;
   readonly signals: { readonly lost: number | null; readonly doubled: number | null };
   /** How far the clocks of nodes are off at most. */
   readonly skewMs: number;
@@ -70,6 +72,7 @@ export function chooseClimate(chance: Chance): Climate {
     agentsFail: perhaps(2, 5, 20),
     receiverFails: perhaps(2, 5, 20),
     lanesTotal: chance.pick([null, 2, 4]),
+    isFar: chance.oneIn(2),
   };
 }
 

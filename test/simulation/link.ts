@@ -203,7 +203,7 @@ export class Link {
   #delayMs(): number {
     const { process, climate } = this.#options;
     const { chance } = process;
-    if (!happens(chance, climate().calls.slow)) return 0.05 + chance.next() * 2;
+    if (!happens(chance, climate().calls.slow)) return (climate().isFar ? 5 : 0.05) + chance.next() * 2;
     return chance.oneIn(8) ? chance.between(500, 9_000) : chance.between(5, 400);
   }
 }

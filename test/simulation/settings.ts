@@ -10,7 +10,16 @@ const PER_AGENT = 3;
 const AGENTS = { worker: 2, talker: 4 } as const;
 
 /** The agents that every process has. */
-export const AGENT_IDS = ["worker", "helper", "talker", "ticker", "holder", "guest", "stranger"] as const;
+export const AGENT_IDS = [
+  "worker",
+  "helper",
+  "talker",
+  "ticker",
+  "holder",
+  "rusher",
+  "guest",
+  "stranger",
+] as const;
 
 /** Agents that only every other process has. */
 export const LOCAL_AGENTS = ["even", "odd"] as const;
@@ -38,7 +47,7 @@ export const SESSIONS: Readonly<Record<string, SessionChanges>> = {
 export function limitsIn({ lanesTotal }: Climate): Limits {
   const lane = { perNode: PER_NODE, total: lanesTotal ?? Number.POSITIVE_INFINITY };
   return {
-    lanes: { tasks: { ...lane, perAgent: PER_AGENT }, main: lane, cron: lane },
+    lanes: { tasks: { ...lane, perAgent: PER_AGENT }, main: lane, cron: lane, quick: lane },
     agents: AGENTS,
     sessions: { "side-by-side": 2 },
   };
@@ -53,7 +62,7 @@ export function optionsIn({ lanesTotal }: Climate): RotaOptions {
       maxInflight: lanesTotal ?? 1_000,
       maxPerAgentInflight: PER_AGENT,
     },
-    lanes: { main: lane, cron: lane },
+    lanes: { main: lane, cron: lane, quick: lane },
     sessions: { debounceMs: 0 },
     webhooks: { allow: [Receiver.host] },
     agents: { worker: { maxInflight: AGENTS.worker }, talker: { maxInflight: AGENTS.talker } },

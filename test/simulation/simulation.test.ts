@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Storage } from "../../src/storage/storage.ts";
 import { runSimulation, type SimulationReport } from "./run-simulation.ts";
 import { LOCAL_AGENTS } from "./settings.ts";
 import { SPOILERS } from "./spoilers.ts";
@@ -36,6 +37,26 @@ describe("nodes in a world that goes wrong", { timeout: TEST_TIMEOUT_MS }, () =>
         expectKept(await runSimulation({ seed, storage }));
     },
   );
+
+  test.each(STORAGES)("claim tasks ahead on %s, begin most and lose some", async (storage) => {
+    let ahead = 0;
+    let begun = 0;
+    const spoil = (unspoiled: Storage): Storage => ({
+      ...unspoiled,
+      tasks: {
+        ...unspoiled.tasks,
+        async finishAndClaim(params) {
+          const answer = await unspoiled.tasks.finishAndClaim(params);
+          ahead += answer.claimed.filter(({ task }) => task.state === "assigned").length;
+          begun += params.begun?.length ?? 0;
+          return answer;
+        },
+      },
+    });
+    for (let seed = 1; seed <= 5; seed += 1) expectKept(await runSimulation({ seed, storage, spoil }));
+    expect(begun).toBeGreaterThan(100);
+    expect(ahead).toBeGreaterThan(begun);
+  });
 
   test.each(STORAGES)("do the same on %s, step by step, for the same seed", async (storage) => {
     const once = await runSimulation({ seed: 7, storage });

@@ -221,8 +221,9 @@ export class Dispatcher extends Service<DispatcherOptions> {
     if (lingersMs > 0) return lingersMs;
     this.#endedIn.clear();
     this.#lingersUntil = Number.POSITIVE_INFINITY;
-    const completed = completer.take(this.#finishesMax);
-    const begun = this.#takeBegun(completed);
+    const taken = completer.take(this.#finishesMax);
+    const begun = this.#takeBegun(taken);
+    const completed = this.#withoutUnreported(taken);
     if (completed.finishes.some((finish) => this.options.spansLanes(finish))) slots.wakeAll();
     const bounds = this.#bounds();
     const claims = this.#isOpen()
@@ -287,6 +288,15 @@ export class Dispatcher extends Service<DispatcherOptions> {
     return inWaves(finishes, ending, []);
   }
 
+  /** The storage writes no progress of attempts that it does not know to have begun: their reports wait. */
+  #withoutUnreported(completed: Completed): Completed {
+    if (this.#unreported.length === 0 || completed.progress.length === 0) return completed;
+    const unreported = new Set(this.#unreported.map(({ token }) => token));
+    const waits = completed.progress.filter(({ token }) => unreported.has(token));
+    this.options.completer.giveBack({ finishes: [], progress: waits });
+    return { ...completed, progress: completed.progress.filter(({ token }) => !unreported.has(token)) };
+  }
+
   /** Begins tasks that are held ahead, as long as slots of their lane are free. */
   #beginAhead(lane: string): void {
     const { slots, storageNow } = this.options;
@@ -320,6 +330,7 @@ export class Dispatcher extends Service<DispatcherOptions> {
     if (this.#ahead.size === 0) return;
     if (this.#turns.phase !== "open") this.#giveBackAhead(this.#ahead.tokens(), ALONE_FIRST);
     const late = this.#ahead.heldSince(this.clock.monotonic() - AHEAD_MAX_MS);
+    for (const { task } of late) this.#lookAhead.stalled(task.lane);
     this.#giveBackAhead(
       late.map(({ token }) => token),
       NO_SLOT,

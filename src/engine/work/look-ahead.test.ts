@@ -33,3 +33,11 @@ test("follows tasks that become longer, and exchanges that become shorter", () =
   for (let exchange = 0; exchange < 100; exchange += 1) lookAhead.exchanged(5);
   expect([before, lookAhead.target("tasks", 10)]).toEqual([40, 0]);
 });
+
+test("claims nothing ahead after a stall, until a task has ended", () => {
+  const lookAhead = measured({ runMs: 1, exchangeMs: 10 });
+  lookAhead.stalled("tasks");
+  expect(lookAhead.target("tasks", 10)).toBe(0);
+  lookAhead.ran("tasks", 5);
+  expect(lookAhead.target("tasks", 10)).toBeGreaterThan(0);
+});

@@ -28,6 +28,11 @@ export class LookAhead {
     this.#runMs.set(lane, known === undefined ? ms : known + (ms - known) * NEWEST.run);
   }
 
+  /** No slot of this lane became free in time: its tasks run longer now. Nothing is claimed ahead until one of them has ended. */
+  stalled(lane: string): void {
+    this.#runMs.delete(lane);
+  }
+
   /** An exchange with the storage took this long. */
   exchanged(ms: number): void {
     this.#exchangeMs += (ms - this.#exchangeMs) * (this.#exchangeMs === 0 ? 1 : NEWEST.exchange);

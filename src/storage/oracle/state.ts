@@ -440,7 +440,7 @@ function recheckLanesOf(state: OracleState, agent: AgentName): void {
     if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
 }
 
-/** Takes the lease from a task and closes its attempt. */
+/** Takes the lease from a task and closes its attempt. One that has not begun is forgotten. */
 export function endAttempt(
   state: OracleState,
   task: OracleTask,
@@ -451,9 +451,9 @@ export function endAttempt(
   if (task.held === null || attempt === undefined)
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
-  task.startedAt ??= attempt.startedAt;
   recheckLanesOf(state, task);
-  Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
+  if (task.state === "assigned") task.attempts.pop();
+  else Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }
 
 /** What a database returns of a value: a copy, without what JSON cannot express. */

@@ -6,6 +6,7 @@ import { Editor } from "./editor.ts";
 import { GuestClient } from "./guest-client.ts";
 import { Meddler } from "./meddler.ts";
 import { Planner } from "./planner.ts";
+import { Rusher } from "./rusher.ts";
 import { Submitter } from "./submitter.ts";
 import { Talker } from "./talker.ts";
 
@@ -17,6 +18,7 @@ export function startClients(world: World): Client[] {
     new Batcher(world, "batcher"),
     new Meddler(world, "meddler"),
     new Planner(world, "planner"),
+    ...(world.worst.isFar ? [new Rusher(world, "rusher")] : []),
     ...(world.chance.fork("clients").oneIn(2) ? [new Editor(world, "editor")] : []),
     ...world.guests.map((guest) => new GuestClient(world, guest)),
     ...Object.keys(SESSIONS).map((key) => new Talker(world, key)),

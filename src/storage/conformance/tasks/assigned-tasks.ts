@@ -238,16 +238,38 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
-    test("goes back to the queue without a start, a retry or a loss", async () => {
+    test("reports progress only once it has begun, after its start", async () => {
+      const world = await open();
+      const claimed = await assign(world);
+      const { seq } = claimed.task;
+      const report = (progress: unknown) => ({ seq, token: claimed.token, progress });
+      await exchange(world, { progress: [report("too early")] });
+      expect(await typesOf(world, "t")).toEqual(["task.created"]);
+      await exchange(world, {
+        begun: [{ seq, token: claimed.token, wave: 1 }],
+        progress: [report("half"), report("most")],
+        finishes: [{ seq, token: claimed.token, settlement: done }],
+      });
+      const log = (await world.events()).map(({ type, data }) => [type, data?.progress]);
+      expect(log.slice(1)).toEqual([
+        ["task.started", undefined],
+        ["task.progress", "most"],
+        ["task.completed", undefined],
+      ]);
+    });
+
+    test("goes back to the queue as if it had never been claimed", async () => {
       const world = await open();
       await world.finish(await assign(world), { to: "queued", error: "not started" });
       expect(await typesOf(world, "t")).toEqual(["task.created", "task.retrying"]);
       expect(await world.task("t")).toMatchObject({
         state: "queued",
         retryCount: 0,
-        attempts: [{ outcome: "interrupted" }],
+        startedAt: null,
+        attempts: [],
       });
-      expect(idsOf(await world.claim())).toEqual(["t"]);
+      const [again] = await world.claim();
+      expect(again?.task).toMatchObject({ id: "t", attempts: [{ number: 1 }] });
     });
 
     test("is fenced by a cancel", async () => {
@@ -257,10 +279,7 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(cancelled).toMatchObject([{ id: "t", was: null, token: claimed.token }]);
       await begin(world, claimed);
       expect((await world.finish(claimed, done)).finished).toEqual([]);
-      expect(await world.task("t")).toMatchObject({
-        state: "cancelled",
-        attempts: [{ outcome: "cancelled" }],
-      });
+      expect(await world.task("t")).toMatchObject({ state: "cancelled", startedAt: null, attempts: [] });
       expect(await typesOf(world, "t")).toEqual(["task.created", "task.cancelled"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
@@ -309,8 +328,9 @@ export function describeAssignedTasks(open: OpenWorld): void {
       await world.crash(NODE);
       const rescued = await world.storage.tasks.rescue({ node: NODE, limit: 10, maxLost: 1 });
       expect([rescued.requeued.length, rescued.failed.length]).toEqual([1, 1]);
-      expect(await world.task("again")).toMatchObject({ state: "queued", retryCount: 1 });
+      expect(await world.task("again")).toMatchObject({ state: "queued", retryCount: 1, attempts: [] });
       expect(await world.task("last")).toMatchObject({ state: "failed", error: "worker lost" });
+      expect(await typesOf(world, "last")).toEqual(["task.created", "task.started", "task.failed"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
@@ -380,12 +400,17 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(idsOf(await claimAs(world, { ahead: 9 }))).toEqual(["free"]);
     });
 
-    test("claims no task that was claimed before", async () => {
+    test("claims no task that has run before, or was lost", async () => {
       const world = await open();
-      await world.submit({ id: "t" });
-      await world.finish(only(await claimAs(world, { ahead: 1 })), { to: "queued", error: "not started" });
+      await world.submit({ id: "lost" });
+      await claimAs(world, { ahead: 1 }, OTHER_NODE);
+      await world.crash(OTHER_NODE);
+      await world.storage.tasks.rescue({ node: OTHER_NODE, limit: 10 });
       expect(await claimAs(world, { ahead: 1 })).toEqual([]);
-      expect(idsOf(await world.claim())).toEqual(["t"]);
+      const lost = only(await world.claim());
+      await world.finish(lost, { to: "queued", error: "interrupted" });
+      expect(await claimAs(world, { ahead: 1 })).toEqual([]);
+      expect(idsOf(await world.claim())).toEqual(["lost"]);
     });
 
     test("leaves the next slot to a critical task, and says so", async () => {

@@ -29,6 +29,7 @@ import {
   signal,
   toRecord,
 } from "../state.ts";
+import { addStart, beginAttempt } from "./begin-attempt.ts";
 import { type Chosen, chooseAlone, chooseTask, peekTask } from "./claim-tasks.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { endTask, failTask } from "./end-task.ts";
@@ -44,10 +45,10 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
 
   for (const report of progress) {
     const task = findHeld(state, node, report);
-    if (task)
+    if (task?.state === "running")
       addEvent(state, "task.progress", task, { progress: report.progress, attempt: task.attempts.length });
   }
-  const finished = wavesOf(params).flatMap((wave) => applyWave(state, node, wave));
+  const finished = wavesOf(params).flatMap((wave) => applyWave(state, params, wave));
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_PER_CLAIM_MAX : 0 });
   settleMoves(state);
   const claimed: ClaimedTask[] = [];
@@ -72,19 +73,26 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
 
 function applyWave(
   state: OracleState,
-  node: string,
+  { node, progress }: FinishAndClaimParams,
   { begun, finishes }: Wave,
 ): { token: number; state: OracleTask["state"] }[] {
-  for (const attempt of begun) {
-    const task = findHeld(state, node, attempt);
-    if (task?.state !== "assigned") continue;
+  const assigned = <T extends Held>(attempts: readonly T[]) =>
+    attempts.flatMap((attempt) => {
+      const task = findHeld(state, node, attempt);
+      return task?.state === "assigned" ? [{ task, attempt }] : [];
+    });
+  const starts = assigned(begun);
+  for (const { task, attempt } of starts) {
     beginAttempt(state, task, attempt.startedAt);
     // A critical task that waits may pre-empt it from now on.
     if (task.preemptionsLeft > 0 && !isCritical(task.priority)) state.lanesToRecheck.add(task.lane);
   }
-  for (const finish of finishes) {
-    const task = findHeld(state, node, finish);
-    if (task?.state === "assigned" && finish.settlement.to !== "queued") beginAttempt(state, task);
+  const ending = assigned(finishes.filter(({ settlement }) => settlement.to !== "queued"));
+  for (const { task } of ending) beginAttempt(state, task);
+  for (const { task, attempt } of [...starts, ...ending]) {
+    const last = progress.findLast(({ seq, token }) => seq === attempt.seq && token === attempt.token);
+    const data = { progress: last?.progress, attempt: task.attempts.length };
+    if (last !== undefined) addEvent(state, "task.progress", task, data);
   }
   return finishes.flatMap((finish) => {
     const task = findHeld(state, node, finish);
@@ -236,6 +244,7 @@ function mayBeHeld(state: OracleState, task: OracleTask): boolean {
     task.concurrencyKey === null &&
     (state.batches.find(({ id }) => id === task.batch)?.parallelism ?? null) === null &&
     task.attempts.length === 0 &&
+    task.retryCount === 0 &&
     task.maxRetriesIfLost > 0
   );
 }
@@ -277,20 +286,4 @@ function startTask(state: OracleState, node: string, task: OracleTask, claimedAs
   const token = claimedAs === "running" ? addStart(state, task) : takeEventNumber(state);
   task.held = { node, token };
   return token;
-}
-
-/** The holder of an assigned attempt has begun with it. */
-function beginAttempt(state: OracleState, task: OracleTask, startedAt?: number): void {
-  const attempt = task.attempts.at(-1);
-  if (attempt === undefined) throw new Error("An assigned task has an attempt.");
-  if (startedAt !== undefined)
-    attempt.startedAt = Math.max(Math.min(startedAt, state.clock.now()), attempt.startedAt);
-  task.state = "running";
-  addStart(state, task);
-}
-
-function addStart(state: OracleState, task: OracleTask): number {
-  const { number, startedAt } = task.attempts.at(-1) ?? { number: 1, startedAt: state.clock.now() };
-  task.startedAt ??= startedAt;
-  return addEvent(state, "task.started", task, { attempt: number });
 }

@@ -3,6 +3,7 @@ import type { RescuedTasks } from "../../storage.ts";
 import { moveToAlone } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
 import { askForKey, endAttempt, type OracleState, type OracleTask, signal } from "../state.ts";
+import { beginAttempt } from "./begin-attempt.ts";
 import { failTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -32,6 +33,8 @@ function rescueTask(state: OracleState, task: OracleTask, maxLost: number | unde
   const error = isLost ? lostError(task.losses) : "worker lost";
   const again = !isLost && task.retryCount < task.maxRetriesIfLost;
   if (again && task.losses >= ALONE_AFTER_LOSSES) moveToAlone(state, task);
+  // Nobody knows whether it had begun. If it had, it must not run again.
+  if (!again && task.state === "assigned") beginAttempt(state, task);
   endAttempt(state, task, "lost", error);
   if (!again) {
     failTask(state, task, error);

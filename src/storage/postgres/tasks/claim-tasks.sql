@@ -451,7 +451,8 @@ begin
      cross join lateral (
        select 1 from task t
         where t.seq = r.task_seq
-          and (t.session is not null or t.concurrency_key is not null or t.executions > 0 or t.max_retries_if_lost = 0
+          and (t.session is not null or t.concurrency_key is not null or t.executions > 0 or t.retry_count > 0
+               or t.max_retries_if_lost = 0
                or (t.batch is not null
                    and exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null))) offset 0) t),
     cardinality(p_queues));

@@ -2,7 +2,7 @@
 create type ended_attempt as (
   n bigint, task_seq bigint, token bigint, node text, line bigint, attempt integer, started_at bigint,
   state text, outcome text, counted boolean, result text, error text, run_at bigint,
-  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint, summary text);
+  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint, summary text, begun boolean);
 
 -- Ends attempts that are taken from the nodes that run them.
 create function end_attempts(p_now bigint, p_ended ended_attempt[]) returns void language plpgsql as $$

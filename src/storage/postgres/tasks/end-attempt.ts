@@ -43,11 +43,12 @@ export function endAttempts(ended: string, appends = APPEND_ENDS): string {
     update task t
        set resting_state = e.state,
            completed_at = case when e.final then p_now end,
-           executions = e.attempt,
-           started_at = coalesce(t.started_at, e.started_at),
-           last_started_at = case when e.final then e.started_at end,
-           last_outcome = case when e.final then e.outcome end,
-           last_node = case when e.final then e.node end,
+           -- An attempt that has not begun leaves no trace.
+           executions = case when e.begun then e.attempt else t.executions end,
+           started_at = coalesce(t.started_at, case when e.begun then e.started_at end),
+           last_started_at = case when e.final and e.begun then e.started_at end,
+           last_outcome = case when e.final and e.begun then e.outcome end,
+           last_node = case when e.final and e.begun then e.node end,
            result = e.result,
            error = case when e.final then e.error end,
            parked = case when e.state = 'queued' and t.concurrency_key is not null then 'asking' end,
@@ -63,12 +64,12 @@ export function endAttempts(ended: string, appends = APPEND_ENDS): string {
            context_window = coalesce(e.context_window, t.context_window),
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
       from (select *, state in ('done', 'failed', 'cancelled') as final from ended) e where t.seq = e.task_seq
-    returning e.n, t.seq, e.token, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.state, e.final, e.outcome,
+    returning e.n, t.seq, e.token, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.begun, e.state, e.final, e.outcome,
               e.error, e.run_at, e.context_tokens, e.context_window, e.summary, t.batch, t.session, t.concurrency_key, t.parked,
               (t.origin is not null)::integer as exempt, t.schedule, t.callback_url, t.has_dependants),
   tried as (
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
-    select seq, attempt, started_at, p_now, outcome, error, node from settled where not final),
+    select seq, attempt, started_at, p_now, outcome, error, node from settled where not final and begun),
   back as (
     insert into ready (line, rank, task_seq) select line, rank, seq from settled where state = 'queued' and parked is null)
   select array_agg(case when state = 'queued' and parked is null

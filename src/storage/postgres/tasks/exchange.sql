@@ -92,7 +92,7 @@ begin
            p_now, array_fill(p_own.node, array[cardinality(p_own.seqs)]), p_own.seqs, p_own.tokens, p_own.results, p_own.more,
            array_fill(p_own.node, array[cardinality(p_own.lanes)]), p_own.lanes, p_own.limits, p_own."each", p_own."left", p_max,
            p_others, case when p_own.begun is not null then array_fill(p_own.node, array[cardinality(p_own.begun)]) end, p_own.begun, p_own.begun_tokens, p_own.begun_at,
-           p_own.begun_waves, p_own.waves, p_own.states, p_own.ahead) f;
+           p_own.begun_waves, p_own.waves, p_own.progress, p_own.states, p_own.ahead) f;
   own.served_at := p_now;
 end $$;
 
@@ -106,6 +106,7 @@ declare
   v_request exchange_request;
   v_ends record;
   v_more json;
+  v_progress json;
   v_begun record;
   v_claims record;
   v_done record;
@@ -120,6 +121,9 @@ begin
     from (select node, seqs, tokens, results, waves, row_number() over () as n from unnest(p_requests)) r
    cross join lateral unnest(r.seqs, r.tokens, r.results, r.waves) with ordinality e(seq, token, result, wave, n);
   v_more := (select json_agg(m) from unnest(p_requests) r cross join lateral json_array_elements(r.more) m where r.more is not null);
+  v_progress := (
+    select json_agg(m) from unnest(p_requests) r cross join lateral json_array_elements(r.progress) m
+     where r.progress is not null and r.begun is not null);
   select array_agg(r.node order by r.n, b.n) as nodes, array_agg(b.seq order by r.n, b.n) as seqs,
          array_agg(b.token order by r.n, b.n) as tokens, array_agg(b.started_at order by r.n, b.n) as started_at,
          array_agg(b.wave order by r.n, b.n) as waves
@@ -137,7 +141,7 @@ begin
     from finish_and_claim(
            p_now, v_ends.nodes, v_ends.seqs, v_ends.tokens, v_ends.results, v_more, v_claims.nodes,
            coalesce(v_claims.lanes, '{}'), v_claims.limits, v_claims."each", v_claims."left", null, true, v_begun.nodes,
-           v_begun.seqs, v_begun.tokens, v_begun.started_at, v_begun.waves, v_ends.waves, v_claims.states, v_claims.ahead);
+           v_begun.seqs, v_begun.tokens, v_begun.started_at, v_begun.waves, v_ends.waves, v_progress, v_claims.states, v_claims.ahead);
   expired := v_done.expired;
   settled := v_done.settled;
   has_freed := v_done.has_freed;

@@ -1,5 +1,5 @@
 -- An assigned attempt that has begun: what its task.started says, and when in the log; see BegunAttempt.
-create type begun_attempt as (task_seq bigint, tenant text, data text, wave integer);
+create type begun_attempt as (task_seq bigint, token bigint, tenant text, data text, wave integer);
 
 -- Ends attempts and starts others, for one node or for several at once. p_end_nodes: the node of each end. p_claim_nodes:
 -- the node of each claim; claims in the same lane are next to each other. p_max: how many tasks to start in all lanes; null: no
@@ -8,14 +8,14 @@ create type begun_attempt as (task_seq bigint, tenant text, data text, wave inte
 -- lost: tokens of attempts that their node no longer held. seqs, tokens, nodes: the started tasks. settled: another task may
 -- be able to start, or has ended. has_freed: a limit held tasks back, so other nodes may be able to start tasks now.
 -- p_begun_nodes, p_begun, p_begun_tokens, p_begun_at, p_begun_waves: assigned attempts that have begun. p_waves: the waves of
--- the ends. p_states: what the tasks of each claim
+-- the ends. p_progress: what attempts that have begun report. p_states: what the tasks of each claim
 -- are claimed as; null: running. p_ahead: how many more each claim takes ahead; null: none. critical_waits: lanes of such claims
 -- in which a critical task lacks only a slot. states: of the started tasks, running or assigned.
 create function finish_and_claim(
   p_now bigint, p_end_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
   p_claim_nodes text[], p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean,
   p_begun_nodes text[], p_begun bigint[], p_begun_tokens bigint[], p_begun_at bigint[],
-  p_begun_waves integer[], p_waves integer[], p_states text[], p_ahead integer[],
+  p_begun_waves integer[], p_waves integer[], p_progress json, p_states text[], p_ahead integer[],
   out lost bigint[], out seqs bigint[], out tokens bigint[], out nodes text[], out states text[], out critical_waits text[],
   out expired json, out settled boolean,
   out has_freed boolean)
@@ -49,11 +49,12 @@ begin
   if cardinality(p_seqs) > 0 then
     v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_more, p_begun_tokens, p_waves);
     select f.lost, f.moved, f.freed into lost, v_moved, v_freed
-      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, p_begun_tokens, p_begun_at, v_begun, p_waves) f;
+      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, p_begun_tokens, p_begun_at, v_begun, p_waves,
+                             p_progress) f;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
   if v_begun is not null and not v_ended then
-    perform append_in_waves(p_now, v_begun, '{}', '{}', '{}', '{}', '{}', false);
+    perform append_in_waves(p_now, v_begun, p_progress, '{}', '{}', '{}', '{}', '{}', false);
   end if;
   has_freed := p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved))));
   -- Claims of several nodes in a lane become one claim, unless it matters which node gets which task.
@@ -207,7 +208,7 @@ end $$;
 -- and frees in agent queues.
 create function finish_held_tasks(
   p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_begun_tokens bigint[],
-  p_begun_at bigint[], p_begun begun_attempt[], p_waves integer[],
+  p_begun_at bigint[], p_begun begun_attempt[], p_waves integer[], p_progress json,
   out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -233,8 +234,7 @@ returns begun_attempt[] language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return (
-    select array_agg(row(f.seq, n.tenant, '{"attempt":' || l.attempt || '}', coalesce(f.wave, 0))::begun_attempt
-                     order by b.n, f.n)
+    select array_agg(row(f.seq, f.token, n.tenant, '"attempt":' || l.attempt, coalesce(f.wave, 0))::begun_attempt order by b.n, f.n)
       from unnest(p_nodes, p_seqs, p_tokens, p_waves) with ordinality f(node, seq, token, wave, n)
      cross join lateral (
        select line, attempt from lease where task_seq = f.seq and token = f.token and node = f.node and state = 'assigned' offset 0) l
@@ -270,8 +270,8 @@ begin
            priority = case when g.gives_way then g.priority end
       from given g
      where l.task_seq = g.seq and l.token = g.token and l.node = g.node and l.state = 'assigned'
-    returning g.n, l.task_seq, g.tenant, l.attempt, g.wave, l.lane, g.gives_way)
-  select array_agg(row(task_seq, tenant, '{"attempt":' || attempt || '}', wave)::begun_attempt order by n),
+    returning g.n, l.task_seq, l.token, g.tenant, l.attempt, g.wave, l.lane, g.gives_way)
+  select array_agg(row(task_seq, token, tenant, '"attempt":' || attempt, wave)::begun_attempt order by n),
          array_agg(distinct lane) filter (where gives_way)
     into v_begun, v_lanes from begun;
   -- A critical task that waits may pre-empt them from now on.
@@ -281,7 +281,7 @@ end $$;
 
 -- Appends the events of attempts that have begun and of ends, in the order of their waves.
 create function append_in_waves(
-  p_now bigint, p_begun begun_attempt[], p_waves integer[], p_types text[], p_tenants text[], p_seqs bigint[], p_data text[],
+  p_now bigint, p_begun begun_attempt[], p_progress json, p_waves integer[], p_types text[], p_tenants text[], p_seqs bigint[], p_data text[],
   p_calls_back boolean)
 returns void language plpgsql as $$
 #variable_conflict use_column
@@ -290,18 +290,25 @@ declare
   v_first bigint;
 begin
   for v_part in
-    select x.wave, x.ends, array_agg(x.type order by x.n) as types, array_agg(x.tenant order by x.n) as tenants,
+    select x.wave, x.step, array_agg(x.type order by x.n) as types, array_agg(x.tenant order by x.n) as tenants,
            array_agg(x.seq order by x.n) as seqs, array_agg(x.data order by x.n) as data
-      from (select b.wave, false as ends, 'task.started' as type, b.tenant, b.task_seq as seq, b.data, b.n
-              from unnest(p_begun) with ordinality b(task_seq, tenant, data, wave, n)
+      from (select b.wave, 1 as step, 'task.started' as type, b.tenant, b.task_seq as seq, '{' || b.data || '}' as data, b.n
+              from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, n)
             union all
-            select e.wave, true, e.type, e.tenant, e.seq, e.data, e.n
+            (select distinct on (b.n) b.wave, 2, 'task.progress', b.tenant, b.task_seq,
+                    '{' || b.data || ',"progress":' || p.progress || '}', b.n
+               from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, n)
+               join json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
+                 on p.seq = b.task_seq and p.token = b.token
+              order by b.n, p.n desc)
+            union all
+            select e.wave, 3, e.type, e.tenant, e.seq, e.data, e.n
               from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
-     group by x.wave, x.ends order by x.wave, x.ends
+     group by x.wave, x.step order by x.wave, x.step
   loop
     v_first := take_event_numbers(cardinality(v_part.seqs));
     perform append_events(v_first, p_now, v_part.types, v_part.tenants, v_part.seqs, v_part.data);
-    if v_part.ends and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
+    if v_part.step = 3 and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
   end loop;
 end $$;
 
@@ -317,11 +324,25 @@ begin
          array_agg('{"attempt":' || l.attempt || ',"progress":' || p.progress || '}' order by p.n)
     into v_seqs, v_tenants, v_data
     from json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
-    join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node
+    join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node and l.state = 'running'
     join line n on n.id = l.line;
   if v_seqs is null then return; end if;
   perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+end $$;
+
+-- Appends the starts of attempts that end in the same transaction: their leases are gone.
+create function append_starts(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_tenants text[];
+  v_data text[];
+begin
+  select array_agg(t.tenant order by u.n), array_agg('{"attempt":' || t.executions + 1 || '}' order by u.n)
+    into v_tenants, v_data
+    from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq;
+  perform append_events(take_event_numbers(cardinality(p_seqs)), p_now,
+               array_fill('task.started'::text, array[cardinality(p_seqs)]), v_tenants, p_seqs, v_data);
 end $$;
 
 -- What a node learns of an exchange. It reads the started tasks by themselves, after the write lock is free.

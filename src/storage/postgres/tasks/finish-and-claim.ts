@@ -264,7 +264,7 @@ const APPEND_IN_WAVES = `
     if p_begun is null then ${APPEND_ENDS}
     else
       perform append_in_waves(
-        p_now, p_begun, array(select coalesce(w.wave, 0)
+        p_now, p_begun, p_progress, array(select coalesce(w.wave, 0)
                                 from unnest(v_tokens) with ordinality e(token, n)
                                 left join unnest(p_tokens, p_waves) w(token, wave) on w.token = e.token order by e.n),
         v_types, v_tenants, v_seqs, v_data, v_calls_back);
@@ -306,7 +306,8 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
-              m.context_tokens, m.context_window, m.summary)`,
+              m.context_tokens, m.context_window, m.summary,
+              l.state = 'running' or b.token is not null or m.state is distinct from 'queued' as begun)`,
     APPEND_IN_WAVES,
   ),
 });

@@ -124,7 +124,7 @@ begin
     v_owners := v_owners || v_critical.tenant;
     v_ended := v_ended || row(cardinality(v_tokens), v_lease.task_seq, v_lease.token, v_lease.node, v_lease.line, v_lease.attempt,
                               v_lease.started_at, 'queued', 'preempted', false, null,
-                              ':PREEMPTION_ERROR', null, null, null, null, null, null)::ended_attempt;
+                              ':PREEMPTION_ERROR', null, null, null, null, null, null, true)::ended_attempt;
   end loop;
   if cardinality(v_tokens) = 0 then return v_tokens; end if;
   perform end_attempts(p_now, v_ended);

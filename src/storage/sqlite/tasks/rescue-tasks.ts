@@ -6,7 +6,7 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { labelsOf } from "../counters/ledger.ts";
 import type { Lease } from "./lease.ts";
-import { endTask, returnTask } from "./steps/end-attempt.ts";
+import { addStart, endTask, returnTask } from "./steps/end-attempt.ts";
 import { moveHeldTask } from "./steps/move-task.ts";
 
 const WORKER_LOST = "worker lost";
@@ -39,7 +39,9 @@ export async function rescueTasks(
         returnTask(tx, returned, { ...end, to: "queued", counted: true, runAt: now });
         requeued.push(labelsOf(ledger.agentQueue(lease.line)));
       } else {
-        endTask(tx, lease, { ...end, state: "failed", result: null });
+        // Nobody knows whether it had begun. If it had, it must not run again.
+        const begun = lease.state === "assigned" ? addStart(tx, lease) : lease;
+        endTask(tx, begun, { ...end, state: "failed", result: null });
         failed.push(labelsOf(ledger.agentQueue(lease.line)));
       }
     }

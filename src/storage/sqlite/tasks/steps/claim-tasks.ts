@@ -64,7 +64,7 @@ function mayNextBeHeld(tx: Transaction, params: Omit<ClaimParams, "state">): boo
       .prepare(
         `select 1 from task t
           where t.seq = ? and t.session is null and t.concurrency_key is null and t.executions = 0
-            and t.max_retries_if_lost > 0
+            and t.retry_count = 0 and t.max_retries_if_lost > 0
             and not exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null)`,
       )
       .get(agentQueue?.head_seq) !== undefined

@@ -9,7 +9,7 @@ import { RANK } from "../rank.ts";
 import { addRelease } from "./add-release.ts";
 import { leaveBatch } from "./leave-batch.ts";
 
-/** Ends the task together with the attempt. */
+/** Ends the task together with the attempt. An attempt that has not begun leaves no trace. */
 export function endTask(
   tx: Transaction,
   lease: Lease,
@@ -26,6 +26,7 @@ export function endTask(
   const agentQueue = freeSlot(tx, lease);
   leaveBatch(tx, lease.batch, { ended: true });
   if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
+  const begun = lease.state === "running";
   tx.prepare(
     `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
                      last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?
@@ -33,11 +34,11 @@ export function endTask(
   ).run(
     end.state,
     tx.now,
-    lease.attempt,
-    lease.started_at,
-    lease.started_at,
-    end.outcome,
-    lease.node,
+    begun ? lease.attempt : lease.attempt - 1,
+    begun ? lease.started_at : null,
+    begun ? lease.started_at : null,
+    begun ? end.outcome : null,
+    begun ? lease.node : null,
     end.result,
     end.error,
     lease.task_seq,
@@ -70,7 +71,8 @@ export function returnTask(
 ): void {
   const { ledger } = tx;
   const agentQueue = freeSlot(tx, lease);
-  closeAttempt(tx, lease, back);
+  const begun = lease.state === "running";
+  if (begun) closeAttempt(tx, lease, back);
   const isDelayed = back.to === "delayed";
   const task = tx
     .prepare<{ rank: number }>(
@@ -85,8 +87,8 @@ export function returnTask(
       runAt: back.runAt,
       agingMs: ledger.lane(agentQueue.lane).aging_ms,
       counted: back.counted ? 1 : 0,
-      attempt: lease.attempt,
-      startedAt: lease.started_at,
+      attempt: begun ? lease.attempt : lease.attempt - 1,
+      startedAt: begun ? lease.started_at : null,
       seq: lease.task_seq,
     });
   if (task === undefined) throw new Error(`task ${lease.task_seq} of a lease is gone`);
@@ -117,6 +119,14 @@ export function closeAttempt(
   tx.prepare(
     "insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node) values (?, ?, ?, ?, ?, ?, ?)",
   ).run(lease.task_seq, lease.attempt, lease.started_at, tx.now, outcome, error, lease.node);
+}
+
+/** Writes the start of an attempt that was assigned. Returns its lease, as that of a running one. */
+export function addStart(tx: Transaction, lease: Lease): Lease {
+  const { task_seq: taskSeq, line, attempt } = lease;
+  const { tenant } = tx.ledger.agentQueue(line);
+  tx.ledger.events.add({ type: "task.started", at: tx.now, tenant, taskSeq, data: { attempt } });
+  return { ...lease, state: "running" };
 }
 
 /** Frees the slot and the concurrency key of an attempt. Returns its agent queue. */

@@ -1,6 +1,5 @@
 import type { Settlement } from "../../../../model/outcome.ts";
 import { isCritical } from "../../../../model/priority.ts";
-import type { TaskState } from "../../../../model/task-state.ts";
 import { jsonText } from "../../../../model/text/json-text.ts";
 import type {
   AttemptUsage,
@@ -12,20 +11,35 @@ import type {
 import { wavesOf } from "../../../waves.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
-import { endTask, returnTask } from "./end-attempt.ts";
+import { addStart, endTask, returnTask } from "./end-attempt.ts";
 
 /** Begins assigned attempts that this node still holds, and ends attempts, wave by wave. */
 export function beginAndFinish(
   tx: Transaction,
-  params: Pick<FinishAndClaimParams, "node" | "begun" | "finishes">,
+  params: Pick<FinishAndClaimParams, "node" | "begun" | "finishes" | "progress">,
 ): FinishedAndClaimed["finished"] {
+  const { node, progress } = params;
   return wavesOf(params).flatMap(({ begun, finishes }) => {
-    for (const attempt of begun) beginHeldTask(tx, params.node, attempt);
-    return finishHeldTasks(tx, { node: params.node, finishes });
+    const starts = begun.flatMap((attempt) => beginHeldTask(tx, node, attempt) ?? []);
+    const ends = takeLeases(tx, node, finishes).map(({ lease, finish }) => {
+      if (lease.state === "running" || finish.settlement.to === "queued") return { lease, finish };
+      starts.push(lease);
+      return { lease: addStart(tx, lease), finish };
+    });
+    for (const { task_seq: seq, token, line, attempt } of starts) {
+      const last = progress.findLast((report) => report.seq === seq && report.token === token);
+      const { tenant } = tx.ledger.agentQueue(line);
+      if (last !== undefined) addProgress(tx, { tenant, attempt }, last);
+    }
+    return finishHeldTasks(tx, ends);
   });
 }
 
-function beginHeldTask(tx: Transaction, node: string, { seq, token, startedAt }: BegunAttempt): void {
+function beginHeldTask(
+  tx: Transaction,
+  node: string,
+  { seq, token, startedAt }: BegunAttempt,
+): Lease | undefined {
   const assigned = tx
     .prepare<Lease & { priority: number; preemptions_left: number }>(
       `select ${LEASE_COLUMNS.split(", ").map((column) => `l.${column}`)}, t.priority, t.preemptions_left
@@ -33,7 +47,7 @@ function beginHeldTask(tx: Transaction, node: string, { seq, token, startedAt }:
         where l.task_seq = ? and l.token = ? and l.node = ? and l.state = 'assigned'`,
     )
     .get(seq, token, node);
-  if (assigned === undefined) return;
+  if (assigned === undefined) return undefined;
   const { priority, preemptions_left, ...lease } = assigned;
   const at = Math.max(Math.min(startedAt ?? lease.started_at, tx.now), lease.started_at);
   const preemptible = preemptions_left > 0 && !isCritical(priority);
@@ -47,39 +61,36 @@ function beginHeldTask(tx: Transaction, node: string, { seq, token, startedAt }:
   addStart(tx, begun);
   // A critical task that waits may pre-empt it from now on.
   if (preemptible) tx.ledger.lanesToRecheck.add(tx.ledger.agentQueue(lease.line).lane);
+  return begun;
 }
 
-function addStart(tx: Transaction, { task_seq: taskSeq, line, attempt }: Lease): void {
-  const { tenant } = tx.ledger.agentQueue(line);
-  tx.ledger.events.add({ type: "task.started", at: tx.now, tenant, taskSeq, data: { attempt } });
+/** An end, with the lease that its attempt held until now. */
+interface End {
+  readonly lease: Lease;
+  readonly finish: FinishedAttempt;
 }
 
-/** Ends the attempts that this node still holds. An attempt that lost its lease changes nothing. */
-function finishHeldTasks(
-  tx: Transaction,
-  params: Pick<FinishAndClaimParams, "node" | "finishes">,
-): FinishedAndClaimed["finished"] {
+/** Takes the leases of attempts that end and that this node still holds. An attempt that lost its lease changes nothing. */
+function takeLeases(tx: Transaction, node: string, finishes: readonly FinishedAttempt[]): End[] {
   // Not `delete … returning`: for that SQLite builds a table in memory, which costs more than both statements.
   const findLease = tx.prepare<Lease>(
     `select ${LEASE_COLUMNS} from lease where task_seq = ? and token = ? and node = ?`,
   );
   const removeLease = tx.prepare("delete from lease where task_seq = ? and token = ? and node = ?");
-  const ends: { readonly lease: Lease; readonly finish: FinishedAttempt }[] = [];
-  for (const finish of params.finishes) {
+  return finishes.flatMap((finish) => {
     const { seq, token } = finish;
-    const lease = tx.db.leases.find(seq, token) ?? findLease.get(seq, token, params.node);
-    if (lease === undefined || removeLease.run(seq, token, params.node).changes === 0) continue;
-    if (lease.state === "assigned" && finish.settlement.to !== "queued") addStart(tx, lease);
-    ends.push({ lease, finish });
-  }
-  const finished: { token: number; state: TaskState }[] = [];
-  for (const { lease, finish } of ends) {
-    const { token, settlement, usage, summary } = finish;
+    const lease = tx.db.leases.find(seq, token) ?? findLease.get(seq, token, node);
+    if (lease === undefined || removeLease.run(seq, token, node).changes === 0) return [];
+    return [{ lease, finish }];
+  });
+}
+
+function finishHeldTasks(tx: Transaction, ends: readonly End[]): FinishedAndClaimed["finished"] {
+  return ends.map(({ lease, finish: { token, settlement, usage, summary } }) => {
     if (usage !== undefined) addUsage(tx, lease, usage);
     applySettlement(tx, lease, { settlement, summary });
-    finished.push({ token, state: settlement.to });
-  }
-  return finished;
+    return { token, state: settlement.to };
+  });
 }
 
 function addUsage(tx: Transaction, lease: Lease, usage: AttemptUsage): void {
@@ -126,18 +137,24 @@ export function writeProgress(
 ): void {
   const findLease = tx.prepare<{ attempt: number; tenant: string }>(
     `select l.attempt, n.tenant from lease l join line n on n.id = l.line
-      where l.task_seq = ? and l.token = ? and l.node = ?`,
+      where l.task_seq = ? and l.token = ? and l.node = ? and l.state = 'running'`,
   );
-  for (const { seq, token, progress } of params.progress) {
-    const lease = findLease.get(seq, token, params.node);
-    if (lease === undefined) continue;
-    const { attempt, tenant } = lease;
-    tx.ledger.events.add({
-      type: "task.progress",
-      at: tx.now,
-      tenant,
-      taskSeq: seq,
-      data: { progress, attempt },
-    });
+  for (const report of params.progress) {
+    const lease = findLease.get(report.seq, report.token, params.node);
+    if (lease !== undefined) addProgress(tx, lease, report);
   }
+}
+
+function addProgress(
+  tx: Transaction,
+  { tenant, attempt }: { tenant: string; attempt: number },
+  { seq, progress }: FinishAndClaimParams["progress"][number],
+): void {
+  tx.ledger.events.add({
+    type: "task.progress",
+    at: tx.now,
+    tenant,
+    taskSeq: seq,
+    data: { progress, attempt },
+  });
 }
