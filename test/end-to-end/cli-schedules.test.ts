@@ -411,7 +411,7 @@ describe("rota doctor", () => {
     const { code, stdout, stderr } = await rota(["doctor"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^(?:✓ \w+ +[A-Z].*\.\n)+$/);
-    expect(stdout).toMatch(/^✓ schedules +Every moment has left its run: \d+ since/m);
+    expect(stdout).toMatch(/^✓ schedules +Every due time has its run: \d+ since/m);
     expect(JSON.parse((await rota(["doctor", "--json"])).stdout)).toMatchObject({ ok: true });
   });
 
