@@ -56,10 +56,15 @@ export function Clock({ at }: MomentProps) {
   );
 }
 
+interface RelativeProps extends MomentProps {
+  /** Whether it cannot be later than now, whatever the clock of this browser says. */
+  readonly isPast?: boolean;
+}
+
 /** How long ago, or in how long, with the exact time on hover. */
-export function Relative({ at, className }: MomentProps) {
+export function Relative({ at, className, isPast = false }: RelativeProps) {
   const shown = useNow();
-  const time = Date.parse(at);
+  const time = isPast ? Math.min(Date.parse(at), shown) : Date.parse(at);
   return (
     <time className={className} dateTime={at} title={formatExact(time)}>
       {sayRelative(time, shown)}

@@ -28,7 +28,11 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     width: "minmax(6rem, 0.6fr)",
     className: "sub",
     phone: "below",
-    cell: ({ info }) => info?.executor?.type ?? (info === undefined ? "not listed" : "by kind of task"),
+    // An agent of the configuration may be a function of the program, of which the server says nothing.
+    cell: ({ info }) =>
+      info === undefined
+        ? "not listed"
+        : (info.executor?.type ?? (info.source === "config" ? "–" : "by kind of task")),
   },
   { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ info }) => info?.lane ?? "–" },
   {

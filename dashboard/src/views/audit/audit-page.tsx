@@ -107,7 +107,12 @@ function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRec
       phone: "below",
       cell: ({ subject, status, count = 1 }) => (
         <>
-          {subject ?? (status === undefined && "–")}
+          {subject === null ? (
+            status === undefined && "–"
+          ) : (
+            // Of ids only the end differs, which would be cut off.
+            <span title={subject}>{/^\w{3}_[\da-f]{32}$/.test(subject) ? shortId(subject) : subject}</span>
+          )}
           {status !== undefined && (
             <span className="state-ask">
               {" "}

@@ -65,7 +65,7 @@ function Node({ node }: { readonly node: NodeInfo }) {
               started <Relative at={startedAt} />,{" "}
             </>
           )}
-          seen <Relative at={lastSeenAt} />
+          seen <Relative at={lastSeenAt} isPast />
           {note && `, ${note}`}
         </span>
       </div>

@@ -36,7 +36,9 @@ function newFormat(timeZone: string): Intl.DateTimeFormat | undefined {
 export function formatInZone(at: number, now: number, zone: string): string {
   const parts = partsIn(at, zone);
   const today = partsIn(now, zone);
-  const clock = `${parts["hour"]}:${parts["minute"]}`;
+  // Of what is due several times a minute. They are the same in every zone.
+  const seconds = Math.floor(at / 1_000) % 60;
+  const clock = `${parts["hour"]}:${parts["minute"]}${seconds > 0 ? `:${String(seconds).padStart(2, "0")}` : ""}`;
   const isThisYear = parts["year"] === today["year"];
   if (isThisYear && parts["day"] === today["day"] && parts["month"] === today["month"]) return clock;
   const day = `${parts["weekday"]} ${parts["day"]} ${parts["month"]}`;
@@ -84,7 +86,8 @@ export function nextClockChange(zone: string, from: number): number | undefined 
       if (offsetIn(middle, zone) === before) low = middle;
       else high = middle;
     }
-    return high;
+    // Clocks change at whole minutes.
+    return Math.floor(high / 60_000) * 60_000;
   }
   return undefined;
 }

@@ -3,6 +3,7 @@ import type { Tenant } from "../../../../src/client/index.ts";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { ChipText } from "../../parts/chip.tsx";
+import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
@@ -26,7 +27,7 @@ const COLUMNS: readonly Column<Tenant>[] = [
       </>
     ),
   },
-  { head: "Id", width: "minmax(8rem, 0.6fr)", className: "id", from: "wide", cell: ({ id }) => id },
+  { head: "Id", width: "minmax(8rem, 0.6fr)", className: "id", from: "wide", cell: ({ id }) => shortId(id) },
   {
     head: "Limits",
     width: "minmax(9rem, 1.2fr)",
@@ -75,7 +76,9 @@ export default function TenantsPage() {
           <Records
             label="Tenants"
             columns={COLUMNS}
-            rows={tenants.filter(({ id, name }) => `${id} ${name}`.includes(filters.q ?? ""))}
+            rows={tenants.filter(({ id, name }) =>
+              `${id} ${name}`.toLowerCase().includes((filters.q ?? "").toLowerCase()),
+            )}
             keyOf={({ id }) => id}
             href={({ id }) => `/tenants?${new URLSearchParams({ ...filters, tenant: id })}`}
           />
