@@ -430,11 +430,12 @@ export interface TaskSituation {
     readonly active: readonly string[];
   } | null;
   /**
-   * Set while no live node can execute it. `served`: its agent has an executor, and a node that names the agent was last seen
-   * at `lastSeenAt`. Otherwise `failUnserved` counts from `since`.
+   * Set while no live node or worker can execute it. `served`: its agent has an executor, and a node or worker that names the
+   * agent was last seen at `lastSeenAt`. Otherwise `failUnserved` counts from `since`. `byWorkers`: workers run its agent.
    */
   readonly noExecutor: {
     readonly served: boolean;
+    readonly byWorkers: boolean;
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;

@@ -37,6 +37,8 @@ import type {
   TaskOrigin,
   TenantRecord,
   WebhookSecretRecord,
+  WorkerAttempt,
+  WorkerRecord,
 } from "../storage.ts";
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -46,6 +48,25 @@ export type OracleNode = Mutable<NodeRecord & Omit<NodeDetails, "lanes">> & {
   perTenant: Slots;
   abilities: Abilities | null;
 };
+
+export type OracleWorker = Mutable<Omit<WorkerRecord, "held" | "done" | "failed">> & {
+  beat: number;
+  /** Ended attempts, with the minute in which they ended. */
+  ends: { readonly minute: number; readonly ok: boolean }[];
+};
+
+export interface OracleWorkerAttempt extends Mutable<Omit<WorkerAttempt, "held">> {
+  readonly claim: string;
+  readonly nonce: string;
+  readonly assignedAt: number;
+  readonly timesOutAt: number | null;
+  readonly deadline: number | null;
+  readonly leaseMs: number;
+  named: boolean;
+  /** How many heartbeats in a row left it out. */
+  missed: number;
+  endedAt: number | null;
+}
 
 export interface OracleState {
   readonly clock: Clock;
@@ -107,6 +128,10 @@ export interface OracleState {
   readonly nodes: Map<string, OracleNode>;
   /** Agents that nodes named which are gone, and when the last of these nodes was alive. */
   readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
+  readonly workers: Map<string, OracleWorker>;
+  /** Agents of workers that are gone, by `agentKey`, and when the last of these workers was live. */
+  readonly workerAgentsSeen: Map<string, number>;
+  workerAttempts: OracleWorkerAttempt[];
   /** The kinds that every live node can execute for agents that are not served. */
   commonKinds: ReadonlySet<TaskKind>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
@@ -254,6 +279,9 @@ export function emptyState(clock: Clock): OracleState {
     nodes: new Map(),
     logs: [],
     agentsSeen: new Map(),
+    workers: new Map(),
+    workerAgentsSeen: new Map(),
+    workerAttempts: [],
     commonKinds: new Set(TASK_KINDS),
     listeners: new Set(),
     lastSessionSeq: 0,

@@ -20,6 +20,7 @@ import {
   endAttempt,
   isOfAgentQueue,
   isReady,
+  type OracleAgentQueue,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -102,7 +103,7 @@ export function isAloneWaiting(
   );
 }
 
-function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): void {
+export function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): void {
   const { contextTokens, ...cost } = usage;
   task.usage = {
     ...task.usage,
@@ -116,12 +117,12 @@ function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): vo
   session.contextWindow = usage.contextWindow ?? session.contextWindow;
 }
 
-function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
+export function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
   return task?.held?.token === token && task.held.node === node ? task : undefined;
 }
 
-function applySettlement(state: OracleState, task: OracleTask, settlement: Settlement): void {
+export function applySettlement(state: OracleState, task: OracleTask, settlement: Settlement): void {
   const attempt = task.attempts.length;
   switch (settlement.to) {
     case "done":
@@ -171,8 +172,10 @@ function claimFromLane(
     leftOnNode(state, perTenant, tenant) - claimed.filter(({ task }) => task.tenant === tenant).length;
   // If every slot is always busy, no claim finds one left. So keys are also passed on whenever an attempt has ended.
   if (hasEnded && limit > 0) passKeysOn(state, lane, leftFor);
+  const isExecutable = (agentQueue: OracleAgentQueue) =>
+    !isAloneKind(agentQueue.kind) && canExecute(state, abilities, agentQueue);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const choose = () => chooseTask(state, lane, abilities, leftFor);
+    const choose = () => chooseTask(state, lane, isExecutable, leftFor);
     const chosen = choose() ?? (passKeysOn(state, lane, leftFor) ? choose() : undefined);
     if (chosen === undefined) break;
     claimed.push(startChosen(state, node, chosen));
@@ -180,7 +183,7 @@ function claimFromLane(
   return claimed;
 }
 
-function startChosen(
+export function startChosen(
   state: OracleState,
   node: string,
   { head, agentQueue, tenantQueue }: Chosen,

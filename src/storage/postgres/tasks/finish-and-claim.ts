@@ -130,7 +130,7 @@ function toExpired(rows: readonly StepRow[]): TaskLabels[] {
 }
 
 /** The columns that are the same for every task that has just started. */
-const JUST_STARTED = {
+export const JUST_STARTED = {
   resting_state: "queued",
   last_started_at: null,
   last_outcome: null,
@@ -141,25 +141,25 @@ const JUST_STARTED = {
   held_state: "running",
 } as const;
 
-interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
+export interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
   readonly what: "lost" | "started" | "expired" | "settled" | "freed";
   /** The token. */
   readonly number: string;
 }
 
 /** If an attempt is ended several times, the first end counts. */
-function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAttempt[] {
+export function firstOfEach<Finish extends FinishedAttempt>(finishes: readonly Finish[]): readonly Finish[] {
   const tokens = new Set(finishes.map(({ token }) => token));
   if (tokens.size === finishes.length) return finishes;
   return finishes.filter(({ token }) => tokens.delete(token));
 }
 
-function resultOf({ settlement }: FinishedAttempt): string | null {
+export function resultOf({ settlement }: FinishedAttempt): string | null {
   return settlement.to === "done" ? (jsonText(settlement.result) ?? "null") : null;
 }
 
 /** What there is to write about an end besides `done` and the result; null: nothing. */
-function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number): object | null {
+export function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number): object | null {
   if (settlement.to === "done" && usage === undefined && summary === undefined) return null;
   return {
     n: n + 1,
@@ -175,12 +175,12 @@ function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number)
 }
 
 /** Null if there are no rows, so that the database has nothing to parse. */
-function toJson(rows: readonly (object | null)[]): string | null {
+export function toJson(rows: readonly (object | null)[]): string | null {
   const given = rows.filter((row) => row !== null);
   return given.length === 0 ? null : JSON.stringify(given);
 }
 
-function toProgressRow(
+export function toProgressRow(
   { seq, token, progress }: FinishAndClaimParams["progress"][number],
   n: number,
 ): object {
@@ -189,7 +189,7 @@ function toProgressRow(
 }
 
 /** The columns that differ between tasks that have just started. */
-const STARTED_COLUMNS = `
+export const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
   run_at bigint, deadline bigint, retry_count integer, batch text, session text, schedule bigint, concurrency_key text,
   callback_url text, executions integer,
@@ -197,7 +197,7 @@ const STARTED_COLUMNS = `
   held_attempt integer, held_since bigint`;
 
 /** These columns of a task `t` that has just started. */
-function startedTask(lane: string, now: string): string {
+export function startedTask(lane: string, now: string): string {
   return `t.seq, t.id, t.tenant, t.agent, ${lane}, t.priority, t.position, t.created_at,
     t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,
     t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, ${now}`;
@@ -218,16 +218,23 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
   STARTED_ALONE: startedTask("v_lane", "v_now"),
   ENDING_VARIABLES,
-  END_HELD_ATTEMPTS: endAttempts(`
+  END_HELD_ATTEMPTS: endAttempts(
+    heldEnds("unnest(p_seqs, p_tokens, p_results) with ordinality f(seq, token, result, n)", "p_node"),
+  ),
+});
+
+/** The query `ended` of `endAttempts`: takes the attempts `f` away that `holder` still holds. p_more: other values of some of them. */
+export function heldEnds(f: string, holder: string): string {
+  return `
   ended as (
     delete from lease l
-     using unnest(p_seqs, p_tokens, p_results) with ordinality f(seq, token, result, n)
+     using ${f}
       left join json_to_recordset(p_more)
              as m(n bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
                   context_tokens bigint, context_window bigint, summary text) on m.n = f.n
-     where l.task_seq = f.seq and l.token = f.token and l.node = p_node
+     where l.task_seq = f.seq and l.token = f.token and l.node = ${holder}
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
-              m.context_tokens, m.context_window, m.summary)`),
-});
+              m.context_tokens, m.context_window, m.summary)`;
+}

@@ -99,7 +99,7 @@ function canRunAlone(tx: Transaction, agentQueue: AgentQueue): boolean {
 }
 
 /** A task to start. Its fencing token is also the number of its `task.started` event. */
-interface Pick {
+export interface Pick {
   readonly agentQueue: AgentQueue;
   readonly taskSeq: number;
   readonly token: number;
@@ -199,7 +199,7 @@ export function candidateAgentQueues(
   return [...new Set([...touched, ...tx.ledger.agentQueuesOf(ids)])];
 }
 
-function countStart({ ledger }: Transaction, agentQueue: AgentQueue, token: number): void {
+export function countStart({ ledger }: Transaction, agentQueue: AgentQueue, token: number): void {
   const lane = ledger.lane(agentQueue.lane);
   agentQueue.ready -= 1;
   agentQueue.waiting -= 1;
@@ -236,7 +236,7 @@ const QUEUED_TASK = `
          batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key
     from task where seq = ? and resting_state = 'queued'`;
 
-function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
+export function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
   const { ledger, now } = tx;
   const { agentQueue, taskSeq, token } = pick;
   const row = tx.prepare<QueuedTask>(QUEUED_TASK).get(taskSeq);
@@ -318,7 +318,7 @@ function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask,
   tx.db.leases.keep(lease);
 }
 
-function compareFairness(a: AgentQueue, b: AgentQueue): number {
+export function compareFairness(a: AgentQueue, b: AgentQueue): number {
   return a.inflight - b.inflight || a.last_served - b.last_served || a.id - b.id;
 }
 
