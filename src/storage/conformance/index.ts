@@ -26,6 +26,7 @@ import { describeSessions } from "./sessions/sessions.ts";
 import { describeAdmission } from "./tasks/admission.ts";
 import { describeAgeing } from "./tasks/ageing.ts";
 import { describeAloneTasks } from "./tasks/alone-tasks.ts";
+import { describeAssignedTasks } from "./tasks/assigned-tasks.ts";
 import { describeBatches } from "./tasks/batches.ts";
 import { describeBulks } from "./tasks/bulks.ts";
 import { describeCancelTasks } from "./tasks/cancel-tasks.ts";
@@ -71,6 +72,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeAdmission(open);
     describeIdempotencyKeys(open);
     describeFinishAndClaim(open);
+    describeAssignedTasks(open);
     describeSettlements(open);
     describeClaimFairness(open);
     describeAgeing(open);

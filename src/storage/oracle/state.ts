@@ -142,6 +142,8 @@ export interface OracleState {
   lastNotificationSeq: number;
   lastTaskSeq: number;
   lastEventSeq: number;
+  /** The last of them that an event has, even if that event was deleted. */
+  newestEventSeq: number;
   lastAuditSeq: number;
 }
 
@@ -290,6 +292,7 @@ export function emptyState(clock: Clock): OracleState {
     lastNotificationSeq: 0,
     lastTaskSeq: 0,
     lastEventSeq: 0,
+    newestEventSeq: 0,
     lastAuditSeq: 0,
   };
 }
@@ -465,7 +468,7 @@ function recheckLanesOf(state: OracleState, agent: AgentName): void {
     if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
 }
 
-/** Takes the lease from a running task and closes its attempt. */
+/** Takes the lease from a task and closes its attempt. */
 export function endAttempt(
   state: OracleState,
   task: OracleTask,
@@ -476,6 +479,7 @@ export function endAttempt(
   if (task.held === null || attempt === undefined)
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
+  task.startedAt ??= attempt.startedAt;
   recheckLanesOf(state, task);
   Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }

@@ -137,7 +137,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(assigned.task).toMatchObject({
         id: "w",
         state: "assigned",
-        startedAt: world.clock.now(),
+        startedAt: null,
         attempts: [{ number: 1, node: worker, endedAt: null }],
       });
       expect(await world.task("w")).toMatchObject({

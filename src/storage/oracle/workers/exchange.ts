@@ -22,7 +22,7 @@ import {
 } from "../state.ts";
 import { chooseTask } from "../tasks/claim-tasks.ts";
 import { expireOverdue } from "../tasks/expire-tasks.ts";
-import { addUsage, applySettlement, findHeld, startChosen } from "../tasks/finish-and-claim.ts";
+import { findHeld, finishHeld, startChosen } from "../tasks/finish-and-claim.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { agentRoom, hasRoom, shareRoom, tenantRoom } from "../tasks/room.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
@@ -37,15 +37,11 @@ export function exchangeForWorkers(
     if (task)
       addEvent(state, "task.progress", task, { progress: report.progress, attempt: task.attempts.length });
   }
-  const finished: { token: number; state: OracleTask["state"] }[] = [];
-  for (const finish of finishes) {
-    const task = findHeld(state, finish.worker, finish);
-    if (task === undefined) continue;
-    if (finish.usage !== undefined) addUsage(state, task, finish.usage);
-    task.summary = finish.summary ?? null;
-    applySettlement(state, task, finish.settlement);
-    finished.push({ token: finish.token, state: task.state });
-    countEnd(state, finish);
+  const byWorker = Map.groupBy(finishes, ({ worker }) => worker);
+  const finished = [...byWorker].flatMap(([worker, ends]) => finishHeld(state, worker, ends));
+  for (const { token } of finished) {
+    const finish = finishes.find((each) => each.token === token);
+    if (finish !== undefined) countEnd(state, finish);
   }
   const expired = expireOverdue(state, { limit: polls.length > 0 ? EXPIRED_PER_CLAIM_MAX : 0 });
   settleMoves(state);
@@ -118,8 +114,7 @@ class Claims {
 
   #assign({ poll, worker, assigned }: OpenPoll, chosen: Parameters<typeof startChosen>[2]): void {
     const state = this.#state;
-    const { token, task } = startChosen(state, worker.id, chosen);
-    chosen.head.state = "assigned";
+    const { token, task } = startChosen(state, worker.id, chosen, "assigned");
     const secret = poll.tokens[assigned.length];
     if (secret === undefined) throw new Error("There is a token for each task.");
     const now = state.clock.now();
@@ -142,7 +137,7 @@ class Claims {
       usage: null,
       endedAt: null,
     });
-    assigned.push({ token, nonce: secret.nonce, task: { ...task, state: "assigned" }, assignedAt: now });
+    assigned.push({ token, nonce: secret.nonce, task, assignedAt: now });
   }
 
   /** Of the lanes with something to start: one with a critical task, else the one whose agent queue was served longest ago. */

@@ -19,8 +19,11 @@ import {
   type OracleTask,
   type OracleWorker,
   type OracleWorkerAttempt,
+  signal,
   toRecord,
 } from "../state.ts";
+import { beginHeld } from "../tasks/finish-and-claim.ts";
+import { preempt } from "../tasks/preempt-tasks.ts";
 
 export function registerWorker(state: OracleState, worker: NewWorker): { id: string; isNew: boolean } | null {
   const now = state.clock.now();
@@ -142,14 +145,15 @@ export function nameAttempts(
     if (named !== undefined) {
       attempt.named = true;
       attempt.missed = 0;
-      const task = state.tasks.find(({ seq }) => seq === attempt.seq);
-      if (task?.state === "assigned") task.state = "running";
+      beginHeld(state, worker, attempt);
       if (named.usage !== undefined) attempt.usage = larger(attempt.usage, named.usage);
     } else if (all && attempt.named) {
       attempt.missed += 1;
       if (attempt.missed >= 2) dropped.push({ seq: attempt.seq, token: attempt.token });
     }
   }
+  preempt(state);
+  signal(state, { kind: "events" });
   return { dropped };
 }
 

@@ -1,6 +1,8 @@
+import type { HeldState } from "../../../model/task-state.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
+  type BegunAttempt,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
@@ -31,7 +33,7 @@ export async function finishAndClaim(
   const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const exchange = {
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
     values: [
       params.node,
       finishes.map(({ seq }) => seq),
@@ -45,6 +47,9 @@ export async function finishAndClaim(
       slots.map(({ left }) => left),
       params.claimsMax ?? null,
       db.othersAlive,
+      ...begunValues(params.begun ?? []),
+      anyOf(params.claims.map(({ state = null }) => state)),
+      anyOf(params.claims.map(({ ahead = null }) => ahead)),
     ],
   };
   const { rows, durable } =
@@ -56,16 +61,19 @@ export async function finishAndClaim(
     .filter(({ token }) => !lost.has(token))
     .map(({ token, settlement }) => ({ token, state: settlement.to }));
   const claimed = await toClaimed(db, rows, params.node);
-  if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
+  const written = rows.length + finished.length + params.progress.length + (params.begun?.length ?? 0);
+  if (written > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   const goesOn =
     rows.some(({ what }) => what === "freed") || finished.some(({ state }) => state === "queued");
   if (goesOn) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
+  const criticalWaits = rows.filter(({ what }) => what === "critical").map(({ lane }) => lane);
   return {
     finished,
     claimed,
     expired: toExpired(rows),
+    ...(criticalWaits.length > 0 && { criticalWaits }),
     ...(durable === undefined || finished.length === 0 ? {} : { durable }),
   };
 }
@@ -110,11 +118,11 @@ async function toClaimed(
   rows: readonly StepRow[],
   node: string,
 ): Promise<ClaimedTask[]> {
-  const started = rows.filter(({ what }) => what === "started");
+  const started = rows.filter(({ what }) => what === "running" || what === "assigned");
   for (const { number } of started) db.sawEvent(Number(number));
   const tasks = await toTaskRecords(
     db,
-    started.map((row) => ({ ...row, ...JUST_STARTED, held_node: node })),
+    started.map((row) => ({ ...row, ...JUST_CLAIMED, held_state: row.what as HeldState, held_node: node })),
   );
   return tasks.map((task, index) => ({
     token: Number(started[index]?.number),
@@ -129,8 +137,8 @@ function toExpired(rows: readonly StepRow[]): TaskLabels[] {
     .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
 }
 
-/** The columns that are the same for every task that has just started. */
-export const JUST_STARTED = {
+/** The columns that are the same for every task that has just been claimed. */
+export const JUST_CLAIMED = {
   resting_state: "queued",
   last_started_at: null,
   last_outcome: null,
@@ -138,11 +146,10 @@ export const JUST_STARTED = {
   completed_at: null,
   result: null,
   error: null,
-  held_state: "running",
 } as const;
 
-export interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
-  readonly what: "lost" | "started" | "expired" | "settled" | "freed";
+export interface StepRow extends Omit<TaskRow, keyof typeof JUST_CLAIMED | "held_state" | "held_node"> {
+  readonly what: "lost" | HeldState | "expired" | "settled" | "freed" | "critical";
   /** The token. */
   readonly number: string;
 }
@@ -152,6 +159,21 @@ export function firstOfEach<Finish extends FinishedAttempt>(finishes: readonly F
   const tokens = new Set(finishes.map(({ token }) => token));
   if (tokens.size === finishes.length) return finishes;
   return finishes.filter(({ token }) => tokens.delete(token));
+}
+
+/** Null if there is none. */
+function anyOf<T>(values: readonly (T | null)[]): readonly (T | null)[] | null {
+  return values.some((value) => value !== null) ? values : null;
+}
+
+/** Null if nothing has begun, so that the database has nothing to do. */
+function begunValues(begun: readonly BegunAttempt[]): ((number | null)[] | null)[] {
+  if (begun.length === 0) return [null, null, null];
+  return [
+    begun.map(({ seq }) => seq),
+    begun.map(({ token }) => token),
+    begun.map(({ startedAt = null }) => startedAt),
+  ];
 }
 
 export function resultOf({ settlement }: FinishedAttempt): string | null {

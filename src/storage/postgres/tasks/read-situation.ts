@@ -69,7 +69,12 @@ interface SituationRow {
   readonly session_max: number | null;
   readonly admitted: string[];
   /** Null when a live node can execute it. */
-  readonly no_executor: { served: boolean; byWorkers: boolean; lastSeenAt: number | null; since: number | null } | null;
+  readonly no_executor: {
+    served: boolean;
+    byWorkers: boolean;
+    lastSeenAt: number | null;
+    since: number | null;
+  } | null;
   /** Null unless it runs alone. */
   readonly losses: number | null;
   /** Null unless it waits for its concurrency key. */

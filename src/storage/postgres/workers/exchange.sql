@@ -26,11 +26,16 @@ declare
   v_poll worker_poll;
   v_token bigint;
   v_started bigint[];
+  v_worker text;
 begin
   if cardinality(p_seqs) = 0 and p_progress is null and not polls_may_get(p_polls) then return; end if;
   v_now := take_write_lock(p_now);
   if p_progress is not null then perform write_worker_progress(v_now, p_progress); end if;
   if cardinality(p_seqs) > 0 then
+    -- The end of an attempt that was never named: it began when it was claimed.
+    for v_worker in select distinct l.node from lease l where l.task_seq = any (p_seqs) and l.state = 'assigned' order by 1 loop
+      perform begin_ending(v_now, v_worker, p_seqs, p_tokens, p_more);
+    end loop;
     select lost, moved, freed into v_lost, v_moved, v_freed
       from finish_worker_tasks(v_now, p_seqs, p_tokens, p_workers, p_results, p_more);
     if v_lost is not null then
@@ -93,8 +98,7 @@ begin
         cross join lateral (select * from line where id = v_next.id offset 0) n
        where :CAN_TAKE order by p.held, p.n limit 1;
       v_token := take_event_numbers(1);
-      v_started := start_attempts(v_now, v_poll.worker, array[v_next.id], array[v_token], null, true);
-      update lease set state = 'assigned' where task_seq = any (v_started);
+      v_started := start_attempts(v_now, v_poll.worker, array[v_next.id], array[v_token], null, 'assigned', true);
       update tenant_line set ahead_streak = v_next.streak where id = v_next.owner and ahead_streak <> v_next.streak;
       insert into worker_attempt (hash, nonce, worker, claim, tenant, task_id, task_seq, token, number, assigned_at, times_out_at,
                                   deadline, unnamed_until)

@@ -14,7 +14,7 @@ import { ENDING_VARIABLES, endAttempts } from "../tasks/end-attempt.ts";
 import {
   firstOfEach,
   heldEnds,
-  JUST_STARTED,
+  JUST_CLAIMED,
   resultOf,
   STARTED_COLUMNS,
   type StepRow,
@@ -97,7 +97,7 @@ async function toClaimed(
     db,
     assigned.map((row) => ({
       ...row,
-      ...JUST_STARTED,
+      ...JUST_CLAIMED,
       held_state: "assigned" as const,
       held_node: polls[row.poll]?.worker ?? null,
     })),

@@ -106,11 +106,15 @@ begin
   return true;
 end $$;
 
--- Returns attempts that the worker named before and has left out twice in a row.
+-- Returns attempts that the worker named before and has left out twice in a row, and a row of nulls if any began.
 create function name_attempts(
   p_now bigint, p_worker text, p_hashes text[], p_usages json, p_all boolean)
 returns table (seq bigint, token bigint) language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_now bigint;
+  v_seqs bigint[];
+  v_tokens bigint[];
 begin
   -- While nothing changes, nothing is written.
   perform 1 from lease l join worker_attempt a on a.token = l.token and a.task_seq = l.task_seq
@@ -119,10 +123,15 @@ begin
           or (p_all and a.unnamed_until is null and a.hash <> all (p_hashes)))
    limit 1;
   if not found then return; end if;
-  perform take_write_lock(p_now);
-  update lease l set state = 'running'
-    from worker_attempt a
-   where l.node = p_worker and l.state = 'assigned' and a.token = l.token and a.task_seq = l.task_seq and a.hash = any (p_hashes);
+  v_now := take_write_lock(p_now);
+  select array_agg(l.task_seq order by l.task_seq), array_agg(l.token order by l.task_seq) into v_seqs, v_tokens
+    from lease l join worker_attempt a on a.token = l.token and a.task_seq = l.task_seq
+   where l.node = p_worker and l.state = 'assigned' and a.hash = any (p_hashes);
+  if v_seqs is not null then
+    perform begin_attempts(v_now, p_worker, v_seqs, v_tokens, null);
+    :PREEMPT
+    return next;
+  end if;
   update worker_attempt a set unnamed_until = null, missed = 0
     from lease l
    where l.node = p_worker and a.token = l.token and a.task_seq = l.task_seq and a.hash = any (p_hashes)

@@ -135,7 +135,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
     },
     async name({ worker, attempts, all }) {
       const usages = attempts.flatMap(({ hash, usage }) => (usage === undefined ? [] : { hash, ...usage }));
-      const rows = await db.write<{ seq: string; token: string }>({
+      const rows = await db.write<{ seq: string | null; token: string }>({
         name: "name_attempts",
         text: "select * from name_attempts($1, $2, $3, $4, $5)",
         values: [
@@ -145,7 +145,12 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
           all,
         ],
       });
-      return { dropped: rows.map(({ seq, token }) => ({ seq: Number(seq), token: Number(token) })) };
+      if (rows.some(({ seq }) => seq === null)) db.signal({ kind: "events" });
+      return {
+        dropped: rows.flatMap(({ seq, token }) =>
+          seq === null ? [] : { seq: Number(seq), token: Number(token) },
+        ),
+      };
     },
     async takeBack({ worker, attempts, limit, counted, maxLost, error }) {
       const rows = await db.write<TaskLabels & { id: string; state: "queued" | "failed" }>({

@@ -12,11 +12,10 @@ export async function exchangeForWorkers(
 ): Promise<WorkerExchange> {
   return db.transact((tx) => {
     for (const report of progress) writeProgress(tx, { node: report.worker, progress: [report] });
-    const finished = finishes.flatMap((finish) => {
-      const ended = finishHeldTasks(tx, { node: finish.worker, finishes: [finish] });
-      if (ended.length > 0) countEnd(tx, finish);
-      return ended;
-    });
+    const byWorker = Map.groupBy(finishes, ({ worker }) => worker);
+    const finished = [...byWorker].flatMap(([node, ends]) => finishHeldTasks(tx, { node, finishes: ends }));
+    const ended = new Set(finished.map(({ token }) => token));
+    for (const finish of finishes) if (ended.delete(finish.token)) countEnd(tx, finish);
     const expired = polls.length > 0 ? expireOverdue(tx, EXPIRED_PER_CLAIM_MAX) : [];
     tx.settle();
     const assignments = new Assignments(tx, polls);

@@ -3,6 +3,7 @@ import { ALL_AGENTS, CLAIM_KEPT_MS, type Held, WORKER_KEPT_MS, WORKERS_MAX } fro
 import type { SqliteDatabase } from "../connection/database.ts";
 import { workerAgentsChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
+import { beginHeldTasks } from "../tasks/steps/finish-held-tasks.ts";
 import { exchangeForWorkers } from "./exchange.ts";
 import { overdueAttempts } from "./overdue-attempts.ts";
 import { takeBack } from "./take-back.ts";
@@ -211,9 +212,7 @@ async function nameAttempts(
       if (named.has(hash)) {
         if (unnamed_until !== null || missed > 0)
           tx.prepare("update worker_attempt set unnamed_until = null, missed = 0 where hash = ?").run(hash);
-        tx.prepare(
-          "update lease set state = 'running' where task_seq = ? and token = ? and state = 'assigned'",
-        ).run(seq, token);
+        if (unnamed_until !== null) beginHeldTasks(tx, { node: worker, begun: [{ seq, token }] });
         const usage = named.get(hash);
         if (usage !== undefined) writeUsage(tx, hash, usage);
       } else if (all && unnamed_until === null) {
@@ -221,6 +220,7 @@ async function nameAttempts(
         if (missed + 1 >= 2) dropped.push({ seq, token });
       }
     }
+    if (held.length > 0) tx.signal("events");
     return { dropped };
   });
 }

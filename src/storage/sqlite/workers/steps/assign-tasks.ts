@@ -98,8 +98,7 @@ export class Assignments {
   #assign(open: OpenPoll, pick: Parameters<typeof startAttempt>[1]): void {
     const tx = this.#tx;
     const { poll, taker, assigned } = open;
-    const { token, task } = startAttempt(tx, pick, taker.row.id);
-    tx.prepare("update lease set state = 'assigned' where task_seq = ?").run(task.seq);
+    const { token, task } = startAttempt(tx, pick, { node: taker.row.id, state: "assigned" });
     const secret = poll.tokens[assigned.length];
     if (secret === undefined) throw new Error("a poll got more tasks than it has tokens");
     const { timeoutMs } = task.spec;
@@ -123,7 +122,7 @@ export class Assignments {
     });
     taker.held += 1;
     if (isAloneKind(pick.agentQueue.kind)) taker.holdsAlone = true;
-    assigned.push({ token, nonce: secret.nonce, task: { ...task, state: "assigned" }, assignedAt: tx.now });
+    assigned.push({ token, nonce: secret.nonce, task, assignedAt: tx.now });
   }
 
   /** A tenant with pre-emption credit, else the one with the fewest in flight; of several, the one served longest ago. */
