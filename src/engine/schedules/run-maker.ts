@@ -18,7 +18,7 @@ import type {
   ScheduleRecord,
   Storage,
 } from "../../storage/storage.ts";
-import { errorText } from "../work/attempt-error.ts";
+import { errorText } from "../../attempts/attempt-error.ts";
 import { type RunDefaults, toRunTask } from "../work/run-task.ts";
 import {
   type FireParts,
