@@ -106,7 +106,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       const attempts = Array.from({ length: slots }, () => bench.server.submit(`sleep 4000 ${path}`));
       for (const attempt of attempts) await bench.untilHeld(attempt);
       for (const attempt of attempts) attempt.cancel = "cancelled";
-      await bench.until("heartbeat for the cancelled attempts", () =>
+      await bench.until("sent a heartbeat for the cancelled attempts", () =>
         attempts.every(({ state }) => state === "ended"),
       );
       await bench.work("echo next");
@@ -249,7 +249,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     check: async (bench) => {
       await bench.start();
       const attempt = bench.server.submit("sleep 3000");
-      await bench.untilHeld(attempt);
+      await untilNamed(bench, attempt);
       bench.server.drain();
       await endsWell(bench, attempt);
     },
@@ -260,12 +260,12 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     check: async (bench) => {
       await bench.start();
       const attempt = bench.server.submit("sleep 4000");
-      await bench.untilHeld(attempt);
+      await untilNamed(bench, attempt);
       const stoppedAt = performance.now();
       bench.worker.terminate();
       await endsWell(bench, attempt);
       must(
-        beatsOf(bench, attempt.token).some((at) => at > stoppedAt + 1_500),
+        beatsOf(bench, attempt.token).some((at) => at > stoppedAt + 1_000),
         "it sent no heartbeat after SIGTERM",
       );
     },
@@ -294,6 +294,11 @@ async function endsWell(bench: Bench, attempt: TestAttempt): Promise<void> {
   must(waiting.state === "queued", "it took a task although it was to end");
   must(attempt.outcome === "done", `it left the running attempt ${attempt.outcome ?? "unfinished"}`);
   must(bench.server.deleted === 1, "it did not delete itself");
+}
+
+/** Waits until the worker certainly runs the attempt: a heartbeat has named it. */
+async function untilNamed(bench: Bench, { token }: TestAttempt): Promise<void> {
+  await bench.until("sent a heartbeat for its attempt", () => beatsOf(bench, token).length > 0);
 }
 
 /** Waits for the next answered claim, and checks that the one after it comes no sooner. */

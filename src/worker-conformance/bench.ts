@@ -46,7 +46,7 @@ export class Bench {
       ROTA_KEY: this.server.key,
       ROTA_AGENTS: "conformance",
     });
-    await this.until("registers and claims", () => this.server.requests("claim").length > 0);
+    await this.until("registered and claimed", () => this.server.requests("claim").length > 0);
     return this.registration;
   }
 

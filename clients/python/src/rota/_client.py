@@ -35,6 +35,16 @@ class Client:
     def url(self) -> str:
         return self._connection.url
 
+    def close(self) -> None:
+        """Closes the connection of this thread. The next request opens another."""
+        self._connection.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
     # ------------------------------------------------------------------------------------------------------ tasks
 
     def submit(

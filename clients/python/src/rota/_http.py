@@ -87,13 +87,13 @@ class Connection:
             response = connection.getresponse()
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
-            self._close()
+            self.close()
             raise ConnectionFailed(f"cannot reach Rota at {self.url}: {error!r}") from error
         finally:
             if abort is not None:
                 abort.watch(None)
         if response.will_close:
-            self._close()
+            self.close()
         else:
             self._local.used_at = time.monotonic()
         return self._answer(response, text)
@@ -104,7 +104,7 @@ class Connection:
             if time.monotonic() - self._local.used_at < _REUSE_SECONDS:
                 connection.sock.settimeout(timeout)
                 return connection
-            self._close()
+            self.close()
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(str(self._parts.hostname), self._parts.port, timeout=timeout)
         try:
@@ -117,7 +117,8 @@ class Connection:
         self._local.connection = connection
         return connection
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Closes the connection of this thread. The next request opens another."""
         connection = getattr(self._local, "connection", None)
         if connection is not None:
             connection.close()

@@ -260,7 +260,6 @@ class Worker:
         self._sent_at: Optional[float] = None
         self._beat_lock = threading.Lock()
         self._loop: Optional[asyncio.AbstractEventLoop] = None
-        self._threads: List[threading.Thread] = []
         self._done = threading.Event()
         self._stop_lock = threading.Lock()
         self._stop_began = False
@@ -311,10 +310,9 @@ class Worker:
                 self._pause(_backoff(failures, error))
         if self._stopping:
             return
+        self._connection.close()
         for target in (self._claim_forever, self._beat_forever, self._finish_forever):
-            thread = threading.Thread(target=target, name=f"rota{target.__name__}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            threading.Thread(target=self._and_close, args=(target,), name=f"rota{target.__name__}", daemon=True).start()
 
     def stop(self, *, grace: Optional[float] = None) -> None:
         """Asks for no more tasks, waits until the running handlers have ended, and unregisters.
@@ -347,9 +345,17 @@ class Worker:
                 self._call("DELETE", "", None)
             except (RotaError, ConnectionFailed) as error:
                 _log.warning("could not unregister; the lease of the worker runs out: %s", error)
+            self._connection.close()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._done.set()
+
+    def _and_close(self, target: Callable[..., None], *arguments: Any) -> None:
+        """Runs in a thread of its own, which has a connection of its own."""
+        try:
+            target(*arguments)
+        finally:
+            self._connection.close()
 
     def _on_signal(self, number: int, _frame: Any) -> None:
         # In a thread: a signal handler may interrupt code that holds the locks that a stop needs.
@@ -457,7 +463,9 @@ class Worker:
         for timer in timers:
             timer.daemon = True
             timer.start()
-        threading.Thread(target=self._execute, args=(context, timers), name=f"rota_{token[:6]}", daemon=True).start()
+        threading.Thread(
+            target=self._and_close, args=(self._execute, context, timers), name="rota_handler", daemon=True
+        ).start()
 
     # ------------------------------------------------------------------------------------------------------ handlers
 
@@ -506,7 +514,7 @@ class Worker:
         with self._changed:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="rota_asyncio", daemon=True).start()
+                threading.Thread(target=_run_loop, args=(self._loop,), name="rota_asyncio", daemon=True).start()
             return self._loop
 
     def _with_dependencies(self, context: Context) -> Json:
@@ -683,6 +691,11 @@ class Worker:
         text = f"the result was refused: {error}"
         failed = {"attemptToken": outcome["attemptToken"], "outcome": "failed", "error": text, "retryable": False}
         self._send_outcomes([{**failed, **({"usage": outcome["usage"]} if "usage" in outcome else {})}])
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
 
 
 def _is_passing(error: Union[RotaError, ConnectionFailed]) -> bool:
