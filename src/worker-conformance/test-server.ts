@@ -6,9 +6,9 @@ import type { Call, Fault, Received, TestAttempt, TestRegistration } from "./att
 import { faultsOf } from "./check-request.ts";
 
 /** The durations of the test server: short, so that a run of all behaviours takes seconds. */
-export const TEST_LEASE_MS = 15_000;
 export const TEST_HEARTBEAT_MS = 500;
-export const TEST_MAX_WAIT_S = 2;
+const TEST_LEASE_MS = 15_000;
+const TEST_MAX_WAIT_S = 2;
 /** As Rota: a larger body is refused with 413. */
 const BODY_BYTES_MAX = 1_048_576;
 
