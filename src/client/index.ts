@@ -1,5 +1,12 @@
 /** The client, for programs that use a Rota server over HTTP, in Node or in a browser. */
 
+export { HttpError, PermanentError } from "../executors/errors.ts";
+export type {
+  Executor,
+  ExecutorContext,
+  TaskSession,
+  Usage,
+} from "../executors/executor.ts";
 export type {
   AgentChanges,
   AgentInfo,
@@ -143,3 +150,5 @@ export type { CallOptions } from "./call-options.ts";
 export { ConnectionError } from "./connection-error.ts";
 export { RotaClient } from "./rota-client.ts";
 export type { RetryOptions, RotaClientOptions } from "./settings.ts";
+export { RotaWorker } from "./worker/rota-worker.ts";
+export type { RotaWorkerOptions } from "./worker/worker-options.ts";

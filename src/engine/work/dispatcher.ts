@@ -1,3 +1,4 @@
+import { errorText } from "../../attempts/attempt-error.ts";
 import type { AgentName } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import { isTerminal } from "../../model/task-state.ts";
@@ -5,7 +6,6 @@ import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
 import type { ClaimedTask, FinishedAndClaimed, Storage } from "../../storage/storage.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
-import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { Capacity, ClaimBounds, LaneClaim, LaneSlots } from "./lane-slots.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";

@@ -1,8 +1,8 @@
+import { cleanText } from "../../attempts/attempt-error.ts";
 import { TASK_LOG_MAX, type TaskLogLevel } from "../../model/task-log.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { LogPiece, Storage } from "../../storage/storage.ts";
-import { cleanText } from "./attempt-error.ts";
 import { AttemptLines } from "./attempt-lines.ts";
 
 /** How long lines wait, to be written together. A crash of the process loses at most this much. */

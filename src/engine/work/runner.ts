@@ -1,3 +1,4 @@
+import { cleanText, ERROR_BYTES_MAX, failureOf } from "../../attempts/attempt-error.ts";
 import { noExecutorHere } from "../../executors/errors.ts";
 import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../../executors/executor.ts";
 import type { Clock, Timer } from "../../model/clock.ts";
@@ -9,7 +10,6 @@ import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 import { TurnBudget } from "../../services/turn-budget.ts";
 import type { ClaimedTask } from "../../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
-import { cleanText, ERROR_BYTES_MAX, failureOf } from "./attempt-error.ts";
 import type { ReadDependencies } from "./dependency-results.ts";
 import { type Checked, checkJson, checkJsonSteps, RESULT_BYTES_MAX } from "./result-json.ts";
 import type { RunningBytes } from "./running-bytes.ts";

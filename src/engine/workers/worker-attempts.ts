@@ -1,3 +1,5 @@
+import { cleanText, ERROR_BYTES_MAX } from "../../attempts/attempt-error.ts";
+import { addUsage } from "../../attempts/usage-sum.ts";
 import type { Usage } from "../../executors/executor.ts";
 import { settle } from "../../model/outcome.ts";
 import { runSummary } from "../../model/run.ts";
@@ -11,12 +13,10 @@ import {
   type WorkerOutcome,
 } from "../../model/worker.ts";
 import type { AssignedTask, AttemptUsage, Storage, WorkerAttempt } from "../../storage/storage.ts";
-import { cleanText, ERROR_BYTES_MAX } from "../work/attempt-error.ts";
 import type { LoggingAttempt } from "../work/log-keeper.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { checkJson, RESULT_BYTES_MAX } from "../work/result-json.ts";
 import type { SecretHider } from "../work/secret-hider.ts";
-import { addUsage } from "../work/usage-sum.ts";
 import { hashOfToken } from "./attempt-token.ts";
 import type { WorkerDispatcher } from "./worker-dispatcher.ts";
 import type { WorkerWatch } from "./worker-watch.ts";
