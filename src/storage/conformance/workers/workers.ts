@@ -186,7 +186,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await loseWorker(world, lost)).toEqual([AGENT]);
       expect(await world.storage.workers.drain({ tenant: TENANT, id: draining })).toBe(true);
       expect(await world.storage.workers.drain({ tenant: "other", id: draining })).toBe(false);
-      expect(await claimIds(world, newPoll("nobody"), newPoll(lost), newPoll(draining))).toEqual([
+      expect(await claimIds(world, newPoll("unknown"), newPoll(lost), newPoll(draining))).toEqual([
         null,
         null,
         [],
@@ -377,11 +377,11 @@ export function describeWorkers(openWorld: OpenWorld): void {
         await workers.renew({
           signs: [
             { worker, polls: true },
-            { worker: "nobody", polls: false },
+            { worker: "unknown", polls: false },
           ],
         }),
       ).toEqual({
-        unknown: ["nobody"],
+        unknown: ["unknown"],
       });
       expect(await workers.get({ tenant: TENANT, id: worker })).toMatchObject({
         seenAt: world.clock.now(),

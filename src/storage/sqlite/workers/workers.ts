@@ -5,7 +5,7 @@ import { workerAgentsChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { beginHeldTasks } from "../tasks/steps/finish-held-tasks.ts";
 import { exchangeForWorkers } from "./exchange.ts";
-import { overdueAttempts } from "./overdue-attempts.ts";
+import { DUE_AT, overdueAttempts } from "./overdue-attempts.ts";
 import { takeBack } from "./take-back.ts";
 
 export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
@@ -117,10 +117,6 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
 }
 
 type WatchedRow = Awaited<ReturnType<WorkerStorage["watch"]>>["workers"][number];
-
-/** When an attempt `a` is overdue; null: never. */
-export const DUE_AT = `min(coalesce(a.unnamed_until, ${Number.MAX_SAFE_INTEGER}), coalesce(a.times_out_at, ${Number.MAX_SAFE_INTEGER}),
-  coalesce(a.deadline, ${Number.MAX_SAFE_INTEGER}))`;
 
 const NEXT_DUE = `
   select nullif(min(${DUE_AT}), ${Number.MAX_SAFE_INTEGER}) as at
