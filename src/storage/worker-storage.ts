@@ -138,6 +138,10 @@ export interface WorkerWatch {
     readonly lost: boolean;
     readonly leaseMs: number;
     readonly held: number;
+    readonly slots: number;
+    readonly draining: boolean;
+    readonly registeredAt: number;
+    readonly polledAt: number | null;
   }[];
   /** The earliest time at which `overdue` will return something; null: there is none. */
   readonly nextDueAt: number | null;

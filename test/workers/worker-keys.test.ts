@@ -113,3 +113,21 @@ test("a key for workers names its agents", async () => {
   await rota.keys.create({ role: "worker", name: "w", agents: ["py"] });
   expect((await rota.keys.list()).keys).toMatchObject([{ role: "worker", agents: ["py"] }]);
 });
+
+test("each worker has a rate limit of its own, and made-up workers have that of the key", async () => {
+  const rateLimit = { perSecond: 1, burst: 12, maxExpensive: 4 };
+  const server = await openKeyedServer({ server: { rateLimit } });
+  const key = await server.key({ role: "worker", agents: ["py"] });
+  const ask: Ask = (path, init) => server.askWith(key, path, init);
+  const [one, two] = [await registerWorker(ask), await registerWorker(ask)];
+  const beat = async (worker: string) =>
+    (await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: [] } })).status;
+  for (const worker of [one, two]) expect(await beat(worker)).toBe(200);
+  const statuses: number[] = [];
+  for (let time = 0; time < 20; time += 1) statuses.push(await beat(one));
+  expect(statuses.filter((status) => status === 200)).toHaveLength(12);
+  expect(await beat(two)).toBe(200);
+  const made: number[] = [];
+  for (let time = 0; time < 20; time += 1) made.push(await beat(`wrk_${time}`));
+  expect(made.at(-1)).toBe(429);
+});

@@ -370,7 +370,10 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const { workers: watched } = await workers.watch();
       const beat = only(watched).beat;
       expect(watched).toEqual([
-        { worker, tenant: TENANT, name: "py", beat, lost: false, leaseMs: LEASE_MS, held: 0 },
+        {
+          ...{ worker, tenant: TENANT, name: "py", beat, lost: false, leaseMs: LEASE_MS, held: 0, slots: 10 },
+          ...{ draining: false, registeredAt: world.clock.now(), polledAt: null },
+        },
       ]);
       world.clock.step(1_000);
       expect(

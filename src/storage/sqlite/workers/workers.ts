@@ -49,12 +49,13 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
     },
     async watch() {
       const workers = db
-        .prepare<Omit<WatchedRow, "lost"> & { lost: 0 | 1 }>(
-          `select id as worker, tenant, name, beat, lost, lease_ms as leaseMs,
+        .prepare<Omit<WatchedRow, "lost" | "draining"> & { lost: 0 | 1; draining: 0 | 1 }>(
+          `select id as worker, tenant, name, beat, lost, lease_ms as leaseMs, slots, draining,
+                  registered_at as registeredAt, polled_at as polledAt,
                   (select count(*) from lease where node = worker.id) as held from worker order by id`,
         )
         .all()
-        .map((row) => ({ ...row, lost: row.lost === 1 }));
+        .map((row) => ({ ...row, lost: row.lost === 1, draining: row.draining === 1 }));
       const due = db.prepare<{ at: number | null }>(NEXT_DUE).get();
       return { workers, nextDueAt: due?.at ?? null };
     },
