@@ -41,6 +41,9 @@ const PARTS: Record<string, readonly string[]> = {
   "src/executors/executor.ts": ["src/model/"],
   "src/executors/errors.ts": ["src/model/"],
 
+  // What holds for every attempt, wherever it runs: its error, its log lines, its usage. Runs in browsers, too.
+  "src/attempts/": ["src/model/", "src/executors/executor.ts", "src/executors/errors.ts"],
+
   "src/events/": ["src/model/", "src/clock/", "src/storage/"],
   // The shape of everything that works in the background, and the storage's time as this process sees it.
   "src/services/": ["src/model/", "src/storage/", "src/services/turn-budget.ts"],
@@ -52,6 +55,7 @@ const PARTS: Record<string, readonly string[]> = {
 
   // Contracts, never an implementation.
   "src/engine/": [
+    "src/attempts/",
     "src/model/",
     "src/clock/",
     "src/schedules/",
@@ -125,9 +129,23 @@ const PARTS: Record<string, readonly string[]> = {
     "src/rota.ts",
     "src/interface/",
   ],
-  "src/client/": ["src/model/", "src/clock/", "src/api/", "src/interface/"],
+  "src/client/": [
+    "src/model/",
+    "src/clock/",
+    "src/attempts/",
+    "src/executors/executor.ts",
+    "src/executors/errors.ts",
+    "src/api/",
+    "src/interface/",
+  ],
   "src/mcp/": ["src/model/", "src/api/", "src/client/", "src/interface/"],
+  // Holds any worker to the protocol, with a server of its own.
+  "src/worker-conformance/": [],
   "src/cli/": [
+    "src/executors/",
+    "src/executors/executor.ts",
+    "src/clock/",
+    "src/worker-conformance/",
     "src/version.ts",
     "src/model/",
     "src/schedules/writ.ts",

@@ -33,6 +33,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/demo.ts")).demoCommand(),
   },
   {
+    name: "worker",
+    usage: "[options] -- <command...>",
+    description: "Run tasks of a server with a program on this machine, until SIGTERM or Ctrl-C.",
+    group: RUN,
+    load: async () => (await import("./commands/worker.ts")).workerCommand(),
+  },
+  {
+    name: "worker-conformance",
+    usage: "[options] -- <command...>",
+    description: "Hold a worker in any language to the worker protocol, with a test server of its own.",
+    group: RUN,
+    load: async () => (await import("./commands/worker-conformance.ts")).workerConformanceCommand(),
+  },
+  {
     name: "config",
     usage: "<command>",
     description: "Check or show the configuration of this directory.",
@@ -171,6 +185,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: "List the processes that run tasks, with their slots and running tasks.",
     group: LOOK,
     load: async () => (await import("./commands/nodes.ts")).nodesCommand(),
+  },
+  {
+    name: "workers",
+    usage: "[command]",
+    description: "List the workers that pull tasks, drain them or remove them.",
+    group: LOOK,
+    load: async () => (await import("./commands/workers.ts")).workersCommand(),
   },
   {
     name: "deliveries",

@@ -12,6 +12,7 @@ import type { ClientSettings } from "./settings.ts";
 /** Streams open within milliseconds. One that a proxy holds back must not delay writes for longer than this. */
 const HOLD_WRITES_MS = 5_000;
 
+/** The response to one try, or why there is none. */
 type Outcome = { readonly ok: true; readonly answer: unknown } | ({ readonly ok: false } & Failure);
 
 /** Sends requests to one server, retries them where that is safe, and turns responses into values and errors. */
@@ -45,6 +46,11 @@ export class Connection {
       mayBeDone ||= mayHaveHappened(error);
       await pause(clock, pauseMs, request.signal);
     }
+  }
+
+  /** One try: retries are up to the caller. Rejects only with the reason of the signal. */
+  askOnce(request: Request): Promise<Outcome> {
+    return this.#try(request, toFetch(request, this.settings));
   }
 
   /** Delays writes until this promise has settled, for five seconds at most. */

@@ -1,5 +1,12 @@
 /** The client, for programs that use a Rota server over HTTP, in Node or in a browser. */
 
+export { HttpError, PermanentError } from "../executors/errors.ts";
+export type {
+  Executor,
+  ExecutorContext,
+  TaskSession,
+  Usage,
+} from "../executors/executor.ts";
 export type {
   AgentChanges,
   AgentInfo,
@@ -89,6 +96,7 @@ export type {
 } from "../interface/tenants.ts";
 export type { WaitingCode, WaitingReason, WaitingReasons } from "../interface/waiting.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
+export type { DeletedWorker, WorkerInfo, WorkerList, Workers } from "../interface/workers.ts";
 export type { WritAnswer, WritInput, Writs } from "../interface/writs.ts";
 export type {
   Batch,
@@ -143,3 +151,5 @@ export type { CallOptions } from "./call-options.ts";
 export { ConnectionError } from "./connection-error.ts";
 export { RotaClient } from "./rota-client.ts";
 export type { RetryOptions, RotaClientOptions } from "./settings.ts";
+export { RotaWorker } from "./worker/rota-worker.ts";
+export type { RotaWorkerOptions } from "./worker/worker-options.ts";

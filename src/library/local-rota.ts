@@ -31,6 +31,7 @@ import type { LocalTasks } from "../interface/tasks.ts";
 import type { Tenants } from "../interface/tenants.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
+import type { LocalWorkers } from "../interface/workers.ts";
 import type { Writs } from "../interface/writs.ts";
 import { checkAgentId } from "../model/agent.ts";
 import { RotaError } from "../model/errors.ts";
@@ -39,6 +40,7 @@ import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { StatsSeries } from "../model/stats-series.ts";
 import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { rfc3339 } from "../model/text/rfc3339.ts";
+import { WORKER_ID_PREFIX } from "../model/worker.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
 import { type SignalTable, wakeAt } from "../services/signal-table.ts";
@@ -86,6 +88,7 @@ export class LocalRota implements Rota {
   readonly bulks: LocalBulks;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly workers: LocalWorkers;
   readonly nodes: Nodes;
   readonly tenants: Tenants;
   readonly keys: LocalKeys;
@@ -158,6 +161,8 @@ export class LocalRota implements Rota {
       newTaskId: idMaker("tsk_", clock),
       newBatchId: idMaker("bat_", clock),
       newBulkId: idMaker("blk_", clock),
+      newWorkerId: idMaker(WORKER_ID_PREFIX, clock),
+      checkEnabled: () => this.#checkEnabled(),
       state: () => this.#state,
       checkOpen: () => this.#checkOpen(),
       checkNotDraining: () => this.#checkNotDraining(),
@@ -191,6 +196,7 @@ export class LocalRota implements Rota {
     this.lanes = this.#own.lanes;
     this.agents = this.#own.agents;
     this.webhooks = this.#own.webhooks;
+    this.workers = this.#own.workers;
     this.bulks = this.#own.bulks;
     this.#restoreWatch = new RestoreWatch({
       clock,
@@ -439,10 +445,13 @@ export class LocalRota implements Rota {
   }
 
   #checkOpen(): void {
-    if (!this.#parts.current.value.scheduler.enabled) {
-      throw new RotaError("scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true");
-    }
+    this.#checkEnabled();
     this.#checkNotDraining();
+  }
+
+  #checkEnabled(): void {
+    if (this.#parts.current.value.scheduler.enabled) return;
+    throw new RotaError("scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true");
   }
 
   #checkNotDraining(): void {

@@ -29,6 +29,8 @@ export const RESERVED_MODEL_FIELDS = ["messages", "stream"] as const;
 export type ExecutorConfig =
   /** Returns its input. */
   | { readonly type: "echo" }
+  /** Workers run it: processes elsewhere that pull tasks. */
+  | { readonly type: "worker" }
   /** Posts the task as JSON; the JSON or text of the response is the result. */
   | { readonly type: "http"; readonly url: string; readonly headers?: ExecutorHeaders }
   /** Posts an action to the browser that has the tab: `POST {url}/tabs/{tabId}/action`. */
@@ -137,6 +139,7 @@ export const EXECUTOR_FIELDS: {
     passEnv: { fault: variableNamesFault },
     result: { fault: (value) => choiceFault(value, PROGRAM_RESULTS) },
   },
+  worker: {},
 };
 
 export const EXECUTOR_TYPES = Object.keys(EXECUTOR_FIELDS) as readonly ExecutorType[];

@@ -465,14 +465,17 @@ export interface TaskSituation {
     readonly active: readonly string[];
   } | null;
   /**
-   * Set while no live node can execute it. `served`: its agent has an executor, and a node that names the agent was last seen
-   * at `lastSeenAt`. Otherwise `failUnserved` counts from `since`.
+   * Set while no live node or worker can execute it. `served`: its agent has an executor, and a node or worker that names the
+   * agent was last seen at `lastSeenAt`. Otherwise `failUnserved` counts from `since`. `byWorkers`: workers run its agent.
    */
   readonly noExecutor: {
     readonly served: boolean;
+    readonly byWorkers: boolean;
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;
+  /** Set if live workers run its agent: how many, and how many slots they have and use. Workers that drain do not count. */
+  readonly workers: { readonly count: number; readonly slots: number; readonly held: number } | null;
   /** Set while it waits to run alone in a process, with how often it was lost. */
   readonly alone: { readonly losses: number } | null;
   /** Its concurrency key, if the key holds it back: `holder` is the task that has the key. */

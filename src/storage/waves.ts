@@ -21,7 +21,8 @@ export function wavesOf({ begun = [], finishes }: Pick<FinishAndClaimParams, "be
   }));
 }
 
-function firstOfEach<T extends { readonly token: number }>(attempts: readonly T[]): readonly T[] {
+/** If an attempt is named several times, the first counts. */
+export function firstOfEach<T extends { readonly token: number }>(attempts: readonly T[]): readonly T[] {
   const tokens = new Set(attempts.map(({ token }) => token));
   if (tokens.size === attempts.length) return attempts;
   return attempts.filter(({ token }) => tokens.delete(token));

@@ -45,6 +45,7 @@ export class KeyRing {
       tenant: record.tenant,
       role: roleIn(record.tenant, record.role),
       agent: record.agent,
+      ...(record.role === "worker" ? { workerAgents: record.agents ?? [] } : {}),
       keyId: record.id,
       keyName: record.name,
     };

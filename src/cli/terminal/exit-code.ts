@@ -5,7 +5,7 @@ import { UsageError } from "./usage-error.ts";
 /** The exit codes of all commands, as `rota --help` and docs/cli.md list them. */
 export const EXIT_CODES = {
   0: "It worked; with --wait, the task is done.",
-  1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or its configuration is invalid.",
+  1: "The task failed, was cancelled or was rejected; the doctor found something; a worker does not keep the protocol; Rota cannot start, or its configuration is invalid.",
   2: "The command or its arguments are wrong, or the server refused the request.",
   3: "There is no such task, session, schedule, run, lane, agent, delivery, tenant or key.",
   4: "The server cannot be reached, or cannot do it now: try again later.",

@@ -1,9 +1,9 @@
+import { errorText } from "../../attempts/attempt-error.ts";
 import { WAITING_RUNS_MAX } from "../../model/run.ts";
 import { openSpans, type TakenTimes } from "../../schedules/open-spans.ts";
 import { type PlannedMoments, type PlannedRun, planFire, upTo } from "../../schedules/plan-fire.ts";
 import { deferWhileDisabled, resumeAfterEnable, type Standstill } from "../../schedules/stand-still.ts";
 import type { Fire, NewRun, NewTask, ScheduleRecord } from "../../storage/storage.ts";
-import { errorText } from "../work/attempt-error.ts";
 
 export interface FireParts {
   readonly now: number;

@@ -1,3 +1,4 @@
+import { errorText } from "../../attempts/attempt-error.ts";
 import type { RunMetrics } from "../../metrics/run-metrics.ts";
 import { type AgentName, agentKey } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -18,7 +19,6 @@ import type {
   ScheduleRecord,
   Storage,
 } from "../../storage/storage.ts";
-import { errorText } from "../work/attempt-error.ts";
 import { type RunDefaults, toRunTask } from "../work/run-task.ts";
 import {
   type FireParts,

@@ -1,3 +1,5 @@
+import { keptLog } from "../../attempts/kept-log.ts";
+import { addUsage } from "../../attempts/usage-sum.ts";
 import type {
   ExecutorContext,
   ReadSessionParams,
@@ -10,9 +12,7 @@ import type { Log } from "../../model/log.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { AttemptUsage } from "../../storage/storage.ts";
-import { keptLog } from "./kept-log.ts";
 import type { RunningBytes } from "./running-bytes.ts";
-import { addUsage } from "./usage-sum.ts";
 
 export interface AttemptHooks {
   readonly memory: RunningBytes;

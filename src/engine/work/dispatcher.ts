@@ -1,3 +1,4 @@
+import { errorText } from "../../attempts/attempt-error.ts";
 import type { AgentName } from "../../model/agent.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
@@ -7,7 +8,6 @@ import { isStorageAway } from "../../services/storage-away.ts";
 import type { BegunAttempt, ClaimedTask, FinishedAndClaimed, Storage } from "../../storage/storage.ts";
 import { AheadQueue } from "./ahead-queue.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
-import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { Capacity, ClaimBounds, LaneClaim, LaneSlots, SlotHolder } from "./lane-slots.ts";
 import { LINGER_MS, LookAhead } from "./look-ahead.ts";

@@ -1,9 +1,9 @@
+import { errorText } from "../../attempts/attempt-error.ts";
 import { aTypeOf } from "../../model/input/field-checks.ts";
 import { JSON_DEPTH_MAX } from "../../model/input/task-input.ts";
 import { isDeeperThan } from "../../model/text/json-depth.ts";
 import { rememberText } from "../../model/text/json-text.ts";
 import { jsonWeight } from "../../model/text/json-weight.ts";
-import { errorText } from "./attempt-error.ts";
 
 /** The most a result may take, as JSON. */
 export const RESULT_BYTES_MAX = 1_048_576;

@@ -58,6 +58,7 @@ import { describeTenantRecords } from "./tenants/tenant-records.ts";
 import { describeTenantShares } from "./tenants/tenant-shares.ts";
 import { describeTenants } from "./tenants/tenants.ts";
 import { describeWebhookSecrets } from "./tenants/webhook-secrets.ts";
+import { describeWorkers } from "./workers/workers.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
 /** Tests every promise of the storage contract against one driver. */
@@ -121,6 +122,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeDeliveries(open);
     describeClaimDeliveries(harness, open);
     describeNodes(open);
+    describeWorkers(open);
     describeCounters(open);
     describeSignals(open);
     describeClosing(open);

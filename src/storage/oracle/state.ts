@@ -9,6 +9,7 @@ import { type AttemptOutcome, TASK_KINDS, type TaskKind } from "../../model/task
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
 import { DEFAULT_TENANT } from "../../model/tenant.ts";
+import { isWorker } from "../../model/worker.ts";
 import type { AloneKind } from "../alone-queue.ts";
 import type { ComeBack } from "../dependency-error.ts";
 import type {
@@ -37,6 +38,8 @@ import type {
   TaskOrigin,
   TenantRecord,
   WebhookSecretRecord,
+  WorkerAttempt,
+  WorkerRecord,
 } from "../storage.ts";
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -46,6 +49,25 @@ export type OracleNode = Mutable<NodeRecord & Omit<NodeDetails, "lanes">> & {
   perTenant: Slots;
   abilities: Abilities | null;
 };
+
+export type OracleWorker = Mutable<Omit<WorkerRecord, "held" | "done" | "failed">> & {
+  beat: number;
+  /** Ended attempts, with the minute in which they ended. */
+  ends: { readonly minute: number; readonly ok: boolean }[];
+};
+
+export interface OracleWorkerAttempt extends Mutable<Omit<WorkerAttempt, "held">> {
+  readonly claim: string;
+  readonly nonce: string;
+  readonly assignedAt: number;
+  readonly timesOutAt: number | null;
+  readonly deadline: number | null;
+  readonly leaseMs: number;
+  named: boolean;
+  /** How many heartbeats in a row left it out. */
+  missed: number;
+  endedAt: number | null;
+}
 
 export interface OracleState {
   readonly clock: Clock;
@@ -107,6 +129,10 @@ export interface OracleState {
   readonly nodes: Map<string, OracleNode>;
   /** Agents that nodes named which are gone, and when the last of these nodes was alive. */
   readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
+  readonly workers: Map<string, OracleWorker>;
+  /** Agents of workers that are gone, by `agentKey`, and when the last of these workers was live. */
+  readonly workerAgentsSeen: Map<string, number>;
+  workerAttempts: OracleWorkerAttempt[];
   /** The kinds that every live node can execute for agents that are not served. */
   commonKinds: ReadonlySet<TaskKind>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
@@ -256,6 +282,9 @@ export function emptyState(clock: Clock): OracleState {
     nodes: new Map(),
     logs: [],
     agentsSeen: new Map(),
+    workers: new Map(),
+    workerAgentsSeen: new Map(),
+    workerAttempts: [],
     commonKinds: new Set(TASK_KINDS),
     listeners: new Set(),
     lastSessionSeq: 0,
@@ -440,7 +469,7 @@ function recheckLanesOf(state: OracleState, agent: AgentName): void {
     if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
 }
 
-/** Takes the lease from a task and closes its attempt. One that has not begun is forgotten. */
+/** Takes the lease from a task and closes its attempt. One that has not begun is forgotten, unless a worker has it. */
 export function endAttempt(
   state: OracleState,
   task: OracleTask,
@@ -452,7 +481,7 @@ export function endAttempt(
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
   recheckLanesOf(state, task);
-  if (task.state === "assigned") task.attempts.pop();
+  if (task.state === "assigned" && !isWorker(attempt.node)) task.attempts.pop();
   else Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }
 

@@ -28,15 +28,15 @@ export interface Chosen extends Candidate {
 
 /**
  * The next task to start in this lane, with its tenant, which uses up one pre-emption credit if it has any. Undefined if no task
- * may start. `leftFor`: how many slots of the lane a tenant may still take.
+ * may start. `isExecutable`: which agent queues count; `leftFor`: how many slots of the lane a tenant may still take.
  */
 export function chooseTask(
   state: OracleState,
   lane: OracleLane,
-  abilities: Abilities | null,
+  isExecutable: (agentQueue: OracleAgentQueue) => boolean,
   leftFor: (tenant: string) => number,
 ): Chosen | undefined {
-  const chosen = peekTask(state, lane, abilities, leftFor);
+  const chosen = peekTask(state, lane, isExecutable, leftFor);
   if (chosen === undefined) return undefined;
   const { tenantQueue, goesAhead } = chosen;
   if (lane.strategy === "fair-fifo")
@@ -49,11 +49,9 @@ export function chooseTask(
 export function peekTask(
   state: OracleState,
   lane: OracleLane,
-  abilities: Abilities | null,
+  isExecutable: (agentQueue: OracleAgentQueue) => boolean,
   leftFor: (tenant: string) => number,
 ): (Chosen & { readonly goesAhead: boolean }) | undefined {
-  const isExecutable = (agentQueue: OracleAgentQueue) =>
-    !isAloneKind(agentQueue.kind) && canExecute(state, abilities, agentQueue);
   const tenantQueue = nextSharer(sharersOf(state, lane, isExecutable, leftFor))?.tenantQueue;
   if (tenantQueue === undefined) return undefined;
   const candidates = state.agentQueues

@@ -6,11 +6,13 @@ import { isAloneKind } from "../../alone-queue.ts";
 import {
   type Abilities,
   type AttemptUsage,
+  type BegunAttempt,
   type Claim,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
   type FinishedAndClaimed,
+  type FinishedAttempt,
   type Held,
 } from "../../storage.ts";
 import { type Wave, wavesOf } from "../../waves.ts";
@@ -23,6 +25,7 @@ import {
   endAttempt,
   isOfAgentQueue,
   isReady,
+  type OracleAgentQueue,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -73,7 +76,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
 
 function applyWave(
   state: OracleState,
-  { node, progress }: FinishAndClaimParams,
+  { node, progress }: Pick<FinishAndClaimParams, "node" | "progress">,
   { begun, finishes }: Wave,
 ): { token: number; state: OracleTask["state"] }[] {
   const assigned = <T extends Held>(attempts: readonly T[]) =>
@@ -102,6 +105,24 @@ function applyWave(
     applySettlement(state, task, finish.settlement);
     return [{ token: finish.token, state: task.state }];
   });
+}
+
+/** The holder of an assigned attempt has begun with it, if it still holds it. */
+export function beginHeld(state: OracleState, node: string, begun: BegunAttempt): void {
+  const task = findHeld(state, node, begun);
+  if (task?.state !== "assigned") return;
+  beginAttempt(state, task, begun.startedAt);
+  // A critical task that waits may pre-empt it from now on.
+  if (task.preemptionsLeft > 0 && !isCritical(task.priority)) state.lanesToRecheck.add(task.lane);
+}
+
+/** Ends the attempts that are still held. */
+export function finishHeld(
+  state: OracleState,
+  node: string,
+  finishes: readonly FinishedAttempt[],
+): { token: number; state: OracleTask["state"] }[] {
+  return wavesOf({ finishes }).flatMap((wave) => applyWave(state, { node, progress: [] }, wave));
 }
 
 export function claimAlone(
@@ -150,7 +171,7 @@ function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): vo
   session.contextWindow = usage.contextWindow ?? session.contextWindow;
 }
 
-function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
+export function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
   return task?.held?.token === token && task.held.node === node ? task : undefined;
 }
@@ -200,13 +221,20 @@ function claimFromLane(
     leftOnNode(state, perTenant, tenant) - claimed.filter(({ task }) => task.tenant === tenant).length;
   // If every slot is always busy, no claim finds one left. So keys are also passed on whenever an attempt has ended.
   if (hasEnded && limit > 0) passKeysOn(state, lane, leftFor);
+  const isExecutable = executableBy(state, abilities);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const choose = () => chooseTask(state, lane, abilities, leftFor);
+    const choose = () => chooseTask(state, lane, isExecutable, leftFor);
     const chosen = choose() ?? (passKeysOn(state, lane, leftFor) ? choose() : undefined);
     if (chosen === undefined) break;
     claimed.push(startChosen(state, node, chosen, claimedAs));
   }
   return claimed;
+}
+
+/** Which agent queues an ordinary claim of a node with these abilities takes from. */
+function executableBy(state: OracleState, abilities: Abilities | null) {
+  return (agentQueue: OracleAgentQueue) =>
+    !isAloneKind(agentQueue.kind) && canExecute(state, abilities, agentQueue);
 }
 
 interface Asked {
@@ -228,10 +256,11 @@ function claimAhead(
   const leftFor = (tenant: string) =>
     leftOnNode(state, perTenant, tenant) -
     [...claimedNow, ...claimed].filter(({ task }) => task.tenant === tenant).length;
+  const isExecutable = executableBy(state, abilities);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const next = peekTask(state, lane, abilities, leftFor);
+    const next = peekTask(state, lane, isExecutable, leftFor);
     if (next === undefined || !mayBeHeld(state, next.head)) break;
-    const chosen = chooseTask(state, lane, abilities, leftFor);
+    const chosen = chooseTask(state, lane, isExecutable, leftFor);
     if (chosen !== undefined) claimed.push(startChosen(state, node, chosen, "assigned"));
   }
   return claimed;
@@ -265,7 +294,7 @@ function isCriticalLeft(state: OracleState, name: string): boolean {
   );
 }
 
-function startChosen(
+export function startChosen(
   state: OracleState,
   node: string,
   { head, agentQueue, tenantQueue }: Chosen,

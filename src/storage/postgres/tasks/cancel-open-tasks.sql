@@ -16,7 +16,7 @@ begin
   with gone as (
     delete from lease l using unnest(p_seqs) with ordinality u(seq, n) where l.task_seq = u.seq returning l.*, u.n)
   select array_agg(row(n, task_seq, token, node, line, attempt, started_at, 'cancelled', 'cancelled', false, null, p_error, null,
-                       null, null, null, null, null, state = 'running')::ended_attempt)
+                       null, null, null, null, null, :LEAVES_TRACE)::ended_attempt)
     into v_ended from gone;
   select coalesce(max(seq), 0) into v_last_release from release;
   if v_ended is not null then perform end_attempts(p_now, v_ended); end if;

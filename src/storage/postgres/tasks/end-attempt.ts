@@ -1,4 +1,5 @@
 import { FRONT_RANK } from "../../../model/priority.ts";
+import { WORKER_ID_PREFIX } from "../../../model/worker.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { RANK_IN_ITS_LANE } from "./rank.ts";
 
@@ -23,6 +24,11 @@ export const ENDING_VARIABLES = `
   v_has_dependants boolean;
   v_ends_runs boolean;
   v_first bigint;`;
+
+/** Whether the task shows attempt `l` when it ends: once it has begun, or if a worker has it. */
+export function leavesTrace(l: string): string {
+  return `(${l}.state = 'running' or starts_with(${l}.node, '${WORKER_ID_PREFIX}'))`;
+}
 
 /** Appends the events of the ends, and adds deliveries. */
 export const APPEND_ENDS = `

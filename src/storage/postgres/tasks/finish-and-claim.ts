@@ -18,7 +18,7 @@ import { cleanText } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
-import { APPEND_ENDS, ENDING_VARIABLES, endAttempts, endDoneAttempts } from "./end-attempt.ts";
+import { APPEND_ENDS, ENDING_VARIABLES, endAttempts, endDoneAttempts, leavesTrace } from "./end-attempt.ts";
 import { PREEMPT, preemptAt } from "./preempt-tasks.ts";
 import { signalReleased } from "./release.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
@@ -158,7 +158,7 @@ async function toClaimed(
 }
 
 /** The columns that are the same for every task that has just been claimed. */
-const JUST_CLAIMED = {
+export const JUST_CLAIMED = {
   resting_state: "queued",
   last_started_at: null,
   last_outcome: null,
@@ -215,12 +215,12 @@ function begunValues(waves: readonly Wave[]): ((number | null)[] | null)[] {
   ];
 }
 
-function resultOf({ settlement }: FinishedAttempt): string | null {
+export function resultOf({ settlement }: FinishedAttempt): string | null {
   return settlement.to === "done" ? (jsonText(settlement.result) ?? "null") : null;
 }
 
 /** What there is to write about an end besides `done` and the result; null: nothing. */
-function toFinishRow({ token, settlement, usage, summary }: FinishedAttempt): object | null {
+export function toFinishRow({ token, settlement, usage, summary }: FinishedAttempt): object | null {
   if (settlement.to === "done" && usage === undefined && summary === undefined) return null;
   return {
     token,
@@ -236,12 +236,12 @@ function toFinishRow({ token, settlement, usage, summary }: FinishedAttempt): ob
 }
 
 /** Null if there are no rows, so that the database has nothing to parse. */
-function toJson(rows: readonly (object | null)[]): string | null {
+export function toJson(rows: readonly (object | null)[]): string | null {
   const given = rows.filter((row) => row !== null);
   return given.length === 0 ? null : JSON.stringify(given);
 }
 
-function toProgressRow(
+export function toProgressRow(
   { seq, token, progress }: FinishAndClaimParams["progress"][number],
   n: number,
 ): object {
@@ -294,20 +294,33 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     APPEND_IN_WAVES,
   ),
   END_HELD_ATTEMPTS: endAttempts(
-    `
+    heldEnds({
+      f: "unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)",
+      reports: "left join unnest(p_begun_tokens, p_begun_at) b(token, started_at) on b.token = f.token",
+    }),
+    APPEND_IN_WAVES,
+  ),
+});
+
+/**
+ * The query `ended` of `endAttempts`: takes attempts `f` away that their nodes still hold. p_more: other values of some of them, by
+ * token. `reports`: joins `b`, what nodes report of attempts that have begun; left out: they began when they were claimed.
+ */
+export function heldEnds({ f, reports }: { f: string; reports?: string }): string {
+  const isReported = reports === undefined ? "" : "or b.token is not null";
+  return `
   ended as (
     delete from lease l
-     using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
-      left join unnest(p_begun_tokens, p_begun_at) b(token, started_at) on b.token = f.token
+     using ${f}
+      ${reports ?? ""}
       left join json_to_recordset(p_more)
              as m(token bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
                   context_tokens bigint, context_window bigint, summary text) on m.token = f.token
      where l.task_seq = f.seq and l.token = f.token and l.node = f.node
-    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, coalesce(m.state, 'done') as state,
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${reports === undefined ? "l.started_at" : STARTED_AT},
+              coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
               m.context_tokens, m.context_window, m.summary,
-              l.state = 'running' or b.token is not null or m.state is distinct from 'queued' as begun)`,
-    APPEND_IN_WAVES,
-  ),
-});
+              ${leavesTrace("l")} ${isReported} or m.state is distinct from 'queued' as begun)`;
+}

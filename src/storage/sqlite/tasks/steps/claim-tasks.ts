@@ -148,7 +148,7 @@ function canRunAlone(tx: Transaction, agentQueue: AgentQueue): boolean {
 }
 
 /** A task to start. Its fencing token is also the number of its `task.started` event. */
-interface Pick {
+export interface Pick {
   readonly agentQueue: AgentQueue;
   readonly taskSeq: number;
   readonly token: number;
@@ -248,7 +248,7 @@ export function candidateAgentQueues(
   return [...new Set([...touched, ...tx.ledger.agentQueuesOf(ids)])];
 }
 
-function countStart({ ledger }: Transaction, agentQueue: AgentQueue, token: number): void {
+export function countStart({ ledger }: Transaction, agentQueue: AgentQueue, token: number): void {
   const lane = ledger.lane(agentQueue.lane);
   agentQueue.ready -= 1;
   agentQueue.waiting -= 1;
@@ -285,7 +285,7 @@ const QUEUED_TASK = `
          batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key
     from task where seq = ? and resting_state = 'queued'`;
 
-function startAttempt(
+export function startAttempt(
   tx: Transaction,
   pick: Pick,
   { node, state }: { readonly node: string; readonly state: HeldState },
@@ -374,7 +374,7 @@ function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask,
   tx.db.leases.keep(lease);
 }
 
-function compareFairness(a: AgentQueue, b: AgentQueue): number {
+export function compareFairness(a: AgentQueue, b: AgentQueue): number {
   return a.inflight - b.inflight || a.last_served - b.last_served || a.id - b.id;
 }
 

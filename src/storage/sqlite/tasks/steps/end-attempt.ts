@@ -1,5 +1,6 @@
 import { FRONT_RANK } from "../../../../model/priority.ts";
 import type { AttemptOutcome } from "../../../../model/task.ts";
+import { isWorker } from "../../../../model/worker.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { AgentQueue } from "../../counters/ledger.ts";
 import { addDelivery } from "../../log/steps/add-delivery.ts";
@@ -9,7 +10,7 @@ import { RANK } from "../rank.ts";
 import { addRelease } from "./add-release.ts";
 import { leaveBatch } from "./leave-batch.ts";
 
-/** Ends the task together with the attempt. An attempt that has not begun leaves no trace. */
+/** Ends the task together with the attempt. An attempt that has not begun leaves no trace, unless a worker has it. */
 export function endTask(
   tx: Transaction,
   lease: Lease,
@@ -26,7 +27,7 @@ export function endTask(
   const agentQueue = freeSlot(tx, lease);
   leaveBatch(tx, lease.batch, { ended: true });
   if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
-  const begun = lease.state === "running";
+  const begun = lease.state === "running" || isWorker(lease.node);
   tx.prepare(
     `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
                      last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?
@@ -71,7 +72,7 @@ export function returnTask(
 ): void {
   const { ledger } = tx;
   const agentQueue = freeSlot(tx, lease);
-  const begun = lease.state === "running";
+  const begun = lease.state === "running" || isWorker(lease.node);
   if (begun) closeAttempt(tx, lease, back);
   const isDelayed = back.to === "delayed";
   const task = tx

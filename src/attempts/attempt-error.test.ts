@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { hostileValues } from "../../../test/support/hostile-values.ts";
-import { HttpError, PermanentError } from "../../executors/errors.ts";
+import { hostileValues } from "../../test/support/hostile-values.ts";
+import { HttpError, PermanentError } from "../executors/errors.ts";
 import { cleanText, errorText, failureOf } from "./attempt-error.ts";
 
 test.each([

@@ -1,5 +1,5 @@
-import type { Log } from "../../model/log.ts";
-import type { TaskLogLevel } from "../../model/task-log.ts";
+import type { Log } from "../model/log.ts";
+import type { TaskLogLevel } from "../model/task-log.ts";
 import { errorText } from "./attempt-error.ts";
 
 type Fields = Parameters<Log["info"]>[0];

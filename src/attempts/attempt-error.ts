@@ -1,8 +1,11 @@
-import { HttpError, NoExecutorError, PermanentError } from "../../executors/errors.ts";
-import type { Outcome } from "../../model/outcome.ts";
+import { HttpError, NoExecutorError, PermanentError } from "../executors/errors.ts";
+import type { Outcome } from "../model/outcome.ts";
 
 /** Enough for a message and the top of a stack. A whole page of HTML is cut. */
 export const ERROR_BYTES_MAX = 4_096;
+const ELLIPSIS = "…";
+/** Works in browsers, too: workers of the client end attempts by the same rules. */
+const encoder = new TextEncoder();
 
 /**
  * Returns the outcome of an attempt whose executor threw. Never throws, for any thrown value: getters, `toJSON` and the traps
@@ -50,9 +53,11 @@ export function cleanText(text: string, bytesMax: number): string {
     .slice(0, bytesMax + 1)
     .toWellFormed()
     .replaceAll("\0", "\u{fffd}");
-  if (Buffer.byteLength(clean) <= bytesMax && text.length <= bytesMax) return clean;
-  const ellipsis = "…";
-  const cut = Buffer.from(clean).subarray(0, bytesMax - Buffer.byteLength(ellipsis));
+  // A UTF-16 unit takes three bytes at most.
+  if (3 * text.length <= bytesMax) return clean;
+  const bytes = encoder.encode(clean);
+  if (bytes.byteLength <= bytesMax && text.length <= bytesMax) return clean;
+  const cut = bytes.subarray(0, bytesMax - encoder.encode(ELLIPSIS).byteLength);
   // A character that was cut through decodes to U+FFFD at the end: leave it out.
-  return cut.toString().replace(/\u{fffd}+$/u, "") + ellipsis;
+  return new TextDecoder().decode(cut).replace(/\u{fffd}+$/u, "") + ELLIPSIS;
 }

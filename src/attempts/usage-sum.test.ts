@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { makeEngine, newTask, type TaskOverrides } from "../../../test/support/engine.ts";
-import { hostileValues } from "../../../test/support/hostile-values.ts";
-import type { Executor, Usage } from "../../executors/executor.ts";
-import { settle } from "../../testing/manual-clock.ts";
-import { Gate } from "../../testing/signals.ts";
+import { makeEngine, newTask, type TaskOverrides } from "../../test/support/engine.ts";
+import { hostileValues } from "../../test/support/hostile-values.ts";
+import type { Executor, Usage } from "../executors/executor.ts";
+import { settle } from "../testing/manual-clock.ts";
+import { Gate } from "../testing/signals.ts";
 import { addUsage } from "./usage-sum.ts";
 
 describe("what an attempt reports of its cost", () => {

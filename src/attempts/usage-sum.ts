@@ -1,8 +1,14 @@
-import type { Usage } from "../../executors/executor.ts";
-import type { AttemptUsage } from "../../storage/storage.ts";
+import type { Usage } from "../executors/executor.ts";
+import type { TaskUsage } from "../model/task.ts";
+
+/** What an attempt has used so far. */
+export interface UsageSum extends TaskUsage {
+  /** How much of the context window its last model call used. */
+  readonly contextTokens?: number;
+}
 
 export type AddedUsage =
-  | { readonly ok: true; readonly sum: AttemptUsage }
+  | { readonly ok: true; readonly sum: UsageSum }
   | { readonly ok: false; readonly error: string };
 
 /**
@@ -10,7 +16,7 @@ export type AddedUsage =
  * are not added up: each call of a model gets the whole context. `agentWindow` is the context window that the agent names; it
  * applies if no report names another.
  */
-export function addUsage(before: AttemptUsage | null, reported: Usage, agentWindow?: number): AddedUsage {
+export function addUsage(before: UsageSum | null, reported: Usage, agentWindow?: number): AddedUsage {
   if (typeof reported !== "object" || reported === null)
     return refused(`must be an object, not ${nameOf(reported)}`);
   const { inputTokens, outputTokens, contextTokens, contextWindow, costMicros } = reported;

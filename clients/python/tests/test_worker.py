@@ -1,0 +1,246 @@
+import asyncio
+import json
+import logging
+import threading
+import time
+import unittest
+
+import rota
+
+from .fake_server import FakeRota, attempt
+
+logging.getLogger("rota.worker").setLevel(logging.CRITICAL)
+
+
+class WorkerTest(unittest.TestCase):
+    def run_worker(self, attempts, handler, *, slots=4, until=None):
+        """Runs a worker until every attempt is finished, or until this event is set."""
+        fake = FakeRota(attempts)
+        self.addCleanup(fake.server.close)
+        worker = rota.Worker(fake.server.url, "rota_key", agents={"py": handler}, slots=slots)
+        worker.start()
+        self.addCleanup(worker.stop)
+        event = until or fake.all_finished
+        self.assertTrue(event.wait(20), "the attempts were not finished in time")
+        return fake, worker
+
+    def test_finishes_with_what_the_handler_returns(self):
+        attempts = [attempt(f"t{n}", f"hello {n}") for n in range(5)]
+        fake, _ = self.run_worker(attempts, lambda task, context: {"said": task["message"], "attempt": context.attempt})
+        self.assertEqual(
+            {token: finish["result"] for token, finish in fake.finished.items()},
+            {f"t{n}": {"said": f"hello {n}", "attempt": 1} for n in range(5)},
+        )
+        self.assertEqual({finish["outcome"] for finish in fake.finished.values()}, {"done"})
+
+    def test_async_handlers_run_at_once_on_one_loop(self):
+        running = []
+        most = []
+
+        async def handler(task, context):
+            running.append(task["message"])
+            most.append(len(running))
+            await asyncio.sleep(0.2)
+            running.remove(task["message"])
+            return threading.current_thread().name
+
+        fake, _ = self.run_worker([attempt(f"t{n}", str(n)) for n in range(4)], handler)
+        self.assertEqual(max(most), 4)
+        self.assertEqual({finish["result"] for finish in fake.finished.values()}, {"rota_asyncio"})
+
+    def test_never_runs_more_than_its_slots(self):
+        lock = threading.Lock()
+        running = 0
+        most = 0
+
+        def handler(task, context):
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            time.sleep(0.05)
+            with lock:
+                running -= 1
+
+        self.run_worker([attempt(f"t{n}", str(n)) for n in range(12)], handler, slots=3)
+        self.assertEqual(most, 3)
+
+    def test_failures_say_whether_and_when_to_retry(self):
+        def handler(task, context):
+            if task["message"] == "never":
+                raise rota.PermanentError("no such page")
+            if task["message"] == "later":
+                raise rota.RetryLater("busy", after=1.5)
+            if task["message"] == "nan":
+                return float("nan")
+            raise RuntimeError
+
+        words = ["never", "later", "nan", "plain"]
+        fake, _ = self.run_worker([attempt(word, word) for word in words], handler)
+        self.assertEqual(
+            fake.finished["never"],
+            {"attemptToken": "never", "outcome": "failed", "error": "no such page", "retryable": False},
+        )
+        self.assertEqual(fake.finished["later"]["retryAfterMs"], 1500)
+        self.assertTrue(fake.finished["later"]["retryable"])
+        self.assertEqual(fake.finished["nan"]["outcome"], "failed")
+        self.assertEqual(fake.finished["plain"]["error"], "RuntimeError")
+
+    def test_reports_progress_log_lines_and_the_sum_of_usage(self):
+        def handler(task, context):
+            context.progress({"step": 1})
+            context.log("first")
+            context.log("second", level="warn")
+            context.usage(input_tokens=10, output_tokens=1, context_window=4000)
+            context.usage(input_tokens=5)
+            return "done"
+
+        fake, _ = self.run_worker([attempt("t", "x")], handler)
+        lines = [line for beat in fake.beats for line in beat.get("log", [])]
+        self.assertEqual([(line["level"], line["text"]) for line in lines], [("info", "first"), ("warn", "second")])
+        self.assertTrue(all(line["at"].endswith("Z") for line in lines))
+        self.assertIn({"step": 1}, [beat.get("progress") for beat in fake.beats])
+        self.assertEqual(
+            fake.finished["t"]["usage"],
+            {"inputTokens": 15, "outputTokens": 1, "contextTokens": 5, "contextWindow": 4000},
+        )
+
+    def test_log_lines_up_to_the_last_arrive_before_the_end(self):
+        def handler(task, context):
+            for number in range(50):
+                context.log(f"{number} {'x' * 3000}")
+
+        fake, _ = self.run_worker([attempt("t", "x")], handler)
+        lines = [line["text"] for beat in fake.beats for line in beat.get("log", [])]
+        self.assertEqual([int(line.split()[0]) for line in lines], list(range(50)))
+
+    def test_a_heartbeat_that_the_server_refuses_is_sent_again_without_what_it_reported(self):
+        fake = FakeRota([attempt("t", "x")])
+        self.addCleanup(fake.server.close)
+        fake.refuse = lambda path, body: path.endswith("/heartbeat") and "progress" in body["attempts"][0]
+
+        def handler(task, context):
+            context.progress("refused")
+            context.sleep(30)
+
+        worker = rota.Worker(fake.server.url, agents={"py": handler})
+        worker.start()
+        self.addCleanup(worker.stop, grace=0)
+        deadline = time.monotonic() + 10
+        while len(fake.beats) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(fake.beats[:2], [{"attemptToken": "t"}, {"attemptToken": "t"}])
+
+    def test_refuses_wrong_reports_in_the_handler(self):
+        context = rota.Context(attempt("t", "x"), lambda: None)
+        with self.assertRaisesRegex(ValueError, "input_tokens must be a whole number"):
+            context.usage(input_tokens=-1)
+        with self.assertRaisesRegex(ValueError, "larger than 16384 bytes"):
+            context.progress("x" * 20_000)
+
+    def test_a_heartbeat_carries_no_more_than_the_server_accepts(self):
+        context = rota.Context(attempt("t", "x"), lambda: None)
+        for number in range(40):
+            context.log(f"{number} {'x' * 3000}")
+        wire, _ = context._heartbeat(60_000)
+        self.assertLess(len(json.dumps(wire)), 65_536)
+        sent = len(wire["log"])
+        context._sent(wire)
+        following, _ = context._heartbeat(60_000)
+        self.assertTrue(following["log"][0]["text"].startswith(f"{sent} "))
+
+    def test_a_cancel_ends_handlers_in_threads_and_on_the_loop(self):
+        ended = threading.Event()
+        reasons = []
+
+        def in_thread(task, context):
+            try:
+                context.sleep(30)
+            except rota.Cancelled as error:
+                reasons.append(str(error))
+                raise
+            finally:
+                if len(reasons) == 2:
+                    ended.set()
+
+        async def on_loop(task, context):
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                reasons.append(context.reason)
+                raise
+            finally:
+                if len(reasons) == 2:
+                    ended.set()
+
+        async def dispatch(task, context):
+            await on_loop(task, context)
+
+        fake = FakeRota([attempt("a", "x"), attempt("b", "x", task={"agentId": "loop"})])
+        self.addCleanup(fake.server.close)
+        fake.cancel = {"a": "timeout", "b": "cancelled"}
+        worker = rota.Worker(fake.server.url, agents={"py": in_thread, "loop": dispatch}, slots=2)
+        worker.start()
+        self.addCleanup(worker.stop)
+        self.assertTrue(ended.wait(20))
+        self.assertEqual(sorted(reasons), ["cancelled", "timeout"])
+        deadline = time.monotonic() + 5
+        while worker.running and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(worker.running, 0)
+        self.assertEqual(fake.finished, {})
+
+    def test_calls_on_cancel_once_also_when_it_is_too_late(self):
+        context = rota.Context(attempt("t", "x"), lambda: None)
+        called = []
+        context.on_cancel(lambda: called.append("first"))
+        context._cancel("cancelled")
+        context._cancel("cancelled")
+        context.on_cancel(lambda: called.append("second"))
+        self.assertEqual(called, ["first", "second"])
+        with self.assertRaises(rota.Cancelled):
+            context.check()
+
+    def test_ends_an_attempt_at_its_timeout_when_the_server_does_not(self):
+        fake, _ = self.run_worker([attempt("t", "x", timeoutMs=100)], lambda task, context: context.sleep(30))
+        self.assertEqual(fake.finished["t"]["error"], "timed out after 100 ms")
+        self.assertTrue(fake.finished["t"]["retryable"])
+
+    def test_fetches_results_of_dependencies_that_were_too_large(self):
+        dependencies = [
+            {"taskId": "tsk_a", "result": 1},
+            {"taskId": "tsk_b", "resultBytes": 9_000_000, "omitted": True},
+        ]
+        fake, _ = self.run_worker(
+            [attempt("t", "x", task={"dependencies": dependencies})],
+            lambda task, context: [each["result"] for each in task["dependencies"]],
+        )
+        self.assertEqual(fake.finished["t"]["result"], [1, "result of tsk_b"])
+
+    def test_releases_what_still_runs_after_the_grace(self):
+        fake = FakeRota([attempt("t", "x")])
+        self.addCleanup(fake.server.close)
+        began = threading.Event()
+
+        def handler(task, context):
+            began.set()
+            context.sleep(30)
+
+        worker = rota.Worker(fake.server.url, agents={"py": handler})
+        worker.start()
+        self.assertTrue(began.wait(10))
+        worker.stop(grace=0.1)
+        self.assertEqual(fake.finished["t"], {"attemptToken": "t", "outcome": "released"})
+        self.assertEqual(fake.server.requests[-1][:2], ("DELETE", "/v1/workers/wrk_1"))
+
+    def test_refuses_to_run_without_agents_or_slots(self):
+        with self.assertRaisesRegex(ValueError, "no agents"):
+            rota.Worker("http://127.0.0.1:1").start()
+        with self.assertRaisesRegex(ValueError, "slots must be"):
+            rota.Worker(slots=0)
+        with self.assertRaisesRegex(ValueError, "url must be"):
+            rota.Worker("ftp://example.com")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+import { pause } from "../../clock/pause.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { Log } from "../../model/log.ts";
+import { jsonText } from "./held-attempt.ts";
+import type { FinishAnswer, FinishAttempt } from "./wire.ts";
+import { Backoff, type Tried, type WorkerCalls } from "./worker-calls.ts";
+
+/** How many outcomes one request carries, and about how many characters. A body may have 1 MiB. */
+const GROUP_MAX = { outcomes: 100, length: 262_144 } as const;
+
+export interface FinisherOptions {
+  readonly calls: WorkerCalls;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /** The server has answered for this attempt. */
+  readonly onAnswered: (attemptToken: string) => void;
+}
+
+/** Sends outcomes until the server has answered for each. Those that come while a request is open share the next one. */
+export class Finisher {
+  readonly #options: FinisherOptions;
+  readonly #backoff: Backoff;
+  readonly #waiting: FinishAttempt[] = [];
+  readonly #gaveUp = new AbortController();
+  #sending: Promise<void> | null = null;
+
+  constructor(options: FinisherOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.random);
+  }
+
+  add(outcome: FinishAttempt): void {
+    this.#waiting.push(outcome);
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = null;
+    });
+  }
+
+  /** Resolves once every outcome is answered. */
+  async idle(): Promise<void> {
+    while (this.#sending !== null) await this.#sending;
+  }
+
+  /** Sends nothing more. */
+  giveUp(): void {
+    this.#gaveUp.abort();
+  }
+
+  async #sendAll(): Promise<void> {
+    // One turn of the event loop: handlers that end together share a request.
+    await Promise.resolve();
+    while (this.#waiting.length > 0 && !this.#gaveUp.signal.aborted) {
+      try {
+        await this.#send(this.#nextGroup());
+      } catch (error) {
+        if (!this.#gaveUp.signal.aborted) throw error;
+      }
+    }
+  }
+
+  #nextGroup(): FinishAttempt[] {
+    let length = 0;
+    let count = 0;
+    for (const outcome of this.#waiting.slice(0, GROUP_MAX.outcomes)) {
+      length += jsonText(outcome)?.length ?? 0;
+      if (count > 0 && length > GROUP_MAX.length) break;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #send(group: readonly FinishAttempt[]): Promise<void> {
+    const { calls, clock, log } = this.#options;
+    const { signal } = this.#gaveUp;
+    for (;;) {
+      const tried = await calls.try<FinishAnswer>("finish", { body: { attempts: group }, signal });
+      if (tried.ok) {
+        this.#backoff.reset();
+        return this.#answered(group, tried.answer);
+      }
+      if (!tried.passing) return this.#refused(group, tried);
+      log.warn({ error: tried.error }, "a finish failed; the worker sends it again");
+      await pause(clock, this.#backoff.pauseMs(tried.retryAfterMs), signal);
+    }
+  }
+
+  #answered(group: readonly FinishAttempt[], { attempts }: FinishAnswer): void {
+    for (const { recorded, reason } of attempts ?? []) {
+      if (recorded) continue;
+      this.#options.log.warn(
+        { reason },
+        "the outcome of an attempt came too late: Rota had ended the attempt",
+      );
+    }
+    for (const { attemptToken } of group) this.#options.onAnswered(attemptToken);
+  }
+
+  /** The server will never accept this request: the outcomes are sent one by one, and the wrong one as an error. */
+  async #refused(
+    group: readonly FinishAttempt[],
+    { error }: Extract<Tried<unknown>, { ok: false }>,
+  ): Promise<void> {
+    const [outcome] = group;
+    if (group.length > 1 || outcome === undefined) {
+      for (const each of group) await this.#send([each]);
+      return;
+    }
+    const { attemptToken, result, usage } = outcome;
+    if (result === undefined) {
+      this.#options.log.error({ error }, "Rota refuses the outcome of an attempt; its lease will run out");
+      return this.#options.onAnswered(attemptToken);
+    }
+    await this.#send([
+      {
+        attemptToken,
+        outcome: "failed",
+        error: `the result was refused: ${error.message}`,
+        retryable: false,
+        ...(usage === undefined ? {} : { usage }),
+      },
+    ]);
+  }
+}

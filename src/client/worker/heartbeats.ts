@@ -1,0 +1,141 @@
+import type { Clock, Timer } from "../../model/clock.ts";
+import type { Log } from "../../model/log.ts";
+import type { HeldAttempt } from "./held-attempt.ts";
+import type { HeartbeatAnswer, HeartbeatAttempt } from "./wire.ts";
+import { Backoff, type WorkerCalls } from "./worker-calls.ts";
+
+/** Progress, log lines and new attempts are reported at most this often, and sooner than the interval of heartbeats. */
+const NEWS_MS = 1_000;
+/** Progress and log lines of one heartbeat. The server accepts 64 KiB. */
+const NEWS_BYTES_MAX = 60_000;
+/** How many heartbeats one attempt may need for its last log lines: 256 KiB are stored with a task. */
+const FLUSHES_MAX = 6;
+/** Until the server has said how often. */
+const DEFAULT_HEARTBEAT_MS = 5_000;
+
+export interface HeartbeatsOptions {
+  readonly calls: WorkerCalls;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /** The attempts whose outcome is not recorded yet. */
+  readonly attempts: () => readonly HeldAttempt[];
+  /** The server no longer counts this attempt for the worker. */
+  readonly onCancel: (attempt: HeldAttempt, reason: string) => void;
+  readonly onDrain: () => void;
+}
+
+/** Sends heartbeats while there are attempts, whatever their handlers do. */
+export class Heartbeats {
+  readonly #options: HeartbeatsOptions;
+  readonly #backoff: Backoff;
+  #timer: Timer | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #sending: Promise<boolean> | null = null;
+  #notBefore = 0;
+
+  constructor(options: HeartbeatsOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.random, { maxMs: 2_000 });
+  }
+
+  /** There is an attempt or something to report: sets the timer. */
+  wake = (): void => {
+    const { clock, attempts, calls } = this.#options;
+    if (this.#sending !== null) return;
+    const held = attempts();
+    if (held.length === 0) {
+      this.#cancelTimer();
+      return;
+    }
+    const heartbeatMs = calls.registration?.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
+    const spanMs = held.some(({ hasNews }) => hasNews) ? Math.min(NEWS_MS, heartbeatMs) : heartbeatMs;
+    const now = clock.monotonic();
+    const sentAt = this.#sentAt === Number.NEGATIVE_INFINITY ? now : this.#sentAt;
+    const at = Math.max(sentAt + spanMs, this.#notBefore);
+    if (at >= this.#timerAt) return;
+    this.#cancelTimer();
+    this.#timerAt = at;
+    this.#timer = clock.setTimer(Math.max(at - now, 0), () => {
+      this.#cancelTimer();
+      void this.#sendOne(null);
+    });
+  };
+
+  /**
+   * Sends the log lines that an attempt still has, since its end cannot carry them. Gives up if the server cannot be reached, or
+   * if there are more lines than are stored with a task.
+   */
+  async flush(attempt: HeldAttempt): Promise<void> {
+    for (let left = FLUSHES_MAX; left > 0 && attempt.hasLines && !attempt.over; left--) {
+      // One that is on its way may have been made before the last line.
+      if (this.#sending !== null) await this.#sending;
+      if (!(await this.#sendOne(attempt))) return;
+    }
+  }
+
+  /** Whether it arrived. What does not fit into one heartbeat waits, of `first` last. */
+  #sendOne(first: HeldAttempt | null): Promise<boolean> {
+    this.#sending ??= this.#send(first).finally(() => {
+      this.#sending = null;
+      this.wake();
+    });
+    return this.#sending;
+  }
+
+  stop(): void {
+    this.#cancelTimer();
+  }
+
+  async #send(first: HeldAttempt | null): Promise<boolean> {
+    const { calls, clock, log, attempts } = this.#options;
+    const inOrder = first === null ? attempts() : [first, ...attempts()];
+    const held = new Map(inOrder.map((attempt) => [attempt.token, attempt]));
+    if (held.size === 0) return true;
+    const wires = toWires([...held.values()]);
+    this.#sentAt = clock.monotonic();
+    const timeoutMs = Math.max((calls.registration?.leaseMs ?? 15_000) / 3, 1_000);
+    const tried = await calls.try<HeartbeatAnswer>("heartbeat", { body: { attempts: wires }, timeoutMs });
+    if (!tried.ok) {
+      this.#notBefore = clock.monotonic() + this.#backoff.pauseMs(tried.retryAfterMs);
+      this.#sentAt = Math.min(this.#sentAt, this.#notBefore - NEWS_MS);
+      if (tried.passing) {
+        log.warn({ error: tried.error }, "a heartbeat failed; the worker sends it again");
+        return false;
+      }
+      // The attempts must be named in any case, so what the server refuses is not sent again.
+      for (const wire of wires) held.get(wire.attemptToken)?.sent(wire);
+      log.error({ error: tried.error }, "Rota refuses a heartbeat: its progress and log lines are dropped");
+      return false;
+    }
+    this.#backoff.reset();
+    this.#notBefore = 0;
+    for (const wire of wires) held.get(wire.attemptToken)?.sent(wire);
+    for (const { attemptToken, ok, cancel } of tried.answer.attempts ?? []) {
+      const attempt = held.get(attemptToken);
+      if (attempt !== undefined && !attempt.over && (!ok || cancel !== undefined)) {
+        this.#options.onCancel(attempt, cancel ?? "unknown");
+      }
+    }
+    if (tried.answer.drain === true) this.#options.onDrain();
+    return true;
+  }
+
+  #cancelTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Every attempt is named, though not everything it has to report may fit. */
+function toWires(held: readonly HeldAttempt[]): HeartbeatAttempt[] {
+  let left = NEWS_BYTES_MAX;
+  return held.map((attempt) => {
+    const { wire, bytes } = attempt.heartbeat(left);
+    if (bytes > left) return { attemptToken: attempt.token };
+    left -= bytes;
+    return wire;
+  });
+}

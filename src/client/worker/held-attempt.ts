@@ -1,0 +1,173 @@
+import { keptLog } from "../../attempts/kept-log.ts";
+import { addUsage, type UsageSum } from "../../attempts/usage-sum.ts";
+import type { ExecutorContext, ReadSessionParams, TaskSession, Usage } from "../../executors/executor.ts";
+import { PROGRESS_BYTES_MAX } from "../../executors/executor.ts";
+import type { Clock, Timer } from "../../model/clock.ts";
+import type { Log } from "../../model/log.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
+import { remoteTask } from "./remote-task.ts";
+import type { ClaimedAttempt, HeartbeatAttempt, WireLogLine } from "./wire.ts";
+
+/** How many log lines wait for the next heartbeat, and how long one may be. Older lines are dropped. */
+const LINES_MAX = 1_000;
+const LINE_LENGTH_MAX = 4_000;
+
+export interface HeldAttemptHooks {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** There is something new for the next heartbeat. */
+  readonly onNews: () => void;
+}
+
+/** One attempt that this worker runs, and the context of its handler. */
+export class HeldAttempt implements ExecutorContext {
+  readonly token: string;
+  readonly task: ReturnType<typeof remoteTask>;
+  readonly tenantId: string;
+  readonly contextWindow: number | undefined;
+  readonly log: Log;
+  /** Whether its outcome is decided: nothing that the handler does has an effect any more. */
+  over = false;
+  /** Whether a heartbeat has named it. */
+  named = false;
+  readonly #hooks: HeldAttemptHooks;
+  readonly #controller = new AbortController();
+  #timers: Timer[] = [];
+  #progress: { readonly data: unknown } | null = null;
+  #lines: WireLogLine[] = [];
+  #used: UsageSum | null = null;
+  #usedIsNew = false;
+
+  constructor(claimed: ClaimedAttempt, hooks: HeldAttemptHooks) {
+    this.token = claimed.attemptToken;
+    this.task = remoteTask(claimed);
+    this.tenantId = claimed.tenantId ?? DEFAULT_TENANT;
+    this.contextWindow = claimed.contextWindow;
+    this.#hooks = hooks;
+    const { taskId, agentId } = this.task;
+    this.log = keptLog(hooks.log.child({ taskId, agentId, attempt: claimed.number }), {
+      keep: (level, text) => this.#keep({ at: new Date(hooks.clock.now()).toISOString(), level, text }),
+      hide: (text) => text,
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** What was used so far; undefined: nothing was reported. */
+  get used(): UsageSum | undefined {
+    return this.#used ?? undefined;
+  }
+
+  get hasLines(): boolean {
+    return this.#lines.length > 0;
+  }
+
+  get hasNews(): boolean {
+    return !this.named || this.hasLines || this.#progress !== null || this.#usedIsNew;
+  }
+
+  readonly progress = (data: unknown): void => {
+    if (this.over) return;
+    const text = jsonText(data);
+    if (text === undefined || new TextEncoder().encode(text).length > PROGRESS_BYTES_MAX) {
+      this.log.warn(
+        {},
+        `progress must be JSON of at most ${PROGRESS_BYTES_MAX} bytes; this report is dropped`,
+      );
+      return;
+    }
+    this.#progress = { data: JSON.parse(text) };
+    this.#hooks.onNews();
+  };
+
+  readonly usage = (usage: Usage): void => {
+    if (this.over) return;
+    const added = addUsage(this.#used, usage, this.contextWindow);
+    if (!added.ok) {
+      this.log.warn({}, `${added.error}; nothing of this report is counted`);
+      return;
+    }
+    this.#used = added.sum;
+    this.#usedIsNew = true;
+    this.#hooks.onNews();
+  };
+
+  /** The memory of a worker is its own affair. */
+  readonly holds = (): void => {};
+
+  /** The protocol does not carry the turns of sessions. */
+  readonly session = async (_params?: ReadSessionParams): Promise<TaskSession | null> => {
+    if (this.task.sessionKey === undefined) return null;
+    throw new Error(
+      "a worker cannot read the session of a task: put what the handler needs into the task, or run it in the process of Rota",
+    );
+  };
+
+  /** The secrets of webhooks stay with Rota. */
+  readonly sign = (): null => null;
+
+  /** Calls `callback` after this time, unless the attempt is over before. */
+  limit(ms: number | null | undefined, callback: () => void): void {
+    if (ms != null) this.#timers.push(this.#hooks.clock.setTimer(ms, callback));
+  }
+
+  /** Its outcome is decided. */
+  end(): void {
+    this.over = true;
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers = [];
+  }
+
+  /** Ends it and aborts its handler. */
+  abort(reason: string): void {
+    this.end();
+    this.#controller.abort(new DOMException(reason, "AbortError"));
+  }
+
+  /** What the next heartbeat says of it, with log lines of at most about this many bytes. What does not fit stays for the next. */
+  heartbeat(bytesMax: number): { readonly wire: HeartbeatAttempt; readonly bytes: number } {
+    const progress = this.#progress;
+    let bytes = progress === null ? 0 : (jsonText(progress.data)?.length ?? 0) * 3;
+    const log: WireLogLine[] = [];
+    for (const line of this.#lines) {
+      const lineBytes = line.text.length * 3 + 100;
+      if (bytes + lineBytes > bytesMax) break;
+      log.push(line);
+      bytes += lineBytes;
+    }
+    const wire = {
+      attemptToken: this.token,
+      ...(progress === null ? {} : { progress: progress.data }),
+      ...(this.#used === null || !this.#usedIsNew ? {} : { usage: this.#used }),
+      ...(log.length === 0 ? {} : { log }),
+    };
+    return { wire, bytes };
+  }
+
+  /** A heartbeat arrived. What was reported meanwhile stays for the next. */
+  sent({ progress, usage, log = [] }: HeartbeatAttempt): void {
+    this.named = true;
+    if (progress !== undefined && this.#progress?.data === progress) this.#progress = null;
+    if (usage !== undefined && this.#used === usage) this.#usedIsNew = false;
+    const arrived = new Set(log);
+    this.#lines = this.#lines.filter((line) => !arrived.has(line));
+  }
+
+  #keep(line: WireLogLine): void {
+    if (this.over) return;
+    this.#lines.push({ ...line, text: line.text.slice(0, LINE_LENGTH_MAX).toWellFormed() });
+    if (this.#lines.length > LINES_MAX) this.#lines.shift();
+    this.#hooks.onNews();
+  }
+}
+
+/** Undefined if it is not JSON. */
+export function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value ?? null);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,334 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { HttpError, PermanentError } from "../../executors/errors.ts";
+import type { Executor } from "../../executors/executor.ts";
+import type { Task } from "../../model/task.ts";
+import { RotaWorker } from "./rota-worker.ts";
+import type { FinishAttempt, HeartbeatAttempt } from "./wire.ts";
+import type { RotaWorkerOptions } from "./worker-options.ts";
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body: Record<string, unknown>;
+}
+
+interface FakeAttempt {
+  readonly token: string;
+  readonly task?: Partial<Task>;
+  readonly timeoutMs?: number;
+}
+
+/** A server of this process, as `fetch` sees it: it hands out the attempts once, and records every request. */
+function fakeRota(
+  attempts: readonly FakeAttempt[],
+  options: { refuse?: (sent: Sent) => number | null } = {},
+) {
+  const waiting = [...attempts];
+  const sent: Sent[] = [];
+  const cancel = new Map<string, string>();
+  const answer = (request: Sent): object => {
+    const { method, path, body } = request;
+    const tokens = (body["attempts"] as { attemptToken: string }[] | undefined)?.map(
+      (each) => each.attemptToken,
+    );
+    if (path === "/v1/workers") return { workerId: "wrk_1", leaseMs: 15_000, heartbeatMs: 500, maxWaitS: 1 };
+    if (method === "DELETE") return { released: [] };
+    if (path.startsWith("/v1/attempts/")) return { result: `result of ${path.split("/").at(-1)}` };
+    if (path.endsWith("/claim")) {
+      const taken = waiting.splice(0, body["max"] as number);
+      return { attempts: taken.map(toWire), retryInMs: 20 };
+    }
+    if (path.endsWith("/heartbeat")) {
+      const stopped = (attemptToken: string) => ({
+        attemptToken,
+        ok: false,
+        cancel: cancel.get(attemptToken),
+      });
+      return {
+        attempts: tokens?.map((token) =>
+          cancel.has(token) ? stopped(token) : { attemptToken: token, ok: true },
+        ),
+      };
+    }
+    return { attempts: tokens?.map((attemptToken) => ({ attemptToken, recorded: true })) };
+  };
+  const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const body = init?.body === undefined ? {} : JSON.parse(String(init.body));
+    const request = { method: init?.method ?? "GET", path: new URL(String(url)).pathname, body };
+    sent.push(request);
+    const status = options.refuse?.(request) ?? null;
+    if (status !== null)
+      return Response.json({ code: "forbidden", error: "refused by the test" }, { status });
+    return Response.json(answer(request));
+  };
+  const list = <Item>(call: string) =>
+    sent.filter(({ path }) => path.endsWith(call)).flatMap(({ body }) => body["attempts"] as Item[]);
+  return {
+    fetch: fetch as typeof globalThis.fetch,
+    sent,
+    cancel,
+    finished: () => list<FinishAttempt>("/finish"),
+    heartbeats: () => list<HeartbeatAttempt>("/heartbeat"),
+  };
+}
+
+function toWire({ token, task, timeoutMs = 120_000 }: FakeAttempt) {
+  const about = { taskId: `tsk_${token}`, agentId: "py", kind: "message", message: token, ...task };
+  return { attemptToken: token, number: 2, leaseMs: 15_000, timeoutMs, task: about };
+}
+
+function startWorker(
+  server: ReturnType<typeof fakeRota>,
+  handler: Executor,
+  options: Partial<RotaWorkerOptions> = {},
+): RotaWorker {
+  const { fetch } = server;
+  const worker = new RotaWorker({
+    url: "http://rota.test",
+    fetch,
+    agents: ["py"],
+    handler,
+    slots: 4,
+    ...options,
+  });
+  onTestFinished(() => worker.stop({ graceMs: 0 }));
+  void worker.start();
+  return worker;
+}
+
+test("a handler gets the task with its attempt, and what it returns is the result", async () => {
+  const server = fakeRota([{ token: "a", task: { metadata: { from: "test" } } }]);
+  const tasks: Task[] = [];
+  startWorker(server, (task, { tenantId, sign }) => {
+    tasks.push(task);
+    return { tenantId, signature: sign({ id: "1", timestamp: 1, body: "" }), nothing: undefined };
+  });
+  await expect
+    .poll(server.finished)
+    .toEqual([{ attemptToken: "a", outcome: "done", result: { tenantId: "default", signature: null } }]);
+  expect(tasks).toMatchObject([
+    { taskId: "tsk_a", message: "a", metadata: { from: "test" }, state: "running", retryCount: 1 },
+  ]);
+  expect(tasks[0]?.attempts.at(-1)?.number).toBe(2);
+});
+
+test("several agents have handlers of their own", async () => {
+  const server = fakeRota([{ token: "a" }, { token: "b", task: { agentId: "other" } }]);
+  const worker = new RotaWorker({
+    url: "http://rota.test",
+    fetch: server.fetch,
+    slots: 2,
+    agents: { py: () => "of py", other: () => "of other" },
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  await expect
+    .poll(() =>
+      server
+        .finished()
+        .map(({ result }) => result)
+        .sort(),
+    )
+    .toEqual(["of other", "of py"]);
+  expect(server.sent[0]?.body["agents"]).toEqual(["py", "other"]);
+});
+
+describe("a handler that fails", () => {
+  test("says whether and when to retry, as in the process of Rota", async () => {
+    const server = fakeRota([{ token: "plain" }, { token: "never" }, { token: "later" }, { token: "cycle" }]);
+    startWorker(server, ({ message }) => {
+      if (message === "plain") throw new Error("out of paper");
+      if (message === "never") throw new PermanentError("no such page");
+      if (message === "later") throw new HttpError(503, "HTTP 503: busy", { retryAfterMs: 1_500 });
+      const cycle: Record<string, unknown> = {};
+      cycle["itself"] = cycle;
+      return cycle;
+    });
+    await expect.poll(() => server.finished().length).toBe(4);
+    expect(new Map(server.finished().map(({ attemptToken, ...outcome }) => [attemptToken, outcome]))).toEqual(
+      new Map([
+        ["plain", { outcome: "failed", error: "out of paper", retryable: true }],
+        ["never", { outcome: "failed", error: "no such page", retryable: false }],
+        ["later", { outcome: "failed", error: "HTTP 503: busy", retryable: true, retryAfterMs: 1_500 }],
+        ["cycle", { outcome: "failed", error: "result is not JSON", retryable: true }],
+      ]),
+    );
+  });
+
+  test("at its timeout, even if the server does not end it", async () => {
+    const server = fakeRota([{ token: "a", timeoutMs: 50 }]);
+    const aborted = Promise.withResolvers<unknown>();
+    startWorker(server, async (_task, { signal }) => {
+      await sleep(30_000, undefined, { signal }).catch(() => aborted.resolve(signal.reason));
+    });
+    await expect
+      .poll(server.finished)
+      .toEqual([{ attemptToken: "a", outcome: "failed", error: "timed out after 50 ms", retryable: true }]);
+    expect(await aborted.promise).toMatchObject({ name: "AbortError", message: "timed out after 50 ms" });
+  });
+});
+
+test("progress, log lines and the sum of usage reach the server before the end", async () => {
+  const server = fakeRota([{ token: "a" }]);
+  startWorker(server, (_task, { progress, log, usage }) => {
+    progress({ step: 1 });
+    log.child({ part: "x" }).warn({ n: 1 }, "careful");
+    usage({ inputTokens: 10, outputTokens: 1, contextWindow: 4_000 });
+    usage({ inputTokens: 5 });
+    usage({ inputTokens: -1 });
+    progress(1n);
+    return "done";
+  });
+  await expect.poll(() => server.finished().length).toBe(1);
+  expect(server.finished()[0]?.usage).toEqual({
+    inputTokens: 15,
+    outputTokens: 1,
+    contextTokens: 5,
+    contextWindow: 4_000,
+  });
+  const beats = server.heartbeats();
+  expect(beats[0]).toMatchObject({ attemptToken: "a", progress: { step: 1 } });
+  expect(beats.flatMap(({ log = [] }) => log).map(({ level, text }) => [level, text])).toEqual([
+    ["warn", 'careful {"n":1}'],
+    ["warn", expect.stringContaining("usage needs a whole number from 0 on as `inputTokens`, not -1")],
+    ["warn", expect.stringContaining("progress must be JSON")],
+  ]);
+  const order = server.sent.map(({ path }) => path.split("/").at(-1));
+  expect(order.indexOf("heartbeat")).toBeLessThan(order.indexOf("finish"));
+});
+
+test("log lines up to the last reach the server before the end, in heartbeats that it accepts", async () => {
+  const server = fakeRota([{ token: "a" }]);
+  startWorker(server, async (_task, { log }) => {
+    for (let n = 0; n < 30; n++) log.info({}, `${n} ${"x".repeat(1_500)}`);
+    // A heartbeat is on its way when the last line is written.
+    await expect.poll(() => server.heartbeats().length).toBeGreaterThan(0);
+    log.info({}, "last");
+  });
+  await expect.poll(() => server.finished().length).toBe(1);
+  const bodies = server.sent.filter(({ path }) => path.endsWith("/heartbeat")).map(({ body }) => body);
+  for (const body of bodies) expect(JSON.stringify(body).length).toBeLessThan(65_536);
+  const texts = server.heartbeats().flatMap(({ log = [] }) => log.map(({ text }) => text));
+  expect(texts.map((text) => text.split(" ")[0])).toEqual([...Array(30).keys(), "last"].map(String));
+});
+
+test("a heartbeat that the server refuses is sent again without what it reported", async () => {
+  const server = fakeRota([{ token: "a" }], {
+    refuse: ({ path, body }) =>
+      path.endsWith("/heartbeat") && JSON.stringify(body).includes("progress") ? 400 : null,
+  });
+  const worker = startWorker(server, (_task, { progress, signal }) => {
+    progress("refused by the test");
+    return sleep(30_000, undefined, { signal });
+  });
+  const beats = () => server.heartbeats().map((beat) => "progress" in beat);
+  await expect.poll(() => beats().slice(0, 3)).toEqual([true, false, false]);
+  expect(worker.running).toBe(1);
+});
+
+test("results of dependencies that were too large for the claim are fetched", async () => {
+  const dependencies = [
+    { taskId: "tsk_1", result: 1 },
+    { taskId: "tsk_2", resultBytes: 100, omitted: true as const },
+    { taskId: "tsk_3", resultBytes: 5_000_000, omitted: true as const },
+  ];
+  const server = fakeRota([{ token: "a", task: { dependencies } }]);
+  startWorker(server, (task) => task.dependencies);
+  await expect
+    .poll(() => server.finished()[0]?.result)
+    .toEqual([
+      { taskId: "tsk_1", result: 1 },
+      { taskId: "tsk_2", result: "result of tsk_2" },
+      dependencies[2],
+    ]);
+});
+
+test("a cancel aborts the handler with its reason, and no outcome is sent", async () => {
+  const server = fakeRota([{ token: "a" }]);
+  server.cancel.set("a", "preempted");
+  const aborted = Promise.withResolvers<unknown>();
+  const worker = startWorker(server, async (_task, { signal }) => {
+    await sleep(30_000, undefined, { signal }).catch(() => aborted.resolve(signal.reason));
+  });
+  expect(await aborted.promise).toMatchObject({ name: "AbortError", message: "preempted" });
+  await expect.poll(() => worker.running).toBe(0);
+  expect(server.finished()).toEqual([]);
+});
+
+test("the session of a task cannot be read, and the error says what to do", async () => {
+  const server = fakeRota([{ token: "with", task: { sessionKey: "user:42" } }, { token: "without" }]);
+  startWorker(server, async (_task, { session }) => session({ turns: 3 }));
+  await expect.poll(() => server.finished().length).toBe(2);
+  const outcomes = new Map(server.finished().map((finish) => [finish.attemptToken, finish]));
+  expect(outcomes.get("with")?.error).toContain("a worker cannot read the session of a task: put what");
+  expect(outcomes.get("without")).toMatchObject({ outcome: "done", result: null });
+});
+
+describe("a stop", () => {
+  test("lets handlers end, and unregisters last", async () => {
+    const server = fakeRota([{ token: "a" }]);
+    const worker = startWorker(server, () => sleep(200, "slept"));
+    await expect.poll(() => worker.running).toBe(1);
+    await worker.stop();
+    expect(server.finished()).toEqual([{ attemptToken: "a", outcome: "done", result: "slept" }]);
+    expect(server.sent.at(-1)).toMatchObject({ method: "DELETE", path: "/v1/workers/wrk_1" });
+    expect(worker.running).toBe(0);
+  });
+
+  test("after its grace aborts handlers, and gives their tasks back", async () => {
+    const server = fakeRota([{ token: "a" }]);
+    const worker = startWorker(server, (_task, { signal }) => sleep(30_000, undefined, { signal }));
+    await expect.poll(() => worker.running).toBe(1);
+    await worker.stop({ graceMs: 50 });
+    expect(server.finished()).toEqual([{ attemptToken: "a", outcome: "released" }]);
+  });
+
+  test("follows the signal of `run`", async () => {
+    const server = fakeRota([]);
+    const { fetch } = server;
+    const worker = new RotaWorker({ url: "http://rota.test", fetch, agents: { py: () => null } });
+    await worker.run({ signal: AbortSignal.timeout(100) });
+    expect(server.sent.at(-1)?.method).toBe("DELETE");
+  });
+});
+
+describe("a worker that the server refuses", () => {
+  test("does not start", async () => {
+    const { fetch } = fakeRota([], { refuse: ({ path }) => (path === "/v1/workers" ? 403 : null) });
+    const worker = new RotaWorker({ url: "http://rota.test", fetch, agents: { py: () => null } });
+    await expect(worker.run()).rejects.toMatchObject({ code: "forbidden" });
+  });
+
+  test("later on finishes what runs, and ends with the error", async () => {
+    let isDeleted = false;
+    const server = fakeRota([{ token: "a" }], {
+      refuse: ({ path }) => (isDeleted && path.endsWith("/claim") ? 401 : null),
+    });
+    const { fetch } = server;
+    const handler = () => {
+      isDeleted = true;
+      return sleep(100, "last");
+    };
+    const worker = new RotaWorker({ url: "http://rota.test", fetch, agents: { py: handler }, slots: 2 });
+    await expect(worker.run()).rejects.toMatchObject({ message: "refused by the test" });
+    expect(server.finished()).toMatchObject([{ outcome: "done", result: "last" }]);
+  });
+});
+
+const one: Executor = () => 1;
+
+test.each([
+  [{ agents: [] }, "`agents` must name 1 to 100 agents, not 0"],
+  [{ agents: "py" }, "`agents` must be a list of names, or an object"],
+  [{ agents: ["py"] }, "`handler` must be a function, as `rota.agent` takes it"],
+  [{ agents: { py: "x" } }, "`agents.py` must be a function"],
+  [{ agents: { py: one }, handler: one }, "`handler` is for a list of `agents`"],
+  [{ agents: { py: one }, slots: 0 }, "`slots`"],
+  [{ agents: { py: one }, slot: 4 }, "`slots`"],
+  [{ agents: { py: one }, url: "nowhere" }, "`url` must be where Rota is"],
+])("options %j are refused: %s", (options, message) => {
+  expect(
+    () => new RotaWorker({ url: "http://rota.test", ...options } as unknown as RotaWorkerOptions),
+  ).toThrow(message);
+});

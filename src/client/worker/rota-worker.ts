@@ -1,0 +1,337 @@
+import { failureOf } from "../../attempts/attempt-error.ts";
+import { pause } from "../../clock/pause.ts";
+import type { Executor } from "../../executors/executor.ts";
+import { DEPENDENCY_BYTES_MAX, type DependencyResult } from "../../model/task.ts";
+import { Connection } from "../connection.ts";
+import { Finisher } from "./finisher.ts";
+import { Heartbeats } from "./heartbeats.ts";
+import { HeldAttempt, jsonText } from "./held-attempt.ts";
+import type { ClaimAnswer, ClaimedAttempt, ClaimRequest, FinishAttempt } from "./wire.ts";
+import { Backoff, WorkerCalls } from "./worker-calls.ts";
+import { checkWorkerOptions, type RotaWorkerOptions, type WorkerSettings } from "./worker-options.ts";
+
+/** How long the answer of a claim may take beyond the time that the server holds it. */
+const CLAIM_ANSWER_MS = 10_000;
+/** A server that answers an empty claim at once, without `retryInMs`, is not asked again before this. */
+const EMPTY_CLAIM_MS = 1_000;
+/** A handler that ignores its signal for so long is logged. */
+const IGNORED_ABORT_MS = 5_000;
+/** How long a stop waits for the server to record the last outcomes. */
+const LAST_FINISH_MS = 10_000;
+/** How many ended attempts are remembered, so that a repeated claim does not start one again. */
+const ENDED_MAX = 1_000;
+
+/**
+ * Runs tasks of a Rota server in this process: it asks for tasks, calls the handler of their agent, and reports how they ended.
+ * Handlers are the functions that `rota.agent(…)` takes.
+ *
+ * @example
+ * const worker = new RotaWorker({
+ *   url: "http://127.0.0.1:7682",
+ *   agents: { shout: async (task) => task.message?.toUpperCase() },
+ *   slots: 4,
+ * });
+ * process.once("SIGTERM", () => worker.stop());
+ * await worker.run();
+ */
+export class RotaWorker {
+  readonly #settings: WorkerSettings;
+  readonly #calls: WorkerCalls;
+  readonly #heartbeats: Heartbeats;
+  readonly #finisher: Finisher;
+  /** Attempts whose handler runs or whose outcome is not recorded: each takes a slot. */
+  readonly #held = new Map<string, HeldAttempt>();
+  /** Attempts whose outcome is on its way to the server. */
+  readonly #finishing = new Set<string>();
+  /** Attempts whose handler has returned. */
+  readonly #returned = new Set<string>();
+  readonly #ended = new Set<string>();
+  readonly #claims = new AbortController();
+  /** Called when a slot becomes free. */
+  #onFree: (() => void) | null = null;
+  #started: Promise<void> | null = null;
+  #stopping: Promise<void> | null = null;
+  #failure: { readonly error: unknown } | null = null;
+  readonly #over = Promise.withResolvers<void>();
+
+  constructor(options: RotaWorkerOptions) {
+    this.#settings = checkWorkerOptions(options);
+    // Programs that call `start` need not wait for the end. The failure is logged.
+    this.#over.promise.catch(() => undefined);
+    const { clock, random, log } = this.#settings.client;
+    this.#calls = new WorkerCalls(new Connection(this.#settings.client), this.#settings);
+    const shared = { calls: this.#calls, clock, random, log };
+    this.#finisher = new Finisher({ ...shared, onAnswered: (token) => this.#forget(token) });
+    this.#heartbeats = new Heartbeats({
+      ...shared,
+      attempts: () => [...this.#held.values()].filter(({ over, token }) => !over || this.#isFinishing(token)),
+      onCancel: (attempt, reason) => this.#cancel(attempt, reason),
+      onDrain: () => void this.stop(),
+    });
+  }
+
+  /** The id that the server gave this worker. Null before the first registration. */
+  get workerId(): string | null {
+    return this.#calls.registration?.workerId ?? null;
+  }
+
+  /** The number of tasks that it runs. */
+  get running(): number {
+    return this.#held.size;
+  }
+
+  /** Registers, and begins to ask for tasks. Rejects if the server refuses this worker. While the server is away, it waits. */
+  start(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  /**
+   * Runs until `stop()` is called, the signal fires or an operator drains the worker. Rejects if the server refuses this worker,
+   * also later on, as when its key was deleted.
+   */
+  async run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const stop = () => void this.stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      if (signal?.aborted) return await this.stop();
+      await this.start();
+      await this.#over.promise;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  /**
+   * Asks for no more tasks, waits until the running handlers have ended, and unregisters. After `graceMs` the handlers are
+   * aborted, and their tasks go back to the queue.
+   */
+  stop({ graceMs = this.#settings.graceMs }: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#stopping ??= this.#stop(graceMs);
+    return this.#stopping;
+  }
+
+  async #start(): Promise<void> {
+    const { clock, random, log } = this.#settings.client;
+    const backoff = new Backoff(random);
+    for (;;) {
+      const tried = await this.#calls.register();
+      if (this.#stopping !== null) return;
+      if (tried.ok) break;
+      if (!tried.passing) throw tried.error;
+      log.warn({ error: tried.error }, "cannot register; the worker tries again");
+      await pause(clock, backoff.pauseMs(tried.retryAfterMs), this.#claims.signal).catch(() => undefined);
+    }
+    void this.#claimLoop();
+  }
+
+  async #claimLoop(): Promise<void> {
+    const { clock, random, log } = this.#settings.client;
+    const { signal } = this.#claims;
+    const backoff = new Backoff(random);
+    try {
+      for (let claimId = crypto.randomUUID(); ; ) {
+        await this.#freeSlot();
+        const began = clock.monotonic();
+        const tried = await this.#claim(claimId);
+        if (!tried.ok) {
+          if (!tried.passing) throw tried.error;
+          log.warn({ error: tried.error }, "a claim failed; the worker repeats it");
+          // With the same id: the server may have handed out attempts whose answer was lost.
+          await pause(clock, backoff.pauseMs(tried.retryAfterMs), signal);
+          continue;
+        }
+        backoff.reset();
+        claimId = crypto.randomUUID();
+        const { attempts = [], drain, retryInMs } = tried.answer;
+        for (const attempt of attempts) this.#begin(attempt);
+        // With `retryInMs` it is the server that drains: another one takes over.
+        if (drain === true && retryInMs === undefined) return void this.stop();
+        const early = clock.monotonic() - began < EMPTY_CLAIM_MS ? EMPTY_CLAIM_MS : 0;
+        const pauseMs = retryInMs ?? (attempts.length === 0 ? early : 0);
+        if (pauseMs > 0) await pause(clock, backoff.asked(pauseMs), signal);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      log.error({ error }, "the server refuses this worker; it stops");
+      this.#failure = { error };
+      void this.stop();
+    }
+  }
+
+  #claim(claimId: string) {
+    const waitS = this.#calls.registration?.maxWaitS ?? 0;
+    const body: ClaimRequest = { claimId, max: this.#settings.slots - this.#held.size, waitS };
+    const timeoutMs = waitS * 1_000 + CLAIM_ANSWER_MS;
+    return this.#calls.try<ClaimAnswer>("claim", { body, timeoutMs, signal: this.#claims.signal });
+  }
+
+  async #freeSlot(): Promise<void> {
+    while (this.#held.size >= this.#settings.slots) {
+      this.#claims.signal.throwIfAborted();
+      await new Promise<void>((resolve) => {
+        this.#onFree = resolve;
+      });
+    }
+    this.#claims.signal.throwIfAborted();
+  }
+
+  #begin(claimed: ClaimedAttempt): void {
+    const { attemptToken, timeoutMs, deadlineInMs } = claimed;
+    // The answer to a repeated claim names attempts that are already running.
+    if (this.#held.has(attemptToken) || this.#ended.has(attemptToken)) return;
+    const { clock, log } = this.#settings.client;
+    const attempt = new HeldAttempt(claimed, { clock, log, onNews: this.#heartbeats.wake });
+    this.#held.set(attempt.token, attempt);
+    // The server ends it, too: this is for the time in which the server cannot be reached.
+    attempt.limit(timeoutMs, () => this.#expire(attempt, `timed out after ${timeoutMs} ms`, true));
+    attempt.limit(deadlineInMs, () => this.#expire(attempt, "deadline exceeded", false));
+    this.#heartbeats.wake();
+    void this.#execute(attempt);
+  }
+
+  /** Never rejects. */
+  async #execute(attempt: HeldAttempt): Promise<void> {
+    const { token } = attempt;
+    const outcome = await this.#outcomeOf(attempt);
+    await this.#heartbeats.flush(attempt);
+    if (!attempt.over) this.#finish(attempt, outcome);
+    this.#returned.add(token);
+    if (!this.#isFinishing(token)) this.#free(token);
+  }
+
+  async #outcomeOf(attempt: HeldAttempt): Promise<Omit<FinishAttempt, "attemptToken">> {
+    try {
+      const handler = this.#settings.handlerOf(attempt.task.agentId);
+      if (handler === undefined) return { outcome: "released" };
+      const result = await this.#call(handler, attempt);
+      const text = jsonText(result);
+      if (text === undefined) throw new Error("result is not JSON");
+      return { outcome: "done", result: JSON.parse(text) };
+    } catch (thrown) {
+      const failure = failureOf(thrown);
+      if (failure.kind !== "failed") return { outcome: "released" };
+      const { error, permanent, retryAfterMs } = failure;
+      return {
+        outcome: "failed",
+        error,
+        retryable: !permanent,
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      };
+    }
+  }
+
+  async #call(handler: Executor, attempt: HeldAttempt): Promise<unknown> {
+    const { task } = attempt;
+    if (task.dependencies?.some((dependency) => "omitted" in dependency) !== true) {
+      return handler(task, attempt);
+    }
+    return handler({ ...task, dependencies: await this.#dependencies(attempt) }, attempt);
+  }
+
+  /** Fetches results that were too large for the claim, up to what handlers get in the process of Rota. */
+  async #dependencies({ token, task, signal }: HeldAttempt): Promise<DependencyResult[]> {
+    let left = DEPENDENCY_BYTES_MAX;
+    const results: DependencyResult[] = [];
+    for (const dependency of task.dependencies ?? []) {
+      const isOmitted = "omitted" in dependency;
+      const bytes = isOmitted ? dependency.resultBytes : (jsonText(dependency.result)?.length ?? 0);
+      left -= bytes;
+      if (!isOmitted || left < 0) {
+        results.push(dependency);
+        continue;
+      }
+      const tried = await this.#calls.dependency(token, dependency.taskId, signal);
+      if (!tried.ok) throw tried.error;
+      results.push({ taskId: dependency.taskId, result: tried.answer.result });
+    }
+    return results;
+  }
+
+  #isFinishing(token: string): boolean {
+    return this.#finishing.has(token);
+  }
+
+  #finish(attempt: HeldAttempt, outcome: Omit<FinishAttempt, "attemptToken">): void {
+    attempt.end();
+    this.#finishing.add(attempt.token);
+    const { token, used } = attempt;
+    this.#finisher.add({ attemptToken: token, ...outcome, ...(used === undefined ? {} : { usage: used }) });
+  }
+
+  /** The server has answered the finish. */
+  #forget(token: string): void {
+    this.#finishing.delete(token);
+    if (this.#returned.has(token)) this.#free(token);
+  }
+
+  /** The handler has returned and the outcome is answered. */
+  #free(token: string): void {
+    this.#returned.delete(token);
+    this.#held.get(token)?.end();
+    this.#held.delete(token);
+    this.#ended.add(token);
+    const [oldest] = this.#ended;
+    if (this.#ended.size > ENDED_MAX && oldest !== undefined) this.#ended.delete(oldest);
+    this.#onFree?.();
+    this.#onFree = null;
+  }
+
+  #expire(attempt: HeldAttempt, error: string, retryable: boolean): void {
+    this.#finish(attempt, { outcome: "failed", error, retryable });
+    this.#abort(attempt, error);
+  }
+
+  /** The server has ended the attempt: its outcome is not sent. */
+  #cancel(attempt: HeldAttempt, reason: string): void {
+    attempt.log.debug({ reason }, "Rota ended the attempt");
+    this.#abort(attempt, reason);
+  }
+
+  #abort(attempt: HeldAttempt, reason: string): void {
+    attempt.abort(reason);
+    const { log } = this.#settings.client;
+    const { taskId } = attempt.task;
+    const ignored = () => log.warn({ taskId }, "a handler ignores its abort signal and keeps its slot");
+    attempt.limit(IGNORED_ABORT_MS, ignored);
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    const { clock, log } = this.#settings.client;
+    this.#claims.abort();
+    this.#onFree?.();
+    await this.#started?.catch(() => undefined);
+    await this.#until(() => this.#held.size === 0, graceMs);
+    for (const attempt of this.#held.values()) {
+      if (attempt.over) continue;
+      this.#finish(attempt, { outcome: "released" });
+      this.#abort(attempt, "released");
+    }
+    const gaveUp = clock.setTimer(LAST_FINISH_MS, () => this.#finisher.giveUp());
+    await this.#finisher.idle();
+    gaveUp.cancel();
+    this.#heartbeats.stop();
+    if (this.#calls.registration !== null) {
+      // The lease of a worker that cannot unregister runs out.
+      const tried = await this.#calls.try("", { method: "DELETE" });
+      if (!tried.ok)
+        log.warn({ error: tried.error }, "could not unregister; the lease of the worker runs out");
+    }
+    if (this.#failure === null) this.#over.resolve();
+    else this.#over.reject(this.#failure.error);
+  }
+
+  /** Waits until this holds or the time is up. */
+  async #until(holds: () => boolean, ms: number): Promise<void> {
+    const { clock } = this.#settings.client;
+    const enough = new AbortController();
+    const timer = clock.setTimer(ms, () => enough.abort());
+    while (!holds() && !enough.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#onFree = resolve;
+        enough.signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+    timer.cancel();
+  }
+}
