@@ -145,6 +145,7 @@ export type WorkerCommand =
   | { do: "renewWorker"; worker: number }
   | { do: "drainWorker"; worker: number }
   | { do: "takeBack"; worker: number; limit: number; counted: boolean; maxLost: number | null }
+  | { do: "preemptForWorkers"; worker: number; limit: number }
   | { do: "removeWorker"; worker: number };
 
 /** `left`: by tenant. */
@@ -364,6 +365,10 @@ export const workerCommand: fc.Arbitrary<Command> = fc.oneof(
       counted: fc.boolean(),
       maxLost: orNull(fc.integer({ min: 2, max: 5 })),
     }),
+  },
+  {
+    weight: 2,
+    arbitrary: record({ do: fc.constant("preemptForWorkers"), worker, limit: fc.constantFrom(1, 3, 100) }),
   },
   { weight: 1, arbitrary: record({ do: fc.constant("removeWorker"), worker }) },
 );

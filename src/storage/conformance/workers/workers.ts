@@ -174,7 +174,12 @@ export function describeWorkers(openWorld: OpenWorld): void {
         { id: "r", agent: "reader" },
         { id: "t", agent: "third" },
       );
-      expect(await claimIds(world, newPoll(writer, { agents: ["reader"] }))).toEqual([["r"]]);
+      expect(await claimIds(world, newPoll(writer, { agents: ["reader"], except: ["reader"] }))).toEqual([
+        [],
+      ]);
+      expect(await claimIds(world, newPoll(writer, { except: ["writer"], max: 1 }))).toEqual([["r"]]);
+      await world.submit({ id: "r2", agent: "reader" });
+      expect(await claimIds(world, newPoll(writer, { agents: ["reader"] }))).toEqual([["r2"]]);
       expect(await claimIds(world, newPoll(writer))).toEqual([["w"]]);
     });
 
@@ -350,6 +355,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
         token,
         number: 1,
         usage: null,
+        recorded: false,
       };
       expect(await workers.attempts({ hashes: ["unknown", hash] })).toEqual([{ ...found, held: true }]);
       await world.storage.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
@@ -632,6 +638,40 @@ export function describeWorkers(openWorld: OpenWorld): void {
       });
       const worker = await register(world, { agents: ["far off"] });
       expect(await claimIds(world, newPoll(worker))).toEqual([["a"]]);
+    });
+
+    test("a critical task that finds no slot pre-empts a task of a worker that can run it", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world, { slots: 2 });
+      await world.submit(
+        { id: "kept" },
+        { id: "gives way", preemptible: true, priority: 3 },
+        { id: "other lane", preemptible: true, lane: OTHER_LANE },
+      );
+      const poll = newPoll(worker, { max: 2, agents: null });
+      await exchange(world, poll);
+      const attempts = poll.tokens.slice(0, 2).map(({ hash }) => ({ hash }));
+      await world.storage.workers.name({ worker, attempts, all: true });
+      const running = async () =>
+        (await world.storage.tasks.list({ tenant: TENANT, states: ["running"], limit: 10 })).tasks.map(
+          ({ id }) => id,
+        );
+      const before = await running();
+      expect(await world.storage.workers.preempt({ limit: 10 })).toEqual({ preempted: 0 });
+      await world.submit({
+        id: "critical",
+        priority: 0,
+        lane: before.includes("gives way") ? LANE : OTHER_LANE,
+      });
+      const victim = before.includes("gives way") ? "gives way" : "other lane";
+      expect(await world.storage.workers.preempt({ limit: 10 })).toEqual({ preempted: 1 });
+      expect(await world.storage.workers.preempt({ limit: 10 })).toEqual({ preempted: 0 });
+      expect(await world.task(victim)).toMatchObject({
+        state: "queued",
+        attempts: [{ outcome: "preempted" }],
+      });
+      expect(await claimIds(world, newPoll(worker))).toEqual([["critical"]]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
     test("ends of the last ten minutes are counted", async () => {
