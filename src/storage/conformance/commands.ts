@@ -319,7 +319,7 @@ const step: fc.Arbitrary<Command> = record({
 });
 
 /** How many workers there are. */
-export const WORKERS = 3;
+const WORKERS = 3;
 const worker = fc.nat({ max: WORKERS - 1 });
 
 export const registerWorker: fc.Arbitrary<Command> = record({

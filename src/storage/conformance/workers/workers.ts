@@ -47,7 +47,7 @@ export function newWorker(overrides: Partial<NewWorker> = {}): NewWorker {
   };
 }
 
-export function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPoll {
+function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPoll {
   lastId += 1;
   const tokens = Array.from({ length: 10 }, (_, n) => ({
     hash: `hash-${lastId}-${n}`,
@@ -672,6 +672,30 @@ export function describeWorkers(openWorld: OpenWorld): void {
       });
       expect(await claimIds(world, newPoll(worker))).toEqual([["critical"]]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("a deleted tenant leaves no workers, and its agents are forgotten", async () => {
+      const world = await open(openWorld);
+      const { tenants, workers, agents } = world.storage;
+      const limits = {
+        ...{ maxQueued: null, maxInflight: null, maxSchedules: null, maxSessions: null },
+        ...{ maxStreams: null, maxAgents: null, maxStoredBytes: null },
+      };
+      await tenants.create({ id: TENANT, name: TENANT, limits });
+      const worker = await register(world);
+      const gone = await register(world, { agents: ["gone"] });
+      await workers.remove({ tenant: TENANT, id: gone });
+      await world.submit({ id: "a" });
+      const poll = newPoll(worker);
+      await exchange(world, poll);
+      for (let more = true; more; ) {
+        const deleted = await tenants.delete({ id: TENANT, limit: 2 });
+        more = deleted.found && deleted.was === null && deleted.more;
+      }
+      expect(await workers.list({ tenant: TENANT })).toEqual([]);
+      expect(await workers.attempts({ hashes: [poll.tokens[0]?.hash ?? ""] })).toEqual([]);
+      for (const agent of [AGENT, "gone"])
+        expect(await agents.isKnown({ tenant: TENANT, agent })).toBe(false);
     });
 
     test("ends of the last ten minutes are counted", async () => {
