@@ -255,6 +255,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
         polls: [newPoll(other)],
       });
       expect(stolen).toMatchObject({ finished: [], claimed: [[]] });
+      expect(await world.task("a")).toMatchObject({ state: "assigned" });
       const own = await world.storage.workers.exchange({
         finishes: [{ worker, recorded: true, seq: task.seq, token, settlement, usage }],
         progress: [],

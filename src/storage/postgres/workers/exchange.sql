@@ -26,15 +26,21 @@ declare
   v_poll worker_poll;
   v_token bigint;
   v_started bigint[];
-  v_worker text;
+  v_begun record;
 begin
   if cardinality(p_seqs) = 0 and p_progress is null and not polls_may_get(p_now, p_polls) then return; end if;
   v_now := take_write_lock(p_now);
   if p_progress is not null then perform write_worker_progress(v_now, p_progress); end if;
   if cardinality(p_seqs) > 0 then
     -- The end of an attempt that was never named: it began when it was claimed.
-    for v_worker in select distinct l.node from lease l where l.task_seq = any (p_seqs) and l.state = 'assigned' order by 1 loop
-      perform begin_ending(v_now, v_worker, p_seqs, p_tokens, p_more);
+    for v_begun in
+      select f.worker, array_agg(f.seq order by f.n) as seqs, array_agg(f.token order by f.n) as tokens
+        from unnest(p_seqs, p_tokens, p_workers) with ordinality f(seq, token, worker, n)
+        join lease l on l.task_seq = f.seq and l.token = f.token and l.node = f.worker and l.state = 'assigned'
+        left join json_to_recordset(p_more) as m(n bigint, state text) on m.n = f.n
+       where m.state is distinct from 'queued' group by f.worker order by f.worker
+    loop
+      perform begin_attempts(v_now, v_begun.worker, v_begun.seqs, v_begun.tokens, null);
     end loop;
     select lost, moved, freed into v_lost, v_moved, v_freed
       from finish_worker_tasks(v_now, p_seqs, p_tokens, p_workers, p_recorded, p_results, p_more);
