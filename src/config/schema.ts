@@ -118,6 +118,7 @@ const agent = section({
   maxInflight: numberIn(COUNT).exactOptional(),
   maxQueued: numberIn(COUNT).exactOptional(),
   contextWindow: numberIn(COUNT).exactOptional(),
+  require: section({ labels: z.record(z.string(), z.string()) }).exactOptional(),
   writs: yesOrNo().exactOptional(),
 });
 
@@ -155,7 +156,7 @@ export const configSchema = section({
     )
     .default({})
     .describe(
-      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow` and `writs` of its own, all optional.",
+      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow`, `require` and `writs` of its own, all optional.",
     ),
   outbound: outbound.prefault({}),
   webhooks: webhooks.prefault({}),

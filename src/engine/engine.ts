@@ -267,6 +267,7 @@ export class Engine {
   #wakeFor(tasks: readonly NewTask[]): void {
     this.#services.dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
     this.#services.workerDispatcher.wakeFor(tasks.map(({ agent }) => agent));
+    if (tasks.some(({ priority }) => isCritical(priority))) this.#services.workerWatch.expectCritical();
   }
 
   #expect({ runAt, deadline, unserved }: InsertedTask): void {

@@ -2,7 +2,7 @@ create type started_task as (:STARTED_COLUMNS);
 
 -- A poll of a live worker. held, alone: how many attempts its worker holds, and whether one of them runs alone.
 create type worker_poll as (
-  n integer, worker text, tenant text, claim text, agents text[], only_agents text[], wants integer, slots integer, lease_ms integer,
+  n integer, worker text, tenant text, claim text, agents text[], only_agents text[], except_agents text[], wants integer, slots integer, lease_ms integer,
   held integer, alone boolean, hashes text[], nonces text[], assigned integer);
 
 -- Ends attempts of workers, and assigns tasks to polls. p_seqs, p_tokens, p_workers, p_results: attempts that have ended;
@@ -73,9 +73,9 @@ begin
        cross join lateral (select json_populate_record(null::started_task, json_build_object('seq', a.task_seq, 'created_at', a.assigned_at)) as s) r
        order by p.n, a.token;
     v_open := array(
-      select row(p.n, p.worker, w.tenant, p.claim, w.agents, p.agents, least(p.max, json_array_length(p.tokens)), w.slots, w.lease_ms,
+      select row(p.n, p.worker, w.tenant, p.claim, w.agents, p.agents, p."except", least(p.max, json_array_length(p.tokens)), w.slots, w.lease_ms,
                  h.held, h.alone, s.hashes, s.nonces, 0)::worker_poll
-        from json_to_recordset(p_polls) as p(n integer, worker text, claim text, max integer, agents text[], tokens json)
+        from json_to_recordset(p_polls) as p(n integer, worker text, claim text, max integer, agents text[], "except" text[], tokens json)
         join worker w on w.id = p.worker and not w.lost and not w.draining
        cross join lateral (
          select count(*)::integer as held, coalesce(bool_or(:IS_ALONE), false) as alone
@@ -110,7 +110,7 @@ begin
         select 'assigned', v_token, v_poll.n, v_poll.nonces[v_poll.assigned + 1], :STARTED_FOR_WORKER
           from task t where t.seq = any (v_started);
       v_open := array(
-        select row(p.n, p.worker, p.tenant, p.claim, p.agents, p.only_agents, p.wants, p.slots, p.lease_ms,
+        select row(p.n, p.worker, p.tenant, p.claim, p.agents, p.only_agents, p.except_agents, p.wants, p.slots, p.lease_ms,
                    p.held + (p.worker = v_poll.worker)::integer, p.alone or (p.worker = v_poll.worker and v_next.alone), p.hashes, p.nonces,
                    p.assigned + (p.n = v_poll.n)::integer)::worker_poll
           from unnest(v_open) p order by p.n);
