@@ -73,7 +73,7 @@ run() {
     sleep "$beat" &
     local timer=$!
     wait -n "$program" "$timer" 2>/dev/null
-    kill "$timer" 2>/dev/null
+    { kill "$timer" && wait "$timer"; } 2>/dev/null
     kill -0 "$program" 2>/dev/null || break
     jq '{attempts: [{attemptToken}]}' "$dir/attempt" >"$dir/body"
     request POST "workers/$worker/heartbeat" 5

@@ -19,10 +19,13 @@ const EARLY_MS = 100;
 export const BEHAVIOURS: readonly Behaviour[] = [
   {
     number: 1,
-    title: "registers with its agents, slots and an `instanceId`, and sends its key with each request",
+    title:
+      "registers with its agents, slots and an `instanceId` of its own, and sends its key with each request",
     check: async (bench) => {
       const { instanceId, agents } = await bench.start();
       must(instanceId !== undefined, "it registered without an `instanceId`");
+      const another = await bench.startAnother();
+      must(another.instanceId !== instanceId, "two processes registered with one `instanceId`");
       must(agents.length > 0, "it registered without agents");
       await bench.work("echo hello");
       noFaults(bench);

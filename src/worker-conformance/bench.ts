@@ -24,30 +24,46 @@ export interface BenchOptions {
 export class Bench {
   readonly server = new TestServer();
   readonly #options: BenchOptions;
-  #worker: WorkerProcess | null = null;
+  readonly #workers: WorkerProcess[] = [];
   #files = 0;
 
   constructor(options: BenchOptions) {
     this.#options = options;
   }
 
+  /** The worker that was started first. */
   get worker(): WorkerProcess {
-    if (this.#worker === null) throw new Error("the worker was not started");
-    return this.#worker;
+    const [worker] = this.#workers;
+    if (worker === undefined) throw new Error("the worker was not started");
+    return worker;
   }
 
   /** Starts the server and the worker, and waits until the worker has registered and claims. */
   async start(): Promise<TestRegistration> {
     await this.server.listen();
-    const { command, environment } = this.#options;
-    this.#worker = new WorkerProcess(command, {
-      ...environment,
-      ROTA_URL: `http://127.0.0.1:${this.server.port}`,
-      ROTA_KEY: this.server.key,
-      ROTA_AGENTS: "conformance",
-    });
+    this.#startProcess();
     await this.until("registered and claimed", () => this.server.requests("claim").length > 0);
     return this.registration;
+  }
+
+  /** Starts the same program once more, on the same server. */
+  async startAnother(): Promise<TestRegistration> {
+    const before = this.server.requests("register").length;
+    this.#startProcess();
+    await this.until("registered a second time", () => this.server.requests("register").length > before);
+    return this.registration;
+  }
+
+  #startProcess(): void {
+    const { command, environment } = this.#options;
+    this.#workers.push(
+      new WorkerProcess(command, {
+        ...environment,
+        ROTA_URL: `http://127.0.0.1:${this.server.port}`,
+        ROTA_KEY: this.server.key,
+        ROTA_AGENTS: "conformance",
+      }),
+    );
   }
 
   get registration(): TestRegistration {
@@ -57,7 +73,7 @@ export class Bench {
   }
 
   async end(): Promise<void> {
-    await this.#worker?.kill();
+    for (const worker of this.#workers) await worker.kill();
     await this.server.close();
   }
 
@@ -74,8 +90,9 @@ export class Bench {
   async until(what: string, holds: () => boolean, withinMs = AT_ONCE_MS): Promise<void> {
     const began = performance.now();
     while (!holds()) {
-      if (this.#worker?.hasExited && !holds()) {
-        throw new Misbehaviour(`it ended (${this.#worker.end}) before it ${what}`);
+      const ended = this.#workers.find(({ hasExited }) => hasExited);
+      if (ended !== undefined && !holds()) {
+        throw new Misbehaviour(`it ended (${ended.end}) before it ${what}`);
       }
       if (performance.now() - began > withinMs) {
         throw new Misbehaviour(`it never ${what} (waited ${Math.round(withinMs / 1_000)} s)`);

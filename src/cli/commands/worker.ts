@@ -40,7 +40,7 @@ export function workerCommand(): Command {
   const command = new Command("worker")
     .description("Run tasks of a server with a program on this machine, until SIGTERM or Ctrl-C.")
     .argument("<command...>", "the program and its arguments: the work is its stdin, its stdout the result")
-    .requiredOption("--agent <id>", "run the tasks of this agent; may be repeated", several, [])
+    .option("--agent <id>", "run the tasks of this agent; may be repeated", several, [])
     .option("--slots <number>", "how many tasks run at once", "1")
     .option("--name <text>", "what the lists of workers show (default: the name of this machine)")
     .option("--label <name=value>", "a label that agents may require; may be repeated", several, [])

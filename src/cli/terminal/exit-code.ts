@@ -5,7 +5,7 @@ import { UsageError } from "./usage-error.ts";
 /** The exit codes of all commands, as `rota --help` and docs/cli.md list them. */
 export const EXIT_CODES = {
   0: "It worked; with --wait, the task is done.",
-  1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or not with this configuration.",
+  1: "The task failed, was cancelled or was rejected; the doctor found something; a worker does not keep the protocol; Rota cannot start, or not with this configuration.",
   2: "The command or what it was given is wrong, or the server refused it.",
   3: "There is no such task, session, schedule, run, lane, agent, delivery, tenant or key.",
   4: "The server cannot be reached, or cannot do it now.",
