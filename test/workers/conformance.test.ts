@@ -98,6 +98,6 @@ test("rota worker-conformance prints a table, and exits with 1 if a behaviour do
 test("docs/worker-conformance.md has every behaviour with its number, and no other", async () => {
   const file = join(ROOT, "docs", "worker-conformance.md");
   const rows = BEHAVIOURS.map(({ number, title }) => [String(number), title]);
-  const table = formatTable([["", "the worker …"], ...rows]);
+  const table = formatTable([["no.", "the worker …"], ...rows]);
   await expect(replaceSection(readFileSync(file, "utf8"), "behaviours", table)).toMatchFileSnapshot(file);
 });

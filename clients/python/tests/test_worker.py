@@ -105,6 +105,15 @@ class WorkerTest(unittest.TestCase):
             {"inputTokens": 15, "outputTokens": 1, "contextTokens": 5, "contextWindow": 4000},
         )
 
+    def test_log_lines_up_to_the_last_arrive_before_the_end(self):
+        def handler(task, context):
+            for number in range(50):
+                context.log(f"{number} {'x' * 3000}")
+
+        fake, _ = self.run_worker([attempt("t", "x")], handler)
+        lines = [line["text"] for beat in fake.beats for line in beat.get("log", [])]
+        self.assertEqual([int(line.split()[0]) for line in lines], list(range(50)))
+
     def test_refuses_wrong_reports_in_the_handler(self):
         context = rota.Context(attempt("t", "x"), lambda: None)
         with self.assertRaisesRegex(ValueError, "input_tokens must be a whole number"):

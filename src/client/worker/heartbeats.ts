@@ -8,6 +8,8 @@ import { Backoff, type WorkerCalls } from "./worker-calls.ts";
 const NEWS_MS = 1_000;
 /** Progress and log lines of one heartbeat. The server accepts 64 KiB. */
 const NEWS_BYTES_MAX = 60_000;
+/** How many heartbeats one attempt may need for its last log lines: 256 KiB are stored with a task. */
+const FLUSHES_MAX = 6;
 /** Until the server has said how often. */
 const DEFAULT_HEARTBEAT_MS = 5_000;
 
@@ -30,7 +32,7 @@ export class Heartbeats {
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
-  #sending: Promise<void> | null = null;
+  #sending: Promise<boolean> | null = null;
   #notBefore = 0;
 
   constructor(options: HeartbeatsOptions) {
@@ -57,13 +59,25 @@ export class Heartbeats {
     this.#timerAt = at;
     this.#timer = clock.setTimer(Math.max(at - now, 0), () => {
       this.#cancelTimer();
-      void this.send();
+      void this.#sendOne(null);
     });
   };
 
-  /** Sends one now, or waits for the one on its way. */
-  send(): Promise<void> {
-    this.#sending ??= this.#send().finally(() => {
+  /**
+   * Sends the log lines that an attempt still has, since its end cannot carry them. Gives up if the server cannot be reached, or
+   * if there are more lines than are stored with a task.
+   */
+  async flush(attempt: HeldAttempt): Promise<void> {
+    for (let left = FLUSHES_MAX; left > 0 && attempt.hasLines && !attempt.over; left--) {
+      // One that is on its way may have been made before the last line.
+      if (this.#sending !== null) await this.#sending;
+      if (!(await this.#sendOne(attempt))) return;
+    }
+  }
+
+  /** Whether it arrived. What does not fit into one heartbeat waits, of `first` last. */
+  #sendOne(first: HeldAttempt | null): Promise<boolean> {
+    this.#sending ??= this.#send(first).finally(() => {
       this.#sending = null;
       this.wake();
     });
@@ -74,10 +88,11 @@ export class Heartbeats {
     this.#cancelTimer();
   }
 
-  async #send(): Promise<void> {
+  async #send(first: HeldAttempt | null): Promise<boolean> {
     const { calls, clock, log, attempts } = this.#options;
-    const held = new Map(attempts().map((attempt) => [attempt.token, attempt]));
-    if (held.size === 0) return;
+    const inOrder = first === null ? attempts() : [first, ...attempts()];
+    const held = new Map(inOrder.map((attempt) => [attempt.token, attempt]));
+    if (held.size === 0) return true;
     const wires = toWires([...held.values()]);
     this.#sentAt = clock.monotonic();
     const timeoutMs = Math.max((calls.registration?.leaseMs ?? 15_000) / 3, 1_000);
@@ -86,7 +101,7 @@ export class Heartbeats {
       this.#notBefore = clock.monotonic() + this.#backoff.pauseMs(tried.retryAfterMs);
       this.#sentAt = Math.min(this.#sentAt, this.#notBefore - NEWS_MS);
       log.warn({ error: tried.error }, "a heartbeat failed; the worker sends it again");
-      return;
+      return false;
     }
     this.#backoff.reset();
     this.#notBefore = 0;
@@ -98,6 +113,7 @@ export class Heartbeats {
       }
     }
     if (tried.answer.drain === true) this.#options.onDrain();
+    return true;
   }
 
   #cancelTimer(): void {

@@ -198,6 +198,21 @@ test("progress, log lines and the sum of usage reach the server before the end",
   expect(order.indexOf("heartbeat")).toBeLessThan(order.indexOf("finish"));
 });
 
+test("log lines up to the last reach the server before the end, in heartbeats that it accepts", async () => {
+  const server = fakeRota([{ token: "a" }]);
+  startWorker(server, async (_task, { log }) => {
+    for (let n = 0; n < 30; n++) log.info({}, `${n} ${"x".repeat(1_500)}`);
+    // A heartbeat is on its way when the last line is written.
+    await expect.poll(() => server.heartbeats().length).toBeGreaterThan(0);
+    log.info({}, "last");
+  });
+  await expect.poll(() => server.finished().length).toBe(1);
+  const bodies = server.sent.filter(({ path }) => path.endsWith("/heartbeat")).map(({ body }) => body);
+  for (const body of bodies) expect(JSON.stringify(body).length).toBeLessThan(65_536);
+  const texts = server.heartbeats().flatMap(({ log = [] }) => log.map(({ text }) => text));
+  expect(texts.map((text) => text.split(" ")[0])).toEqual([...Array(30).keys(), "last"].map(String));
+});
+
 test("results of dependencies that were too large for the claim are fetched", async () => {
   const dependencies = [
     { taskId: "tsk_1", result: 1 },

@@ -194,10 +194,8 @@ export class RotaWorker {
   async #execute(attempt: HeldAttempt): Promise<void> {
     const { token } = attempt;
     const outcome = await this.#outcomeOf(attempt);
-    if (!attempt.over) {
-      if (attempt.hasLines) await this.#heartbeats.send();
-      this.#finish(attempt, outcome);
-    }
+    await this.#heartbeats.flush(attempt);
+    if (!attempt.over) this.#finish(attempt, outcome);
     this.#returned.add(token);
     if (!this.#isFinishing(token)) this.#free(token);
   }

@@ -34,6 +34,8 @@ _EMPTY_CLAIM = 1.0
 _NEWS = 1.0
 #: Progress and log lines of one heartbeat, in bytes. The server accepts 64 KiB.
 _NEWS_BYTES = 60_000
+#: How many heartbeats one attempt may need for its last log lines: 256 KiB are stored with a task.
+_FLUSHES_MAX = 6
 _PROGRESS_BYTES = 16_384
 _LINES_MAX = 1_000
 _LINE_LENGTH = 4_000
@@ -473,8 +475,7 @@ class Worker:
         outcome = self._outcome(context)
         for timer in timers:
             timer.cancel()
-        if not context._over and context._has_lines:
-            self._beat_safely()
+        self._flush(context)
         with self._changed:
             if not context._over:
                 self._finish(context, outcome)
@@ -593,16 +594,21 @@ class Worker:
             self._sent_at = now
         return self._sent_at + interval - now
 
-    def _beat_safely(self) -> None:
+    def _flush(self, context: Context) -> None:
+        """Sends the log lines that an attempt still has, since its end cannot carry them."""
         try:
-            self._beat()
+            for _ in range(_FLUSHES_MAX):
+                if context._over or not context._has_lines:
+                    return
+                self._beat(context)
         except (RotaError, ConnectionFailed) as error:
             _log.warning("log lines of an attempt are lost: %s", error)
 
-    def _beat(self) -> None:
+    def _beat(self, first: Optional[Context] = None) -> None:
+        """What does not fit into one heartbeat waits, of ``first`` last."""
         with self._beat_lock:
             with self._changed:
-                held = {context.token: context for context in self._beating()}
+                held = {context.token: context for context in ([first] if first else []) + self._beating()}
                 self._sent_at = time.monotonic()
             if not held:
                 return
