@@ -19,6 +19,7 @@ export interface Explanation {
 
 export const REASON_CODES = [
   "running",
+  "assigned",
   "waiting_for_task",
   "unknown_task",
   "not_before",

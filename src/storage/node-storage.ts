@@ -55,6 +55,8 @@ export interface Abilities {
   readonly kinds: readonly TaskKind[];
   /** The ids of the keys with which it opens stored agents that are sealed (`sealedWith` of their definition); left out: none. */
   readonly keys?: readonly string[];
+  /** The agents of its configuration whose executor is `worker`: they are served, but by workers only. Left out: none. */
+  readonly workerAgents?: readonly string[];
 }
 
 /** How long an agent that no live node names any more stays known, and served if it was. */

@@ -24,6 +24,7 @@ import type { ScheduleStorage } from "./schedule-storage.ts";
 import type { EndedTask, SessionStorage } from "./session-storage.ts";
 import type { TaskStorage } from "./task-storage.ts";
 import type { TenantStorage } from "./tenant-storage.ts";
+import type { WorkerStorage } from "./worker-storage.ts";
 
 export * from "./audit-storage.ts";
 export * from "./bulk-storage.ts";
@@ -38,6 +39,7 @@ export * from "./schedule-storage.ts";
 export * from "./session-storage.ts";
 export * from "./task-storage.ts";
 export * from "./tenant-storage.ts";
+export * from "./worker-storage.ts";
 
 export interface Storage {
   readonly capabilities: StorageCapabilities;
@@ -45,6 +47,7 @@ export interface Storage {
   readonly events: EventStorage;
   readonly logs: TaskLogStorage;
   readonly nodes: NodeStorage;
+  readonly workers: WorkerStorage;
   readonly sessions: SessionStorage;
   readonly schedules: ScheduleStorage;
   readonly notifications: NotificationStorage;

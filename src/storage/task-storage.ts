@@ -3,7 +3,7 @@ import type { Settlement } from "../model/outcome.ts";
 import type { TaskSpec, TaskUsage } from "../model/task.ts";
 import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
-import type { TaskState, TerminalState } from "../model/task-state.ts";
+import type { HeldState, TaskState, TerminalState } from "../model/task-state.ts";
 
 export interface TaskStorage {
   /**
@@ -37,6 +37,11 @@ export interface TaskStorage {
    * this node.
    *
    * A node gets only tasks that it can execute; see `Abilities`. The other tasks stay in the queue and block none behind them.
+   *
+   * An attempt is `running`, or `assigned` until its holder reports that it has begun. Both hold their lease and count alike in
+   * all limits, totals and shares. Only `running` ones are pre-empted, and only they count as lost when their node dies. While
+   * an attempt is `assigned` its task has no `startedAt` for it, and no `task.started` is in the log. An end of an `assigned`
+   * attempt writes that event, too, unless the task goes back to the queue.
    *
    * Need not wait for the disk: a claim that a crash undoes is made again, and ends that may be lost are sent again; see
    * `durable`. Clients see neither before `get`, `list` or `events.read` returns it, and those wait until it is durable.
@@ -302,15 +307,31 @@ export interface FinishAndClaimParams {
   readonly finishes: readonly FinishedAttempt[];
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
-  /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
+  /** Assigned attempts that have begun, in the order in which they did. They become `running`, before anything ends. */
+  readonly begun?: readonly BegunAttempt[];
+  /** How many tasks this node can start in each lane. */
   readonly claims: readonly Claim[];
-  /** How many it can start in all lanes together; earlier lanes go first. Left out: only the limits of the lanes apply. */
+  /** How many it can claim in all lanes together; earlier lanes go first. Left out: only the limits of the lanes apply. */
   readonly claimsMax?: number;
+}
+
+export interface BegunAttempt extends Held {
+  /** By the storage's clock; the storage takes no time before the claim or after now. Left out: when it was claimed. */
+  readonly startedAt?: number;
 }
 
 export interface Claim {
   readonly lane: string;
   readonly limit: number;
+  /** The state that `limit` tasks are claimed into. Left out: `running`. */
+  readonly state?: HeldState;
+  /**
+   * How many more tasks to claim ahead, as `assigned`, for slots that become free before the next claim. They follow in the
+   * same order. The claim ends at the first task that may not wait on a node: one that is critical, has a session, a concurrency
+   * key or a batch with `parallelism`, was claimed before, or has no retry if its node is lost. Nothing is claimed ahead in lanes
+   * that are not `fair-fifo`, and while a critical task could start; see `criticalWaits`.
+   */
+  readonly ahead?: number;
   /**
    * Limits how many of them one tenant gets while there is a second enabled tenant. Left out: no limit. The node passes what is
    * left, as it passes `limit`: only the node itself claims for it, so the storage needs no counter for each tenant on each
@@ -347,6 +368,11 @@ export interface FinishedAndClaimed {
   readonly claimed: readonly ClaimedTask[];
   /** The overdue tasks that this call failed. */
   readonly expired: readonly TaskLabels[];
+  /**
+   * The lanes of claims with `ahead` in which a critical task is left that only lacks a slot: it goes before tasks that are held
+   * ahead. Left out: there is none.
+   */
+  readonly criticalWaits?: readonly string[];
   /**
    * Resolves once the ends survive a crash of the database. Rejects if they may be lost: the caller sends them again, which
    * changes nothing if they are stored. Left out: only a crash of this process could lose them.
@@ -430,11 +456,12 @@ export interface TaskSituation {
     readonly active: readonly string[];
   } | null;
   /**
-   * Set while no live node can execute it. `served`: its agent has an executor, and a node that names the agent was last seen
-   * at `lastSeenAt`. Otherwise `failUnserved` counts from `since`.
+   * Set while no live node or worker can execute it. `served`: its agent has an executor, and a node or worker that names the
+   * agent was last seen at `lastSeenAt`. Otherwise `failUnserved` counts from `since`. `byWorkers`: workers run its agent.
    */
   readonly noExecutor: {
     readonly served: boolean;
+    readonly byWorkers: boolean;
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;

@@ -53,6 +53,9 @@ function reasonsOf(situation: TaskSituation, process: ProcessSituation): Reason[
   if (isTerminal(task.state)) return [];
   switch (task.state) {
     case "assigned":
+      return [
+        reason(task, "assigned", `${task.attempts.at(-1)?.node} has claimed it and will begin it next`),
+      ];
     case "running":
       return [
         reason(task, "running", `attempt ${task.attempts.length} runs on ${task.attempts.at(-1)?.node}`),

@@ -24,7 +24,14 @@ export type Command =
       node: number;
       finishes: Finish[];
       progress: Pick[];
-      claims: { lane: string; limit: number; perTenant: PerTenant | null }[];
+      begun: Begun[];
+      claims: {
+        lane: string;
+        limit: number;
+        perTenant: PerTenant | null;
+        isAssigned: boolean;
+        ahead: number | null;
+      }[];
       claimsMax: number | null;
     }
   | {
@@ -176,6 +183,11 @@ export interface Pick {
   held: boolean;
 }
 
+/** `agoMs`: when it began; null: when it was claimed. */
+export interface Begun extends Pick {
+  agoMs: number | null;
+}
+
 export interface Finish extends Pick {
   to: "done" | "failed" | "delayed" | "queued";
   afterMs: number;
@@ -272,11 +284,18 @@ const step: fc.Arbitrary<Command> = record({
   node,
   finishes: fc.array(finish, { maxLength: 4 }),
   progress: fc.array(record(attempt), { maxLength: 1 }),
+  begun: fc.array(record({ ...attempt, agoMs: orNull(fc.integer({ min: -5, max: 30 })) }), { maxLength: 4 }),
   claimsMax: mostly(fc.constant(null), fc.nat({ max: 3 })),
-  claims: fc.uniqueArray(record({ lane, limit: fc.nat({ max: 10 }), perTenant: orNull(perTenant) }), {
-    selector: (claim) => claim.lane,
-    maxLength: LANES.length,
-  }),
+  claims: fc.uniqueArray(
+    record({
+      lane,
+      limit: fc.nat({ max: 10 }),
+      perTenant: orNull(perTenant),
+      isAssigned: mostly(fc.constant(false), fc.constant(true)),
+      ahead: orNull(fc.nat({ max: 6 })),
+    }),
+    { selector: (claim) => claim.lane, maxLength: LANES.length },
+  ),
 });
 
 export const configureLane: fc.Arbitrary<Command> = record({

@@ -26,6 +26,7 @@ import { describeSessions } from "./sessions/sessions.ts";
 import { describeAdmission } from "./tasks/admission.ts";
 import { describeAgeing } from "./tasks/ageing.ts";
 import { describeAloneTasks } from "./tasks/alone-tasks.ts";
+import { describeAssignedTasks } from "./tasks/assigned-tasks.ts";
 import { describeBatches } from "./tasks/batches.ts";
 import { describeBulks } from "./tasks/bulks.ts";
 import { describeCancelTasks } from "./tasks/cancel-tasks.ts";
@@ -57,6 +58,7 @@ import { describeTenantRecords } from "./tenants/tenant-records.ts";
 import { describeTenantShares } from "./tenants/tenant-shares.ts";
 import { describeTenants } from "./tenants/tenants.ts";
 import { describeWebhookSecrets } from "./tenants/webhook-secrets.ts";
+import { describeWorkers } from "./workers/workers.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
 /** Tests every promise of the storage contract against one driver. */
@@ -70,6 +72,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeAdmission(open);
     describeIdempotencyKeys(open);
     describeFinishAndClaim(open);
+    describeAssignedTasks(open);
     describeSettlements(open);
     describeClaimFairness(open);
     describeAgeing(open);
@@ -119,6 +122,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeDeliveries(open);
     describeClaimDeliveries(harness, open);
     describeNodes(open);
+    describeWorkers(open);
     describeCounters(open);
     describeSignals(open);
     describeClosing(open);

@@ -224,7 +224,8 @@ async function claim(
     node: 0,
     finishes: [],
     progress: [],
-    claims: [{ lane, limit, perTenant }],
+    begun: [],
+    claims: [{ lane, limit, perTenant, isAssigned: false, ahead: null }],
   });
   return (answer as { claimed: Claimed[] }).claimed;
 }

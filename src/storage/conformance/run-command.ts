@@ -1,6 +1,7 @@
 import { RotaError } from "../../model/errors.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import type {
+  BegunAttempt,
   Claim,
   EndedTask,
   FinishAndClaimParams,
@@ -13,6 +14,7 @@ import type {
   ScheduleRecord,
 } from "../storage.ts";
 import {
+  type Begun,
   type Command,
   type Finish,
   type FiredRun,
@@ -39,6 +41,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         node: side.nodes[command.node] ?? "",
         finishes: command.finishes.flatMap((finish) => toFinish(side, finish)),
         progress: command.progress.flatMap((pick) => toProgress(side, pick)),
+        begun: command.begun.flatMap((begun) => toBegun(side, begun)),
         claims: command.claims.map(toClaim),
         ...(command.claimsMax !== null && { claimsMax: command.claimsMax }),
       });
@@ -201,9 +204,15 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
   }
 }
 
-function toClaim({ lane, limit, perTenant }: Extract<Command, { do: "step" }>["claims"][number]): Claim {
-  if (perTenant === null) return { lane, limit };
-  return { lane, limit, perTenant: { max: perTenant.max, left: new Map(perTenant.left) } };
+function toClaim(claim: Extract<Command, { do: "step" }>["claims"][number]): Claim {
+  const { lane, limit, perTenant, isAssigned, ahead } = claim;
+  return {
+    lane,
+    limit,
+    ...(isAssigned && { state: "assigned" }),
+    ...(ahead !== null && { ahead }),
+    ...(perTenant !== null && { perTenant: { max: perTenant.max, left: new Map(perTenant.left) } }),
+  };
 }
 
 async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, { do: "submit" }>) {
@@ -465,16 +474,22 @@ async function step(side: Side, params: FinishAndClaimParams) {
   return noted(side, await side.storage.tasks.finishAndClaim(params));
 }
 
-function noted(side: Side, { finished, claimed, expired }: FinishedAndClaimed) {
+function noted(side: Side, { finished, claimed, expired, criticalWaits = [] }: FinishedAndClaimed) {
   const ended = finished.map(({ token, state }) => ({ claim: side.claimOf(token), state }));
   side.claims.push(...claimed.map(({ token, task: { seq } }) => ({ seq, token })));
-  return { ended, claimed: claimed.map(({ task }) => side.comparableTask(task)), expired };
+  return { ended, claimed: claimed.map(({ task }) => side.comparableTask(task)), expired, criticalWaits };
 }
 
 /** Any attempt, whichever node holds it: both sides must refuse a node that names the attempt of another. */
 function toProgress(side: Side, pick: Pick): FinishAndClaimParams["progress"] {
   const claim = side.chooseClaim(pick);
   return claim === undefined ? [] : [{ ...claim, progress: "half way" }];
+}
+
+function toBegun(side: Side, begun: Begun): BegunAttempt[] {
+  const claim = side.chooseClaim(begun);
+  if (claim === undefined) return [];
+  return [{ ...claim, ...(begun.agoMs !== null && { startedAt: side.clock.now() - begun.agoMs }) }];
 }
 
 function toFinish(side: Side, finish: Finish): FinishAndClaimParams["finishes"] {

@@ -37,6 +37,8 @@ import type {
   TaskOrigin,
   TenantRecord,
   WebhookSecretRecord,
+  WorkerAttempt,
+  WorkerRecord,
 } from "../storage.ts";
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -46,6 +48,25 @@ export type OracleNode = Mutable<NodeRecord & Omit<NodeDetails, "lanes">> & {
   perTenant: Slots;
   abilities: Abilities | null;
 };
+
+export type OracleWorker = Mutable<Omit<WorkerRecord, "held" | "done" | "failed">> & {
+  beat: number;
+  /** Ended attempts, with the minute in which they ended. */
+  ends: { readonly minute: number; readonly ok: boolean }[];
+};
+
+export interface OracleWorkerAttempt extends Mutable<Omit<WorkerAttempt, "held">> {
+  readonly claim: string;
+  readonly nonce: string;
+  readonly assignedAt: number;
+  readonly timesOutAt: number | null;
+  readonly deadline: number | null;
+  readonly leaseMs: number;
+  named: boolean;
+  /** How many heartbeats in a row left it out. */
+  missed: number;
+  endedAt: number | null;
+}
 
 export interface OracleState {
   readonly clock: Clock;
@@ -107,6 +128,10 @@ export interface OracleState {
   readonly nodes: Map<string, OracleNode>;
   /** Agents that nodes named which are gone, and when the last of these nodes was alive. */
   readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
+  readonly workers: Map<string, OracleWorker>;
+  /** Agents of workers that are gone, by `agentKey`, and when the last of these workers was live. */
+  readonly workerAgentsSeen: Map<string, number>;
+  workerAttempts: OracleWorkerAttempt[];
   /** The kinds that every live node can execute for agents that are not served. */
   commonKinds: ReadonlySet<TaskKind>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
@@ -117,6 +142,8 @@ export interface OracleState {
   lastNotificationSeq: number;
   lastTaskSeq: number;
   lastEventSeq: number;
+  /** The last of them that an event has, even if that event was deleted. */
+  newestEventSeq: number;
   lastAuditSeq: number;
 }
 
@@ -254,6 +281,9 @@ export function emptyState(clock: Clock): OracleState {
     nodes: new Map(),
     logs: [],
     agentsSeen: new Map(),
+    workers: new Map(),
+    workerAgentsSeen: new Map(),
+    workerAttempts: [],
     commonKinds: new Set(TASK_KINDS),
     listeners: new Set(),
     lastSessionSeq: 0,
@@ -262,6 +292,7 @@ export function emptyState(clock: Clock): OracleState {
     lastNotificationSeq: 0,
     lastTaskSeq: 0,
     lastEventSeq: 0,
+    newestEventSeq: 0,
     lastAuditSeq: 0,
   };
 }
@@ -437,7 +468,7 @@ function recheckLanesOf(state: OracleState, agent: AgentName): void {
     if (isSameAgent(agentQueue, agent)) state.lanesToRecheck.add(agentQueue.lane);
 }
 
-/** Takes the lease from a running task and closes its attempt. */
+/** Takes the lease from a task and closes its attempt. */
 export function endAttempt(
   state: OracleState,
   task: OracleTask,
@@ -448,6 +479,7 @@ export function endAttempt(
   if (task.held === null || attempt === undefined)
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
+  task.startedAt ??= attempt.startedAt;
   recheckLanesOf(state, task);
   Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }

@@ -21,6 +21,8 @@ export function textOf(reason: Reason, task: Task): ReasonText {
   switch (reason.code) {
     case "running":
       return { icon: "play", short: "It runs" };
+    case "assigned":
+      return { icon: "play", short: "It begins next" };
     case "waiting_for_task":
       return {
         icon: "link",

@@ -30,5 +30,7 @@ export function forgetAgents(state: OracleState): void {
   const before = state.clock.now() - AGENT_MEMORY_MS;
   const old = [...state.agentsSeen].filter(([, { at }]) => at <= before);
   for (const [agent] of old) state.agentsSeen.delete(agent);
-  if (old.length > 0) abilitiesChanged(state);
+  const ofWorkers = [...state.workerAgentsSeen].filter(([, at]) => at <= before);
+  for (const [agent] of ofWorkers) state.workerAgentsSeen.delete(agent);
+  if (old.length + ofWorkers.length > 0) abilitiesChanged(state);
 }

@@ -1,25 +1,75 @@
-import { type AgentName, agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
+import { type AgentName, agentKey, agentOfKey, DEFAULT_AGENT } from "../../../model/agent.ts";
 import type { TaskKind } from "../../../model/task.ts";
 import { aloneKindOf, heldKind, isAloneKind } from "../../alone-queue.ts";
-import type { Abilities } from "../../storage.ts";
+import { type Abilities, ALL_AGENTS } from "../../storage.ts";
 import {
   addAgentQueue,
   isOfAgentQueue,
   type OracleAgentQueue,
   type OracleState,
   type OracleTask,
+  type OracleWorker,
 } from "../state.ts";
 
 /** Identifies an agent queue. */
 export type AgentQueueName = Pick<OracleAgentQueue, "lane" | "tenant" | "agent" | "kind">;
 
-/** Whether the agent has an executor of its own: on a live node, on a node that is away, or stored with the agent. */
+/** Whether the agent has an executor of its own: on a live node, on a node that is away, on workers, or stored with the agent. */
 export function isServed(state: OracleState, agent: AgentName): boolean {
-  return isStoredWithExecutor(state, agent) || namings(state, agent.agent).includes(true);
+  return (
+    isServedByNodes(state, agent) ||
+    liveNodes(state).some(({ abilities }) => abilities?.workerAgents?.includes(agent.agent)) ||
+    isNamedByWorkers(state, agent)
+  );
 }
 
 export function isKnown(state: OracleState, agent: AgentName): boolean {
-  return state.catalogue.has(agentKey(agent)) || namings(state, agent.agent).length > 0;
+  return (
+    state.catalogue.has(agentKey(agent)) ||
+    namings(state, agent.agent).length > 0 ||
+    isNamedByWorkers(state, agent)
+  );
+}
+
+function isServedByNodes(state: OracleState, agent: AgentName): boolean {
+  return isStoredWithExecutor(state, agent) || namings(state, agent.agent).includes(true);
+}
+
+/** Whether a live worker of its tenant names the agent, or one that is gone did. */
+function isNamedByWorkers(state: OracleState, agent: AgentName): boolean {
+  return state.workerAgentsSeen.has(agentKey(agent)) || liveWorkersOf(state, agent).length > 0;
+}
+
+/** The live workers that name an agent. */
+function liveWorkersOf(state: OracleState, { tenant, agent }: AgentName): OracleWorker[] {
+  return liveWorkers(state).filter((worker) => worker.tenant === tenant && worker.agents.includes(agent));
+}
+
+function liveWorkers(state: OracleState): OracleWorker[] {
+  return [...state.workers.values()].filter(({ lost }) => !lost);
+}
+
+/** Whether a live worker can run the tasks of an agent queue. No node can, then. */
+export function isForWorkers(state: OracleState, agentQueue: AgentQueueName): boolean {
+  if (ableNodes(state, agentQueue).length > 0) return false;
+  return liveWorkers(state).some((worker) => canWorkerRun(state, worker, agentQueue));
+}
+
+/** Whether a worker can run the tasks of an agent queue that no node can execute. */
+export function canWorkerRun(state: OracleState, worker: OracleWorker, agentQueue: AgentQueueName): boolean {
+  if (worker.tenant !== agentQueue.tenant) return false;
+  if (worker.agents.includes(agentQueue.agent)) return true;
+  if (!worker.agents.includes(ALL_AGENTS)) return false;
+  return isWorkerAgent(state, agentQueue) || !isServedByNodes(state, agentQueue);
+}
+
+/** Whether the executor of an agent is `worker`. */
+export function isWorkerAgent(state: OracleState, agent: AgentName): boolean {
+  const executor = state.catalogue.get(agentKey(agent))?.definition["executor"] as
+    | { type?: string }
+    | undefined;
+  if (executor !== undefined) return executor.type === "worker";
+  return liveNodes(state).some(({ abilities }) => abilities?.workerAgents?.includes(agent.agent));
 }
 
 export function knownNames(
@@ -28,7 +78,16 @@ export function knownNames(
 ): string[] {
   const stored = [...state.catalogue.values()].filter((record) => record.tenant === tenant);
   const named = liveNodes(state).flatMap(({ abilities }) => [...(abilities?.agents.keys() ?? [])]);
-  const names = new Set([...stored.map(({ agent }) => agent), ...named, ...state.agentsSeen.keys()]);
+  const ofWorkers = liveWorkers(state).filter((worker) => worker.tenant === tenant);
+  const names = new Set([
+    ...stored.map(({ agent }) => agent),
+    ...named,
+    ...state.agentsSeen.keys(),
+    ...ofWorkers.flatMap(({ agents }) => agents.filter((agent) => agent !== ALL_AGENTS)),
+    ...[...state.workerAgentsSeen.keys()]
+      .map(agentOfKey)
+      .flatMap((name) => (name.tenant === tenant ? name.agent : [])),
+  ]);
   return [...names].sort().slice(0, limit);
 }
 
@@ -99,7 +158,7 @@ function ensureAgentQueue(state: OracleState, name: AgentQueueName): OracleAgent
 export function standingOf(state: OracleState, agentQueue: AgentQueueName): OracleAgentQueue["standing"] {
   if (liveNodes(state).length === 0 || ableNodes(state, agentQueue).length > 0)
     return isAloneKind(agentQueue.kind) ? "alone" : "executable";
-  return isServed(state, agentQueue) ? "away" : "unserved";
+  return isServed(state, agentQueue) || isForWorkers(state, agentQueue) ? "away" : "unserved";
 }
 
 /** Remembers the agents that a node named, for when it is gone. */
@@ -128,6 +187,7 @@ export function isUnserved(state: OracleState, task: OracleTask): boolean {
 /** Whether an agent is stored with an executor that a node with these abilities can unseal. */
 function canOpen(state: OracleState, { keys = [] }: Abilities, agent: AgentName): boolean {
   const key = state.catalogue.get(agentKey(agent))?.definition["sealedWith"];
+  if (isWorkerAgent(state, agent)) return false;
   return isStoredWithExecutor(state, agent) && (key === undefined || keys.includes(key as string));
 }
 

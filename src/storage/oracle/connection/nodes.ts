@@ -78,7 +78,7 @@ export function nodeDetails(state: OracleState): NodeDetails[] {
     const lanes = names.map((lane) => ({
       lane,
       slots: slots[lane] ?? 0,
-      running: held.filter((task) => task.lane === lane).length,
+      running: held.filter((task) => task.lane === lane && task.state === "running").length,
     }));
     return {
       node,

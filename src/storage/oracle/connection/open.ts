@@ -89,6 +89,22 @@ import {
   updateTenant,
 } from "../tenants/tenants.ts";
 import { listWebhookSecrets, rotateWebhookSecret } from "../tenants/webhook-secrets.ts";
+import { exchangeForWorkers } from "../workers/exchange.ts";
+import { takeBack } from "../workers/take-back.ts";
+import {
+  drainWorker,
+  findWorkerAttempts,
+  getWorker,
+  listWorkers,
+  markWorkerLost,
+  nameAttempts,
+  overdueAttempts,
+  pruneWorkers,
+  registerWorker,
+  removeWorker,
+  renewWorkers,
+  watchWorkers,
+} from "../workers/workers.ts";
 import { isKnown, knownNames } from "./abilities.ts";
 import { forgetAgents } from "./abilities-changed.ts";
 import {
@@ -158,6 +174,22 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       details: on<void, ReturnType<typeof nodeDetails>>(nodeDetails),
       markDead: on(markNodeDead),
       remove: on(removeNode),
+    },
+    workers: {
+      register: on(registerWorker),
+      get: on(getWorker),
+      list: on(listWorkers),
+      renew: on(renewWorkers),
+      drain: on(drainWorker),
+      watch: on<void, ReturnType<typeof watchWorkers>>(watchWorkers),
+      markLost: on(markWorkerLost),
+      remove: on(removeWorker),
+      exchange: on(exchangeForWorkers),
+      attempts: on(findWorkerAttempts),
+      name: on(nameAttempts),
+      takeBack: on(takeBack),
+      overdue: on(overdueAttempts),
+      prune: on<void, void>(pruneWorkers),
     },
     lanes: {
       configure: on(configureLanes),

@@ -13,7 +13,7 @@ export function addEvent(
   task: OracleTask,
   data: EventData | null,
 ): number {
-  state.lastEventSeq += 1;
+  takeEventNumber(state);
   const at = state.clock.now();
   state.events.push({
     seq: state.lastEventSeq,
@@ -24,11 +24,18 @@ export function addEvent(
     data: copyJson(data),
   });
   const seq = state.lastEventSeq;
+  state.newestEventSeq = seq;
   if (type === "task.completed" || type === "task.failed" || type === "task.cancelled") {
     addDelivery(state, task);
     endRun(state, task);
   }
   return seq;
+}
+
+/** The next number of the log. An assigned attempt has one as its token, and no event has it. */
+export function takeEventNumber(state: OracleState): number {
+  state.lastEventSeq += 1;
+  return state.lastEventSeq;
 }
 
 /** Adds a delivery at the end of a task that has a callback. */

@@ -43,7 +43,7 @@ export function lastEventUntil(state: OracleState, { at }: { at: number }): numb
 }
 
 export function eventRange(state: OracleState): { oldest: number; newest: number } {
-  const newest = state.lastEventSeq;
+  const newest = state.newestEventSeq;
   return { oldest: state.events[0]?.seq ?? newest + 1, newest };
 }
 

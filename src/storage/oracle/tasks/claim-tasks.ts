@@ -28,16 +28,30 @@ export interface Chosen extends Candidate {
 
 /**
  * The next task to start in this lane, with its tenant, which uses up one pre-emption credit if it has any. Undefined if no task
- * may start. `leftFor`: how many slots of the lane a tenant may still take.
+ * may start. `isExecutable`: which agent queues count; `leftFor`: how many slots of the lane a tenant may still take.
  */
 export function chooseTask(
   state: OracleState,
   lane: OracleLane,
-  abilities: Abilities | null,
+  isExecutable: (agentQueue: OracleAgentQueue) => boolean,
   leftFor: (tenant: string) => number,
 ): Chosen | undefined {
-  const isExecutable = (agentQueue: OracleAgentQueue) =>
-    !isAloneKind(agentQueue.kind) && canExecute(state, abilities, agentQueue);
+  const chosen = peekTask(state, lane, isExecutable, leftFor);
+  if (chosen === undefined) return undefined;
+  const { tenantQueue, goesAhead } = chosen;
+  if (lane.strategy === "fair-fifo")
+    tenantQueue.consecutiveCritical = goesAhead ? tenantQueue.consecutiveCritical + 1 : 0;
+  tenantQueue.preemptionCredit = Math.max(tenantQueue.preemptionCredit - 1, 0);
+  return chosen;
+}
+
+/** The same, and changes nothing. `goesAhead`: it is critical and goes ahead of fairness. */
+export function peekTask(
+  state: OracleState,
+  lane: OracleLane,
+  isExecutable: (agentQueue: OracleAgentQueue) => boolean,
+  leftFor: (tenant: string) => number,
+): (Chosen & { readonly goesAhead: boolean }) | undefined {
   const tenantQueue = nextSharer(sharersOf(state, lane, isExecutable, leftFor))?.tenantQueue;
   if (tenantQueue === undefined) return undefined;
   const candidates = state.agentQueues
@@ -47,10 +61,9 @@ export function chooseTask(
     )
     .map((agentQueue) => startable(state, lane, agentQueue))
     .filter((candidate) => candidate !== undefined);
-  const chosen = chooseOfTenant(lane, tenantQueue, candidates);
+  const { chosen, goesAhead } = chooseOfTenant(lane, tenantQueue, candidates);
   if (chosen === undefined) throw new Error("Whose turn it is has something to start.");
-  tenantQueue.preemptionCredit = Math.max(tenantQueue.preemptionCredit - 1, 0);
-  return { ...chosen, tenantQueue };
+  return { ...chosen, tenantQueue, goesAhead };
 }
 
 /** The next task to start on a node that runs nothing else, of those that run alone. */
@@ -84,12 +97,11 @@ function chooseOfTenant(
   lane: OracleLane,
   tenantQueue: OracleTenantQueue,
   candidates: readonly Candidate[],
-): Candidate | undefined {
-  if (lane.strategy === "priority-fifo") return first(candidates, byHead);
+): { chosen: Candidate | undefined; goesAhead: boolean } {
+  if (lane.strategy === "priority-fifo") return { chosen: first(candidates, byHead), goesAhead: false };
   const criticals = candidates.filter(({ head }) => isCritical(head.rank));
-  const mayGoAhead = criticals.length > 0 && tenantQueue.consecutiveCritical < CONSECUTIVE_CRITICAL_MAX;
-  tenantQueue.consecutiveCritical = mayGoAhead ? tenantQueue.consecutiveCritical + 1 : 0;
-  return mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
+  const goesAhead = criticals.length > 0 && tenantQueue.consecutiveCritical < CONSECUTIVE_CRITICAL_MAX;
+  return { chosen: goesAhead ? first(criticals, byHead) : first(candidates, byFairness), goesAhead };
 }
 
 /** An agent queue may start its first task unless its limit in this lane, or its agent's over all lanes, is reached. */

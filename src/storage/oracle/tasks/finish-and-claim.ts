@@ -1,37 +1,42 @@
 import type { Settlement } from "../../../model/outcome.ts";
-import { FRONT_RANK, rankOf } from "../../../model/priority.ts";
+import { FRONT_RANK, isCritical, rankOf } from "../../../model/priority.ts";
+import type { HeldState } from "../../../model/task-state.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import { isAloneKind } from "../../alone-queue.ts";
 import {
   type Abilities,
   type AttemptUsage,
+  type BegunAttempt,
   type Claim,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
   type FinishedAndClaimed,
+  type FinishedAttempt,
   type Held,
 } from "../../storage.ts";
 import { canExecute } from "../connection/abilities.ts";
-import { addEvent } from "../log/add-event.ts";
+import { addEvent, takeEventNumber } from "../log/add-event.ts";
 import {
+  agentQueueOf,
   askForKey,
   copyJson,
   endAttempt,
   isOfAgentQueue,
   isReady,
+  type OracleAgentQueue,
   type OracleState,
   type OracleTask,
   sessionOf,
   signal,
   toRecord,
 } from "../state.ts";
-import { type Chosen, chooseAlone, chooseTask } from "./claim-tasks.ts";
+import { type Chosen, chooseAlone, chooseTask, peekTask } from "./claim-tasks.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { endTask, failTask } from "./end-task.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
-import { hasRoom, leftOnNode } from "./room.ts";
+import { agentRoom, hasRoom, leftOnNode, shareRoom, tenantRoom } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 export function finishAndClaim(state: OracleState, params: FinishAndClaimParams): FinishedAndClaimed {
@@ -44,8 +49,54 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     if (task)
       addEvent(state, "task.progress", task, { progress: report.progress, attempt: task.attempts.length });
   }
+  for (const begun of params.begun ?? []) beginHeld(state, node, begun);
+  const finished = finishHeld(state, node, finishes);
+  const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_PER_CLAIM_MAX : 0 });
+  settleMoves(state);
+  const claimed: ClaimedTask[] = [];
+  const criticalWaits: string[] = [];
+  for (const claim of claims) {
+    const left = () => (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length;
+    const asked = { ...record, claim, hasEnded: finished.length > 0 };
+    const now = claimFromLane(state, { ...asked, claim: { ...claim, limit: Math.min(claim.limit, left()) } });
+    claimed.push(...now);
+    if (claim.ahead === undefined) continue;
+    if (isCriticalLeft(state, claim.lane)) criticalWaits.push(claim.lane);
+    else claimed.push(...claimAhead(state, asked, { limit: Math.min(claim.ahead, left()), claimedNow: now }));
+  }
+  preempt(state);
+  // A start may keep the holder of a key from starting. Another task could then get the key, in a lane claimed from earlier.
+  if (claimed.length > 0 && isAnyKeyWanted(state)) signal(state, { kind: "work" });
+  if (finished.length + claimed.length + expired.length + progress.length + (params.begun?.length ?? 0) > 0)
+    signal(state, { kind: "events" });
+  if (finished.some((finish) => finish.state === "delayed")) signal(state, { kind: "due" });
+  return { finished, claimed, expired, ...(criticalWaits.length > 0 && { criticalWaits }) };
+}
+
+/** The holder of an assigned attempt has begun with it, if it still holds it. */
+export function beginHeld(state: OracleState, node: string, begun: BegunAttempt): void {
+  const task = findHeld(state, node, begun);
+  if (task?.state !== "assigned") return;
+  beginAttempt(state, task, begun.startedAt);
+  // A critical task that waits may pre-empt it from now on.
+  if (task.preemptionsLeft > 0 && !isCritical(task.priority)) state.lanesToRecheck.add(task.lane);
+}
+
+/** Ends the attempts that are still held. */
+export function finishHeld(
+  state: OracleState,
+  node: string,
+  finishes: readonly FinishedAttempt[],
+): { token: number; state: OracleTask["state"] }[] {
+  const firstEnds = finishes.filter(
+    ({ token }, index) => finishes.findIndex((other) => other.token === token) === index,
+  );
+  for (const finish of firstEnds) {
+    const task = findHeld(state, node, finish);
+    if (task?.state === "assigned" && finish.settlement.to !== "queued") beginAttempt(state, task);
+  }
   const finished: { token: number; state: OracleTask["state"] }[] = [];
-  for (const finish of finishes) {
+  for (const finish of firstEnds) {
     const task = findHeld(state, node, finish);
     if (task === undefined) continue;
     if (finish.usage !== undefined) addUsage(state, task, finish.usage);
@@ -53,21 +104,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }
-  const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_PER_CLAIM_MAX : 0 });
-  settleMoves(state);
-  const claimed: ClaimedTask[] = [];
-  for (const claim of claims) {
-    const limit = Math.min(claim.limit, (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length);
-    const asked = { ...record, claim: { ...claim, limit }, hasEnded: finished.length > 0 };
-    claimed.push(...claimFromLane(state, asked));
-  }
-  preempt(state);
-  // A start may keep the holder of a key from starting. Another task could then get the key, in a lane claimed from earlier.
-  if (claimed.length > 0 && isAnyKeyWanted(state)) signal(state, { kind: "work" });
-  if (finished.length + claimed.length + expired.length + progress.length > 0)
-    signal(state, { kind: "events" });
-  if (finished.some((finish) => finish.state === "delayed")) signal(state, { kind: "due" });
-  return { finished, claimed, expired };
+  return finished;
 }
 
 export function claimAlone(
@@ -80,7 +117,7 @@ export function claimAlone(
   settleMoves(state);
   const open = lanes.flatMap((name) => state.lanes.get(name) ?? []).filter((lane) => hasRoom(state, lane));
   const chosen = chooseAlone(state, open, record.abilities);
-  const claimed = chosen === undefined ? [] : [startChosen(state, node, chosen)];
+  const claimed = chosen === undefined ? [] : [startChosen(state, node, chosen, "running")];
   preempt(state);
   if (claimed.length + expired.length > 0) signal(state, { kind: "events" });
   return { finished: [], claimed, expired };
@@ -116,7 +153,7 @@ function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): vo
   session.contextWindow = usage.contextWindow ?? session.contextWindow;
 }
 
-function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
+export function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
   return task?.held?.token === token && task.held.node === node ? task : undefined;
 }
@@ -157,12 +194,7 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
 
 function claimFromLane(
   state: OracleState,
-  {
-    node,
-    abilities,
-    claim: { lane: name, limit, perTenant },
-    hasEnded,
-  }: { node: string; abilities: Abilities | null; claim: Claim; hasEnded: boolean },
+  { node, abilities, claim: { lane: name, limit, perTenant, state: claimedAs = "running" }, hasEnded }: Asked,
 ): ClaimedTask[] {
   const lane = state.lanes.get(name);
   if (lane === undefined) return [];
@@ -171,34 +203,113 @@ function claimFromLane(
     leftOnNode(state, perTenant, tenant) - claimed.filter(({ task }) => task.tenant === tenant).length;
   // If every slot is always busy, no claim finds one left. So keys are also passed on whenever an attempt has ended.
   if (hasEnded && limit > 0) passKeysOn(state, lane, leftFor);
+  const isExecutable = executableBy(state, abilities);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const choose = () => chooseTask(state, lane, abilities, leftFor);
+    const choose = () => chooseTask(state, lane, isExecutable, leftFor);
     const chosen = choose() ?? (passKeysOn(state, lane, leftFor) ? choose() : undefined);
     if (chosen === undefined) break;
-    claimed.push(startChosen(state, node, chosen));
+    claimed.push(startChosen(state, node, chosen, claimedAs));
   }
   return claimed;
 }
 
-function startChosen(
+/** Which agent queues an ordinary claim of a node with these abilities takes from. */
+function executableBy(state: OracleState, abilities: Abilities | null) {
+  return (agentQueue: OracleAgentQueue) =>
+    !isAloneKind(agentQueue.kind) && canExecute(state, abilities, agentQueue);
+}
+
+interface Asked {
+  readonly node: string;
+  readonly abilities: Abilities | null;
+  readonly claim: Claim;
+  readonly hasEnded: boolean;
+}
+
+/** Claims for slots that are not free yet, up to the first task that may not wait on a node. */
+function claimAhead(
+  state: OracleState,
+  { node, abilities, claim: { lane: name, perTenant } }: Asked,
+  { limit, claimedNow }: { limit: number; claimedNow: readonly ClaimedTask[] },
+): ClaimedTask[] {
+  const lane = state.lanes.get(name);
+  if (lane === undefined || lane.strategy !== "fair-fifo") return [];
+  const claimed: ClaimedTask[] = [];
+  const leftFor = (tenant: string) =>
+    leftOnNode(state, perTenant, tenant) -
+    [...claimedNow, ...claimed].filter(({ task }) => task.tenant === tenant).length;
+  const isExecutable = executableBy(state, abilities);
+  while (claimed.length < limit && hasRoom(state, lane)) {
+    const next = peekTask(state, lane, isExecutable, leftFor);
+    if (next === undefined || !mayBeHeld(state, next.head)) break;
+    const chosen = chooseTask(state, lane, isExecutable, leftFor);
+    if (chosen !== undefined) claimed.push(startChosen(state, node, chosen, "assigned"));
+  }
+  return claimed;
+}
+
+function mayBeHeld(state: OracleState, task: OracleTask): boolean {
+  return (
+    !isCritical(task.rank) &&
+    task.session === null &&
+    task.concurrencyKey === null &&
+    (state.batches.find(({ id }) => id === task.batch)?.parallelism ?? null) === null &&
+    task.attempts.length === 0 &&
+    task.maxRetriesIfLost > 0
+  );
+}
+
+/** Whether a critical task of this lane only lacks a slot. */
+function isCriticalLeft(state: OracleState, name: string): boolean {
+  const lane = state.lanes.get(name);
+  if (lane === undefined || lane.strategy !== "fair-fifo") return false;
+  return state.tasks.some(
+    (task) =>
+      task.lane === name &&
+      isReady(task) &&
+      isCritical(task.rank) &&
+      agentQueueOf(state, task).standing === "executable" &&
+      agentRoom(state, lane, task) > 0 &&
+      tenantRoom(state, task.tenant) > 0 &&
+      shareRoom(state, lane, task.tenant) > 0,
+  );
+}
+
+export function startChosen(
   state: OracleState,
   node: string,
   { head, agentQueue, tenantQueue }: Chosen,
+  claimedAs: HeldState,
 ): ClaimedTask {
-  const token = startTask(state, node, head);
+  const token = startTask(state, node, head, claimedAs);
   agentQueue.lastServed = token;
   tenantQueue.lastServed = token;
   const task = toRecord(head);
   return { token, task, bytes: jsonWeight(JSON.stringify(task.spec)) };
 }
 
-function startTask(state: OracleState, node: string, task: OracleTask): number {
+function startTask(state: OracleState, node: string, task: OracleTask, claimedAs: HeldState): number {
   const now = state.clock.now();
   const number = task.attempts.length + 1;
-  const token = addEvent(state, "task.started", task, { attempt: number });
-  task.state = "running";
-  task.startedAt ??= now;
-  task.held = { node, token };
   task.attempts.push({ number, startedAt: now, endedAt: null, outcome: null, error: null, node });
+  task.state = claimedAs;
+  const token = claimedAs === "running" ? addStart(state, task) : takeEventNumber(state);
+  task.held = { node, token };
   return token;
+}
+
+/** The holder of an assigned attempt has begun with it. */
+function beginAttempt(state: OracleState, task: OracleTask, startedAt?: number): void {
+  const attempt = task.attempts.at(-1);
+  if (attempt === undefined) throw new Error("An assigned task has an attempt.");
+  if (startedAt !== undefined)
+    attempt.startedAt = Math.max(Math.min(startedAt, state.clock.now()), attempt.startedAt);
+  task.state = "running";
+  addStart(state, task);
+}
+
+function addStart(state: OracleState, task: OracleTask): number {
+  const { number, startedAt } = task.attempts.at(-1) ?? { number: 1, startedAt: state.clock.now() };
+  task.startedAt ??= startedAt;
+  return addEvent(state, "task.started", task, { attempt: number });
 }

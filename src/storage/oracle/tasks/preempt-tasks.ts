@@ -165,6 +165,7 @@ function victims(
   const rooms = shareRoomOnNodes(state, lane, arrival.tenant);
   return state.tasks
     .filter(({ held }) => held !== null && nodes.has(held.node) && (rooms.get(held.node) ?? 0) >= 0)
+    .filter((task) => task.state === "running")
     .filter((task) => task.preemptionsLeft > 0 && !isCritical(task.priority))
     .filter((task) => task.tenant === arrival.tenant && task.lane === arrival.lane)
     .filter((task) => !ofSameAgent || isSameAgent(task, arrival))

@@ -2,7 +2,7 @@ import { agentKey } from "../../../model/agent.ts";
 import { isTerminal } from "../../../model/task-state.ts";
 import { isAloneKind } from "../../alone-queue.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
-import { isServed, standingOf } from "../connection/abilities.ts";
+import { isForWorkers, isServed, isWorkerAgent, standingOf } from "../connection/abilities.ts";
 import { maxOf, tasksOfSession } from "../sessions/settle-sessions.ts";
 import {
   agentQueueOf,
@@ -90,16 +90,27 @@ function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noEx
   if (isExecutable(state, task)) return null;
   return {
     served: isServed(state, task),
-    lastSeenAt: state.agentsSeen.get(task.agent)?.at ?? null,
+    ...lastSeenOf(state, task),
     since: task.unservedAt,
   };
 }
 
-/** Whether a live node can execute it, if only alone. */
+/** When a node or a worker that names its agent was last seen. `byWorkers`: it was a worker, or the agent is for workers. */
+function lastSeenOf(state: OracleState, task: OracleTask): { lastSeenAt: number | null; byWorkers: boolean } {
+  const onNode = state.agentsSeen.get(task.agent)?.at ?? null;
+  const onWorker = state.workerAgentsSeen.get(agentKey(task)) ?? null;
+  const lastSeenAt = Math.max(onNode ?? 0, onWorker ?? 0);
+  return {
+    lastSeenAt: lastSeenAt === 0 ? null : lastSeenAt,
+    byWorkers: isWorkerAgent(state, task) || (onWorker !== null && onWorker >= (onNode ?? 0)),
+  };
+}
+
+/** Whether a live node or worker can execute it, if only alone. */
 export function isExecutable(state: OracleState, task: OracleTask): boolean {
   const agentQueue = agentQueueOf(state, task);
   const standing = isAloneKind(agentQueue.kind) ? standingOf(state, agentQueue) : agentQueue.standing;
-  return standing === "executable" || standing === "alone";
+  return standing === "executable" || standing === "alone" || isForWorkers(state, agentQueue);
 }
 
 function aloneOf(task: OracleTask): TaskSituation["alone"] {

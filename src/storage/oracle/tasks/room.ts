@@ -88,8 +88,11 @@ function inflightOfLane(state: OracleState, { name }: OracleLane): number {
 export function serving(state: OracleState, lane: OracleLane): ReadonlyMap<string, number> {
   const nodes = [...state.nodes.values()].filter(({ dead }) => !dead);
   const free = nodes.map(({ node, slots }) => {
-    const held = state.tasks.filter((task) => task.lane === lane.name && task.held?.node === node).length;
-    return [node, (slots[lane.name] ?? 0) - held] as const;
+    const held = state.tasks.filter((task) => task.lane === lane.name && task.held?.node === node);
+    const running = held.filter((task) => task.state === "running");
+    // Tasks that are held ahead have no slot yet.
+    const own = slots[lane.name] ?? 0;
+    return [node, own - Math.min(held.length, Math.max(own, running.length))] as const;
   });
   return new Map(free.filter(([, left]) => left >= 0));
 }

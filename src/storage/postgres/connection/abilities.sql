@@ -52,9 +52,12 @@ end $$;
 create function forget_agents(p_now bigint) returns void language plpgsql as $$
 declare
   v_now bigint := take_write_lock(p_now);
+  v_forgotten integer;
 begin
-  delete from agent_seen where at <= v_now - :AGENT_MEMORY_MS;
-  if found then perform abilities_changed(v_now, true); end if;
+  with nodes as (delete from agent_seen where at <= v_now - :AGENT_MEMORY_MS returning 1),
+  workers as (delete from worker_agent_seen where at <= v_now - :AGENT_MEMORY_MS returning 1)
+  select 1 from nodes union all select 1 from workers limit 1 into v_forgotten;
+  if v_forgotten is not null then perform abilities_changed(v_now, true); end if;
 end $$;
 
 -- Updates agent queues whenever a node joins, leaves or changes its abilities, and when a stored agent changes.
@@ -87,6 +90,23 @@ begin
   select * into v_ability from ability;
   perform split_agent_queues(v_ability.common_kinds, p_tenant, p_agent);
   perform label_agent_queues(p_now, v_ability.live, p_tenant, p_agent);
+end $$;
+
+-- The same for agents that workers name, or no longer name; '*': all of the tenant.
+create function worker_agents_changed(p_now bigint, p_tenant text, p_agents text[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_ability ability;
+  v_agent text;
+begin
+  perform 1 from node where not dead limit 1;
+  if not found then return; end if;
+  select * into v_ability from ability;
+  for v_agent in select distinct n.agent from line n
+                  where n.tenant = p_tenant and (n.agent = any (p_agents) or ':ALL_AGENTS' = any (p_agents)) order by 1 loop
+    perform split_agent_queues(v_ability.common_kinds, p_tenant, v_agent);
+    perform label_agent_queues(p_now, v_ability.live, p_tenant, v_agent);
+  end loop;
 end $$;
 
 -- Moves tasks out of agent queues of all kinds that not every live node can execute any more. The cost grows with the
@@ -209,7 +229,7 @@ begin
     select l.id, :STANDING as standing,
            case when l.able = '{}' or (l.able = p_live and l.kind = '') then 0
                 else (select p.id from pool p where p.profiles = l.able) end as pool
-      from (select n.id, n.kind, n.served, :ABLE as able from line n
+      from (select n.id, n.kind, n.served, n.tenant, n.agent, :ABLE as able from line n
              where p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) l),
   changed as (
     update line n set standing = f.standing, pool = f.pool,

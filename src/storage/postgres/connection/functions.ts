@@ -49,6 +49,8 @@ import { SHARE_FUNCTIONS } from "../tenants/share-out.ts";
 import { TENANT_SHARE_FUNCTIONS } from "../tenants/tenant-shares.ts";
 import { TENANT_FUNCTIONS } from "../tenants/tenants.ts";
 import { WEBHOOK_SECRET_FUNCTIONS } from "../tenants/webhook-secrets.ts";
+import { WORKER_EXCHANGE_FUNCTIONS } from "../workers/exchange.ts";
+import { WORKER_FUNCTIONS } from "../workers/workers.ts";
 import { ABILITY_FUNCTIONS } from "./abilities.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
 import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
@@ -100,6 +102,8 @@ const SOURCE = [
   ROLL_UP_FUNCTIONS,
   ABILITY_FUNCTIONS,
   NODE_FUNCTIONS,
+  WORKER_FUNCTIONS,
+  WORKER_EXCHANGE_FUNCTIONS,
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,

@@ -94,7 +94,8 @@ interface DetailsRow {
 
 const DETAILS = `
   with running as (
-    select l.node, n.lane, count(*) as running from lease l join line n on n.id = l.line group by l.node, n.lane)
+    select l.node, n.lane, count(*) as running from lease l join line n on n.id = l.line
+     where l.state = 'running' group by l.node, n.lane)
   select d.id, d.version, d.started_at, d.beat_at, d.dead, d.draining,
          coalesce((select json_agg(json_build_object('lane', lane, 'slots', coalesce(s.slots, 0),
                                                      'running', coalesce(r.running, 0)) order by lane)

@@ -32,6 +32,7 @@ import { postgresAgents } from "../tenants/agents.ts";
 import { postgresKeys } from "../tenants/keys.ts";
 import { postgresLanes } from "../tenants/lanes.ts";
 import { postgresTenants } from "../tenants/tenants.ts";
+import { postgresWorkers } from "../workers/workers.ts";
 import { connectionConfig } from "./connection-config.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { migrateDatabase } from "./migrate.ts";
@@ -80,6 +81,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       range: () => eventRange(db),
     },
     nodes: postgresNodes(db),
+    workers: postgresWorkers(db),
     logs: postgresTaskLogs(db),
     sessions: postgresSessions(db),
     schedules: postgresSchedules(db),

@@ -1,12 +1,16 @@
 -- p_freed: agent queues of freed slots that are not recorded yet; see can_record_later. p_each, p_left: what tenants may
--- take of the slots; see tenant-shares.ts. first_token: the token of the first of seqs; the others follow.
+-- take of the slots; see tenant-shares.ts. first_token: the token of the first of seqs; the others follow. p_as: 'running',
+-- 'assigned', or 'ahead': assigned, for slots that are not free yet, and only tasks that may wait on a node. critical_waits:
+-- nothing was claimed ahead, because a critical task lacks only a slot.
 create function claim_tasks(
-  p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text,
-  out seqs bigint[], out first_token bigint)
+  p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text, p_as text,
+  out seqs bigint[], out first_token bigint, out critical_waits boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
   v_lane lane;
+  v_state text := case when p_as = 'ahead' then 'assigned' else p_as end;
+  v_pooled boolean := exists (select 1 from line where lane = p_lane and startable and pool <> 0);
   v_left integer;
   v_own tenant_line;
   v_turns bigint[];
@@ -22,9 +26,17 @@ begin
     v_each := p_each;
     v_left_of := p_left;
   end if;
-  if exists (select 1 from line where lane = p_lane and startable and pool <> 0) then
-    if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
-    select * into seqs, first_token from claim_of_pools(p_now, p_node, p_lane, p_limit, v_each, v_left_of);
+  if v_pooled and p_freed is not null then
+    perform apply_deltas(freed_slots(p_freed));
+    p_freed := null;
+  end if;
+  if p_as = 'ahead' then
+    critical_waits := v_lane.strategy = 'fair-fifo' and exists (
+      select 1 from tenant_line t where t.lane = p_lane and t.startable and t.urgent_lines > 0 and :TENANT_ROOM > 0);
+    if critical_waits or v_lane.strategy <> 'fair-fifo' then p_limit := 0; end if;
+  end if;
+  if v_pooled then
+    select * into seqs, first_token from claim_of_pools(p_now, p_node, p_lane, p_limit, v_each, v_left_of, p_as);
     return;
   end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
@@ -44,7 +56,7 @@ begin
     if v_left > 0 and v_own.urgent_lines > 0 then
       v_turns := array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]);
       first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
+      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token, v_state);
       return;
     end if;
     v_queues := case when v_left > 0 then choose_queues_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
@@ -54,18 +66,20 @@ begin
     select turns, urgent, after_criticals into v_turns, v_urgent, v_after_criticals from share_out(v_lane, v_left, p_freed, v_each, v_left_of);
     if v_urgent and cardinality(v_turns) > 0 then
       first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
+      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token, v_state);
       return;
     end if;
     v_queues := case when cardinality(v_turns) > 0 then choose_queues_fairly(v_lane, v_turns, p_freed) end;
   end if;
+  if p_as = 'ahead' and cardinality(v_queues) > 0 then v_queues := v_queues[:count_holdable(v_queues)]; end if;
   if coalesce(cardinality(v_queues), 0) = 0 then
     if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
     return;
   end if;
   first_token := take_event_numbers(cardinality(v_queues));
   seqs := start_attempts(
-    p_now, p_node, v_queues, array(select generate_series(first_token, first_token + cardinality(v_queues) - 1)), p_freed, true);
+    p_now, p_node, v_queues, array(select generate_series(first_token, first_token + cardinality(v_queues) - 1)), p_freed,
+    v_state, true);
   if v_after_criticals then
     update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
   end if;
@@ -73,7 +87,7 @@ end $$;
 
 -- The same if not every node can execute everything, or agents have several queues in this lane: one task after the other.
 create function claim_of_pools(
-  p_now bigint, p_node text, p_lane text, p_limit integer, p_each integer, p_left jsonb,
+  p_now bigint, p_node text, p_lane text, p_limit integer, p_each integer, p_left jsonb, p_as text,
   out seqs bigint[], out first_token bigint)
 language plpgsql as $$
 #variable_conflict use_column
@@ -111,9 +125,11 @@ begin
         from (:FAIR_OF_POOLS) c
        order by c.inflight, c.last_served, c.id limit 1;
     end if;
+    exit when p_as = 'ahead' and count_holdable(array[v_queue]) = 0;
     v_token := take_event_numbers(1);
     first_token := coalesce(first_token, v_token);
-    v_started := start_attempts(p_now, p_node, array[v_queue], array[v_token], null, true);
+    v_started := start_attempts(p_now, p_node, array[v_queue], array[v_token], null,
+                                case when p_as = 'ahead' then 'assigned' else p_as end, true);
     seqs := coalesce(seqs, '{}') || v_started;
     if p_each is not null then p_left := slots_after(p_each, p_left, v_started); end if;
     update tenant_line set ahead_streak = v_own.ahead_streak where id = v_own.id and ahead_streak <> v_own.ahead_streak;
@@ -134,8 +150,9 @@ end $$;
 
 -- Starts tasks in the turns of tenants if something goes ahead of fairness. It chooses for each tenant separately, and
 -- appends the events in the order of the turns, numbered from p_first on.
-create function start_in_turns(p_now bigint, p_node text, p_lane lane, p_turns bigint[], p_first bigint) returns bigint[]
-language plpgsql as $$
+create function start_in_turns(
+  p_now bigint, p_node text, p_lane lane, p_turns bigint[], p_first bigint, p_state text)
+returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_owner record;
@@ -147,19 +164,22 @@ begin
     select t.id, array_agg(p_first + u.ordinal - 1 order by u.ordinal) as tokens
       from unnest(p_turns) with ordinality u(id, ordinal) join tenant_line t on t.id = u.id group by t.id order by t.id
   loop
-    v_seqs := v_seqs || start_tenant_tasks(p_now, p_node, p_lane, v_owner.id, v_owner.tokens);
+    v_seqs := v_seqs || start_tenant_tasks(p_now, p_node, p_lane, v_owner.id, v_owner.tokens, p_state);
   end loop;
   select array_agg(l.task_seq order by l.token), array_agg(t.tenant order by l.token),
          array_agg('{"attempt":' || l.attempt || '}' order by l.token)
     into v_seqs, v_tenants, v_data
     from unnest(v_seqs) u(seq) join lease l on l.task_seq = u.seq join task t on t.seq = u.seq;
-  perform append_events(p_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  if p_state = 'running' then
+    perform append_events(p_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  end if;
   return v_seqs;
 end $$;
 
 -- Starts one task of a tenant for each token. Critical tasks go ahead of fairness, but after a number of consecutive
 -- critical starts one start is fair.
-create function start_tenant_tasks(p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[])
+create function start_tenant_tasks(
+  p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[], p_state text)
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -181,7 +201,8 @@ begin
       v_queues := choose_queues_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
       v_own.ahead_streak := 0;
     end if;
-    v_started := v_started || start_attempts(p_now, p_node, v_queues, v_tokens[:cardinality(v_queues)], null, false);
+    v_started := v_started || start_attempts(
+      p_now, p_node, v_queues, v_tokens[:cardinality(v_queues)], null, p_state, false);
     v_tokens := v_tokens[cardinality(v_queues) + 1:];
   end loop;
   update tenant_line set ahead_streak = v_own.ahead_streak where id = p_owner and ahead_streak <> v_own.ahead_streak;
@@ -294,9 +315,9 @@ begin
 end $$;
 
 -- Starts the first tasks of these agent queues, one for each entry, in the order of the entries and with these tokens, and
--- records p_freed with it. p_appends_events: false if the caller appends the events.
+-- records p_freed with it. p_state: running or assigned. p_appends_events: false if the caller appends the events.
 create function start_attempts(
-  p_now bigint, p_node text, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_appends_events boolean)
+  p_now bigint, p_node text, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_state text, p_appends_events boolean)
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -311,7 +332,7 @@ begin
     select o.id as line, o.lane, r.entry, r.task_seq, need.ordinals[r.n] as ordinal, p_tokens[need.ordinals[r.n]] as token,
            t.executions + 1 as attempt, t.tenant, t.priority, t.session,
            (t.origin is not null)::integer as exempt,
-           t.priority > 0 and t.preemptions_left > 0 as gives_way
+           t.priority > 0 and t.preemptions_left > 0 and p_state = 'running' as gives_way
       from need
       join line o on o.id = need.line
      cross join lateral (
@@ -323,7 +344,7 @@ begin
     delete from ready where ctid = any (array(select entry from chosen))),
   held as (
     insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
-    select task_seq, token, p_node, line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
+    select task_seq, token, p_node, line, p_state, attempt, p_now, session, lane, case when gives_way then tenant end,
            case when gives_way then priority end from chosen)
   select array_agg(task_seq order by ordinal), array_agg(tenant order by ordinal),
          array_agg('{"attempt":' || attempt || '}' order by ordinal),
@@ -334,9 +355,65 @@ begin
   if coalesce(cardinality(v_seqs), 0) <> cardinality(p_queues) then
     raise exception 'counters of lines % disagree with what is ready', p_queues;
   end if;
-  if p_appends_events then
+  if p_appends_events and p_state = 'running' then
     perform append_events(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   end if;
   perform apply_deltas(v_deltas || case when p_freed is not null then freed_slots(p_freed) end);
   return v_seqs;
+end $$;
+
+-- How many starts of these agent queues, from the first on, are of tasks that may wait on a node until a slot is free.
+create function count_holdable(p_queues bigint[]) returns integer language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  return coalesce((
+    with need as (
+      select line, array_agg(ordinal order by ordinal) as ordinals from unnest(p_queues) with ordinality u(line, ordinal) group by line)
+    select min(need.ordinals[r.n]) - 1
+      from need
+      join line o on o.id = need.line
+     cross join lateral (
+       select task_seq, row_number() over (order by rank, task_seq) as n from ready
+        where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
+        order by rank, task_seq limit cardinality(need.ordinals)) r
+     cross join lateral (
+       select 1 from task t
+        where t.seq = r.task_seq
+          and (t.session is not null or t.concurrency_key is not null or t.executions > 0 or t.max_retries_if_lost = 0
+               or (t.batch is not null
+                   and exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null))) offset 0) t),
+    cardinality(p_queues));
+end $$;
+
+-- Assigned attempts that this node still holds and that have begun become running. p_started: when; null: when they were
+-- claimed.
+create function begin_attempts(p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_started bigint[])
+returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_seqs bigint[];
+  v_tenants text[];
+  v_data text[];
+  v_lanes text[];
+begin
+  with given as (
+    select b.n, b.seq, b.token, b.started, t.tenant, t.priority, t.priority > 0 and t.preemptions_left > 0 as gives_way
+      from unnest(p_seqs, p_tokens, p_started) with ordinality b(seq, token, started, n) join task t on t.seq = b.seq),
+  begun as (
+    update lease l
+       set state = 'running',
+           started_at = greatest(least(coalesce(g.started, l.started_at), p_now), l.started_at),
+           tenant = case when g.gives_way then g.tenant end,
+           priority = case when g.gives_way then g.priority end
+      from given g
+     where l.task_seq = g.seq and l.token = g.token and l.node = p_node and l.state = 'assigned'
+    returning g.n, l.task_seq, g.tenant, l.attempt, l.lane, g.gives_way)
+  select array_agg(task_seq order by n), array_agg(tenant order by n), array_agg('{"attempt":' || attempt || '}' order by n),
+         array_agg(distinct lane) filter (where gives_way)
+    into v_seqs, v_tenants, v_data, v_lanes from begun;
+  if v_seqs is null then return; end if;
+  perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
+               array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  -- A critical task that waits may pre-empt them from now on.
+  if v_lanes is not null then perform defer_work('lanes_to_recheck', v_lanes); end if;
 end $$;

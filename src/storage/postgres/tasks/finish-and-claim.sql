@@ -4,11 +4,15 @@ create type started_task as (:STARTED_COLUMNS);
 -- p_more: other values of some of them. p_each, p_left: for each lane, what tenants may take of its slots; see
 -- tenant-shares.ts. Rows: "lost": number is the token of an attempt that the node no longer held. "expired": tenant, agent
 -- and lane. "settled": another task may be able to start, or has ended. "freed": a limit held tasks back, so other nodes
--- may be able to start tasks now; only if there are other nodes (p_others). "started": number is the token, the rest is the
--- task.
+-- may be able to start tasks now; only if there are other nodes (p_others). "running" and "assigned": number is the token,
+-- the rest is the task. "critical": in lane, a critical task lacks only a slot.
+-- p_begun, p_begun_tokens, p_begun_at: assigned attempts that have begun. p_states: what the tasks of each lane are claimed
+-- as; null: running. p_ahead: how many more to claim ahead in each lane; null: none, and "critical" is not returned.
 create function finish_and_claim(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
-  p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean)
+  p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer, p_others boolean,
+  p_begun bigint[] default null, p_begun_tokens bigint[] default null, p_begun_at bigint[] default null,
+  p_states text[] default null, p_ahead integer[] default null)
 returns table (what text, number bigint, :STARTED_COLUMNS) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -25,6 +29,8 @@ declare
   v_left integer;
   v_passed boolean;
   v_started boolean := false;
+  v_critical boolean;
+  v_as text;
 begin
   v_now := take_write_lock(p_now);
   select exists (select 1 from key_hold where contested) into v_contested from node where id = p_node and not dead;
@@ -33,7 +39,12 @@ begin
     return;
   end if;
   if p_progress is not null then perform write_progress(v_now, p_node, p_progress); end if;
+  if p_begun is not null then perform begin_attempts(v_now, p_node, p_begun, p_begun_tokens, p_begun_at); end if;
   if cardinality(p_seqs) > 0 then
+    -- The end of an attempt that was not reported as begun: it began when it was claimed.
+    if exists (select 1 from lease where task_seq = any (p_seqs) and state = 'assigned') then
+      perform begin_ending(v_now, p_node, p_seqs, p_tokens, p_more);
+    end if;
     select lost, moved, freed into v_lost, v_moved, v_freed
       from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more);
     if v_lost is not null then
@@ -77,24 +88,43 @@ begin
       perform pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
     end if;
     v_passed := false;
-    loop
+    v_as := coalesce(p_states[i], 'running');
+    -- A node whose slots are all busy claims ahead only.
+    while v_left > 0 or p_ahead[i] is null loop
       -- A separate statement: the next one would not see leases that are written while it runs.
       select seqs, first_token into v_seqs, v_first 
-        from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]);
+        from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i], v_as);
       return query
-        select 'started', v_first + c.ordinal - 1, :STARTED_IN_LANES
+        select v_as, v_first + c.ordinal - 1, :STARTED_IN_LANES
           from unnest(v_seqs) with ordinality c(seq, ordinal) join task t on t.seq = c.seq
          order by c.ordinal;
       v_claimable := v_claimable - coalesce(cardinality(v_seqs), 0);
-      exit when not v_contested;
+      exit when not v_contested and p_ahead[i] is null;
       v_freed := null;
-      v_started := v_started or v_seqs is not null;
-      exit when v_passed and v_seqs is null;
       v_left := v_left - coalesce(cardinality(v_seqs), 0);
       if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_seqs); end if;
+      exit when not v_contested;
+      v_started := v_started or v_seqs is not null;
+      exit when v_passed and v_seqs is null;
       v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], :KEYS_LOOKED_AT_KEYS, p_each[i], p_left[i]::jsonb);
       exit when not v_passed;
     end loop;
+    if p_ahead[i] is not null then
+      select seqs, first_token, critical_waits into v_seqs, v_first, v_critical
+        from claim_tasks(v_now, p_node, p_lanes[i], least(p_ahead[i], v_claimable), v_freed, p_each[i], p_left[i], 'ahead');
+      return query
+        select 'assigned', v_first + c.ordinal - 1, :STARTED_IN_LANES
+          from unnest(v_seqs) with ordinality c(seq, ordinal) join task t on t.seq = c.seq
+         order by c.ordinal;
+      v_claimable := v_claimable - coalesce(cardinality(v_seqs), 0);
+      v_freed := null;
+      v_started := v_started or (v_contested and v_seqs is not null);
+      if v_critical then
+        what := 'critical';
+        lane := p_lanes[i];
+        return next;
+      end if;
+    end if;
   end loop;
   -- A started task may block the holder of a key. Another task could take the key in a lane that this call has already
   -- claimed from.
@@ -140,8 +170,8 @@ begin
    order by n.last_served, n.id limit 1;
   if found then
     v_token := take_event_numbers(1);
-    v_seqs := start_attempts(v_now, p_node, array[v_queue], array[v_token], null, true);
-    return query select 'started', v_token, :STARTED_ALONE from task t where t.seq = any (v_seqs);
+    v_seqs := start_attempts(v_now, p_node, array[v_queue], array[v_token], null, 'running', true);
+    return query select 'running', v_token, :STARTED_ALONE from task t where t.seq = any (v_seqs);
   end if;
   :PREEMPT
 end $$;
@@ -174,6 +204,21 @@ begin
   if cardinality(p_tokens) > coalesce(cardinality(v_tokens), 0) then
     lost := array(select token from unnest(p_tokens) u(token) where v_tokens is null or token <> all (v_tokens));
   end if;
+end $$;
+
+-- Attempts that end while they are assigned have begun, unless their tasks go back to the queue.
+create function begin_ending(p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_more json) returns void
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_seqs bigint[];
+  v_tokens bigint[];
+begin
+  select array_agg(f.seq order by f.n), array_agg(f.token order by f.n) into v_seqs, v_tokens
+    from unnest(p_seqs, p_tokens) with ordinality f(seq, token, n)
+    left join json_to_recordset(p_more) as m(n bigint, state text) on m.n = f.n
+   where m.state is distinct from 'queued';
+  perform begin_attempts(p_now, p_node, v_seqs, v_tokens, null);
 end $$;
 
 -- Stores the progress of running attempts that still hold their lease.

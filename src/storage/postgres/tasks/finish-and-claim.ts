@@ -1,6 +1,8 @@
+import type { HeldState } from "../../../model/task-state.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
+  type BegunAttempt,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
@@ -31,7 +33,7 @@ export async function finishAndClaim(
   const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const exchange = {
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
     values: [
       params.node,
       finishes.map(({ seq }) => seq),
@@ -45,6 +47,9 @@ export async function finishAndClaim(
       slots.map(({ left }) => left),
       params.claimsMax ?? null,
       db.othersAlive,
+      ...begunValues(params.begun ?? []),
+      anyOf(params.claims.map(({ state = null }) => state)),
+      anyOf(params.claims.map(({ ahead = null }) => ahead)),
     ],
   };
   const { rows, durable } =
@@ -56,16 +61,19 @@ export async function finishAndClaim(
     .filter(({ token }) => !lost.has(token))
     .map(({ token, settlement }) => ({ token, state: settlement.to }));
   const claimed = await toClaimed(db, rows, params.node);
-  if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
+  const written = rows.length + finished.length + params.progress.length + (params.begun?.length ?? 0);
+  if (written > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   const goesOn =
     rows.some(({ what }) => what === "freed") || finished.some(({ state }) => state === "queued");
   if (goesOn) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
+  const criticalWaits = rows.filter(({ what }) => what === "critical").map(({ lane }) => lane);
   return {
     finished,
     claimed,
     expired: toExpired(rows),
+    ...(criticalWaits.length > 0 && { criticalWaits }),
     ...(durable === undefined || finished.length === 0 ? {} : { durable }),
   };
 }
@@ -110,11 +118,11 @@ async function toClaimed(
   rows: readonly StepRow[],
   node: string,
 ): Promise<ClaimedTask[]> {
-  const started = rows.filter(({ what }) => what === "started");
+  const started = rows.filter(({ what }) => what === "running" || what === "assigned");
   for (const { number } of started) db.sawEvent(Number(number));
   const tasks = await toTaskRecords(
     db,
-    started.map((row) => ({ ...row, ...JUST_STARTED, held_node: node })),
+    started.map((row) => ({ ...row, ...JUST_CLAIMED, held_state: row.what as HeldState, held_node: node })),
   );
   return tasks.map((task, index) => ({
     token: Number(started[index]?.number),
@@ -129,8 +137,8 @@ function toExpired(rows: readonly StepRow[]): TaskLabels[] {
     .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
 }
 
-/** The columns that are the same for every task that has just started. */
-const JUST_STARTED = {
+/** The columns that are the same for every task that has just been claimed. */
+export const JUST_CLAIMED = {
   resting_state: "queued",
   last_started_at: null,
   last_outcome: null,
@@ -138,28 +146,42 @@ const JUST_STARTED = {
   completed_at: null,
   result: null,
   error: null,
-  held_state: "running",
 } as const;
 
-interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
-  readonly what: "lost" | "started" | "expired" | "settled" | "freed";
+export interface StepRow extends Omit<TaskRow, keyof typeof JUST_CLAIMED | "held_state" | "held_node"> {
+  readonly what: "lost" | HeldState | "expired" | "settled" | "freed" | "critical";
   /** The token. */
   readonly number: string;
 }
 
 /** If an attempt is ended several times, the first end counts. */
-function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAttempt[] {
+export function firstOfEach<Finish extends FinishedAttempt>(finishes: readonly Finish[]): readonly Finish[] {
   const tokens = new Set(finishes.map(({ token }) => token));
   if (tokens.size === finishes.length) return finishes;
   return finishes.filter(({ token }) => tokens.delete(token));
 }
 
-function resultOf({ settlement }: FinishedAttempt): string | null {
+/** Null if there is none. */
+function anyOf<T>(values: readonly (T | null)[]): readonly (T | null)[] | null {
+  return values.some((value) => value !== null) ? values : null;
+}
+
+/** Null if nothing has begun, so that the database has nothing to do. */
+function begunValues(begun: readonly BegunAttempt[]): ((number | null)[] | null)[] {
+  if (begun.length === 0) return [null, null, null];
+  return [
+    begun.map(({ seq }) => seq),
+    begun.map(({ token }) => token),
+    begun.map(({ startedAt = null }) => startedAt),
+  ];
+}
+
+export function resultOf({ settlement }: FinishedAttempt): string | null {
   return settlement.to === "done" ? (jsonText(settlement.result) ?? "null") : null;
 }
 
 /** What there is to write about an end besides `done` and the result; null: nothing. */
-function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number): object | null {
+export function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number): object | null {
   if (settlement.to === "done" && usage === undefined && summary === undefined) return null;
   return {
     n: n + 1,
@@ -175,12 +197,12 @@ function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number)
 }
 
 /** Null if there are no rows, so that the database has nothing to parse. */
-function toJson(rows: readonly (object | null)[]): string | null {
+export function toJson(rows: readonly (object | null)[]): string | null {
   const given = rows.filter((row) => row !== null);
   return given.length === 0 ? null : JSON.stringify(given);
 }
 
-function toProgressRow(
+export function toProgressRow(
   { seq, token, progress }: FinishAndClaimParams["progress"][number],
   n: number,
 ): object {
@@ -189,7 +211,7 @@ function toProgressRow(
 }
 
 /** The columns that differ between tasks that have just started. */
-const STARTED_COLUMNS = `
+export const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
   run_at bigint, deadline bigint, retry_count integer, batch text, session text, schedule bigint, concurrency_key text,
   callback_url text, executions integer,
@@ -197,7 +219,7 @@ const STARTED_COLUMNS = `
   held_attempt integer, held_since bigint`;
 
 /** These columns of a task `t` that has just started. */
-function startedTask(lane: string, now: string): string {
+export function startedTask(lane: string, now: string): string {
   return `t.seq, t.id, t.tenant, t.agent, ${lane}, t.priority, t.position, t.created_at,
     t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,
     t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, ${now}`;
@@ -218,16 +240,23 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
   STARTED_ALONE: startedTask("v_lane", "v_now"),
   ENDING_VARIABLES,
-  END_HELD_ATTEMPTS: endAttempts(`
+  END_HELD_ATTEMPTS: endAttempts(
+    heldEnds("unnest(p_seqs, p_tokens, p_results) with ordinality f(seq, token, result, n)", "p_node"),
+  ),
+});
+
+/** The query `ended` of `endAttempts`: takes the attempts `f` away that `holder` still holds. p_more: other values of some of them. */
+export function heldEnds(f: string, holder: string): string {
+  return `
   ended as (
     delete from lease l
-     using unnest(p_seqs, p_tokens, p_results) with ordinality f(seq, token, result, n)
+     using ${f}
       left join json_to_recordset(p_more)
              as m(n bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
                   context_tokens bigint, context_window bigint, summary text) on m.n = f.n
-     where l.task_seq = f.seq and l.token = f.token and l.node = p_node
+     where l.task_seq = f.seq and l.token = f.token and l.node = ${holder}
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
-              m.context_tokens, m.context_window, m.summary)`),
-});
+              m.context_tokens, m.context_window, m.summary)`;
+}

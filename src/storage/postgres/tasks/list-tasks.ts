@@ -76,7 +76,7 @@ interface RowOfTask {
 
 const ROW_COLUMNS = `
   t.seq, t.id, t.agent, n.lane, t.priority, coalesce(l.state, t.resting_state) as state, t.created_at,
-  coalesce(t.started_at, l.started_at) as started_at, t.completed_at, coalesce(l.attempt, t.executions) as attempts,
+  coalesce(t.started_at, case when l.state = 'running' then l.started_at end) as started_at, t.completed_at, coalesce(l.attempt, t.executions) as attempts,
   t.input_tokens + t.output_tokens as tokens, left(t.error, ${ROW_TEXT_MAX + 1}) as error,
   case when octet_length(t.spec) <= ${TITLED_BYTES_MAX} then left(t.spec, ${TITLE_READ}) end as spec`;
 

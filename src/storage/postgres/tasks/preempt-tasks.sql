@@ -65,9 +65,10 @@ begin
   select p.id into v_every from pool p join ability a on a.live = p.profiles;
   -- Nodes that would fill a freed slot. A node that has reduced its slots below the tasks it runs would not.
   select array_agg(node), greatest(least(sum(free), v_lane.total - v_lane.inflight), 0) into v_nodes, v_free
-    from (select s.node, s.slots - coalesce(h.held, 0) as free
+    from (select s.node, :FREE_SLOTS as free
             from node_slot s join node d on d.id = s.node and not d.dead
-            left join (select node, count(*) as held from lease where lane = p_lane group by node) h on h.node = s.node
+            left join (select node, count(*) as held, count(*) filter (where state = 'running') as running
+                         from lease where lane = p_lane group by node) h on h.node = s.node
            where s.lane = p_lane) n
    where free >= 0;
   select array_agg(tenant), array_agg(tasks) into v_tenants, v_yielding
@@ -171,11 +172,11 @@ begin
              where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.head_rank <= :PRIORITY_CRITICAL
                and n.pool is distinct from p_every) o
      cross join lateral (
-       select greatest(least(sum(s.slots - coalesce(h.held, 0)), (p_lane).total - (p_lane).inflight), 0) as free,
+       select greatest(least(sum(:FREE_SLOTS), (p_lane).total - (p_lane).inflight), 0) as free,
               coalesce(sum(h.yielding), 0) as yielding, array_agg(d.id) as nodes
          from pool p join node d on d.profile = any (p.profiles) and d.id = any (p_nodes)
          join node_slot s on s.node = d.id and s.lane = (p_lane).name
-         left join (select l.node, count(*) as held, count(*) filter (where l.priority is not null) as yielding
+         left join (select l.node, count(*) as held, count(*) filter (where l.state = 'running') as running, count(*) filter (where l.priority is not null) as yielding
                       from lease l where l.lane = (p_lane).name group by l.node) h on h.node = d.id
         where p.id = o.pool) f
      cross join lateral slots_on_nodes(p_lane, f.nodes)

@@ -23,6 +23,12 @@ function takeLease(of: string): string {
     returning * into v_lease`;
 }
 
+/**
+ * The free slots of a node in a lane; negative if it runs more tasks than it has slots. Tasks that are held ahead have no slot yet.
+ * `s`: a row of `node_slot`, `h`: how many attempts the node holds there, and how many of them are running.
+ */
+const FREE_SLOTS = "s.slots - least(coalesce(h.held, 0), greatest(s.slots, coalesce(h.running, 0)))";
+
 /** What pre-emption reads grows with tasks in flight, free slots and agents' limits, not with the backlog. */
 export const PREEMPT_FUNCTIONS = readSql(new URL("./preempt-tasks.sql", import.meta.url), {
   PRIORITY_CRITICAL,
@@ -30,6 +36,7 @@ export const PREEMPT_FUNCTIONS = readSql(new URL("./preempt-tasks.sql", import.m
   KEYS_DEFERRED: isDeferred("keys"),
   RELEASED_MAX,
   TOKENS_MAX,
+  FREE_SLOTS,
   OWNER_ROOM: tenantRoom("o"),
   TAKE_LEASE_OF_AGENT:
     takeLease(`l.line in (select s.id from line n join line s on s.lane = n.lane and s.tenant = n.tenant and s.agent = n.agent

@@ -1,7 +1,7 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
-import { isAlone, isExecutable } from "../connection/abilities.ts";
+import { isAlone, isExecutable, isWorkerAgent } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { maxOf } from "../sessions/settle-sessions.ts";
 import { getTask } from "./read-tasks.ts";
@@ -69,7 +69,12 @@ interface SituationRow {
   readonly session_max: number | null;
   readonly admitted: string[];
   /** Null when a live node can execute it. */
-  readonly no_executor: { served: boolean; lastSeenAt: number | null; since: number | null } | null;
+  readonly no_executor: {
+    served: boolean;
+    byWorkers: boolean;
+    lastSeenAt: number | null;
+    since: number | null;
+  } | null;
   /** Null unless it runs alone. */
   readonly losses: number | null;
   /** Null unless it waits for its concurrency key. */
@@ -91,7 +96,8 @@ const SITUATION = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
          (select sum(s.inflight)::integer from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
          case when not ${isExecutable("n")} then json_build_object(
-           'served', n.served, 'lastSeenAt', (select at from agent_seen where agent = n.agent),
+           'served', n.served, 'byWorkers', ${isWorkerAgent("n")} or coalesce(w.at >= coalesce(a.at, 0), false),
+           'lastSeenAt', greatest(a.at, w.at),
            'since', (select at from unserved where task_seq = t.seq)) end as no_executor,
          case when ${isAlone("n")} then t.losses end as losses,
          o.disabled as tenant_disabled, o.max_inflight as tenant_max,
@@ -120,4 +126,6 @@ const SITUATION = `
                      from dependency d join task p on p.seq = d.parent_seq left join lease e on e.task_seq = p.seq
                     where d.child_seq = t.seq), '[]') as parents
     from task t join line n on n.id = t.line join lane l on l.name = n.lane
-    join tenant_line o on o.tenant = n.tenant and o.lane = n.lane where t.seq = $1`;
+    join tenant_line o on o.tenant = n.tenant and o.lane = n.lane
+    left join agent_seen a on a.agent = n.agent
+    left join worker_agent_seen w on w.tenant = n.tenant and w.agent = n.agent where t.seq = $1`;

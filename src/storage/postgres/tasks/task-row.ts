@@ -81,7 +81,7 @@ function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskReco
     schedule: toNumber(row.schedule),
     concurrencyKey: row.concurrency_key,
     callbackUrl: row.callback_url,
-    startedAt: toNumber(row.started_at ?? row.held_since),
+    startedAt: toNumber(row.started_at ?? (row.held_state === "assigned" ? null : row.held_since)),
     completedAt: toNumber(row.completed_at),
     spec: JSON.parse(row.spec),
     result: row.result === null ? undefined : JSON.parse(row.result),

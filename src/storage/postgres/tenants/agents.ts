@@ -3,6 +3,7 @@ import {
   AGENT_CHANGES_KEPT,
   type AgentRecord,
   type AgentStorage,
+  ALL_AGENTS,
   type CatalogueChanges,
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
@@ -47,7 +48,9 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
         name: "is_known_agent",
         text: `select 1 where exists (select 1 from agent where tenant = $1 and agent = $2 and definition is not null)
                   or exists (select 1 from profile_agent x join node n on n.profile = x.profile where x.agent = $2 and not n.dead)
-                  or exists (select 1 from agent_seen where agent = $2)`,
+                  or exists (select 1 from agent_seen where agent = $2)
+                  or exists (select 1 from worker_agent where tenant = $1 and agent = $2)
+                  or exists (select 1 from worker_agent_seen where tenant = $1 and agent = $2)`,
         values: [tenant, agent],
       });
       return rows.length > 0;
@@ -57,6 +60,8 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
         name: "known_agents",
         text: `select agent from agent where tenant = $1 and definition is not null
                union select x.agent from profile_agent x join node n on n.profile = x.profile where not n.dead
+               union select agent from worker_agent where tenant = $1 and agent <> '${ALL_AGENTS}'
+               union select agent from worker_agent_seen where tenant = $1
                union select agent from agent_seen order by agent limit $2`,
         values: [tenant, limit],
       });

@@ -6,6 +6,7 @@ import { abilitiesChanged } from "./steps/change-abilities.ts";
 export function forgetAgents(db: SqliteDatabase): void {
   db.transact((tx) => {
     const forgotten = tx.prepare("delete from agent_seen where at <= ?").run(tx.now - AGENT_MEMORY_MS);
-    if (forgotten.changes > 0) abilitiesChanged(tx, { lessServed: true });
+    const ofWorkers = tx.prepare("delete from worker_agent_seen where at <= ?").run(tx.now - AGENT_MEMORY_MS);
+    if (forgotten.changes + ofWorkers.changes > 0) abilitiesChanged(tx, { lessServed: true });
   });
 }

@@ -99,7 +99,11 @@ export class SqliteDatabase {
       this.#begin = this.#db.prepare("begin immediate");
       this.#commit = this.#db.prepare("commit");
       this.#rollback = this.#db.prepare("rollback");
-      this.#lastEventSeq = Math.max(this.#highWater("event", "last_seq"), this.#beyondLastEvent());
+      this.#lastEventSeq = Math.max(
+        this.#highWater("event", "last_seq"),
+        this.#beyondLastEvent(),
+        this.#lastToken(),
+      );
       this.#lastTaskSeq = this.#highWater("task", "seq");
       this.enteredUpTo = this.#entered();
     } catch (error) {
@@ -323,6 +327,12 @@ export class SqliteDatabase {
       .get();
     if (newest === undefined) return 0;
     return newest.seq + Math.max(this.clock.now() - newest.at, 0) * EVENT_NUMBERS_PER_MS;
+  }
+
+  /** The token of an assigned attempt may be above the number of any event. */
+  #lastToken(): number {
+    const row = this.#db.prepare<[], { token: number | null }>("select max(token) as token from lease").get();
+    return row?.token ?? 0;
   }
 
   #entered(): number {

@@ -12,9 +12,12 @@ export interface ServingNode {
 export function nodesOfLane(db: SqliteDatabase, lane: string): ServingNode[] {
   return db
     .prepare<ServingNode>(
-      `select s.node, s.slots - coalesce(h.held, 0) as free, s.per_tenant as perTenant
+      // Tasks that are held ahead have no slot yet.
+      `select s.node, s.slots - min(coalesce(h.held, 0), max(s.slots, coalesce(h.running, 0))) as free,
+              s.per_tenant as perTenant
          from node_slot s join node n on n.id = s.node
-         left join (select l.node, count(*) as held from lease l join line on line.id = l.line
+         left join (select l.node, count(*) as held, sum(l.state = 'running') as running
+                      from lease l join line on line.id = l.line
                      where line.lane = @lane group by l.node) h on h.node = s.node
         where s.lane = @lane and n.dead = 0 and n.past = 0`,
     )

@@ -92,7 +92,7 @@ const LANES_OF_NODES = `
   select node, lane, sum(slots) as slots, sum(running) as running
     from (select node, lane, slots, 0 as running from node_slot
           union all
-          select l.node, n.lane, 0, count(*) from lease l join line n on n.id = l.line group by l.node, n.lane)
+          select l.node, n.lane, 0, sum(l.state = 'running') from lease l join line n on n.id = l.line group by l.node, n.lane)
    group by node, lane having sum(slots) + sum(running) > 0 order by node, lane`;
 
 interface DetailsRow {

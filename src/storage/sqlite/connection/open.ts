@@ -32,6 +32,7 @@ import { sqliteAgents } from "../tenants/agents.ts";
 import { sqliteKeys } from "../tenants/keys.ts";
 import { sqliteLanes } from "../tenants/lanes.ts";
 import { sqliteTenants } from "../tenants/tenants.ts";
+import { sqliteWorkers } from "../workers/workers.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteNodes } from "./nodes.ts";
 
@@ -78,6 +79,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     schedules: sqliteSchedules(db),
     notifications: sqliteNotifications(db),
     nodes: sqliteNodes(db),
+    workers: sqliteWorkers(db),
     lanes: sqliteLanes(db),
     agents: sqliteAgents(db),
     deliveries: sqliteDeliveries(db),

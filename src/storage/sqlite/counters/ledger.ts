@@ -246,6 +246,11 @@ export class Ledger {
     return agentQueue.standing === 0 ? Math.max(this.#agentRoom(agentQueue), 0) : 0;
   }
 
+  /** The same for a queue whose tasks workers run. */
+  roomForWorkers(agentQueue: AgentQueue): number {
+    return Math.min(agentQueue.ready, Math.max(this.#agentRoom(agentQueue), 0));
+  }
+
   /** Whether a queue of tasks that run alone has a ready task and the limits of its agent allow to start it. */
   mayRunAlone(agentQueue: AgentQueue): boolean {
     return agentQueue.ready > 0 && this.#agentRoom(agentQueue) > 0;

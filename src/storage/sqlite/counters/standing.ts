@@ -1,6 +1,7 @@
 import { agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
 import type { TaskKind } from "../../../model/task.ts";
 import { ALONE, type AloneKind, heldKind } from "../../alone-queue.ts";
+import { ALL_AGENTS } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
 /** What identifies an agent queue, apart from its lane. */
@@ -39,18 +40,34 @@ const SERVED_MAX = 20_000;
 const LIVE = "n.dead = 0 and n.past = 0";
 /** The prefix of the id of a key among the kinds of a node. */
 export const KEY = "key:";
+/** The prefix of an agent among the kinds of a node whose configuration gives it the executor `worker`. */
+export const WORKER_AGENT = "worker:";
 
 const storedAnd = (more: string) => `exists (
   select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent and a.definition ->> '$.executor' is not null ${more})`;
 const STORED = storedAnd("");
+const FOR_NODES = "and coalesce(a.definition ->> '$.executor.type', '') <> 'worker'";
 /** Agents without encrypted headers, which every node can use. */
-const STORED_OPEN = storedAnd("and a.definition ->> '$.sealedWith' is null");
+const STORED_OPEN = storedAnd(`${FOR_NODES} and a.definition ->> '$.sealedWith' is null`);
 /** Agents whose headers are encrypted with a key that a live node has. */
-const STORED_FOR_KEY = storedAnd(`and exists (
+const STORED_FOR_KEY = storedAnd(`${FOR_NODES} and exists (
   select 1 from node n join json_each(n.kinds) k where ${LIVE} and k.value = '${KEY}' || (a.definition ->> '$.sealedWith'))`);
-const SERVED = `(exists (select 1 from node_agent x join node n on n.id = x.node
+const SERVED_BY_NODES = `(exists (select 1 from node_agent x join node n on n.id = x.node
                            where x.agent = line.agent and x.serves = 1 and n.dead = 0)
                  or exists (select 1 from agent_seen x where x.agent = line.agent and x.serves = 1))`;
+/** Agents of the configuration of a live node with the executor `worker`. */
+const CONFIGURED_FOR_WORKERS = `exists (
+  select 1 from node n join json_each(n.kinds) k where n.dead = 0 and k.value = '${WORKER_AGENT}' || line.agent)`;
+const NAMED_BY_WORKERS = `exists (
+  select 1 from worker_agent w where w.tenant = line.tenant and w.agent = line.agent)`;
+const SERVED = `(${SERVED_BY_NODES} or ${CONFIGURED_FOR_WORKERS} or ${NAMED_BY_WORKERS}
+                 or exists (select 1 from worker_agent_seen w where w.tenant = line.tenant and w.agent = line.agent))`;
+/** A live worker runs all agents of its tenant that no node runs. */
+const BY_ANY_WORKER = `(exists (select 1 from worker_agent w where w.tenant = line.tenant and w.agent = '${ALL_AGENTS}')
+  and (${storedAnd("and a.definition ->> '$.executor.type' = 'worker'")}
+       or (not ${STORED} and (${CONFIGURED_FOR_WORKERS} or not ${SERVED_BY_NODES}))))`;
+/** Whether a live worker can run the tasks of a row of `line`, if no node can. */
+const BY_WORKERS = `(${NAMED_BY_WORKERS} or ${BY_ANY_WORKER})`;
 
 /** Whether the tasks of a row of `line` run alone. */
 export const IS_ALONE = `substr(kind, 1, ${ALONE.length}) = '${ALONE}'`;
@@ -65,17 +82,21 @@ const EXECUTABLE = `
                                         where x.agent = line.agent and x.serves = 1 and ${LIVE})
        when ${HELD_KIND} = '' or exists (select 1 from node n join json_each(n.kinds) k
                                           where ${LIVE} and k.value = ${HELD_KIND}) then 0
+       when ${BY_ANY_WORKER} then 1
        else ${UNSERVED} end`;
+
+/** Whether live workers, and no nodes, can run the tasks of a row of `line`. */
+const FOR_WORKERS = `(standing <> 0 and ${BY_WORKERS} and (not ${IS_ALONE} or (${EXECUTABLE}) <> 0))`;
 
 /** The correct `standing` of a row of `line` while there is a live node. Ordinary claims never start tasks that run alone. */
 export const STANDING = `max(${EXECUTABLE}, ${IS_ALONE})`;
 
 /**
- * Whether live nodes can execute the tasks of a row of `line`, alone or not. While there is no live node: as last stored, and
+ * Whether live nodes or workers can execute the tasks of a row of `line`, alone or not. While there is no live node: as last stored, and
  * true for tasks that run alone.
  */
 export const IS_EXECUTABLE = `
-  (standing = 0 or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
+  (standing = 0 or ${BY_WORKERS} or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
 
 /** The `standing` of an agent queue that is about to be created. */
 export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: AgentQueueName): number {
@@ -91,6 +112,44 @@ export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: AgentQue
 /** Whether a live node that runs nothing else can execute the tasks of an agent queue. True also while there is no live node. */
 export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: AgentQueueName): boolean {
   return standingOf(db, { tenant, agent, kind: heldKind(kind) }) === 0;
+}
+
+/** Whether live workers, and no nodes, can run the tasks of an agent queue. */
+export function isForWorkers(db: SqliteDatabase, id: number): boolean {
+  return db.prepare(`select 1 from line where id = ? and ${FOR_WORKERS}`).get(id) !== undefined;
+}
+
+/** Whether the executor of an agent is `worker`. */
+export function isWorkerAgent(db: SqliteDatabase, { tenant, agent }: Omit<AgentQueueName, "kind">): boolean {
+  const row = db
+    .prepare<{ is: 0 | 1 }>(
+      `select ${storedAnd("and a.definition ->> '$.executor.type' = 'worker'")} or (not ${STORED} and ${CONFIGURED_FOR_WORKERS}) as "is"
+         from (select ? as tenant, ? as agent) line`,
+    )
+    .get(tenant, agent);
+  return row?.is === 1;
+}
+
+/** Whether workers for all agents can run the tasks of an agent queue that no node can execute. */
+export function isForAnyWorker(db: SqliteDatabase, id: number): boolean {
+  return db.prepare(`select 1 from line where id = ? and ${BY_ANY_WORKER}`).get(id) !== undefined;
+}
+
+/** The agent queues with ready tasks that workers with these agents can run, up to `limit` of them. */
+export function agentQueuesForWorkers(
+  db: SqliteDatabase,
+  { tenant, agents, limit }: { tenant: string; agents: readonly string[]; limit: number },
+): number[] {
+  const isOfAny = agents.includes(ALL_AGENTS) ? 1 : 0;
+  return db
+    .prepare<number>(
+      `select id from line
+        where tenant = @tenant and ready > 0 and (@isOfAny or agent in (select value from json_each(@agents))) and ${FOR_WORKERS}
+          and (not @isOfAny or agent in (select value from json_each(@agents)) or ${BY_ANY_WORKER})
+        order by last_served, id limit +@limit`,
+    )
+    .pluck()
+    .all({ tenant, agents: JSON.stringify(agents), isOfAny, limit });
 }
 
 /** Whether the agent has an executor of its own: in the catalogue, on a node, or on a node that was seen recently. */

@@ -35,7 +35,11 @@ export class EventLog {
     const data = event.data === null ? null : JSON.stringify(event.data);
     const last = this.#groups.at(-1);
     const isSame =
-      last?.lastSeq === seq - 1 && last.type === type && last.data === data && last.tenant === tenant;
+      last?.lastSeq === seq - 1 &&
+      last.type === type &&
+      last.at === at &&
+      last.data === data &&
+      last.tenant === tenant;
     if (isSame) {
       last.lastSeq = seq;
       last.taskSeqs.push(taskSeq);

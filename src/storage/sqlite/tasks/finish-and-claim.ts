@@ -10,11 +10,17 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import type { AgentQueue } from "../counters/ledger.ts";
 import { IS_ALONE, isExecutable } from "../counters/standing.ts";
-import { slotsLeft } from "../tenants/tenant-shares.ts";
-import { ALONE_LOOKED_AT, claimAloneTask, claimTasks } from "./steps/claim-tasks.ts";
+import { type SlotsLeft, slotsLeft } from "../tenants/tenant-shares.ts";
+import {
+  ALONE_LOOKED_AT,
+  claimAhead,
+  claimAloneTask,
+  claimTasks,
+  isCriticalLeft,
+} from "./steps/claim-tasks.ts";
 import { isAnyKeyContested, passKeysOn } from "./steps/concurrency-keys.ts";
 import { expireOverdue } from "./steps/expire-overdue.ts";
-import { finishHeldTasks, writeProgress } from "./steps/finish-held-tasks.ts";
+import { beginHeldTasks, finishHeldTasks, writeProgress } from "./steps/finish-held-tasks.ts";
 
 /** One transaction for what a busy node does all the time: end attempts and start others. */
 export async function finishAndClaim(
@@ -24,22 +30,36 @@ export async function finishAndClaim(
   return db.transact((tx) => {
     if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
     writeProgress(tx, params);
+    beginHeldTasks(tx, params);
     const finished = finishHeldTasks(tx, params);
     const expired = params.claims.length > 0 ? expireOverdue(tx, EXPIRED_PER_CLAIM_MAX) : [];
     tx.settle();
     const claimed: ClaimedTask[] = [];
+    const criticalWaits: string[] = [];
     for (const claim of params.claims) {
-      const limit = Math.min(claim.limit, (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length);
-      const asked = { node: params.node, claim: { ...claim, limit }, hasEnded: finished.length > 0 };
+      const left = () => (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length;
+      const slots = slotsLeft(tx.ledger.lane(claim.lane), claim.perTenant);
+      const limit = Math.min(claim.limit, left());
+      const asked = { node: params.node, claim: { ...claim, limit }, slots, hasEnded: finished.length > 0 };
       claimed.push(...claimFromLane(tx, asked));
+      if (claim.ahead === undefined) continue;
+      const ahead = {
+        node: params.node,
+        lane: claim.lane,
+        limit: Math.min(claim.ahead, left()),
+        left: slots,
+      };
+      if (isCriticalLeft(tx, claim.lane)) criticalWaits.push(claim.lane);
+      else claimed.push(...claimAhead(tx, ahead));
     }
     tx.save();
     // A started task may now block the holder of a key. Another task could take the key in a lane that this call has already
     // claimed from.
     if (claimed.length > 0 && isAnyKeyContested(tx)) tx.signal("work");
-    if (finished.length + claimed.length + expired.length + params.progress.length > 0) tx.signal("events");
+    const written = finished.length + claimed.length + expired.length + params.progress.length;
+    if (written + (params.begun?.length ?? 0) > 0) tx.signal("events");
     if (finished.some(({ state }) => state === "delayed")) tx.signal("due");
-    return { finished, claimed, expired };
+    return { finished, claimed, expired, ...(criticalWaits.length > 0 && { criticalWaits }) };
   });
 }
 
@@ -77,18 +97,22 @@ export async function isAloneWaiting(
   });
 }
 
+interface AskedClaim {
+  readonly node: string;
+  readonly claim: Claim;
+  /** How many slots of the lane on this node each tenant may still take; null: no limit. */
+  readonly slots: SlotsLeft | null;
+  readonly hasEnded: boolean;
+}
+
 /**
  * Passes concurrency keys on when slots stay unused. On a busy node none ever do, so it also passes keys on whenever something
  * ended.
  */
-function claimFromLane(
-  tx: Transaction,
-  { node, claim, hasEnded }: { node: string; claim: Claim; hasEnded: boolean },
-): ClaimedTask[] {
+function claimFromLane(tx: Transaction, { node, claim, slots: left, hasEnded }: AskedClaim): ClaimedTask[] {
   const lane = tx.ledger.lane(claim.lane);
-  const left = slotsLeft(lane, claim.perTenant);
   if (hasEnded && claim.limit > 0) passKeysOn(tx, { lane, left }, KEYS_LOOKED_AT.afterEnd);
-  const params = { node, lane: claim.lane, limit: claim.limit, left };
+  const params = { node, lane: claim.lane, limit: claim.limit, state: claim.state ?? "running", left };
   const claimed = claimTasks(tx, params);
   while (claimed.length < claim.limit && passKeysOn(tx, { lane, left }, KEYS_LOOKED_AT.keys)) {
     const more = claimTasks(tx, { ...params, limit: claim.limit - claimed.length });

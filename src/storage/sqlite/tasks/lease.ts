@@ -1,3 +1,4 @@
+import type { HeldState } from "../../../model/task-state.ts";
 import type { TaskOrigin } from "../../storage.ts";
 
 /** What the end of an attempt needs from its start. */
@@ -6,7 +7,9 @@ export interface Lease {
   readonly token: number;
   readonly node: string;
   readonly line: number;
+  readonly state: HeldState;
   readonly attempt: number;
+  /** When it was claimed, or when it began if its holder reported that. */
   readonly started_at: number;
   readonly calls_back: 0 | 1;
   readonly has_dependants: 0 | 1;
@@ -17,4 +20,4 @@ export interface Lease {
 }
 
 export const LEASE_COLUMNS =
-  "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants, batch, session, origin, concurrency_key";
+  "task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants, batch, session, origin, concurrency_key";

@@ -60,7 +60,7 @@ type RowOfTask = Omit<TaskRowRecord, "title" | "error"> & {
 /** SQLite knows `octet_length` without reading the text. */
 const ROW_COLUMNS = `
   t.seq, t.id, t.agent, n.lane, t.priority, coalesce(l.state, t.resting_state) as state, t.created_at as createdAt,
-  coalesce(t.started_at, l.started_at) as startedAt, t.completed_at as completedAt,
+  coalesce(t.started_at, iif(l.state = 'running', l.started_at, null)) as startedAt, t.completed_at as completedAt,
   coalesce(l.attempt, t.executions) as attempts, t.input_tokens + t.output_tokens as tokens,
   substr(t.error, 1, ${ROW_TEXT_MAX + 1}) as error,
   iif(octet_length(t.spec) <= ${TITLED_BYTES_MAX}, substr(t.spec, 1, ${TITLE_READ}), null) as spec`;

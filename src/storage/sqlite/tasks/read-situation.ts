@@ -5,7 +5,14 @@ import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { LaneRow } from "../counters/ledger.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
-import { type AgentQueueKind, IS_ALONE, isExecutable, isServed } from "../counters/standing.ts";
+import {
+  type AgentQueueKind,
+  IS_ALONE,
+  isExecutable,
+  isForWorkers,
+  isServed,
+  isWorkerAgent,
+} from "../counters/standing.ts";
 import { maxOf } from "../sessions/steps/settle-sessions.ts";
 import { NodeShares } from "../tenants/tenant-shares.ts";
 import { getTask } from "./read-tasks.ts";
@@ -56,14 +63,30 @@ function readNoExecutor(
 ): TaskSituation["noExecutor"] {
   if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
   const row = db
-    .prepare<{ since: number | null; at: number | null; kind: AgentQueueKind }>(
-      `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as at, n.kind
+    .prepare<NoExecutorRow>(
+      `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as node_at,
+              (select at from worker_agent_seen where tenant = n.tenant and agent = n.agent) as worker_at, n.id, n.kind
          from task t join line n on n.id = t.line where t.seq = ? and n.standing <> 0`,
     )
     .get(seq);
-  if (row === undefined) return null;
+  if (row === undefined || isForWorkers(db, row.id)) return null;
   if (isAloneKind(row.kind) && isExecutable(db, { tenant, agent, kind: row.kind })) return null;
-  return { served: isServed(db, { tenant, agent }), lastSeenAt: row.at, since: row.since };
+  const lastSeenAt = Math.max(row.node_at ?? 0, row.worker_at ?? 0);
+  return {
+    served: isServed(db, { tenant, agent }),
+    byWorkers:
+      isWorkerAgent(db, { tenant, agent }) || (row.worker_at !== null && row.worker_at >= (row.node_at ?? 0)),
+    lastSeenAt: lastSeenAt === 0 ? null : lastSeenAt,
+    since: row.since,
+  };
+}
+
+interface NoExecutorRow {
+  readonly since: number | null;
+  readonly node_at: number | null;
+  readonly worker_at: number | null;
+  readonly id: number;
+  readonly kind: AgentQueueKind;
 }
 
 /** Null unless the tenant has reached its share of the lane: over all nodes, or on every node with a free slot. */

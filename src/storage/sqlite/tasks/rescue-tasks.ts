@@ -63,7 +63,7 @@ function countLoss(tx: Transaction, lost: LostAttempt, maxLost: number | undefin
 }
 
 /** Moves a task to the queue for tasks that run alone. Returns its lease with the new agent queue. */
-function moveToAlone(tx: Transaction, lost: LostAttempt): Lease {
+export function moveToAlone(tx: Transaction, lost: Lease & { readonly kind: TaskKind }): Lease {
   const { lane, tenant, agent, kind } = tx.ledger.agentQueue(lost.line);
   if (isAloneKind(kind)) return lost;
   const agentQueue = tx.ledger.agentQueueOf(lane, tenant, agent, aloneKindOf(agent, lost.kind));

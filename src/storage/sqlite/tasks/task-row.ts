@@ -71,7 +71,7 @@ export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
     schedule: row.schedule,
     concurrencyKey: row.concurrency_key,
     callbackUrl: row.callback_url,
-    startedAt: row.started_at ?? row.held_since,
+    startedAt: row.started_at ?? (row.held_state === "assigned" ? null : row.held_since),
     completedAt: row.completed_at,
     spec: JSON.parse(row.spec),
     result: row.result === null ? undefined : JSON.parse(row.result),

@@ -3,6 +3,7 @@ import {
   AGENT_CHANGES_KEPT,
   type AgentRecord,
   type AgentStorage,
+  ALL_AGENTS,
   type CatalogueChanges,
 } from "../../storage.ts";
 import { forgetAgents } from "../connection/abilities.ts";
@@ -46,7 +47,9 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
         .prepare<{ known: 0 | 1 }>(
           `select exists (select 1 from agent where tenant = @tenant and agent = @agent and definition is not null)
                or exists (select 1 from node_agent x join node n on n.id = x.node where x.agent = @agent and n.dead = 0)
-               or exists (select 1 from agent_seen where agent = @agent) as known`,
+               or exists (select 1 from agent_seen where agent = @agent)
+               or exists (select 1 from worker_agent where tenant = @tenant and agent = @agent)
+               or exists (select 1 from worker_agent_seen where tenant = @tenant and agent = @agent) as known`,
         )
         .get({ tenant, agent });
       return row?.known === 1;
@@ -56,9 +59,11 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
         .prepare<{ agent: string }>(
           `select agent from agent where tenant = ? and definition is not null
            union select x.agent from node_agent x join node n on n.id = x.node where n.dead = 0
+           union select agent from worker_agent where tenant = ? and agent <> '${ALL_AGENTS}'
+           union select agent from worker_agent_seen where tenant = ?
            union select agent from agent_seen order by agent limit +?`,
         )
-        .all(tenant, limit);
+        .all(tenant, tenant, tenant, limit);
       return rows.map(({ agent }) => agent);
     },
     async forget() {

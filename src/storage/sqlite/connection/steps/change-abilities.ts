@@ -1,8 +1,8 @@
 import { type AgentName, DEFAULT_AGENT } from "../../../../model/agent.ts";
 import { TASK_KINDS, type TaskKind } from "../../../../model/task.ts";
 import { WAITING_STATES } from "../../../../model/task-state.ts";
-import type { Abilities } from "../../../storage.ts";
-import { commonKinds, isServed, KEY, STANDING, UNSERVED } from "../../counters/standing.ts";
+import { type Abilities, ALL_AGENTS } from "../../../storage.ts";
+import { commonKinds, isServed, KEY, STANDING, UNSERVED, WORKER_AGENT } from "../../counters/standing.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "../../tasks/steps/end-waiting-task.ts";
 import { moveHeldTask, moveTask } from "../../tasks/steps/move-task.ts";
 import { preemptAfterChange, refreshAgentQueues } from "../../tenants/steps/refresh-limits.ts";
@@ -31,7 +31,11 @@ export function writeAbilities(
   const kinds =
     abilities === null
       ? null
-      : JSON.stringify([...abilities.kinds, ...(abilities.keys ?? []).map((key) => `${KEY}${key}`)]);
+      : JSON.stringify([
+          ...abilities.kinds,
+          ...(abilities.keys ?? []).map((key) => `${KEY}${key}`),
+          ...(abilities.workerAgents ?? []).map((agent) => `${WORKER_AGENT}${agent}`),
+        ]);
   tx.prepare("update node set kinds = ? where id = ?").run(kinds, node);
   return { lessServed: unserved.changes > 0 };
 }
@@ -70,6 +74,20 @@ export function agentChanged(tx: Transaction, { tenant, agent }: AgentName): voi
   tx.db.abilities.served.clear();
   if (tx.prepare("select 1 from node where dead = 0 and past = 0 limit 1").get() === undefined) return;
   const only = { where: "tenant = ? and agent = ?", values: [tenant, agent] };
+  splitAgentQueues(tx, only);
+  relabelAgentQueues(tx, only);
+}
+
+/** The same for the agents of a worker that was registered or is gone; `*`: all of its tenant. */
+export function workerAgentsChanged(tx: Transaction, tenant: string, agents: readonly string[]): void {
+  tx.db.abilities.served.clear();
+  if (tx.prepare("select 1 from node where dead = 0 and past = 0 limit 1").get() === undefined) return;
+  const only = agents.includes(ALL_AGENTS)
+    ? { where: "tenant = ?", values: [tenant] }
+    : {
+        where: "tenant = ? and agent in (select value from json_each(?))",
+        values: [tenant, JSON.stringify(agents)],
+      };
   splitAgentQueues(tx, only);
   relabelAgentQueues(tx, only);
 }

@@ -1,4 +1,5 @@
 import { CONSECUTIVE_CRITICAL_MAX, isCritical } from "../../../../model/priority.ts";
+import type { HeldState } from "../../../../model/task-state.ts";
 import { jsonWeight } from "../../../../model/text/json-weight.ts";
 import type { ClaimedTask, TaskOrigin } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
@@ -25,10 +26,56 @@ export function claimTasks(tx: Transaction, params: ClaimParams): ClaimedTask[] 
   return claimed;
 }
 
+/**
+ * Claims up to `limit` tasks for slots that are not free yet, until the next task is one that may not wait on a node. Only for the
+ * contract: an exchange with SQLite is too short to claim ahead.
+ */
+export function claimAhead(tx: Transaction, params: Omit<ClaimParams, "state">): ClaimedTask[] {
+  if (tx.ledger.lane(params.lane).strategy !== "fair-fifo") return [];
+  const claimed: ClaimedTask[] = [];
+  while (claimed.length < params.limit && mayNextBeHeld(tx, params)) {
+    const next = claimAtOnce(tx, { ...params, limit: 1, state: "assigned" });
+    if (next.length === 0) break;
+    claimed.push(...next);
+  }
+  return claimed;
+}
+
+/** Whether a critical task of the lane only lacks a slot. */
+export function isCriticalLeft(tx: Transaction, name: string): boolean {
+  const { ledger } = tx;
+  if (ledger.lane(name).strategy !== "fair-fifo") return false;
+  ledger.countTenants();
+  return ledger.tenants
+    .adoptAll(name)
+    .some((tenant) => tenant.urgent_lines > 0 && ledger.tenants.room(tenant) > 0);
+}
+
+function mayNextBeHeld(tx: Transaction, params: Omit<ClaimParams, "state">): boolean {
+  const { ledger } = tx;
+  const [tenant] = shareOut(tx, ledger.lane(params.lane), { slots: 1, left: params.left });
+  if (tenant === undefined) return false;
+  const agentQueue = first(
+    candidateAgentQueues(tx, tenant, { count: 1, ahead: false }).filter((each) => ledger.room(each) > 0),
+    compareFairness,
+  );
+  return (
+    tx
+      .prepare(
+        `select 1 from task t
+          where t.seq = ? and t.session is null and t.concurrency_key is null and t.executions = 0
+            and t.max_retries_if_lost > 0
+            and not exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null)`,
+      )
+      .get(agentQueue?.head_seq) !== undefined
+  );
+}
+
 interface ClaimParams {
   readonly node: string;
   readonly lane: string;
   readonly limit: number;
+  readonly state: HeldState;
   /** How many of the node's slots each tenant may still take; each start reduces it. Null: no limit. */
   readonly left: SlotsLeft | null;
 }
@@ -56,7 +103,7 @@ function claimAtOnce(tx: Transaction, params: ClaimParams): ClaimedTask[] {
   }
   const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(tx, tenant, tokens));
   if (tokensOf.size > 1) picks.sort((a, b) => a.token - b.token);
-  return picks.map((pick) => startAttempt(tx, pick, params.node));
+  return picks.map((pick) => startAttempt(tx, pick, params));
 }
 
 /** How many agent queues with tasks that run alone one claim checks. */
@@ -84,7 +131,9 @@ export function claimAloneTask(
   countStart(tx, agentQueue, token);
   return ledger
     .takeReady(agentQueue, 1)
-    .map(({ task_seq: taskSeq }) => startAttempt(tx, { agentQueue, taskSeq, token }, params.node));
+    .map(({ task_seq: taskSeq }) =>
+      startAttempt(tx, { agentQueue, taskSeq, token }, { ...params, state: "running" }),
+    );
 }
 
 function canRunAlone(tx: Transaction, agentQueue: AgentQueue): boolean {
@@ -99,7 +148,7 @@ function canRunAlone(tx: Transaction, agentQueue: AgentQueue): boolean {
 }
 
 /** A task to start. Its fencing token is also the number of its `task.started` event. */
-interface Pick {
+export interface Pick {
   readonly agentQueue: AgentQueue;
   readonly taskSeq: number;
   readonly token: number;
@@ -199,7 +248,7 @@ export function candidateAgentQueues(
   return [...new Set([...touched, ...tx.ledger.agentQueuesOf(ids)])];
 }
 
-function countStart({ ledger }: Transaction, agentQueue: AgentQueue, token: number): void {
+export function countStart({ ledger }: Transaction, agentQueue: AgentQueue, token: number): void {
   const lane = ledger.lane(agentQueue.lane);
   agentQueue.ready -= 1;
   agentQueue.waiting -= 1;
@@ -236,7 +285,11 @@ const QUEUED_TASK = `
          batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key
     from task where seq = ? and resting_state = 'queued'`;
 
-function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
+export function startAttempt(
+  tx: Transaction,
+  pick: Pick,
+  { node, state }: { readonly node: string; readonly state: HeldState },
+): ClaimedTask {
   const { ledger, now } = tx;
   const { agentQueue, taskSeq, token } = pick;
   const row = tx.prepare<QueuedTask>(QUEUED_TASK).get(taskSeq);
@@ -250,6 +303,7 @@ function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
     token,
     node,
     line: agentQueue.id,
+    state,
     attempt,
     started_at: now,
     calls_back: row.callback_url === null ? 0 : 1,
@@ -259,7 +313,8 @@ function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
     origin,
     concurrency_key: row.concurrency_key,
   });
-  ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
+  if (state === "running")
+    ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(tx.db, taskSeq);
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
   return {
@@ -272,7 +327,7 @@ function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
       agent,
       lane,
       priority,
-      state: "running",
+      state,
       position: row.position,
       createdAt: row.created_at,
       runAt: row.run_at,
@@ -283,7 +338,7 @@ function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
       schedule: row.schedule,
       concurrencyKey: row.concurrency_key,
       callbackUrl: row.callback_url,
-      startedAt: row.started_at ?? now,
+      startedAt: row.started_at ?? (state === "running" ? now : null),
       completedAt: null,
       spec: JSON.parse(row.spec),
       result: undefined,
@@ -295,8 +350,8 @@ function startAttempt(tx: Transaction, pick: Pick, node: string): ClaimedTask {
 }
 
 const INSERT_LEASE = `
-  insert into lease (${LEASE_COLUMNS}, state, priority, preemptible)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`;
+  insert into lease (${LEASE_COLUMNS}, priority, preemptible)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask, lease: Lease): void {
   tx.prepare(INSERT_LEASE).run(
@@ -304,6 +359,7 @@ function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask,
     lease.token,
     lease.node,
     lease.line,
+    lease.state,
     lease.attempt,
     lease.started_at,
     lease.calls_back,
@@ -313,12 +369,12 @@ function writeLease(tx: Transaction, { priority, preemptions_left }: QueuedTask,
     lease.origin,
     lease.concurrency_key,
     priority,
-    preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
+    lease.state === "running" && preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
   );
   tx.db.leases.keep(lease);
 }
 
-function compareFairness(a: AgentQueue, b: AgentQueue): number {
+export function compareFairness(a: AgentQueue, b: AgentQueue): number {
   return a.inflight - b.inflight || a.last_served - b.last_served || a.id - b.id;
 }
 

@@ -1,10 +1,54 @@
 import type { Settlement } from "../../../../model/outcome.ts";
+import { isCritical } from "../../../../model/priority.ts";
 import type { TaskState } from "../../../../model/task-state.ts";
 import { jsonText } from "../../../../model/text/json-text.ts";
-import type { AttemptUsage, FinishAndClaimParams, FinishedAndClaimed } from "../../../storage.ts";
+import type {
+  AttemptUsage,
+  BegunAttempt,
+  FinishAndClaimParams,
+  FinishedAndClaimed,
+  FinishedAttempt,
+} from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { endTask, returnTask } from "./end-attempt.ts";
+
+/** Makes assigned attempts that have begun `running`, if this node still holds them. */
+export function beginHeldTasks(
+  tx: Transaction,
+  { node, begun = [] }: Pick<FinishAndClaimParams, "node" | "begun">,
+): void {
+  for (const attempt of begun) beginHeldTask(tx, node, attempt);
+}
+
+function beginHeldTask(tx: Transaction, node: string, { seq, token, startedAt }: BegunAttempt): void {
+  const assigned = tx
+    .prepare<Lease & { priority: number; preemptions_left: number }>(
+      `select ${LEASE_COLUMNS.split(", ").map((column) => `l.${column}`)}, t.priority, t.preemptions_left
+         from lease l join task t on t.seq = l.task_seq
+        where l.task_seq = ? and l.token = ? and l.node = ? and l.state = 'assigned'`,
+    )
+    .get(seq, token, node);
+  if (assigned === undefined) return;
+  const { priority, preemptions_left, ...lease } = assigned;
+  const at = Math.max(Math.min(startedAt ?? lease.started_at, tx.now), lease.started_at);
+  const preemptible = preemptions_left > 0 && !isCritical(priority);
+  tx.prepare("update lease set state = 'running', started_at = ?, preemptible = ? where task_seq = ?").run(
+    at,
+    preemptible ? 1 : 0,
+    seq,
+  );
+  const begun = { ...lease, state: "running", started_at: at } as const;
+  tx.db.leases.keep(begun);
+  addStart(tx, begun);
+  // A critical task that waits may pre-empt it from now on.
+  if (preemptible) tx.ledger.lanesToRecheck.add(tx.ledger.agentQueue(lease.line).lane);
+}
+
+function addStart(tx: Transaction, { task_seq: taskSeq, line, attempt }: Lease): void {
+  const { tenant } = tx.ledger.agentQueue(line);
+  tx.ledger.events.add({ type: "task.started", at: tx.now, tenant, taskSeq, data: { attempt } });
+}
 
 /** Ends the attempts that this node still holds. An attempt that lost its lease changes nothing. */
 export function finishHeldTasks(
@@ -16,10 +60,17 @@ export function finishHeldTasks(
     `select ${LEASE_COLUMNS} from lease where task_seq = ? and token = ? and node = ?`,
   );
   const removeLease = tx.prepare("delete from lease where task_seq = ? and token = ? and node = ?");
-  const finished: { token: number; state: TaskState }[] = [];
-  for (const { seq, token, settlement, usage, summary } of params.finishes) {
+  const ends: { readonly lease: Lease; readonly finish: FinishedAttempt }[] = [];
+  for (const finish of params.finishes) {
+    const { seq, token } = finish;
     const lease = tx.db.leases.find(seq, token) ?? findLease.get(seq, token, params.node);
     if (lease === undefined || removeLease.run(seq, token, params.node).changes === 0) continue;
+    if (lease.state === "assigned" && finish.settlement.to !== "queued") addStart(tx, lease);
+    ends.push({ lease, finish });
+  }
+  const finished: { token: number; state: TaskState }[] = [];
+  for (const { lease, finish } of ends) {
+    const { token, settlement, usage, summary } = finish;
     if (usage !== undefined) addUsage(tx, lease, usage);
     applySettlement(tx, lease, { settlement, summary });
     finished.push({ token, state: settlement.to });

@@ -1,0 +1,658 @@
+import { describe, expect, test } from "vitest";
+import { noExecutorError } from "../../no-executor-error.ts";
+import {
+  type Abilities,
+  AGENT_MEMORY_MS,
+  CLAIM_KEPT_MS,
+  type NewWorker,
+  WORKER_KEPT_MS,
+  type WorkerExchange,
+  type WorkerPoll,
+} from "../../storage.ts";
+import {
+  AGENT,
+  customSpec,
+  LANE,
+  NODE,
+  newTask,
+  type OpenWorld,
+  OTHER_LANE,
+  OTHER_NODE,
+  only,
+  TENANT,
+  type World,
+} from "../world.ts";
+
+const LEASE_MS = 15_000;
+const NOTHING: Abilities = { agents: new Map(), kinds: [] };
+
+let lastId = 0;
+
+export function newWorker(overrides: Partial<NewWorker> = {}): NewWorker {
+  lastId += 1;
+  return {
+    id: `wrk_${lastId}`,
+    tenant: TENANT,
+    instance: null,
+    key: null,
+    name: "py",
+    agents: [AGENT],
+    slots: 10,
+    labels: {},
+    version: null,
+    runtime: null,
+    leaseMs: LEASE_MS,
+    heartbeatMs: 5_000,
+    ...overrides,
+  };
+}
+
+export function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPoll {
+  lastId += 1;
+  const tokens = Array.from({ length: 10 }, (_, n) => ({
+    hash: `hash-${lastId}-${n}`,
+    nonce: `n-${lastId}-${n}`,
+  }));
+  return { worker, claim: `claim-${lastId}`, max: 10, agents: null, tokens, ...overrides };
+}
+
+/** Nodes that execute nothing, so that only workers do. */
+async function open(openWorld: OpenWorld): Promise<World> {
+  const world = await openWorld();
+  for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities: NOTHING });
+  return world;
+}
+
+async function register(world: World, overrides: Partial<NewWorker> = {}): Promise<string> {
+  const registered = await world.storage.workers.register(newWorker(overrides));
+  if (registered === null) throw new Error("The worker was not registered.");
+  return registered.id;
+}
+
+function exchange(world: World, ...polls: WorkerPoll[]): Promise<WorkerExchange> {
+  return world.storage.workers.exchange({ finishes: [], progress: [], polls });
+}
+
+async function claimIds(world: World, ...polls: WorkerPoll[]): Promise<(string[] | null)[]> {
+  const { claimed } = await exchange(world, ...polls);
+  return claimed.map((tasks) => tasks?.map(({ task }) => task.id) ?? null);
+}
+
+async function loseWorker(world: World, worker: string): Promise<readonly string[] | null> {
+  const { workers } = await world.storage.workers.watch();
+  const beat = workers.find((each) => each.worker === worker)?.beat ?? -1;
+  return world.storage.workers.markLost({ worker, beat });
+}
+
+export function describeWorkers(openWorld: OpenWorld): void {
+  describe("workers", () => {
+    test("a worker is listed with what it registered, and an instance keeps its id", async () => {
+      const world = await open(openWorld);
+      const { workers } = world.storage;
+      const instance = "8a0b7e0e-0000-4000-8000-000000000001";
+      const first = await workers.register(newWorker({ instance, key: "key_1", labels: { gpu: "a100" } }));
+      expect(first).toMatchObject({ isNew: true });
+      const again = await workers.register(
+        newWorker({ instance, key: "key_2", agents: ["writer", "reader"], slots: 3, version: "2" }),
+      );
+      expect(again).toEqual({ id: first?.id, isNew: false });
+      expect(await workers.list({ tenant: TENANT })).toEqual([
+        {
+          ...newWorker({ instance, key: "key_2", agents: ["writer", "reader"], slots: 3, version: "2" }),
+          id: first?.id,
+          labels: {},
+          draining: false,
+          lost: false,
+          registeredAt: world.clock.now(),
+          seenAt: world.clock.now(),
+          polledAt: null,
+          held: 0,
+          done: 0,
+          failed: 0,
+        },
+      ]);
+      expect(await workers.list({ tenant: "other" })).toEqual([]);
+      expect(await workers.get({ tenant: "other", id: first?.id ?? "" })).toBeNull();
+      expect(await workers.get({ tenant: TENANT, id: first?.id ?? "" })).toMatchObject({ slots: 3 });
+    });
+
+    test("the same instance of another tenant is another worker", async () => {
+      const world = await open(openWorld);
+      const instance = "8a0b7e0e-0000-4000-8000-000000000002";
+      const one = await world.storage.workers.register(newWorker({ instance }));
+      const other = await world.storage.workers.register(newWorker({ instance, tenant: "other" }));
+      expect(other).toMatchObject({ isNew: true });
+      expect(other?.id).not.toBe(one?.id);
+    });
+
+    test("tasks of an agent that a worker names go to the worker, and to no node", async () => {
+      const world = await open(openWorld);
+      const abilities: Abilities = { agents: new Map(), kinds: ["custom"] };
+      for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
+      const worker = await register(world);
+      await world.submit({ id: "w" }, { id: "n", agent: "local" });
+      expect((await world.claim({ limit: 5 })).map(({ task }) => task.id)).toEqual(["n"]);
+      const { claimed } = await exchange(world, newPoll(worker));
+      const assigned = only(only(claimed) ?? []);
+      expect(assigned.task).toMatchObject({
+        id: "w",
+        state: "assigned",
+        startedAt: null,
+        attempts: [{ number: 1, node: worker, endedAt: null }],
+      });
+      expect(await world.task("w")).toMatchObject({
+        state: "assigned",
+        attempts: [{ number: 1, node: worker }],
+      });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("tasks that waited before the worker came go to it", async () => {
+      const world = await open(openWorld);
+      const [inserted] = await world.submit({ id: "w" });
+      expect(inserted).toMatchObject({ unserved: true });
+      const worker = await register(world);
+      await world.submit({ id: "later" });
+      expect(await claimIds(world, newPoll(worker))).toEqual([["w", "later"]]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("a worker of another tenant gets none of them", async () => {
+      const world = await open(openWorld);
+      await register(world);
+      const other = await register(world, { tenant: "other" });
+      await world.submit({ id: "w" });
+      expect(await claimIds(world, newPoll(other))).toEqual([[]]);
+    });
+
+    test("a worker gets tasks of its agents only, and of those that the poll names", async () => {
+      const world = await open(openWorld);
+      const writer = await register(world, { agents: ["writer", "reader"] });
+      await register(world, { agents: ["third"] });
+      await world.submit(
+        { id: "w", agent: "writer" },
+        { id: "r", agent: "reader" },
+        { id: "t", agent: "third" },
+      );
+      expect(await claimIds(world, newPoll(writer, { agents: ["reader"] }))).toEqual([["r"]]);
+      expect(await claimIds(world, newPoll(writer))).toEqual([["w"]]);
+    });
+
+    test("an unknown, a lost or a draining worker gets nothing", async () => {
+      const world = await open(openWorld);
+      const lost = await register(world);
+      const draining = await register(world);
+      await world.submit({ id: "w" });
+      expect(await loseWorker(world, lost)).toEqual([AGENT]);
+      expect(await world.storage.workers.drain({ tenant: TENANT, id: draining })).toBe(true);
+      expect(await world.storage.workers.drain({ tenant: "other", id: draining })).toBe(false);
+      expect(await claimIds(world, newPoll("nobody"), newPoll(lost), newPoll(draining))).toEqual([
+        null,
+        null,
+        [],
+      ]);
+      expect(await world.storage.workers.get({ tenant: TENANT, id: draining })).toMatchObject({
+        draining: true,
+      });
+    });
+
+    test("a poll gets no more than it wants, has tokens for, or its worker has slots for", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world, { slots: 3 });
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" });
+      const { tokens } = newPoll(worker);
+      expect(await claimIds(world, newPoll(worker, { max: 1 }))).toEqual([["a"]]);
+      expect(await claimIds(world, newPoll(worker, { tokens: tokens.slice(0, 1) }))).toEqual([["b"]]);
+      expect(await claimIds(world, newPoll(worker), newPoll(worker))).toEqual([["c"], []]);
+      expect(await world.storage.workers.get({ tenant: TENANT, id: worker })).toMatchObject({ held: 3 });
+    });
+
+    test("of several polls the worker that holds the fewest gets the next, then the longest waiting", async () => {
+      const world = await open(openWorld);
+      const [one, two] = [await register(world), await register(world)];
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c" });
+      expect(await claimIds(world, newPoll(two), newPoll(one))).toEqual([["a", "c"], ["b"]]);
+      await world.submit({ id: "d" }, { id: "e" });
+      expect(await claimIds(world, newPoll(two), newPoll(one))).toEqual([["e"], ["d"]]);
+    });
+
+    test("the same claim gets its live attempts again and no others, from then on a new one", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await world.submit({ id: "a" }, { id: "b" });
+      const poll = newPoll(worker, { max: 1 });
+      const first = await exchange(world, poll);
+      const repeated = await exchange(world, { ...poll, tokens: newPoll(worker).tokens });
+      expect(repeated.claimed).toEqual(first.claimed);
+      const { token, task } = only(first.claimed[0] ?? []);
+      await world.storage.workers.exchange({
+        finishes: [{ worker, seq: task.seq, token, settlement: { to: "done", result: 1 } }],
+        progress: [],
+        polls: [],
+      });
+      expect(await claimIds(world, { ...poll, tokens: newPoll(worker).tokens })).toEqual([["b"]]);
+    });
+
+    test("ends and claims are one step, and only the holder can end", async () => {
+      const world = await open(openWorld);
+      const [worker, other] = [await register(world), await register(world)];
+      await world.configureLane(LANE, { total: 1 });
+      await world.submit({ id: "a" }, { id: "b" });
+      const first = await exchange(world, newPoll(worker));
+      const { token, task } = only(first.claimed[0] ?? []);
+      expect(first.held).toBe(true);
+      const settlement = { to: "done", result: { ok: true } } as const;
+      const usage = { inputTokens: 3, outputTokens: 4 };
+      const stolen = await world.storage.workers.exchange({
+        finishes: [{ worker: other, seq: task.seq, token, settlement }],
+        progress: [],
+        polls: [newPoll(other)],
+      });
+      expect(stolen).toMatchObject({ finished: [], claimed: [[]] });
+      const own = await world.storage.workers.exchange({
+        finishes: [{ worker, seq: task.seq, token, settlement, usage }],
+        progress: [],
+        polls: [newPoll(other)],
+      });
+      expect(own.finished).toEqual([{ token, state: "done" }]);
+      expect(own.claimed[0]?.map((assigned) => assigned.task.id)).toEqual(["b"]);
+      await own.durable;
+      expect(await world.task("a")).toMatchObject({ state: "done", result: { ok: true }, usage });
+      const late = await world.storage.workers.exchange({
+        finishes: [{ worker, seq: task.seq, token, settlement }],
+        progress: [],
+        polls: [],
+      });
+      expect(late.finished).toEqual([]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("a worker that names an attempt runs it, and its reports become events", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await world.submit({ id: "a" });
+      const poll = newPoll(worker);
+      const { token, task } = only((await exchange(world, poll)).claimed[0] ?? []);
+      const hash = poll.tokens[0]?.hash ?? "";
+      expect(await world.storage.workers.name({ worker, attempts: [{ hash }], all: true })).toEqual({
+        dropped: [],
+      });
+      expect(await world.task("a")).toMatchObject({ state: "running" });
+      await world.storage.workers.exchange({
+        finishes: [],
+        progress: [{ worker, seq: task.seq, token, progress: { percent: 50 } }],
+        polls: [],
+      });
+      const reported = (await world.events()).find(({ type }) => type === "task.progress");
+      expect(reported).toMatchObject({ taskId: "a", data: { progress: { percent: 50 }, attempt: 1 } });
+    });
+
+    test("an attempt that its worker named and leaves out twice in a row is dropped", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await world.submit({ id: "a" }, { id: "b" });
+      const poll = newPoll(worker);
+      const [a, b] = (await exchange(world, poll)).claimed[0] ?? [];
+      const [first, second] = poll.tokens.map(({ hash }) => ({ hash }));
+      if (first === undefined || second === undefined || a === undefined || b === undefined)
+        throw new Error("Two were claimed.");
+      const name = (attempts: { hash: string }[], all = true) =>
+        world.storage.workers.name({ worker, attempts, all });
+      expect(await name([first])).toEqual({ dropped: [] });
+      expect(await name([first])).toEqual({ dropped: [] });
+      await name([first, second]);
+      expect(await name([first])).toEqual({ dropped: [] });
+      expect(await name([first], false)).toEqual({ dropped: [] });
+      await name([second], false);
+      expect(await name([first])).toEqual({ dropped: [] });
+      expect(await name([first])).toEqual({ dropped: [{ seq: b.task.seq, token: b.token }] });
+    });
+
+    test("the usage of an attempt never gets smaller", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await world.submit({ id: "a" });
+      const poll = newPoll(worker);
+      await exchange(world, poll);
+      const hash = poll.tokens[0]?.hash ?? "";
+      const report = (inputTokens: number, outputTokens: number) =>
+        world.storage.workers.name({
+          worker,
+          attempts: [{ hash, usage: { inputTokens, outputTokens } }],
+          all: false,
+        });
+      await report(10, 5);
+      await report(8, 7);
+      expect(await world.storage.workers.attempts({ hashes: [hash] })).toMatchObject([
+        { usage: { inputTokens: 10, outputTokens: 7 } },
+      ]);
+    });
+
+    test("attempts are found by the hash of their token, held or not, for a while", async () => {
+      const world = await open(openWorld);
+      const { workers } = world.storage;
+      const worker = await register(world);
+      await world.submit({ id: "a" });
+      const poll = newPoll(worker);
+      const { token, task } = only((await exchange(world, poll)).claimed[0] ?? []);
+      const hash = poll.tokens[0]?.hash ?? "";
+      const found = {
+        hash,
+        worker,
+        tenant: TENANT,
+        taskId: "a",
+        seq: task.seq,
+        token,
+        number: 1,
+        usage: null,
+      };
+      expect(await workers.attempts({ hashes: ["unknown", hash] })).toEqual([{ ...found, held: true }]);
+      await world.storage.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+      expect(await workers.attempts({ hashes: [hash] })).toEqual([{ ...found, held: false }]);
+      await workers.prune();
+      world.clock.step(CLAIM_KEPT_MS - 1);
+      await workers.prune();
+      expect(await workers.attempts({ hashes: [hash] })).toHaveLength(1);
+      world.clock.step(1);
+      await workers.prune();
+      expect(await workers.attempts({ hashes: [hash] })).toEqual([]);
+    });
+
+    test("a worker that gave a sign of life is not lost; one that was lost comes back with its next sign", async () => {
+      const world = await open(openWorld);
+      const { workers } = world.storage;
+      const worker = await register(world);
+      const { workers: watched } = await workers.watch();
+      const beat = only(watched).beat;
+      expect(watched).toEqual([
+        { worker, tenant: TENANT, name: "py", beat, lost: false, leaseMs: LEASE_MS, held: 0 },
+      ]);
+      world.clock.step(1_000);
+      expect(
+        await workers.renew({
+          signs: [
+            { worker, polls: true },
+            { worker: "nobody", polls: false },
+          ],
+        }),
+      ).toEqual({
+        unknown: ["nobody"],
+      });
+      expect(await workers.get({ tenant: TENANT, id: worker })).toMatchObject({
+        seenAt: world.clock.now(),
+        polledAt: world.clock.now(),
+      });
+      expect(await workers.markLost({ worker, beat })).toBeNull();
+      expect(await loseWorker(world, worker)).toEqual([AGENT]);
+      expect(await loseWorker(world, worker)).toBeNull();
+      await world.submit({ id: "a" });
+      expect((await world.storage.tasks.situation({ tenant: TENANT, id: "a" }))?.noExecutor).toEqual({
+        served: true,
+        byWorkers: true,
+        lastSeenAt: world.clock.now(),
+        since: null,
+      });
+      await workers.renew({ signs: [{ worker, polls: false }] });
+      expect((await world.storage.tasks.situation({ tenant: TENANT, id: "a" }))?.noExecutor).toBeNull();
+      expect(await claimIds(world, newPoll(worker))).toEqual([["a"]]);
+    });
+
+    test("the agents of workers that are gone are known and served for a while", async () => {
+      const world = await open(openWorld);
+      const { agents, workers } = world.storage;
+      const worker = await register(world, { agents: ["far"] });
+      expect(await agents.isKnown({ tenant: TENANT, agent: "far" })).toBe(true);
+      expect(await agents.isKnown({ tenant: "other", agent: "far" })).toBe(false);
+      expect(await agents.knownNames({ tenant: TENANT, limit: 10 })).toContain("far");
+      expect(await workers.remove({ tenant: "other", id: worker })).toBe(false);
+      expect(await workers.remove({ tenant: TENANT, id: worker })).toBe(true);
+      expect(await workers.list({ tenant: TENANT })).toEqual([]);
+      expect(await agents.isKnown({ tenant: TENANT, agent: "far" })).toBe(true);
+      expect(await agents.knownNames({ tenant: TENANT, limit: 10 })).toContain("far");
+      await world.submit({ id: "a", agent: "far" });
+      expect(await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 })).toMatchObject({ failed: [] });
+      world.clock.step(AGENT_MEMORY_MS);
+      await agents.forget();
+      expect(await agents.isKnown({ tenant: TENANT, agent: "far" })).toBe(false);
+      await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 });
+      await world.storage.tasks.failUnserved({ afterMs: 0, limit: 10 });
+      expect(await world.task("a")).toMatchObject({
+        state: "failed",
+        error: noExecutorError("far", "custom"),
+      });
+    });
+
+    test("a lost worker is listed for an hour", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await loseWorker(world, worker);
+      world.clock.step(WORKER_KEPT_MS - 1);
+      await world.storage.workers.prune();
+      expect(await world.storage.workers.list({ tenant: TENANT })).toMatchObject([{ lost: true }]);
+      world.clock.step(1);
+      await world.storage.workers.prune();
+      expect(await world.storage.workers.list({ tenant: TENANT })).toEqual([]);
+    });
+
+    test("what a worker did not name goes back without a retry, what it ran is a retry, and all are losses", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await world.submit(
+        { id: "assigned", maxRetriesIfLost: 0 },
+        { id: "ran", maxRetriesIfLost: 1 },
+        { id: "last", maxRetriesIfLost: 0 },
+      );
+      const poll = newPoll(worker);
+      await exchange(world, poll);
+      const attempts = poll.tokens.slice(1, 3).map(({ hash }) => ({ hash }));
+      await world.storage.workers.name({ worker, attempts, all: true });
+      await loseWorker(world, worker);
+      const taken = await world.storage.workers.takeBack({
+        worker,
+        limit: 10,
+        counted: true,
+        maxLost: 5,
+        error: "worker lost",
+      });
+      expect(taken.requeued.map(({ id }) => id)).toEqual(["assigned", "ran"]);
+      expect(taken.failed).toEqual([{ id: "last", tenant: TENANT, agent: AGENT, lane: LANE }]);
+      expect(await world.task("assigned")).toMatchObject({
+        state: "queued",
+        retryCount: 0,
+        attempts: [{ outcome: "lost", error: "worker lost", node: worker }],
+      });
+      expect(await world.task("ran")).toMatchObject({ state: "queued", retryCount: 1 });
+      expect(await world.task("last")).toMatchObject({ state: "failed", error: "worker lost" });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("a task that loses its workers runs alone, and fails in the end", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world, { slots: 3 });
+      await world.submit({ id: "poison" });
+      const back = () =>
+        world.storage.workers.takeBack({ worker, limit: 10, counted: false, maxLost: 3, error: "released" });
+      for (let time = 1; time <= 2; time += 1) {
+        expect(await claimIds(world, newPoll(worker))).toEqual([["poison"]]);
+        await back();
+      }
+      await world.submit({ id: "a", priority: 0 }, { id: "b" });
+      expect(await claimIds(world, newPoll(worker, { max: 1 }))).toEqual([["a"]]);
+      expect(await claimIds(world, newPoll(worker, { max: 1 }))).toEqual([["b"]]);
+      expect(await claimIds(world, newPoll(worker))).toEqual([[]]);
+      const other = await register(world, { slots: 3 });
+      await world.submit({ id: "c", lane: OTHER_LANE });
+      const mixed = await claimIds(world, newPoll(other));
+      expect(mixed).toEqual([["poison"]]);
+      expect(await claimIds(world, newPoll(other))).toEqual([[]]);
+      const lost = await world.storage.workers.takeBack({
+        worker: other,
+        limit: 10,
+        counted: false,
+        maxLost: 3,
+        error: "released",
+      });
+      expect(lost.failed.map(({ id }) => id)).toEqual(["poison"]);
+      expect(await world.task("poison")).toMatchObject({ state: "failed", error: "lost 3 times" });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("attempts that are given back uncounted are no loss", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await world.submit({ id: "a", maxRetriesIfLost: 0 });
+      for (let time = 1; time <= 6; time += 1) {
+        const { token, task } = only((await exchange(world, newPoll(worker))).claimed[0] ?? []);
+        const attempts = [{ seq: task.seq, token }];
+        await world.storage.workers.takeBack({
+          worker,
+          attempts,
+          limit: 10,
+          counted: false,
+          error: "not delivered",
+        });
+      }
+      expect(await world.task("a")).toMatchObject({ state: "queued", retryCount: 0 });
+    });
+
+    test("attempts past their timeout, deadline or unnamed for a lease are overdue", async () => {
+      const world = await open(openWorld);
+      const { workers } = world.storage;
+      const worker = await register(world);
+      const now = world.clock.now();
+      await world.submit(
+        { id: "timeout", spec: { ...customSpec(1), timeoutMs: 1_000 } },
+        { id: "deadline", deadline: now + 2_000 },
+        { id: "unnamed" },
+        { id: "named" },
+      );
+      expect((await workers.watch()).nextDueAt).toBeNull();
+      const poll = newPoll(worker);
+      await exchange(world, poll);
+      const named = { hash: poll.tokens[3]?.hash ?? "" };
+      await workers.name({ worker, attempts: [named], all: false });
+      expect((await workers.watch()).nextDueAt).toBe(now + 1_000);
+      world.clock.step(999);
+      expect(await workers.overdue({ limit: 10 })).toEqual([]);
+      world.clock.step(LEASE_MS - 999);
+      const overdue = await workers.overdue({ limit: 10 });
+      expect(overdue.map(({ reason, task }) => [task.id, reason])).toEqual([
+        ["timeout", "timeout"],
+        ["deadline", "deadline"],
+        ["unnamed", "unnamed"],
+      ]);
+      expect(overdue[0]).toMatchObject({ worker, task: { attempts: [{ number: 1 }] } });
+      expect(await workers.overdue({ limit: 1 })).toHaveLength(1);
+    });
+
+    test("limits of lanes, agents and tenants hold for workers and nodes together", async () => {
+      const world = await open(openWorld);
+      const abilities: Abilities = { agents: new Map([["local", true]]), kinds: [] };
+      for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
+      const worker = await register(world, { agents: ["a", "b"] });
+      await world.configureLane(LANE, { total: 4, perAgent: 2 });
+      await world.storage.agents.configure({ tenant: TENANT, agent: "b", maxInflight: 1 });
+      for (const agent of ["a", "b", "local"])
+        await world.submit({ agent }, { agent }, { agent }, { agent, lane: OTHER_LANE });
+      expect(await world.claim({ limit: 10 })).toHaveLength(2);
+      const [claimed] = (await exchange(world, newPoll(worker))).claimed;
+      const counts = Map.groupBy(claimed ?? [], ({ task }) => `${task.agent} ${task.lane}`);
+      expect(claimed?.filter(({ task }) => task.lane === LANE)).toHaveLength(2);
+      expect(claimed?.filter(({ task }) => task.agent === "b")).toHaveLength(1);
+      expect(counts.get(`a ${OTHER_LANE}`)).toHaveLength(1);
+      expect(await world.claim({ limit: 10 })).toEqual([]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("the task that waits in the agent served longest ago starts first, criticals before", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world, { agents: ["a", "b"] });
+      await world.submit(
+        { id: "a1", agent: "a" },
+        { id: "a2", agent: "a" },
+        { id: "b1", agent: "b" },
+        { id: "b2", agent: "b", priority: 0 },
+      );
+      expect(await claimIds(world, newPoll(worker))).toEqual([["b2", "a1", "b1", "a2"]]);
+    });
+
+    test("a worker for all agents runs what no node can, and what is for workers", async () => {
+      const world = await open(openWorld);
+      const abilities: Abilities = {
+        agents: new Map([["local", true]]),
+        kinds: ["message"],
+        workerAgents: ["configured"],
+      };
+      for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
+      const definition = { executor: { type: "worker" } };
+      await world.storage.agents.create({ tenant: TENANT, agent: "stored", maxInflight: null, definition });
+      await world.storage.agents.create({
+        tenant: TENANT,
+        agent: "http",
+        maxInflight: null,
+        definition: { executor: { type: "http", url: "http://127.0.0.1" } },
+      });
+      const worker = await register(world, { agents: ["*"] });
+      const message = { ...newTask().spec, work: { kind: "message", message: "hi" } as const };
+      await world.submit(
+        { id: "unlisted", agent: "unlisted" },
+        { id: "configured", agent: "configured", spec: message },
+        { id: "stored", agent: "stored", spec: message },
+        { id: "http", agent: "http" },
+        { id: "local", agent: "local" },
+        { id: "by kind", agent: "unlisted", spec: message },
+      );
+      const [ids] = await claimIds(world, newPoll(worker));
+      expect(ids?.toSorted()).toEqual(["configured", "stored", "unlisted"]);
+      const onNode = await world.claim({ limit: 10 });
+      expect(onNode.map(({ task }) => task.id).toSorted()).toEqual(["by kind", "http", "local"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("an agent for workers waits while there is none", async () => {
+      const world = await open(openWorld);
+      const abilities: Abilities = { agents: new Map(), kinds: ["custom"], workerAgents: ["far off"] };
+      for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
+      const [inserted] = await world.submit({ id: "a", agent: "far off" });
+      expect(inserted?.unserved).toBeUndefined();
+      expect(await world.claim({ limit: 5 })).toEqual([]);
+      expect((await world.storage.tasks.situation({ tenant: TENANT, id: "a" }))?.noExecutor).toEqual({
+        served: true,
+        byWorkers: true,
+        lastSeenAt: null,
+        since: null,
+      });
+      const worker = await register(world, { agents: ["far off"] });
+      expect(await claimIds(world, newPoll(worker))).toEqual([["a"]]);
+    });
+
+    test("ends of the last ten minutes are counted", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world);
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c" });
+      const [a, b, c] = (await exchange(world, newPoll(worker))).claimed[0] ?? [];
+      if (a === undefined || b === undefined || c === undefined) throw new Error("Three were claimed.");
+      await world.storage.workers.exchange({
+        finishes: [
+          { worker, seq: a.task.seq, token: a.token, settlement: { to: "done", result: null } },
+          { worker, seq: b.task.seq, token: b.token, settlement: { to: "failed", error: "no" } },
+          {
+            worker,
+            seq: c.task.seq,
+            token: c.token,
+            settlement: { to: "delayed", error: "no", runAt: world.clock.now() + 9 },
+          },
+        ],
+        progress: [],
+        polls: [],
+      });
+      const counts = async () => {
+        const record = await world.storage.workers.get({ tenant: TENANT, id: worker });
+        return [record?.done, record?.failed, record?.held];
+      };
+      expect(await counts()).toEqual([1, 2, 0]);
+      world.clock.step(10 * 60_000);
+      expect(await counts()).toEqual([0, 0, 0]);
+    });
+  });
+}

@@ -1,0 +1,250 @@
+import { agentKey } from "../../../model/agent.ts";
+import {
+  ALL_AGENTS,
+  CLAIM_KEPT_MS,
+  type Held,
+  type NewWorker,
+  type OverdueAttempt,
+  WORKER_KEPT_MS,
+  WORKERS_MAX,
+  type WorkerAttempt,
+  type WorkerRecord,
+  type WorkerSign,
+  type WorkerStorage,
+  type WorkerWatch,
+} from "../../storage.ts";
+import { abilitiesChanged } from "../connection/abilities-changed.ts";
+import {
+  type OracleState,
+  type OracleTask,
+  type OracleWorker,
+  type OracleWorkerAttempt,
+  signal,
+  toRecord,
+} from "../state.ts";
+import { beginHeld } from "../tasks/finish-and-claim.ts";
+import { preempt } from "../tasks/preempt-tasks.ts";
+
+export function registerWorker(state: OracleState, worker: NewWorker): { id: string; isNew: boolean } | null {
+  const now = state.clock.now();
+  const known = [...state.workers.values()].find(
+    ({ tenant, instance }) => tenant === worker.tenant && instance !== null && instance === worker.instance,
+  );
+  const live = [...state.workers.values()].filter(
+    ({ tenant, lost }) => tenant === worker.tenant && !lost,
+  ).length;
+  if ((known === undefined || known.lost) && live >= WORKERS_MAX) return null;
+  const life = { draining: false, lost: false, registeredAt: now, seenAt: now };
+  if (known !== undefined) rememberWorkerAgents(state, known);
+  const record =
+    known === undefined
+      ? { ...worker, ...life, polledAt: null, beat: 0, ends: [] }
+      : { ...known, ...worker, ...life, id: known.id, beat: known.beat + 1 };
+  state.workers.set(record.id, record);
+  abilitiesChanged(state);
+  return { id: record.id, isNew: known === undefined };
+}
+
+export function getWorker(
+  state: OracleState,
+  { tenant, id }: { tenant: string; id: string },
+): WorkerRecord | null {
+  const worker = state.workers.get(id);
+  return worker === undefined || worker.tenant !== tenant ? null : toWorkerRecord(state, worker);
+}
+
+export function listWorkers(state: OracleState, { tenant }: { tenant: string }): WorkerRecord[] {
+  return [...state.workers.values()]
+    .filter((worker) => worker.tenant === tenant)
+    .sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
+    .map((worker) => toWorkerRecord(state, worker));
+}
+
+export function renewWorkers(
+  state: OracleState,
+  { signs }: { signs: readonly WorkerSign[] },
+): { unknown: string[] } {
+  const unknown: string[] = [];
+  const now = state.clock.now();
+  for (const { worker: id, polls } of signs) {
+    const worker = state.workers.get(id);
+    if (worker === undefined) {
+      unknown.push(id);
+      continue;
+    }
+    worker.beat += 1;
+    worker.seenAt = now;
+    if (polls) worker.polledAt = now;
+    if (worker.lost) {
+      worker.lost = false;
+      abilitiesChanged(state);
+    }
+  }
+  return { unknown };
+}
+
+export function drainWorker(state: OracleState, { tenant, id }: { tenant: string; id: string }): boolean {
+  const worker = state.workers.get(id);
+  if (worker === undefined || worker.tenant !== tenant) return false;
+  worker.draining = true;
+  return true;
+}
+
+export function watchWorkers(state: OracleState): WorkerWatch {
+  const workers = [...state.workers.values()].sort((a, b) => compare(a.id, b.id));
+  const due = heldAttempts(state).flatMap((attempt) => dueAt(attempt) ?? []);
+  return {
+    workers: workers.map(({ id, tenant, name, beat, lost, leaseMs }) => ({
+      ...{ worker: id, tenant, name, beat, lost, leaseMs },
+      held: heldBy(state, id).length,
+    })),
+    nextDueAt: due.length === 0 ? null : Math.min(...due),
+  };
+}
+
+export function markWorkerLost(
+  state: OracleState,
+  { worker: id, beat }: { worker: string; beat: number },
+): readonly string[] | null {
+  const worker = state.workers.get(id);
+  if (worker === undefined || worker.lost || worker.beat !== beat) return null;
+  worker.lost = true;
+  rememberWorkerAgents(state, worker);
+  abilitiesChanged(state);
+  return worker.agents;
+}
+
+export function removeWorker(state: OracleState, { tenant, id }: { tenant: string; id: string }): boolean {
+  const worker = state.workers.get(id);
+  if (worker === undefined || worker.tenant !== tenant || heldBy(state, id).length > 0) return false;
+  if (!worker.lost) rememberWorkerAgents(state, worker);
+  state.workers.delete(id);
+  abilitiesChanged(state);
+  return true;
+}
+
+export function findWorkerAttempts(
+  state: OracleState,
+  { hashes }: { hashes: readonly string[] },
+): WorkerAttempt[] {
+  return hashes.flatMap((hash) => {
+    const attempt = state.workerAttempts.find((each) => each.hash === hash);
+    if (attempt === undefined) return [];
+    const { worker, tenant, taskId, seq, token, number, usage } = attempt;
+    return { hash, worker, tenant, taskId, seq, token, number, usage, held: isHeld(state, attempt) };
+  });
+}
+
+export function nameAttempts(
+  state: OracleState,
+  { worker, attempts, all }: Parameters<WorkerStorage["name"]>[0],
+): { dropped: Held[] } {
+  const dropped: Held[] = [];
+  for (const attempt of heldAttempts(state).filter((each) => each.worker === worker)) {
+    const named = attempts.find(({ hash }) => hash === attempt.hash);
+    if (named !== undefined) {
+      attempt.named = true;
+      attempt.missed = 0;
+      beginHeld(state, worker, attempt);
+      if (named.usage !== undefined) attempt.usage = larger(attempt.usage, named.usage);
+    } else if (all && attempt.named) {
+      attempt.missed += 1;
+      if (attempt.missed >= 2) dropped.push({ seq: attempt.seq, token: attempt.token });
+    }
+  }
+  preempt(state);
+  signal(state, { kind: "events" });
+  return { dropped };
+}
+
+/** The larger of each figure; what describes the last call is taken from the new report. */
+function larger(
+  before: OracleWorkerAttempt["usage"],
+  now: NonNullable<OracleWorkerAttempt["usage"]>,
+): OracleWorkerAttempt["usage"] {
+  return {
+    ...before,
+    ...now,
+    inputTokens: Math.max(before?.inputTokens ?? 0, now.inputTokens),
+    outputTokens: Math.max(before?.outputTokens ?? 0, now.outputTokens),
+  };
+}
+
+export function overdueAttempts(state: OracleState, { limit }: { limit: number }): OverdueAttempt[] {
+  const now = state.clock.now();
+  return heldAttempts(state)
+    .filter((attempt) => (dueAt(attempt) ?? Number.POSITIVE_INFINITY) <= now)
+    .sort((a, b) => (dueAt(a) ?? 0) - (dueAt(b) ?? 0) || a.seq - b.seq)
+    .slice(0, limit)
+    .map((attempt) => {
+      const { worker, seq, token } = attempt;
+      const task = state.tasks.find((each) => each.seq === seq);
+      if (task === undefined) throw new Error("A held attempt has a task.");
+      return { worker, seq, token, reason: reasonOf(attempt, now), task: toRecord(task) };
+    });
+}
+
+function reasonOf({ deadline, timesOutAt }: OracleWorkerAttempt, now: number): OverdueAttempt["reason"] {
+  if (deadline !== null && deadline <= now) return "deadline";
+  return timesOutAt !== null && timesOutAt <= now ? "timeout" : "unnamed";
+}
+
+export function pruneWorkers(state: OracleState): void {
+  const now = state.clock.now();
+  for (const attempt of state.workerAttempts)
+    if (attempt.endedAt === null && !isHeld(state, attempt)) attempt.endedAt = now;
+  state.workerAttempts = state.workerAttempts.filter(
+    ({ endedAt }) => endedAt === null || endedAt > now - CLAIM_KEPT_MS,
+  );
+  for (const worker of state.workers.values()) {
+    worker.ends = worker.ends.filter(({ minute }) => minute > firstMinute(now));
+    if (worker.lost && worker.seenAt <= now - WORKER_KEPT_MS && heldBy(state, worker.id).length === 0)
+      state.workers.delete(worker.id);
+  }
+}
+
+export function isHeld(state: OracleState, { seq, token }: Held): boolean {
+  return state.tasks.some((task) => task.seq === seq && task.held?.token === token);
+}
+
+export function heldBy(state: OracleState, worker: string): OracleTask[] {
+  return state.tasks.filter((task) => task.held?.node === worker);
+}
+
+function heldAttempts(state: OracleState): OracleWorkerAttempt[] {
+  return state.workerAttempts.filter((attempt) => isHeld(state, attempt));
+}
+
+/** When `overdue` returns it; null: never. */
+function dueAt({ named, assignedAt, leaseMs, timesOutAt, deadline }: OracleWorkerAttempt): number | null {
+  const times = [named ? null : assignedAt + leaseMs, timesOutAt, deadline].flatMap((at) => at ?? []);
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+function rememberWorkerAgents(state: OracleState, { tenant, agents }: OracleWorker): void {
+  for (const agent of agents)
+    if (agent !== ALL_AGENTS) state.workerAgentsSeen.set(agentKey({ tenant, agent }), state.clock.now());
+}
+
+function toWorkerRecord(state: OracleState, worker: OracleWorker): WorkerRecord {
+  const { beat: _, ends, ...record } = worker;
+  const recent = ends.filter(({ minute }) => minute > firstMinute(state.clock.now()));
+  return {
+    ...record,
+    held: heldBy(state, worker.id).length,
+    done: recent.filter(({ ok }) => ok).length,
+    failed: recent.filter(({ ok }) => !ok).length,
+  };
+}
+
+export function minuteOf(at: number): number {
+  return Math.floor(at / 60_000);
+}
+
+function firstMinute(now: number): number {
+  return minuteOf(now) - 10;
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

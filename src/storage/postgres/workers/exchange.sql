@@ -1,0 +1,180 @@
+-- A poll of a live worker. held, alone: how many attempts its worker holds, and whether one of them runs alone.
+create type worker_poll as (
+  n integer, worker text, tenant text, claim text, agents text[], only_agents text[], wants integer, slots integer, lease_ms integer,
+  held integer, alone boolean, hashes text[], nonces text[], assigned integer);
+
+-- Ends attempts of workers, and assigns tasks to polls. p_seqs, p_tokens, p_workers, p_results: attempts that have ended;
+-- p_more: other values of some of them. p_others: there are other nodes. Rows: "lost": number is the token of an attempt that
+-- was no longer held. "expired": tenant, agent and lane. "settled": another task may be able to start, or has ended. "freed": a
+-- limit held tasks back. "gone": the worker of this poll is unknown or lost. "repeated": number is the token of an attempt that
+-- the poll got before, seq its task. "assigned": number is the token, the rest is the task. "held": limits hold ready tasks back.
+create function worker_exchange(
+  p_now bigint, p_seqs bigint[], p_tokens bigint[], p_workers text[], p_results text[], p_more json, p_progress json,
+  p_polls json, p_others boolean)
+returns table (what text, number bigint, poll integer, nonce text, :STARTED_COLUMNS) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint;
+  v_lost bigint[];
+  v_moved queue_delta[];
+  v_freed bigint[];
+  v_expired record;
+  v_polls worker_poll[];
+  v_open worker_poll[];
+  v_queues bigint[];
+  v_next record;
+  v_poll worker_poll;
+  v_token bigint;
+  v_started bigint[];
+  v_worker text;
+begin
+  if cardinality(p_seqs) = 0 and p_progress is null and not polls_may_get(p_polls) then return; end if;
+  v_now := take_write_lock(p_now);
+  if p_progress is not null then perform write_worker_progress(v_now, p_progress); end if;
+  if cardinality(p_seqs) > 0 then
+    -- The end of an attempt that was never named: it began when it was claimed.
+    for v_worker in select distinct l.node from lease l where l.task_seq = any (p_seqs) and l.state = 'assigned' order by 1 loop
+      perform begin_ending(v_now, v_worker, p_seqs, p_tokens, p_more);
+    end loop;
+    select lost, moved, freed into v_lost, v_moved, v_freed
+      from finish_worker_tasks(v_now, p_seqs, p_tokens, p_workers, p_results, p_more);
+    if v_lost is not null then
+      return query select 'lost', t.token, null::integer, null::text, (null::started_task).* from unnest(v_lost) t(token);
+    end if;
+    if is_limited(v_freed || array(select line from unnest(v_moved))) or exists (select 1 from key_hold where contested) then
+      return query select 'freed', null::bigint, null::integer, null::text, (null::started_task).*;
+    end if;
+    if v_moved is not null or v_freed is not null then perform apply_deltas(v_moved || freed_slots(v_freed)); end if;
+  end if;
+  if p_polls is not null then
+    for v_expired in select * from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) loop
+      what := 'expired';
+      tenant := v_expired.tenant;
+      agent := v_expired.agent;
+      lane := v_expired.lane;
+      return next;
+    end loop;
+  end if;
+  if settle_moves(v_now, :RELEASED_MAX) then
+    return query select 'settled', null::bigint, null::integer, null::text, (null::started_task).*;
+  end if;
+  if p_polls is not null then
+    return query
+      select 'gone', null::bigint, p.n, null::text, (null::started_task).*
+        from json_to_recordset(p_polls) as p(n integer, worker text)
+       where not exists (select 1 from worker w where w.id = p.worker and not w.lost) order by p.n;
+    return query
+      select 'repeated', a.token, p.n, a.nonce, (r.s).*
+        from json_to_recordset(p_polls) as p(n integer, worker text, claim text)
+        join worker w on w.id = p.worker and not w.lost
+        join worker_attempt a on a.worker = p.worker and a.claim = p.claim
+        join lease l on l.task_seq = a.task_seq and l.token = a.token
+       cross join lateral (select json_populate_record(null::started_task, json_build_object('seq', a.task_seq, 'created_at', a.assigned_at)) as s) r
+       order by p.n, a.token;
+    v_open := array(
+      select row(p.n, p.worker, w.tenant, p.claim, w.agents, p.agents, least(p.max, json_array_length(p.tokens)), w.slots, w.lease_ms,
+                 h.held, h.alone, s.hashes, s.nonces, 0)::worker_poll
+        from json_to_recordset(p_polls) as p(n integer, worker text, claim text, max integer, agents text[], tokens json)
+        join worker w on w.id = p.worker and not w.lost and not w.draining
+       cross join lateral (
+         select count(*)::integer as held, coalesce(bool_or(:IS_ALONE), false) as alone
+           from lease l join line n on n.id = l.line where l.node = p.worker) h
+       cross join lateral (
+         select array_agg(t.hash order by t.i) as hashes, array_agg(t.nonce order by t.i) as nonces
+           from rows from (json_to_recordset(p.tokens) as (hash text, nonce text)) with ordinality t(hash, nonce, i)) s
+       where not exists (
+         select 1 from worker_attempt a join lease l on l.task_seq = a.task_seq and l.token = a.token
+          where a.worker = p.worker and a.claim = p.claim)
+       order by p.n);
+    v_queues := array(
+      select distinct n.id
+        from (select distinct p.tenant, a.agent from unnest(v_open) p cross join lateral unnest(p.agents) a(agent)) p
+        join line n on n.tenant = p.tenant and (p.agent = ':ALL_AGENTS' or n.agent = p.agent)
+       where n.ready > 0 and :IS_FOR_WORKERS);
+    loop
+      select o.* into v_next from (:NEXT_QUEUE) o;
+      exit when not found;
+      select p.* into v_poll from unnest(v_open) p
+        cross join lateral (select * from line where id = v_next.id offset 0) n
+       where :CAN_TAKE order by p.held, p.n limit 1;
+      v_token := take_event_numbers(1);
+      v_started := start_attempts(v_now, v_poll.worker, array[v_next.id], array[v_token], null, 'assigned', true);
+      update tenant_line set ahead_streak = v_next.streak where id = v_next.owner and ahead_streak <> v_next.streak;
+      insert into worker_attempt (hash, nonce, worker, claim, tenant, task_id, task_seq, token, number, assigned_at, times_out_at,
+                                  deadline, unnamed_until)
+      select v_poll.hashes[v_poll.assigned + 1], v_poll.nonces[v_poll.assigned + 1], v_poll.worker, v_poll.claim, t.tenant, t.id, t.seq,
+             v_token, t.executions + 1, v_now, v_now + (t.spec::json ->> 'timeoutMs')::bigint, t.deadline, v_now + v_poll.lease_ms
+        from task t where t.seq = any (v_started);
+      return query
+        select 'assigned', v_token, v_poll.n, v_poll.nonces[v_poll.assigned + 1], :STARTED_FOR_WORKER
+          from task t where t.seq = any (v_started);
+      v_open := array(
+        select row(p.n, p.worker, p.tenant, p.claim, p.agents, p.only_agents, p.wants, p.slots, p.lease_ms,
+                   p.held + (p.worker = v_poll.worker)::integer, p.alone or (p.worker = v_poll.worker and v_next.alone), p.hashes, p.nonces,
+                   p.assigned + (p.n = v_poll.n)::integer)::worker_poll
+          from unnest(v_open) p order by p.n);
+    end loop;
+    if exists (
+      select 1 from unnest(v_queues) u(id)
+       cross join lateral (select * from line where id = u.id offset 0) n
+        join lane l on l.name = n.lane
+        join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+       where n.ready > 0 and not (:IS_STARTABLE)) then
+      return query select 'held', null::bigint, null::integer, null::text, (null::started_task).*;
+    end if;
+  end if;
+  :PREEMPT
+  set local synchronous_commit = off;
+end $$;
+
+-- Whether a poll has attempts from an earlier call, or a task is ready that it may get. Reads only.
+create function polls_may_get(p_polls json) returns boolean language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  return exists (
+    select 1 from json_to_recordset(p_polls) as p(n integer, worker text, claim text)
+      left join worker w on w.id = p.worker and not w.lost
+     where w.id is null
+        or exists (select 1 from worker_attempt a where a.worker = p.worker and a.claim = p.claim)
+        or exists (
+          select 1 from unnest(w.agents) a(agent)
+            join line n on n.tenant = w.tenant and (a.agent = ':ALL_AGENTS' or n.agent = a.agent)
+           where n.ready > 0 and n.standing <> 0));
+end $$;
+
+-- Ends attempts that their workers still hold; attempts that were lost change nothing. The caller records what this moves and
+-- frees in agent queues.
+create function finish_worker_tasks(
+  p_now bigint, p_seqs bigint[], p_tokens bigint[], p_workers text[], p_results text[], p_more json,
+  out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
+#variable_conflict use_column
+declare
+:ENDING_VARIABLES
+begin
+:END_WORKER_ATTEMPTS
+  moved := v_deltas;
+  freed := v_freed;
+  if cardinality(p_tokens) > coalesce(cardinality(v_tokens), 0) then
+    lost := array(select token from unnest(p_tokens) u(token) where v_tokens is null or token <> all (v_tokens));
+  end if;
+  if v_tokens is null then return; end if;
+  update worker_attempt a set ended_at = p_now where a.token = any (v_tokens);
+  insert into worker_minute as m (worker, minute, done, failed)
+  select f.worker, p_now / 60000, count(*) filter (where coalesce(e.state, 'done') = 'done'),
+         count(*) filter (where e.state in ('failed', 'delayed'))
+    from unnest(p_tokens, p_workers) with ordinality f(token, worker, n)
+    left join json_to_recordset(p_more) as e(n bigint, state text) on e.n = f.n
+   where f.token = any (v_tokens) and e.state is distinct from 'queued' group by f.worker order by f.worker
+  on conflict (worker, minute) do update set done = m.done + excluded.done, failed = m.failed + excluded.failed;
+end $$;
+
+create function write_worker_progress(p_now bigint, p_progress json) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_worker text;
+begin
+  for v_worker in select distinct p.worker from json_to_recordset(p_progress) as p(worker text) order by 1 loop
+    perform write_progress(p_now, v_worker, (
+      select json_agg(p) from json_array_elements(p_progress) p where p ->> 'worker' = v_worker));
+  end loop;
+end $$;

@@ -1,0 +1,218 @@
+-- Registers a worker, or registers that of the same instance again. Returns no row if the tenant has p_max live workers.
+create function register_worker(
+  p_now bigint, p_id text, p_tenant text, p_instance text, p_key text, p_name text, p_agents text[], p_slots integer,
+  p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer, p_max integer)
+returns table (id text, is_new boolean) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := take_write_lock(p_now);
+  v_known worker;
+begin
+  select * into v_known from worker w where w.tenant = p_tenant and w.instance = p_instance;
+  if v_known.lost is distinct from false
+     and (select count(*) from worker w where w.tenant = p_tenant and not w.lost) >= p_max then return; end if;
+  id := coalesce(v_known.id, p_id);
+  is_new := v_known.id is null;
+  insert into worker as w (id, tenant, instance, key, name, agents, slots, labels, version, runtime, lease_ms, heartbeat_ms,
+                           registered_at, seen_at)
+  values (coalesce(v_known.id, p_id), p_tenant, p_instance, p_key, p_name, p_agents, p_slots, p_labels, p_version, p_runtime,
+          p_lease_ms, p_heartbeat_ms, v_now, v_now)
+  on conflict on constraint worker_pkey do update
+    set key = p_key, name = p_name, agents = p_agents, slots = p_slots, labels = p_labels, version = p_version,
+        runtime = p_runtime, lease_ms = p_lease_ms, heartbeat_ms = p_heartbeat_ms, draining = false, lost = false,
+        beat = w.beat + 1, registered_at = v_now, seen_at = v_now;
+  if v_known.id is not null then perform remember_worker_agents(v_now, p_tenant, v_known.agents); end if;
+  perform save_worker_agents(coalesce(v_known.id, p_id), p_tenant, p_agents);
+  perform worker_agents_changed(v_now, p_tenant, coalesce(v_known.agents, '{}') || p_agents);
+  return next;
+end $$;
+
+create function save_worker_agents(p_worker text, p_tenant text, p_agents text[]) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  delete from worker_agent where worker = p_worker;
+  insert into worker_agent (tenant, agent, worker) select distinct p_tenant, a, p_worker from unnest(p_agents) a;
+end $$;
+
+create function remember_worker_agents(p_now bigint, p_tenant text, p_agents text[]) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into worker_agent_seen (tenant, agent, at)
+  select distinct p_tenant, a, p_now from unnest(p_agents) a where a <> ':ALL_AGENTS'
+  on conflict (tenant, agent) do update set at = excluded.at;
+end $$;
+
+-- Lets a worker that is lost or gone no longer serve its agents.
+create function forget_worker_agents(p_now bigint, p_worker text, p_tenant text, p_agents text[]) returns void
+language plpgsql as $$
+begin
+  perform remember_worker_agents(p_now, p_tenant, p_agents);
+  perform save_worker_agents(p_worker, p_tenant, '{}');
+  perform worker_agents_changed(p_now, p_tenant, p_agents);
+end $$;
+
+-- Signs of life do not take the write lock, as heartbeats of nodes do not. Rows are locked in a fixed order: several nodes may
+-- write signs of the same worker.
+create function renew_workers(p_now bigint, p_workers text[], p_polls boolean[]) returns table (id text, lost boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
+begin
+  set local synchronous_commit = off;
+  return query
+    with signs as (
+      select w.id, s.polls from (select u.worker, bool_or(u.polls) as polls from unnest(p_workers, p_polls) u(worker, polls) group by 1) s
+        join worker w on w.id = s.worker order by w.id for update of w)
+    update worker w set beat = w.beat + 1, seen_at = v_now, polled_at = case when s.polls then v_now else w.polled_at end
+      from signs s where w.id = s.id returning w.id, w.lost;
+end $$;
+
+create function revive_worker(p_now bigint, p_worker text) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := take_write_lock(p_now);
+  v_worker worker;
+begin
+  update worker w set lost = false where w.id = p_worker and w.lost returning w.* into v_worker;
+  if not found then return; end if;
+  perform save_worker_agents(p_worker, v_worker.tenant, v_worker.agents);
+  perform worker_agents_changed(v_now, v_worker.tenant, v_worker.agents);
+end $$;
+
+create function mark_worker_lost(p_now bigint, p_worker text, p_beat bigint) returns text[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := take_write_lock(p_now);
+  v_worker worker;
+begin
+  update worker w set lost = true where w.id = p_worker and w.beat = p_beat and not w.lost returning w.* into v_worker;
+  if not found then return null; end if;
+  perform forget_worker_agents(v_now, p_worker, v_worker.tenant, v_worker.agents);
+  return v_worker.agents;
+end $$;
+
+create function remove_worker(p_now bigint, p_tenant text, p_worker text) returns boolean language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := take_write_lock(p_now);
+  v_worker worker;
+begin
+  delete from worker w where w.id = p_worker and w.tenant = p_tenant and not exists (select 1 from lease l where l.node = p_worker)
+  returning w.* into v_worker;
+  if not found then return false; end if;
+  delete from worker_minute where worker = p_worker;
+  if not v_worker.lost then perform forget_worker_agents(v_now, p_worker, p_tenant, v_worker.agents); end if;
+  return true;
+end $$;
+
+-- Returns attempts that the worker named before and has left out twice in a row, and a row of nulls if any began.
+create function name_attempts(
+  p_now bigint, p_worker text, p_hashes text[], p_usages json, p_all boolean)
+returns table (seq bigint, token bigint) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint;
+  v_seqs bigint[];
+  v_tokens bigint[];
+begin
+  -- While nothing changes, nothing is written.
+  perform 1 from lease l join worker_attempt a on a.token = l.token and a.task_seq = l.task_seq
+   where l.node = p_worker
+     and ((a.hash = any (p_hashes) and (a.unnamed_until is not null or a.missed > 0 or p_usages is not null))
+          or (p_all and a.unnamed_until is null and a.hash <> all (p_hashes)))
+   limit 1;
+  if not found then return; end if;
+  v_now := take_write_lock(p_now);
+  select array_agg(l.task_seq order by l.task_seq), array_agg(l.token order by l.task_seq) into v_seqs, v_tokens
+    from lease l join worker_attempt a on a.token = l.token and a.task_seq = l.task_seq
+   where l.node = p_worker and l.state = 'assigned' and a.hash = any (p_hashes);
+  if v_seqs is not null then
+    perform begin_attempts(v_now, p_worker, v_seqs, v_tokens, null);
+    :PREEMPT
+    return next;
+  end if;
+  update worker_attempt a set unnamed_until = null, missed = 0
+    from lease l
+   where l.node = p_worker and a.token = l.token and a.task_seq = l.task_seq and a.hash = any (p_hashes)
+     and (a.unnamed_until is not null or a.missed > 0);
+  if p_usages is not null then
+    update worker_attempt a
+       set input_tokens = greatest(coalesce(a.input_tokens, 0), u."inputTokens"),
+           output_tokens = greatest(coalesce(a.output_tokens, 0), u."outputTokens"),
+           context_tokens = coalesce(u."contextTokens", a.context_tokens),
+           context_window = coalesce(u."contextWindow", a.context_window)
+      from json_to_recordset(p_usages) as u(
+             hash text, "inputTokens" bigint, "outputTokens" bigint, "contextTokens" bigint, "contextWindow" bigint)
+     where a.hash = u.hash and a.worker = p_worker
+       and exists (select 1 from lease l where l.task_seq = a.task_seq and l.token = a.token);
+  end if;
+  if p_all then
+    return query
+      with left_out as (
+        update worker_attempt a set missed = a.missed + 1
+          from lease l
+         where l.node = p_worker and a.token = l.token and a.task_seq = l.task_seq and a.hash <> all (p_hashes)
+           and a.unnamed_until is null
+        returning a.task_seq, a.token, a.missed)
+      select task_seq, token from left_out where missed >= 2 order by task_seq;
+  end if;
+end $$;
+
+-- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: this is no loss.
+create function take_back(
+  p_now bigint, p_worker text, p_tokens bigint[], p_limit integer, p_counted boolean, p_max_lost integer, p_error text)
+returns table (state text, id text, tenant text, agent text, lane text) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := take_write_lock(p_now);
+  v_seqs bigint[] := array(
+    select task_seq from lease where node = p_worker and (p_tokens is null or token = any (p_tokens)) order by task_seq limit p_limit);
+  v_alone bigint[];
+  v_ended ended_attempt[];
+begin
+  if p_max_lost is not null then
+    with lost as (
+      update task t set losses = t.losses + 1 from lease l where l.task_seq = t.seq and t.seq = any (v_seqs)
+      returning t.seq, t.losses, t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running') as rescuable)
+    select array_agg(seq) into v_alone
+      from lost where losses >= :ALONE_AFTER_LOSSES and losses < p_max_lost and rescuable;
+  else
+    select array_agg(t.seq) into v_alone from lease l join task t on t.seq = l.task_seq
+     where t.seq = any (v_seqs) and t.losses >= :ALONE_AFTER_LOSSES
+       and (t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running'));
+  end if;
+  if v_alone is not null then perform move_to_alone(v_alone); end if;
+  with gone as (
+    delete from lease l using task t
+     where l.task_seq = any (v_seqs) and t.seq = l.task_seq
+    returning l.*, t.losses >= p_max_lost is true as lost, t.losses, p_counted and l.state = 'running' as is_retry,
+              t.losses >= p_max_lost is not true
+                and (t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running')) as rescuable)
+  select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
+                       case when rescuable then 'queued' else 'failed' end,
+                       case when p_max_lost is null then 'interrupted' else 'lost' end, rescuable and is_retry, null,
+                       case when lost then 'lost ' || losses || case losses when 1 then ' time' else ' times' end else p_error end,
+                       v_now, null, null, null, null, null)::ended_attempt)
+    into v_ended from gone;
+  if v_ended is null then return; end if;
+  perform end_attempts(v_now, v_ended);
+  perform settle_moves(v_now, :RELEASED_MAX);
+  :PREEMPT
+  return query
+    select e.state, t.id, n.tenant, n.agent, n.lane
+      from unnest(v_ended) e join line n on n.id = e.line join task t on t.seq = e.task_seq order by e.task_seq;
+end $$;
+
+create function prune_workers(p_now bigint, p_kept_ms bigint, p_worker_kept_ms bigint) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := take_write_lock(p_now);
+begin
+  update worker_attempt a set ended_at = v_now
+   where a.ended_at is null and not exists (select 1 from lease l where l.task_seq = a.task_seq and l.token = a.token);
+  delete from worker_attempt where ended_at <= v_now - p_kept_ms;
+  delete from worker_minute where minute <= v_now / 60000 - 10;
+  delete from worker w where w.lost and w.seen_at <= v_now - p_worker_kept_ms
+     and not exists (select 1 from lease l where l.node = w.id);
+end $$;

@@ -1,0 +1,337 @@
+import type { AttemptUsage, NewWorker, WorkerRecord, WorkerStorage } from "../../storage.ts";
+import { ALL_AGENTS, CLAIM_KEPT_MS, type Held, WORKER_KEPT_MS, WORKERS_MAX } from "../../storage.ts";
+import type { SqliteDatabase } from "../connection/database.ts";
+import { workerAgentsChanged } from "../connection/steps/change-abilities.ts";
+import type { Transaction } from "../connection/transaction.ts";
+import { beginHeldTasks } from "../tasks/steps/finish-held-tasks.ts";
+import { exchangeForWorkers } from "./exchange.ts";
+import { overdueAttempts } from "./overdue-attempts.ts";
+import { takeBack } from "./take-back.ts";
+
+export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
+  return {
+    register: (worker) => db.transactDurably((tx) => register(tx, worker)),
+    get: ({ tenant, id }) =>
+      db.read(() => {
+        const row = db
+          .prepare<WorkerRow>(`${SELECT_WORKERS} where w.tenant = @tenant and w.id = @id`)
+          .get({ tenant, id, since: firstMinute(db.now()) });
+        return row === undefined ? null : toRecord(row);
+      }),
+    list: ({ tenant }) =>
+      db.read(() =>
+        db
+          .prepare<WorkerRow>(`${SELECT_WORKERS} where w.tenant = @tenant order by w.name, w.id`)
+          .all({ tenant, since: firstMinute(db.now()) })
+          .map(toRecord),
+      ),
+    async renew({ signs }) {
+      return db.transact((tx) => {
+        const renew = tx.prepare<{ lost: 0 | 1; tenant: string; agents: string }>(
+          `update worker set beat = beat + 1, seen_at = @now, polled_at = iif(@polls, @now, polled_at)
+            where id = @worker returning lost, tenant, agents`,
+        );
+        const unknown: string[] = [];
+        for (const { worker, polls } of signs) {
+          const row = renew.get({ worker, polls: polls ? 1 : 0, now: tx.now });
+          if (row === undefined) unknown.push(worker);
+          else if (row.lost === 1) revive(tx, worker, row);
+        }
+        return { unknown };
+      });
+    },
+    async drain({ tenant, id }) {
+      return db.transact(
+        (tx) =>
+          tx.prepare("update worker set draining = 1 where tenant = ? and id = ?").run(tenant, id).changes ===
+          1,
+      );
+    },
+    async watch() {
+      const workers = db
+        .prepare<Omit<WatchedRow, "lost"> & { lost: 0 | 1 }>(
+          `select id as worker, tenant, name, beat, lost, lease_ms as leaseMs,
+                  (select count(*) from lease where node = worker.id) as held from worker order by id`,
+        )
+        .all()
+        .map((row) => ({ ...row, lost: row.lost === 1 }));
+      const due = db.prepare<{ at: number | null }>(NEXT_DUE).get();
+      return { workers, nextDueAt: due?.at ?? null };
+    },
+    async markLost({ worker, beat }) {
+      return db.transact((tx) => {
+        const row = tx
+          .prepare<{ tenant: string; agents: string }>(
+            "update worker set lost = 1 where id = ? and beat = ? and lost = 0 returning tenant, agents",
+          )
+          .get(worker, beat);
+        if (row === undefined) return null;
+        return forgetAgentsOf(tx, worker, row);
+      });
+    },
+    async remove({ tenant, id }) {
+      return db.transactDurably((tx) => {
+        const row = tx
+          .prepare<{ tenant: string; agents: string; lost: 0 | 1 }>(
+            `delete from worker where tenant = @tenant and id = @id and not exists (select 1 from lease where node = @id)
+             returning tenant, agents, lost`,
+          )
+          .get({ tenant, id });
+        if (row === undefined) return false;
+        tx.prepare("delete from worker_minute where worker = ?").run(id);
+        if (row.lost === 0) forgetAgentsOf(tx, id, row);
+        return true;
+      });
+    },
+    exchange: (params) => exchangeForWorkers(db, params),
+    async attempts({ hashes }) {
+      const find = db.prepare<AttemptRow>(
+        `select a.*, l.token is not null as held from worker_attempt a
+           left join lease l on l.task_seq = a.task_seq and l.token = a.token where a.hash = ?`,
+      );
+      return hashes.flatMap((hash) => {
+        const row = find.get(hash);
+        if (row === undefined) return [];
+        return {
+          hash,
+          worker: row.worker,
+          tenant: row.tenant,
+          taskId: row.task_id,
+          seq: row.task_seq,
+          token: row.token,
+          number: row.number,
+          held: row.held === 1,
+          usage: toUsage(row),
+        };
+      });
+    },
+    name: (params) => nameAttempts(db, params),
+    takeBack: (params) => takeBack(db, params),
+    overdue: (params) => overdueAttempts(db, params),
+    async prune() {
+      if (db.prepare("select 1 from worker limit 1").get() === undefined && !hasAttempts(db)) return;
+      db.transact((tx) => prune(tx));
+    },
+  };
+}
+
+type WatchedRow = Awaited<ReturnType<WorkerStorage["watch"]>>["workers"][number];
+
+/** When an attempt `a` is overdue; null: never. */
+export const DUE_AT = `min(coalesce(a.unnamed_until, ${Number.MAX_SAFE_INTEGER}), coalesce(a.times_out_at, ${Number.MAX_SAFE_INTEGER}),
+  coalesce(a.deadline, ${Number.MAX_SAFE_INTEGER}))`;
+
+const NEXT_DUE = `
+  select nullif(min(${DUE_AT}), ${Number.MAX_SAFE_INTEGER}) as at
+    from worker_attempt a join lease l on l.task_seq = a.task_seq and l.token = a.token`;
+
+function register(tx: Transaction, worker: NewWorker): { id: string; isNew: boolean } | null {
+  const { now } = tx;
+  const known = tx
+    .prepare<{ id: string; lost: 0 | 1; tenant: string; agents: string }>(
+      "select id, lost, tenant, agents from worker where tenant = ? and instance = ?",
+    )
+    .get(worker.tenant, worker.instance);
+  const live = tx
+    .prepare<{ live: number }>("select count(*) as live from worker where tenant = ? and lost = 0")
+    .get(worker.tenant);
+  if (known?.lost !== 0 && (live?.live ?? 0) >= WORKERS_MAX) return null;
+  const values = {
+    ...worker,
+    id: known?.id ?? worker.id,
+    agents: JSON.stringify(worker.agents),
+    labels: JSON.stringify(worker.labels),
+    now,
+  };
+  tx.prepare(
+    `insert into worker (id, tenant, instance, key, name, agents, slots, labels, version, runtime, lease_ms, heartbeat_ms,
+                         registered_at, seen_at)
+     values (@id, @tenant, @instance, @key, @name, @agents, @slots, @labels, @version, @runtime, @leaseMs, @heartbeatMs, @now, @now)
+     on conflict (id) do update set key = @key, name = @name, agents = @agents, slots = @slots, labels = @labels,
+       version = @version, runtime = @runtime, lease_ms = @leaseMs, heartbeat_ms = @heartbeatMs, draining = 0, lost = 0,
+       beat = beat + 1, registered_at = @now, seen_at = @now`,
+  ).run(values);
+  const before: string[] = known === undefined ? [] : JSON.parse(known.agents);
+  if (known !== undefined) rememberAgents(tx, known.tenant, before);
+  writeAgents(tx, values.id, worker.tenant, worker.agents);
+  workerAgentsChanged(tx, worker.tenant, [...new Set([...before, ...worker.agents])]);
+  return { id: values.id, isNew: known === undefined };
+}
+
+/** Lets a worker that was lost, or is gone, no longer serve its agents. Returns them. */
+function forgetAgentsOf(
+  tx: Transaction,
+  worker: string,
+  { tenant, agents: json }: { tenant: string; agents: string },
+): string[] {
+  const agents: string[] = JSON.parse(json);
+  rememberAgents(tx, tenant, agents);
+  writeAgents(tx, worker, tenant, []);
+  workerAgentsChanged(tx, tenant, agents);
+  return agents;
+}
+
+function revive(tx: Transaction, worker: string, row: { tenant: string; agents: string }): void {
+  tx.prepare("update worker set lost = 0 where id = ?").run(worker);
+  const agents: string[] = JSON.parse(row.agents);
+  writeAgents(tx, worker, row.tenant, agents);
+  workerAgentsChanged(tx, row.tenant, agents);
+}
+
+function writeAgents(tx: Transaction, worker: string, tenant: string, agents: readonly string[]): void {
+  tx.prepare("delete from worker_agent where worker = ?").run(worker);
+  const add = tx.prepare(
+    "insert into worker_agent (tenant, agent, worker) values (?, ?, ?) on conflict do nothing",
+  );
+  for (const agent of agents) add.run(tenant, agent, worker);
+}
+
+function rememberAgents(tx: Transaction, tenant: string, agents: readonly string[]): void {
+  const remember = tx.prepare(
+    `insert into worker_agent_seen (tenant, agent, at) values (?, ?, ?)
+     on conflict (tenant, agent) do update set at = excluded.at`,
+  );
+  for (const agent of agents) if (agent !== ALL_AGENTS) remember.run(tenant, agent, tx.now);
+}
+
+async function nameAttempts(
+  db: SqliteDatabase,
+  { worker, attempts, all }: Parameters<WorkerStorage["name"]>[0],
+): Promise<{ dropped: Held[] }> {
+  return db.transact((tx) => {
+    const held = tx
+      .prepare<Pick<AttemptRow, "hash" | "token" | "unnamed_until" | "missed"> & { seq: number }>(
+        `select a.hash, a.task_seq as seq, a.token, a.unnamed_until, a.missed
+           from lease l join worker_attempt a on a.token = l.token and a.task_seq = l.task_seq
+          where l.node = ? order by l.task_seq`,
+      )
+      .all(worker);
+    const named = new Map(attempts.map(({ hash, usage }) => [hash, usage]));
+    const dropped: Held[] = [];
+    for (const { hash, seq, token, unnamed_until, missed } of held) {
+      if (named.has(hash)) {
+        if (unnamed_until !== null || missed > 0)
+          tx.prepare("update worker_attempt set unnamed_until = null, missed = 0 where hash = ?").run(hash);
+        if (unnamed_until !== null) beginHeldTasks(tx, { node: worker, begun: [{ seq, token }] });
+        const usage = named.get(hash);
+        if (usage !== undefined) writeUsage(tx, hash, usage);
+      } else if (all && unnamed_until === null) {
+        tx.prepare("update worker_attempt set missed = missed + 1 where hash = ?").run(hash);
+        if (missed + 1 >= 2) dropped.push({ seq, token });
+      }
+    }
+    if (held.length > 0) tx.signal("events");
+    return { dropped };
+  });
+}
+
+function writeUsage(tx: Transaction, hash: string, usage: AttemptUsage): void {
+  tx.prepare(
+    `update worker_attempt
+        set input_tokens = max(coalesce(input_tokens, 0), @inputTokens), output_tokens = max(coalesce(output_tokens, 0), @outputTokens),
+            context_tokens = coalesce(@contextTokens, context_tokens), context_window = coalesce(@contextWindow, context_window)
+      where hash = @hash`,
+  ).run({ hash, contextTokens: null, contextWindow: null, ...usage });
+}
+
+function hasAttempts(db: SqliteDatabase): boolean {
+  return db.prepare("select 1 from worker_attempt limit 1").get() !== undefined;
+}
+
+function prune(tx: Transaction): void {
+  const { now } = tx;
+  tx.prepare(
+    `update worker_attempt set ended_at = @now
+      where ended_at is null and not exists (select 1 from lease l where l.task_seq = worker_attempt.task_seq and l.token = worker_attempt.token)`,
+  ).run({ now });
+  tx.prepare("delete from worker_attempt where ended_at <= ?").run(now - CLAIM_KEPT_MS);
+  tx.prepare("delete from worker_minute where minute <= ?").run(firstMinute(now));
+  tx.prepare(
+    `delete from worker where lost = 1 and seen_at <= ? and not exists (select 1 from lease where node = worker.id)`,
+  ).run(now - WORKER_KEPT_MS);
+}
+
+function firstMinute(now: number): number {
+  return Math.floor(now / 60_000) - 10;
+}
+
+interface WorkerRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly instance: string | null;
+  readonly key: string | null;
+  readonly name: string;
+  readonly agents: string;
+  readonly slots: number;
+  readonly labels: string;
+  readonly version: string | null;
+  readonly runtime: string | null;
+  readonly lease_ms: number;
+  readonly heartbeat_ms: number;
+  readonly draining: 0 | 1;
+  readonly lost: 0 | 1;
+  readonly registered_at: number;
+  readonly seen_at: number;
+  readonly polled_at: number | null;
+  readonly held: number;
+  readonly done: number;
+  readonly failed: number;
+}
+
+const SELECT_WORKERS = `
+  select w.*, (select count(*) from lease where node = w.id) as held,
+         (select coalesce(sum(done), 0) from worker_minute where worker = w.id and minute > @since) as done,
+         (select coalesce(sum(failed), 0) from worker_minute where worker = w.id and minute > @since) as failed
+    from worker w`;
+
+function toRecord(row: WorkerRow): WorkerRecord {
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    instance: row.instance,
+    key: row.key,
+    name: row.name,
+    agents: JSON.parse(row.agents),
+    slots: row.slots,
+    labels: JSON.parse(row.labels),
+    version: row.version,
+    runtime: row.runtime,
+    leaseMs: row.lease_ms,
+    heartbeatMs: row.heartbeat_ms,
+    draining: row.draining === 1,
+    lost: row.lost === 1,
+    registeredAt: row.registered_at,
+    seenAt: row.seen_at,
+    polledAt: row.polled_at,
+    held: row.held,
+    done: row.done,
+    failed: row.failed,
+  };
+}
+
+interface AttemptRow {
+  readonly hash: string;
+  readonly worker: string;
+  readonly tenant: string;
+  readonly task_id: string;
+  readonly task_seq: number;
+  readonly token: number;
+  readonly number: number;
+  readonly unnamed_until: number | null;
+  readonly missed: number;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly context_tokens: number | null;
+  readonly context_window: number | null;
+  readonly held: 0 | 1;
+}
+
+function toUsage(row: AttemptRow): AttemptUsage | null {
+  if (row.input_tokens === null || row.output_tokens === null) return null;
+  return {
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
+    ...(row.context_tokens === null ? {} : { contextTokens: row.context_tokens }),
+    ...(row.context_window === null ? {} : { contextWindow: row.context_window }),
+  };
+}

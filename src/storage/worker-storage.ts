@@ -1,0 +1,223 @@
+/** Workers, which pull tasks from elsewhere: one part of the contract in storage.ts. */
+import type { TaskRecord } from "../model/task-record.ts";
+import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-storage.ts";
+
+/**
+ * A worker is a process elsewhere that asks for tasks of its agents. Its attempts are leases like those of a node: they count in
+ * every limit, and only the holder of the fencing token can end them. `node` of such an attempt is the id of the worker.
+ *
+ * An agent that a live worker names is served, for the tenant of the worker: no node runs it, unless the node has an executor
+ * for it. It stays served for `AGENT_MEMORY_MS` after its last worker is gone. A worker that names `*` runs the tasks of its
+ * tenant whose agent has the executor `worker`, and those that no node can execute.
+ */
+export interface WorkerStorage {
+  /**
+   * Registers a worker. With the `instance` of an earlier one of the same tenant: replaces what is known of it, and returns its
+   * id. Null: the tenant has `WORKERS_MAX` live workers.
+   */
+  register(params: NewWorker): Promise<{ readonly id: string; readonly isNew: boolean } | null>;
+  get(params: { tenant: string; id: string }): Promise<WorkerRecord | null>;
+  /** Of a tenant, ordered by name, then by id. */
+  list(params: { tenant: string }): Promise<WorkerRecord[]>;
+  /**
+   * Stores signs of life. A worker that was lost is live again. Returns the ids that no worker has. Need not wait for the disk:
+   * after a power cut the next sign is stored again.
+   */
+  renew(params: { signs: readonly WorkerSign[] }): Promise<{ readonly unknown: readonly string[] }>;
+  /** The next claims and heartbeats of the worker tell it to drain, and it gets no more tasks. False: there is none. */
+  drain(params: { tenant: string; id: string }): Promise<boolean>;
+  /** What any node needs to find workers that are gone and attempts that take too long. */
+  watch(): Promise<WorkerWatch>;
+  /**
+   * Declares a worker lost if it has given no sign of life since `beat`. Its attempts stay until `takeBack`. Returns the names
+   * of its agents; null: it gave a sign, or is lost already.
+   */
+  markLost(params: { worker: string; beat: number }): Promise<readonly string[] | null>;
+  /** Deletes a worker that holds no attempts. False: there is none, or it holds some. */
+  remove(params: { tenant: string; id: string }): Promise<boolean>;
+
+  /**
+   * Ends attempts that are still held, then claims tasks for waiting polls: one transaction for all of them, as
+   * `tasks.finishAndClaim` for a node. A poll whose `claim` has live attempts gets those, and no others.
+   *
+   * Tasks start in the order of the scheduler, not of the polls. Of the lanes with something to start, the one with a critical
+   * task goes first, then the one whose agent queue was served longest ago; within the lane tenants and agents follow as in any
+   * claim. Of the polls that can run a task, the one whose worker holds the fewest attempts gets it; of several, the first. A
+   * task that must run alone goes to a worker that holds nothing, and that gets nothing else until it has ended. The state of a
+   * claimed task is `assigned`.
+   *
+   * Need not wait for the disk, as `finishAndClaim`.
+   */
+  exchange(params: WorkerExchangeParams): Promise<WorkerExchange>;
+  /** The attempts with these token hashes, whether they are held or ended up to `CLAIM_KEPT_MS` ago. Unknown ones are left out. */
+  attempts(params: { hashes: readonly string[] }): Promise<WorkerAttempt[]>;
+  /**
+   * A worker says that it still works on these attempts. Those that were `assigned` are `running` from then on. `all`: these are
+   * all attempts that it knows; one that it named before and leaves out twice in a row is returned in `dropped`. `usage`: what
+   * the attempt cost so far; figures that are smaller than stored ones change nothing.
+   */
+  name(params: {
+    worker: string;
+    attempts: readonly { readonly hash: string; readonly usage?: AttemptUsage }[];
+    all: boolean;
+  }): Promise<{ readonly dropped: readonly Held[] }>;
+  /**
+   * Takes attempts back from a worker: those given, or up to `limit` of all that it holds. The task is queued again; if
+   * `counted` and it was `running`, that counts as a retry, and without a retry left the task fails. `maxLost`: each counts as
+   * a loss of its task, as in `tasks.rescue`.
+   */
+  takeBack(params: TakeBackParams): Promise<TakenBack>;
+  /**
+   * Up to `limit` held attempts that are past their timeout, their task's deadline, or their lease without having been named.
+   */
+  overdue(params: { limit: number }): Promise<OverdueAttempt[]>;
+  /**
+   * Forgets attempts that ended `CLAIM_KEPT_MS` ago, counts of more than ten minutes ago, and workers that were lost
+   * `WORKER_KEPT_MS` ago.
+   */
+  prune(): Promise<void>;
+}
+
+/** How many live workers a tenant may have. */
+export const WORKERS_MAX = 1_000;
+/** How long attempts are known after they ended, so that a repeated claim or finish finds them. */
+export const CLAIM_KEPT_MS = 60_000;
+/** How long a lost worker is listed. */
+export const WORKER_KEPT_MS = 60 * 60_000;
+/** How many attempts one poll gets at most. */
+export const CLAIMED_PER_POLL_MAX = 100;
+/** Stands for all agents that a worker may run. */
+export const ALL_AGENTS = "*";
+
+export interface NewWorker {
+  readonly id: string;
+  readonly tenant: string;
+  /** Identifies the process, whatever its name; null: no other registration means this worker. */
+  readonly instance: string | null;
+  /** The API key that registered it; null: there are no keys. */
+  readonly key: string | null;
+  readonly name: string;
+  /** `["*"]`: all that it may run. */
+  readonly agents: readonly string[];
+  readonly slots: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly version: string | null;
+  readonly runtime: string | null;
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+}
+
+export interface WorkerRecord extends NewWorker {
+  readonly draining: boolean;
+  readonly lost: boolean;
+  readonly registeredAt: number;
+  /** When it last gave a sign of life. */
+  readonly seenAt: number;
+  /** When it last asked for tasks; null: never. */
+  readonly polledAt: number | null;
+  /** How many attempts it holds. */
+  readonly held: number;
+  /** Attempts that ended in the last ten minutes. */
+  readonly done: number;
+  readonly failed: number;
+}
+
+export interface WorkerSign {
+  readonly worker: string;
+  /** Whether it asked for tasks, or still waits for some. */
+  readonly polls: boolean;
+}
+
+export interface WorkerWatch {
+  readonly workers: readonly {
+    readonly worker: string;
+    readonly tenant: string;
+    readonly name: string;
+    /** Grows with every sign of life. Compare it with an earlier value, not with a clock. */
+    readonly beat: number;
+    readonly lost: boolean;
+    readonly leaseMs: number;
+    readonly held: number;
+  }[];
+  /** The earliest time at which `overdue` will return something; null: there is none. */
+  readonly nextDueAt: number | null;
+}
+
+export interface WorkerExchangeParams {
+  readonly finishes: readonly (FinishedAttempt & { readonly worker: string })[];
+  readonly progress: readonly (Held & { readonly worker: string; readonly progress: unknown })[];
+  /** The longest waiting first. */
+  readonly polls: readonly WorkerPoll[];
+}
+
+export interface WorkerPoll {
+  readonly worker: string;
+  /** A hash of the id of the claim. */
+  readonly claim: string;
+  /** How many tasks it wants. The slots of its worker limit it, too. */
+  readonly max: number;
+  /** Only tasks of these of its agents; null: of all. */
+  readonly agents: readonly string[] | null;
+  /** For each task that it may get: the hash of the token of the attempt, and what the token was made of. */
+  readonly tokens: readonly AttemptSecret[];
+}
+
+export interface AttemptSecret {
+  readonly hash: string;
+  readonly nonce: string;
+}
+
+export interface WorkerExchange {
+  /** The attempts whose token was still held. */
+  readonly finished: readonly { readonly token: number; readonly state: TaskRecord["state"] }[];
+  /** In the order of the polls. Null: the worker is unknown or lost. */
+  readonly claimed: readonly (readonly AssignedTask[] | null)[];
+  /** The overdue tasks that this call failed. */
+  readonly expired: readonly TaskLabels[];
+  /** Whether tasks that these polls could run are ready, but limits hold them back. */
+  readonly held: boolean;
+  /** As in `FinishedAndClaimed`. */
+  readonly durable?: Promise<void>;
+}
+
+export interface AssignedTask {
+  readonly token: number;
+  readonly nonce: string;
+  readonly task: TaskRecord;
+  readonly assignedAt: number;
+}
+
+export interface WorkerAttempt extends Held {
+  readonly hash: string;
+  readonly worker: string;
+  readonly tenant: string;
+  readonly taskId: string;
+  readonly number: number;
+  /** Whether the attempt still holds its task. */
+  readonly held: boolean;
+  /** What `name` stored; null: nothing. */
+  readonly usage: AttemptUsage | null;
+}
+
+export interface TakeBackParams {
+  readonly worker: string;
+  /** Left out: all that it holds. */
+  readonly attempts?: readonly Held[];
+  readonly limit: number;
+  readonly counted: boolean;
+  readonly maxLost?: number;
+  /** Why, if the task goes back. */
+  readonly error: string;
+}
+
+export interface TakenBack {
+  readonly requeued: readonly (TaskLabels & { readonly id: string })[];
+  readonly failed: readonly (TaskLabels & { readonly id: string })[];
+}
+
+export interface OverdueAttempt extends Held {
+  readonly worker: string;
+  /** `unnamed`: the worker never said that it works on it, for a whole lease. */
+  readonly reason: "timeout" | "deadline" | "unnamed";
+  readonly task: TaskRecord;
+}
