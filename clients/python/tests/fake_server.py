@@ -68,6 +68,7 @@ class FakeRota:
         self._lock = threading.Lock()
         self._waiting = list(attempts)
         self.cancel = {}
+        self.refuse = lambda _path, _body: False
         self.finished = {}
         self.beats = []
         self.all_finished = threading.Event()
@@ -80,6 +81,8 @@ class FakeRota:
 
     def _answer(self, method, path, body):
         with self._lock:
+            if self.refuse(path, body):
+                return 400, {"code": "invalid_field", "error": "refused by the test"}
             if path == "/v1/workers":
                 return 201, {"workerId": "wrk_1", "leaseMs": 15000, "heartbeatMs": 500, "maxWaitS": 0}
             if method == "DELETE":

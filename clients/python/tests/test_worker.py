@@ -114,6 +114,23 @@ class WorkerTest(unittest.TestCase):
         lines = [line["text"] for beat in fake.beats for line in beat.get("log", [])]
         self.assertEqual([int(line.split()[0]) for line in lines], list(range(50)))
 
+    def test_a_heartbeat_that_the_server_refuses_is_sent_again_without_what_it_reported(self):
+        fake = FakeRota([attempt("t", "x")])
+        self.addCleanup(fake.server.close)
+        fake.refuse = lambda path, body: path.endswith("/heartbeat") and "progress" in body["attempts"][0]
+
+        def handler(task, context):
+            context.progress("refused")
+            context.sleep(30)
+
+        worker = rota.Worker(fake.server.url, agents={"py": handler})
+        worker.start()
+        self.addCleanup(worker.stop, grace=0)
+        deadline = time.monotonic() + 10
+        while len(fake.beats) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(fake.beats[:2], [{"attemptToken": "t"}, {"attemptToken": "t"}])
+
     def test_refuses_wrong_reports_in_the_handler(self):
         context = rota.Context(attempt("t", "x"), lambda: None)
         with self.assertRaisesRegex(ValueError, "input_tokens must be a whole number"):

@@ -86,7 +86,7 @@ export class Finisher {
   }
 
   #answered(group: readonly FinishAttempt[], { attempts }: FinishAnswer): void {
-    for (const { recorded, reason } of attempts) {
+    for (const { recorded, reason } of attempts ?? []) {
       if (recorded) continue;
       this.#options.log.warn(
         { reason },

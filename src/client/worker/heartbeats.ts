@@ -100,13 +100,19 @@ export class Heartbeats {
     if (!tried.ok) {
       this.#notBefore = clock.monotonic() + this.#backoff.pauseMs(tried.retryAfterMs);
       this.#sentAt = Math.min(this.#sentAt, this.#notBefore - NEWS_MS);
-      log.warn({ error: tried.error }, "a heartbeat failed; the worker sends it again");
+      if (tried.passing) {
+        log.warn({ error: tried.error }, "a heartbeat failed; the worker sends it again");
+        return false;
+      }
+      // The attempts must be named in any case, so what the server refuses is not sent again.
+      for (const wire of wires) held.get(wire.attemptToken)?.sent(wire);
+      log.error({ error: tried.error }, "Rota refuses a heartbeat: its progress and log lines are dropped");
       return false;
     }
     this.#backoff.reset();
     this.#notBefore = 0;
     for (const wire of wires) held.get(wire.attemptToken)?.sent(wire);
-    for (const { attemptToken, ok, cancel } of tried.answer.attempts) {
+    for (const { attemptToken, ok, cancel } of tried.answer.attempts ?? []) {
       const attempt = held.get(attemptToken);
       if (attempt !== undefined && !attempt.over && (!ok || cancel !== undefined)) {
         this.#options.onCancel(attempt, cancel ?? "unknown");

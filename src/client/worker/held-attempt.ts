@@ -71,7 +71,7 @@ export class HeldAttempt implements ExecutorContext {
   readonly progress = (data: unknown): void => {
     if (this.over) return;
     const text = jsonText(data);
-    if (text === undefined || text.length > PROGRESS_BYTES_MAX) {
+    if (text === undefined || new TextEncoder().encode(text).length > PROGRESS_BYTES_MAX) {
       this.log.warn(
         {},
         `progress must be JSON of at most ${PROGRESS_BYTES_MAX} bytes; this report is dropped`,

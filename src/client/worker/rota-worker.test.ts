@@ -213,6 +213,20 @@ test("log lines up to the last reach the server before the end, in heartbeats th
   expect(texts.map((text) => text.split(" ")[0])).toEqual([...Array(30).keys(), "last"].map(String));
 });
 
+test("a heartbeat that the server refuses is sent again without what it reported", async () => {
+  const server = fakeRota([{ token: "a" }], {
+    refuse: ({ path, body }) =>
+      path.endsWith("/heartbeat") && JSON.stringify(body).includes("progress") ? 400 : null,
+  });
+  const worker = startWorker(server, (_task, { progress, signal }) => {
+    progress("refused by the test");
+    return sleep(30_000, undefined, { signal });
+  });
+  const beats = () => server.heartbeats().map((beat) => "progress" in beat);
+  await expect.poll(() => beats().slice(0, 3)).toEqual([true, false, false]);
+  expect(worker.running).toBe(1);
+});
+
 test("results of dependencies that were too large for the claim are fetched", async () => {
   const dependencies = [
     { taskId: "tsk_1", result: 1 },

@@ -143,7 +143,7 @@ export class RotaWorker {
         }
         backoff.reset();
         claimId = crypto.randomUUID();
-        const { attempts, drain, retryInMs } = tried.answer;
+        const { attempts = [], drain, retryInMs } = tried.answer;
         for (const attempt of attempts) this.#begin(attempt);
         // With `retryInMs` it is the server that drains: another one takes over.
         if (drain === true && retryInMs === undefined) return void this.stop();

@@ -2,7 +2,10 @@ import type { UsageSum } from "../../attempts/usage-sum.ts";
 import type { Task } from "../../model/task.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 
-/** The worker protocol, as docs/workers-protocol.md describes it. All durations are in milliseconds, unless a name says otherwise. */
+/**
+ * The worker protocol, as docs/workers-protocol.md describes it. What a server leaves out is optional here, so that a worker
+ * never ends because of one.
+ */
 
 export interface RegisterRequest {
   readonly name: string;
@@ -32,7 +35,7 @@ export interface ClaimRequest {
 }
 
 export interface ClaimAnswer {
-  readonly attempts: readonly ClaimedAttempt[];
+  readonly attempts?: readonly ClaimedAttempt[];
   readonly drain?: boolean;
   readonly retryInMs?: number;
 }
@@ -63,7 +66,7 @@ export interface WireLogLine {
 }
 
 export interface HeartbeatAnswer {
-  readonly attempts: readonly {
+  readonly attempts?: readonly {
     readonly attemptToken: string;
     readonly ok: boolean;
     readonly cancel?: string;
@@ -82,7 +85,7 @@ export interface FinishAttempt {
 }
 
 export interface FinishAnswer {
-  readonly attempts: readonly {
+  readonly attempts?: readonly {
     readonly attemptToken: string;
     readonly recorded: boolean;
     readonly repeated?: boolean;

@@ -356,6 +356,11 @@ class Worker:
         """Runs in a thread of its own, which has a connection of its own."""
         try:
             target(*arguments)
+        except BaseException as error:
+            # Without one of its threads a worker would hold its tasks for ever.
+            _log.exception("a thread of the worker failed; the worker stops")
+            self._failure = error
+            self._stop_in_thread()
         finally:
             self._connection.close()
 
@@ -363,6 +368,9 @@ class Worker:
         # In a thread: a signal handler may interrupt code that holds the locks that a stop needs.
         if self._stopping:
             raise SystemExit(128 + number)
+        self._stop_in_thread()
+
+    def _stop_in_thread(self) -> None:
         threading.Thread(target=self.stop, name="rota_stop").start()
 
     # ------------------------------------------------------------------------------------------------------ requests
@@ -581,7 +589,7 @@ class Worker:
                 failures = 0
             except (RotaError, ConnectionFailed) as error:
                 failures += 1
-                _log.warning("a heartbeat failed, sending it again: %s", error)
+                _log.warning("a heartbeat failed: %s", error)
                 time.sleep(min(_backoff(failures, error), 2.0))
 
     def _seconds_to_beat(self) -> float:
@@ -619,15 +627,25 @@ class Worker:
                 left -= size
                 wires.append(wire)
             timeout = max((self._registration or {}).get("leaseMs", 15_000) / 3000, 1.0)
-            answer = self._call("POST", "/heartbeat", {"attempts": wires}, timeout=timeout)
-            for wire in wires:
-                held[wire["attemptToken"]]._sent(wire)
+            try:
+                answer = self._call("POST", "/heartbeat", {"attempts": wires}, timeout=timeout)
+            except (RotaError, ConnectionFailed) as error:
+                # The attempts must be named in any case, so what the server refuses is not sent again.
+                if not _is_passing(error):
+                    self._sent(wires, held)
+                raise
+            self._sent(wires, held)
         for answered in answer.get("attempts", ()):
             stopped = held.get(answered.get("attemptToken"))
             if stopped is not None and (not answered.get("ok") or answered.get("cancel")):
                 self._cancelled_by_server(stopped, answered.get("cancel") or "unknown")
         if answer.get("drain") and not self._stopping:
-            threading.Thread(target=self.stop, name="rota_stop").start()
+            self._stop_in_thread()
+
+    @staticmethod
+    def _sent(wires: Sequence[Json], held: Mapping[str, Context]) -> None:
+        for wire in wires:
+            held[wire["attemptToken"]]._sent(wire)
 
     def _cancelled_by_server(self, context: Context, reason: str) -> None:
         with self._changed:
