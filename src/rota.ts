@@ -3,6 +3,7 @@ import { systemClock } from "./clock/system-clock.ts";
 import { type Environment, processEnvironment } from "./config/process-environment.ts";
 import { Engine } from "./engine/engine.ts";
 import { idMaker, nodeIdMaker } from "./engine/work/new-id.ts";
+import { POLLS_MAX } from "./engine/workers/worker-polls.ts";
 import { EventLog } from "./events/event-log.ts";
 import { NotificationLog } from "./events/notification-log.ts";
 import type { Executor } from "./executors/executor.ts";
@@ -115,6 +116,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     keyIds: box.keyIds,
     withWrits,
     withoutWrits,
+    log,
   });
   const requestMetrics = new RequestMetrics();
   const tenants = new TenantCatalogue({
@@ -208,6 +210,10 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),
+    // One tenant must not take all of them.
+    tenantPollsMax: () =>
+      tenants.hasSecond ? POLLS_MAX * current.value.options.tenants.maxLaneShare : POLLS_MAX,
+    processResult: (record, result) => agents.resultOf(record, result),
   });
   const reloader = new Reloader({
     current,

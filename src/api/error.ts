@@ -11,6 +11,7 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   forbidden:
     "the role `viewer` may not do this: use a key with the role `operator`, `tenant-admin` or `admin`",
   not_found: "task not found",
+  unknown_worker: "worker not found: register it again with `POST /v1/workers`",
   method_not_allowed: "/tasks does not take PUT, only GET, HEAD, POST",
   conflict: "task is already done",
   idempotency_conflict:
@@ -22,6 +23,8 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   body_too_large: "the body is larger than 1048576 bytes",
   queue_full: "rejected: global queue full",
   rate_limited: "this API key makes more than 100 requests a second: send fewer, or many tasks as one batch",
+  too_many_polls:
+    "10000 claims wait on this node, and there can be no more: wait before the next claim, or ask for more slots with fewer workers",
   quota_exceeded:
     "the tenant stores 1073741000 bytes and may store 1073741824, and this takes 2048: wait until old tasks are deleted, or have `limits.maxStoredBytes` raised",
   internal_error: "internal error of Rota; its log has the details",

@@ -31,6 +31,7 @@ const keyInfo = z
     role,
     tenantId: z.string(),
     agentId: z.string().exactOptional().describe("With the role `agent`: its agent."),
+    agents: z.array(z.string()).readonly().exactOptional().describe("With the role `worker`: its agents."),
     createdAt: time,
     expiresAt: time.exactOptional().describe("Left out: it does not expire."),
     lastUsedAt: time.exactOptional().describe("Left out: it was never used."),

@@ -27,6 +27,7 @@ import { HttpTasks } from "./tasks.ts";
 import { HttpTenants } from "./tenants.ts";
 import { timeText } from "./time-text.ts";
 import { HttpWebhooks } from "./webhooks.ts";
+import { HttpWorkers } from "./workers.ts";
 import { HttpWrits } from "./writs.ts";
 
 /**
@@ -46,6 +47,7 @@ export class RotaClient implements RotaApi {
   readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
+  readonly workers: HttpWorkers;
   readonly nodes: HttpNodes;
   readonly tenants: HttpTenants;
   readonly keys: HttpKeys;
@@ -63,6 +65,7 @@ export class RotaClient implements RotaApi {
     this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);
+    this.workers = new HttpWorkers(this.#connection);
     this.nodes = new HttpNodes(this.#connection);
     this.tenants = new HttpTenants(this.#connection);
     this.keys = new HttpKeys(this.#connection);

@@ -3,6 +3,7 @@ import type { RunMetrics } from "../metrics/run-metrics.ts";
 import type { AgentName } from "../model/agent.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import type { Redactor } from "../model/redactor.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Abilities, AdmissionLimits, Storage } from "../storage/storage.ts";
@@ -27,7 +28,12 @@ import type { MetricsByTenant } from "./work/metrics-by-tenant.ts";
 import { Releaser } from "./work/releaser.ts";
 import { Runner, type RunnerOptions } from "./work/runner.ts";
 import { RunningBytes, type RunningBytesOptions } from "./work/running-bytes.ts";
+import { SecretHider } from "./work/secret-hider.ts";
 import { readTaskSession } from "./work/task-session.ts";
+import { WorkerAttempts } from "./workers/worker-attempts.ts";
+import { WorkerDispatcher, type WorkerDispatcherOptions } from "./workers/worker-dispatcher.ts";
+import { POLLS_MAX } from "./workers/worker-polls.ts";
+import { WorkerWatch } from "./workers/worker-watch.ts";
 
 export interface EngineOptions {
   readonly storage: Storage;
@@ -62,13 +68,17 @@ export interface EngineOptions {
   /** The context window of the model of a task's agent. Left out: unknown. */
   readonly contextWindow?: NonNullable<RunnerOptions["contextWindow"]>;
   /** Masks secrets of a task in its errors and log lines. Left out: masks those of `llmConfig` only. */
-  readonly redactor?: NonNullable<RunnerOptions["redactor"]>;
+  readonly redactor?: () => Redactor;
   /** Signs the request of an executor. Left out: no secret is set. */
   readonly sign?: NonNullable<RunnerOptions["sign"]>;
   /** Whether the end of one of its tasks may let tasks of any lane start: the agent or its tenant has a limit over all lanes. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Called when tasks ended that may have a callback URL. */
   readonly onEnded?: () => void;
+  /** How many of the claims that wait on this node one tenant may have. Left out: all. */
+  readonly tenantPollsMax?: () => number;
+  /** Carries out what the result of a worker asks for. Returns the result to store. Left out: stores it as it is. */
+  readonly processResult?: (record: TaskRecord, result: unknown) => Promise<unknown>;
 }
 
 /** What the services report to the engine. The engine decides which services then wake. */
@@ -89,6 +99,7 @@ export interface EngineEvents {
   readonly leasesTakenOver: HeartbeatOptions["onFenced"];
   readonly leasesRenewed: HeartbeatOptions["onHeld"];
   readonly nodeLost: HeartbeatOptions["onLost"];
+  readonly workerAssigned: WorkerDispatcherOptions["onAssigned"];
 }
 
 export interface EngineParts extends EngineOptions {
@@ -114,6 +125,7 @@ export function createServices(parts: EngineParts) {
   const completer = new Completer({ storageNow, random, memory });
   const logs = new LogKeeper({ ...service, storageNow });
   const dependencies = new DependencyReader({ clock, random, storage });
+  const secrets = new SecretHider(parts.redactor);
   const runner: Runner = new Runner({
     clock,
     storageNow,
@@ -128,7 +140,7 @@ export function createServices(parts: EngineParts) {
     onUsage: ({ record }, usage) => metrics.of(record.tenant).used(record, usage),
     readSession: (attempt, turns) => readTaskSession({ clock, random, storage, attempt, turns }),
     ...(parts.contextWindow && { contextWindow: parts.contextWindow }),
-    ...(parts.redactor && { redactor: parts.redactor }),
+    secrets,
     ...(parts.sign && { sign: parts.sign }),
   });
   const dispatcher: Dispatcher = new Dispatcher({
@@ -151,6 +163,35 @@ export function createServices(parts: EngineParts) {
     draining: () => dispatcher.isClosing,
     abilities: parts.abilities,
   });
+  const workerDispatcher = new WorkerDispatcher({
+    ...service,
+    metrics,
+    tenantPollsMax: parts.tenantPollsMax ?? (() => POLLS_MAX),
+    onRetryAt: on.retryScheduled,
+    onEnded: on.tasksEnded,
+    onAssigned: on.workerAssigned,
+  });
+  const workerWatch = new WorkerWatch({
+    ...service,
+    storageNow,
+    dispatcher: workerDispatcher,
+    metrics,
+    maxLost: parts.maxLost,
+    onRequeued: on.tasksRescued,
+    onFailed: on.tasksEnded,
+  });
+  const workerAttempts = new WorkerAttempts({
+    storage,
+    storageNow,
+    random,
+    dispatcher: workerDispatcher,
+    watch: workerWatch,
+    metrics,
+    secrets,
+    addLog: (attempt, { at, level, text }) => logs.add(attempt, level, text, at ?? storageNow()),
+    processResult: parts.processResult ?? (async (_record, result) => result),
+    contextWindow: parts.contextWindow ?? (() => undefined),
+  });
   const runs = new RunMaker({
     ...parts.runs,
     storage,
@@ -162,6 +203,10 @@ export function createServices(parts: EngineParts) {
     onCancelled: on.runsReplaced,
   });
   return {
+    dependencies,
+    workerDispatcher,
+    workerWatch,
+    workerAttempts,
     slots,
     memory,
     completer,

@@ -2,6 +2,8 @@ import { pause } from "../clock/pause.ts";
 import { within } from "../clock/within.ts";
 import { RunMetrics } from "../metrics/run-metrics.ts";
 import { REPLACED } from "../model/run.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import { WORKER_LEASE_MS } from "../model/worker.ts";
 import type { Service } from "../services/service.ts";
 import { type SignalTable, wakeAt } from "../services/signal-table.ts";
 import type { Held, InsertedTask, NewTask, StorageSignal } from "../storage/storage.ts";
@@ -16,11 +18,15 @@ import type { TenantTask } from "./schedules/run-maker.ts";
 import type { ScheduleRunner } from "./schedules/schedule-ticker.ts";
 import type { AlonePhase } from "./work/alone-turns.ts";
 import type { Attempt } from "./work/attempt.ts";
+import type { DependencyReader } from "./work/dependency-results.ts";
 import type { Intake } from "./work/intake.ts";
 import { logFailure } from "./work/log-failure.ts";
 import { MetricsByTenant } from "./work/metrics-by-tenant.ts";
 import type { RunnerOptions } from "./work/runner.ts";
 import type { RunningMemory } from "./work/running-bytes.ts";
+import type { WorkerAttempts } from "./workers/worker-attempts.ts";
+import type { WorkerDispatcher } from "./workers/worker-dispatcher.ts";
+import type { WorkerWatch } from "./workers/worker-watch.ts";
 
 /** Tries to write the last ends before the node stops without them. A rescue then returns their tasks to the queue. */
 const LAST_FLUSH_TRIES = 5;
@@ -37,6 +43,22 @@ const WAITED_FOR_SHOWN_MAX = 5;
 
 /** The abort reason of an attempt that was pre-empted. */
 const PREEMPTED = "pre-empted by a critical task";
+
+/** When an attempt of a worker takes too long, as far as its task says. */
+function dueAtOf({ spec: { timeoutMs }, deadline }: TaskRecord, assignedAt: number): number {
+  return Math.min(
+    timeoutMs === null ? Number.POSITIVE_INFINITY : assignedAt + timeoutMs,
+    deadline ?? Number.POSITIVE_INFINITY,
+    assignedAt + WORKER_LEASE_MS.default,
+  );
+}
+
+export interface WorkerServices {
+  readonly dispatcher: WorkerDispatcher;
+  readonly watch: WorkerWatch;
+  readonly attempts: WorkerAttempts;
+  readonly dependencies: DependencyReader;
+}
 
 /** The services that move tasks. Two tables say which of them wake: at what they report to each other, and at signals. */
 export class Engine {
@@ -60,22 +82,27 @@ export class Engine {
       this.#services.dispatcher.wake();
     },
     retryScheduled: (runAt) => this.#services.timekeeper.expect(runAt),
-    tasksPromoted: () => this.#services.dispatcher.wakeAll(),
+    tasksPromoted: () => this.#wakeAll(),
     tasksEnded: () => this.#options.onEnded?.(),
     runsReplaced: (tasks) => this.#replaced(tasks),
     tasksRescued: () => {
-      this.#services.dispatcher.wakeAll();
+      this.#wakeAll();
       this.#services.dispatcher.lookForAlone();
     },
     bulkCancelled: (tenant, tasks) => this.#cancelled(tasks.map((task) => ({ ...task, tenant }))),
     leasesTakenOver: (tokens) => this.fence(tokens, "its lease was taken over"),
     leasesRenewed: (held) => this.#putBackOrphans(held),
     nodeLost: (reason) => this.#lost(reason),
+    workerAssigned: (_worker, assigned) => {
+      this.#services.workerAttempts.assigned(assigned);
+      for (const { task, assignedAt } of assigned)
+        this.#services.workerWatch.expect(dueAtOf(task, assignedAt));
+    },
   };
 
   /** A signal of the storage → which services wake. */
   readonly #signals: SignalTable = {
-    work: [() => this.#services.dispatcher.wakeAll()],
+    work: [() => this.#services.dispatcher.wakeAll(), () => this.#services.workerDispatcher.wakeAll()],
     due: [() => this.#services.timekeeper.wake(DUE_SIGNAL_MS)],
     schedules: [() => this.#services.scheduleTicker.schedulesChanged()],
     release: [() => this.#services.releaser.wake()],
@@ -119,17 +146,23 @@ export class Engine {
     return this.#services.scheduleTicker;
   }
 
+  /** What workers ask of this node. */
+  get workers(): WorkerServices {
+    const { workerDispatcher, workerWatch, workerAttempts, dependencies } = this.#services;
+    return { dispatcher: workerDispatcher, watch: workerWatch, attempts: workerAttempts, dependencies };
+  }
+
   get node(): string {
     return this.#services.membership.node;
   }
 
   async start(): Promise<void> {
-    const { membership, dispatcher, heartbeat, rescuer, logs } = this.#services;
+    const { membership, dispatcher, heartbeat, rescuer, logs, workerDispatcher } = this.#services;
     await membership.begin({ dispatcher, heartbeat, rescuer });
     this.#started = true;
     // On an exclusive storage no other node can take over tasks, so there is no lease to renew.
     if (!this.#options.storage.capabilities.exclusive) heartbeat.start();
-    const others = [membership, dispatcher, rescuer, logs, ...this.#background()];
+    const others = [membership, dispatcher, rescuer, logs, workerDispatcher, ...this.#background()];
     for (const service of others) service.start();
   }
 
@@ -149,6 +182,7 @@ export class Engine {
     await this.#idle(graceMs);
     this.#services.runner.interruptAll("interrupted by shutdown");
     await this.#services.dispatcher.stop();
+    await this.#services.workerDispatcher.stop();
     await this.#lastFlush();
     await this.#services.logs.close();
     await Promise.all([
@@ -181,7 +215,7 @@ export class Engine {
 
   /** A task was returned to the queue. */
   wakeFor(task: InsertedTask): void {
-    this.#services.dispatcher.wakeAll();
+    this.#wakeAll();
     this.#expect(task);
   }
 
@@ -202,7 +236,9 @@ export class Engine {
   #background(): Service[] {
     const { releaser, pruner, recounter, rewinder, timekeeper, scheduleTicker, bulkWorker, rollupWriter } =
       this.#services;
-    return [timekeeper, scheduleTicker, releaser, pruner, recounter, rewinder, bulkWorker, rollupWriter];
+    const { workerWatch } = this.#services;
+    const upkeep = [releaser, pruner, recounter, rewinder, bulkWorker, rollupWriter];
+    return [timekeeper, scheduleTicker, workerWatch, ...upkeep];
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {
@@ -218,6 +254,7 @@ export class Engine {
 
   #wakeFor(tasks: readonly NewTask[]): void {
     this.#services.dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
+    this.#services.workerDispatcher.wakeFor(tasks.map(({ agent }) => agent));
   }
 
   #expect({ runAt, deadline, unserved }: InsertedTask): void {
@@ -240,9 +277,15 @@ export class Engine {
     if (tasks.length > 0) this.#on.tasksEnded();
   }
 
+  #wakeAll(): void {
+    this.#services.dispatcher.wakeAll();
+    this.#services.workerDispatcher.wakeAll();
+  }
+
   /** Starts no more tasks, and registers that this node has no slots any more. */
   #closeDown(): void {
     this.#services.dispatcher.closeDown();
+    this.#services.workerDispatcher.closeDown();
     this.#services.membership.changed();
   }
 
@@ -260,6 +303,7 @@ export class Engine {
     }
     logFailure(attempt, completer.finish(attempt, outcome));
     dispatcher.wake();
+    this.#services.workerDispatcher.slotFreed();
     this.#ifIdle();
   }
 

@@ -8,6 +8,7 @@ import type { CallOptions } from "./call-out.ts";
 import { chatExecutor } from "./chat.ts";
 import { commandExecutor } from "./command.ts";
 import { echo } from "./echo.ts";
+import { NoExecutorError, noExecutorHere } from "./errors.ts";
 import type { Executor, ExecutorConfig } from "./executor.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 import { httpExecutor } from "./http.ts";
@@ -36,14 +37,20 @@ export function createExecutor(given: Executor | ExecutorConfig, options: Create
   const { clock, guard, environment = {}, name = "executor" } = options;
   const config = checkExecutorConfig(given, { name, byUser: guard !== undefined });
   if (config.type === "echo") return echo;
+  if (config.type === "worker") return notHere;
   if (config.type === "command") return commandExecutor({ ...config, clock, environment });
   const call = { headers: mergeHeaders(config.headers), clock, guard };
   const apiKey = config.type === "openai" ? apiKeyOf(config, environment, `${name}.apiKeyEnv`) : undefined;
   return hideSecrets(callingExecutor(config, call, apiKey), { headers: call.headers, apiKey });
 }
 
+/** Tasks of workers never get here, unless their agent was changed a moment ago. They go back to the queue then. */
+const notHere: Executor = async ({ agentId }) => {
+  throw new NoExecutorError(noExecutorHere(agentId));
+};
+
 function callingExecutor(
-  config: Exclude<ExecutorConfig, ConfigOf<"echo" | "command">>,
+  config: Exclude<ExecutorConfig, ConfigOf<"echo" | "worker" | "command">>,
   call: CallOptions,
   apiKey: string | undefined,
 ): Executor {
@@ -90,6 +97,7 @@ function apiKeyOf(
 export function executorUrls(config: ExecutorConfig): readonly string[] {
   switch (config.type) {
     case "echo":
+    case "worker":
     case "command":
       return [];
     case "openai":

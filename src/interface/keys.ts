@@ -52,6 +52,8 @@ export interface KeyInfo {
   readonly role: Role;
   readonly tenantId: string;
   readonly agentId?: string;
+  /** With the role `worker`. */
+  readonly agents?: readonly string[];
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly lastUsedAt?: string;

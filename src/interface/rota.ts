@@ -21,6 +21,7 @@ import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Tenants } from "./tenants.ts";
 import type { WaitingReasons } from "./waiting.ts";
 import type { Webhooks } from "./webhooks.ts";
+import type { LocalWorkers, Workers } from "./workers.ts";
 import type { Writs } from "./writs.ts";
 
 /** The API that works the same in this process (`createRota`) and over HTTP (`RotaClient`). */
@@ -33,6 +34,7 @@ export interface RotaApi {
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly workers: Workers;
   readonly bulks: Bulks;
   readonly nodes: Nodes;
   readonly tenants: Tenants;
@@ -103,6 +105,7 @@ export type TenantApi = Omit<
 /** The same in this process. */
 export interface LocalTenant extends TenantApi {
   readonly tasks: LocalTasks;
+  readonly workers: LocalWorkers;
   readonly bulks: LocalBulks;
   readonly schedules: Schedules;
   events(options?: EventsOptions & LocalReading): Events;
@@ -127,6 +130,7 @@ export interface Rota extends RotaApi {
   /** Fires when it begins to drain: a server that waits on behalf of callers can stop then. */
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
+  readonly workers: LocalWorkers;
   readonly bulks: LocalBulks;
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;

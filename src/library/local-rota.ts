@@ -31,6 +31,7 @@ import type { LocalTasks } from "../interface/tasks.ts";
 import type { Tenants } from "../interface/tenants.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
+import type { LocalWorkers } from "../interface/workers.ts";
 import type { Writs } from "../interface/writs.ts";
 import { checkAgentId } from "../model/agent.ts";
 import { RotaError } from "../model/errors.ts";
@@ -86,6 +87,7 @@ export class LocalRota implements Rota {
   readonly bulks: LocalBulks;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly workers: LocalWorkers;
   readonly nodes: Nodes;
   readonly tenants: Tenants;
   readonly keys: LocalKeys;
@@ -158,6 +160,8 @@ export class LocalRota implements Rota {
       newTaskId: idMaker("tsk_", clock),
       newBatchId: idMaker("bat_", clock),
       newBulkId: idMaker("blk_", clock),
+      newWorkerId: idMaker("wrk_", clock),
+      checkEnabled: () => this.#checkEnabled(),
       state: () => this.#state,
       checkOpen: () => this.#checkOpen(),
       checkNotDraining: () => this.#checkNotDraining(),
@@ -191,6 +195,7 @@ export class LocalRota implements Rota {
     this.lanes = this.#own.lanes;
     this.agents = this.#own.agents;
     this.webhooks = this.#own.webhooks;
+    this.workers = this.#own.workers;
     this.bulks = this.#own.bulks;
     this.#restoreWatch = new RestoreWatch({
       clock,
@@ -439,10 +444,13 @@ export class LocalRota implements Rota {
   }
 
   #checkOpen(): void {
-    if (!this.#parts.current.value.scheduler.enabled) {
-      throw new RotaError("scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true");
-    }
+    this.#checkEnabled();
     this.#checkNotDraining();
+  }
+
+  #checkEnabled(): void {
+    if (this.#parts.current.value.scheduler.enabled) return;
+    throw new RotaError("scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true");
   }
 
   #checkNotDraining(): void {

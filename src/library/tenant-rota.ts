@@ -18,6 +18,7 @@ import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
+import type { LocalWorkers } from "../interface/workers.ts";
 import type { Writs } from "../interface/writs.ts";
 import { RotaError } from "../model/errors.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/input/events-options.ts";
@@ -47,6 +48,7 @@ import { createTasks } from "./resources/tasks.ts";
 import type { TokenEstimates } from "./resources/token-estimates.ts";
 import { waitingReasons } from "./resources/waiting-reasons.ts";
 import { createWebhooks } from "./resources/webhooks.ts";
+import { createWorkers } from "./resources/workers.ts";
 import { WritAnswers } from "./resources/writ-answers.ts";
 import { WritRunner } from "./resources/writ-runner.ts";
 import { createWrits } from "./resources/writs.ts";
@@ -60,7 +62,10 @@ export interface TenantRotaParts extends SharedParts {
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   readonly newBulkId: () => string;
+  readonly newWorkerId: () => string;
   readonly state: () => RotaState;
+  /** Throws if the scheduler is disabled. */
+  readonly checkEnabled: () => void;
   /** Throws while no tasks are accepted. */
   readonly checkOpen: () => void;
   /** Throws once this process stops. */
@@ -81,6 +86,7 @@ export class TenantRota implements LocalTenant {
   readonly bulks: LocalBulks;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly workers: LocalWorkers;
   readonly #scope: Scope;
   readonly #parts: TenantRotaParts;
 
@@ -232,6 +238,21 @@ export class TenantRota implements LocalTenant {
       onResend: () => deliverer.wake(),
     });
     this.webhooks = permitted(scope, webhooks, []);
+    const workers = createWorkers({
+      tenant,
+      storage,
+      storageClock,
+      engine,
+      random: parts.random,
+      newWorkerId: parts.newWorkerId,
+      executorOf: (agent) => parts.agents.executorName({ tenant, agent }),
+      excluded: () => [],
+      contextWindow: (record) => parts.agents.contextWindow(record),
+      checkEnabled: parts.checkEnabled,
+      checkNotGone,
+      isDraining: () => parts.state() !== "running" && parts.state() !== "created",
+    });
+    this.workers = permitted(scope, workers, []);
   }
 
   events(options: EventsOptions & LocalReading = {}): EventReader {

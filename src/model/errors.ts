@@ -5,6 +5,7 @@ export const ERROR_STATUS = {
   unauthorized: 401,
   forbidden: 403,
   not_found: 404,
+  unknown_worker: 404,
   method_not_allowed: 405,
   conflict: 409,
   idempotency_conflict: 409,
@@ -14,6 +15,7 @@ export const ERROR_STATUS = {
   body_too_large: 413,
   queue_full: 429,
   rate_limited: 429,
+  too_many_polls: 429,
   quota_exceeded: 429,
   internal_error: 500,
   draining: 503,
@@ -27,6 +29,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   "queue_full",
   "rate_limited",
+  "too_many_polls",
   "draining",
   "storage_unavailable",
 ]);

@@ -29,6 +29,8 @@ export const RESERVED_MODEL_FIELDS = ["messages", "stream"] as const;
 export type ExecutorConfig =
   /** Returns its input. */
   | { readonly type: "echo" }
+  /** Workers run it: processes elsewhere that pull tasks. */
+  | { readonly type: "worker" }
   /** Posts the task as JSON; the JSON or text of the response is the result. */
   | { readonly type: "http"; readonly url: string; readonly headers?: ExecutorHeaders }
   /** Posts an action to the browser that has the tab: `POST {url}/tabs/{tabId}/action`. */
@@ -101,6 +103,7 @@ export const EXECUTOR_FIELDS: {
   readonly [Type in ExecutorType]: { readonly [Field in FieldsOf<Type>]: ExecutorField };
 } = {
   echo: {},
+  worker: {},
   http: {
     url: { required: true, fault: executorUrlFault },
     headers: { fault: executorHeadersFault },

@@ -25,6 +25,7 @@ import { taskRoutes } from "./routes/tasks.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { waitingRoutes } from "./routes/waiting.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
+import { workerRoutes } from "./routes/workers.ts";
 import { writRoutes } from "./routes/writs.ts";
 
 /** Routes that other systems have too, under the same paths as there. */
@@ -43,6 +44,7 @@ const VERSIONED = [
   waitingRoutes,
   laneRoutes,
   agentRoutes,
+  workerRoutes,
   webhookRoutes,
   nodeRoutes,
   tenantRoutes,

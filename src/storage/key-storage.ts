@@ -30,6 +30,8 @@ export interface NewKey {
   readonly role: string;
   /** The only agent that it gives access to; null: all. */
   readonly agent: string | null;
+  /** The agents whose tasks a worker with this key may run; null or left out: it is not for workers. */
+  readonly agents?: readonly string[] | null;
   /** Unique. */
   readonly hash: string;
   /** Null: never. */
@@ -37,6 +39,7 @@ export interface NewKey {
 }
 
 export interface KeyRecord extends NewKey {
+  readonly agents: readonly string[] | null;
   readonly createdAt: number;
   /** Null: never. */
   readonly lastUsedAt: number | null;

@@ -144,10 +144,16 @@ export interface WorkerWatch {
 }
 
 export interface WorkerExchangeParams {
-  readonly finishes: readonly (FinishedAttempt & { readonly worker: string })[];
+  readonly finishes: readonly WorkerFinish[];
   readonly progress: readonly (Held & { readonly worker: string; readonly progress: unknown })[];
   /** The longest waiting first. */
   readonly polls: readonly WorkerPoll[];
+}
+
+export interface WorkerFinish extends FinishedAttempt {
+  readonly worker: string;
+  /** Whether the worker reported this end; false: Rota decided it. */
+  readonly recorded: boolean;
 }
 
 export interface WorkerPoll {
@@ -195,6 +201,8 @@ export interface WorkerAttempt extends Held {
   readonly number: number;
   /** Whether the attempt still holds its task. */
   readonly held: boolean;
+  /** Whether an end that its worker reported was stored. */
+  readonly recorded: boolean;
   /** What `name` stored; null: nothing. */
   readonly usage: AttemptUsage | null;
 }

@@ -95,6 +95,8 @@ function valueOfFlag(shape: Shape, text: string, { flag, now }: { flag: string; 
     case "open":
     case "json":
       return jsonFlag(flag, text);
+    case "list":
+      return text.split(",").map((item) => item.trim());
     case "union":
       if (isSecondsOrTime(shape)) return untilFlag(text);
       return shape.of.some(({ type }) => type === "text") ? text : numberFlag(text);

@@ -17,9 +17,11 @@ export class AttemptLines {
   #lastN = 0;
   #written = 0;
 
-  constructor({ taskSeq, attempt }: { readonly taskSeq: number; readonly attempt: number }) {
+  /** `startN`: the number before that of the first line. */
+  constructor({ taskSeq, attempt, startN = 0 }: { taskSeq: number; attempt: number; startN?: number }) {
     this.taskSeq = taskSeq;
     this.attempt = attempt;
+    this.#lastN = startN;
   }
 
   get bytes(): number {

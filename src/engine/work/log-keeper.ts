@@ -1,8 +1,8 @@
 import { cleanText } from "../../attempts/attempt-error.ts";
 import { TASK_LOG_MAX, type TaskLogLevel } from "../../model/task-log.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { LogPiece, Storage } from "../../storage/storage.ts";
-import type { Attempt } from "./attempt.ts";
 import { AttemptLines } from "./attempt-lines.ts";
 
 /** How long lines wait, to be written together. A crash of the process loses at most this much. */
@@ -21,6 +21,14 @@ export interface LogKeeperOptions extends ServiceOptions {
   readonly storageNow: () => number;
 }
 
+/** An attempt whose lines are stored. */
+export interface LoggingAttempt {
+  readonly record: Pick<TaskRecord, "seq">;
+  readonly number: number;
+  /** The number before that of its first line here; left out: 0. */
+  readonly startN?: number;
+}
+
 interface Taken {
   readonly lines: AttemptLines;
   readonly pieces: readonly LogPiece[];
@@ -35,17 +43,18 @@ interface Waiting {
 /** Stores the log lines of executors, many in one write. A task that logs nothing costs nothing. */
 export class LogKeeper extends Service<LogKeeperOptions> {
   readonly name = "log keeper";
-  readonly #linesOf = new WeakMap<Attempt, AttemptLines>();
+  readonly #linesOf = new WeakMap<LoggingAttempt, AttemptLines>();
   /** Attempts with lines to write, the longest waiting first. */
   readonly #waiting = new Map<AttemptLines, Waiting>();
   #bytes = 0;
   /** Lines being written. If the outcome is unknown, the same pieces are written again, so that no line is stored twice. */
   #taken: readonly Taken[] = [];
 
-  add(attempt: Attempt, level: TaskLogLevel, text: string): void {
+  /** `at`: by the storage's clock; left out: now. */
+  add(attempt: LoggingAttempt, level: TaskLogLevel, text: string, at = this.options.storageNow()): void {
     const lines = this.#of(attempt);
     const before = lines.bytes;
-    lines.add({ at: this.options.storageNow(), level, text: cleanText(text, TASK_LOG_MAX.lineBytes) });
+    lines.add({ at, level, text: cleanText(text, TASK_LOG_MAX.lineBytes) });
     this.#bytes += lines.bytes - before;
     while (this.#bytes > WAITING_BYTES_MAX && lines.size > 0) this.#dropOldest(lines);
     if (this.#waiting.has(lines)) return;
@@ -72,10 +81,14 @@ export class LogKeeper extends Service<LogKeeperOptions> {
     }
   }
 
-  #of(attempt: Attempt): AttemptLines {
+  #of(attempt: LoggingAttempt): AttemptLines {
     const known = this.#linesOf.get(attempt);
     if (known !== undefined) return known;
-    const lines = new AttemptLines({ taskSeq: attempt.record.seq, attempt: attempt.number });
+    const lines = new AttemptLines({
+      taskSeq: attempt.record.seq,
+      attempt: attempt.number,
+      ...(attempt.startN === undefined ? {} : { startN: attempt.startN }),
+    });
     this.#linesOf.set(attempt, lines);
     return lines;
   }

@@ -2,20 +2,18 @@ import { cleanText, ERROR_BYTES_MAX, failureOf } from "../../attempts/attempt-er
 import { noExecutorHere } from "../../executors/errors.ts";
 import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../../executors/executor.ts";
 import type { Clock, Timer } from "../../model/clock.ts";
-import { secretsOf } from "../../model/input/masked-input.ts";
 import type { Log } from "../../model/log.ts";
 import type { Outcome } from "../../model/outcome.ts";
-import { Redactor } from "../../model/redactor.ts";
-import { DEPENDENCY_BYTES_MAX, type TaskSpec } from "../../model/task.ts";
+import { DEPENDENCY_BYTES_MAX } from "../../model/task.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
-import { hideValuesInJson, valueHider } from "../../model/text/mask.ts";
 import { TurnBudget } from "../../services/turn-budget.ts";
 import type { ClaimedTask } from "../../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
 import type { ReadDependencies } from "./dependency-results.ts";
 import { type Checked, checkJson, checkJsonSteps, RESULT_BYTES_MAX } from "./result-json.ts";
 import type { RunningBytes } from "./running-bytes.ts";
+import { SecretHider } from "./secret-hider.ts";
 
 /** An executor that still runs this long after its abort is named in the log. */
 const IGNORED_ABORT_MS = 5_000;
@@ -26,13 +24,6 @@ const DEADLINE_LOOK_MS = 5_000;
 const LARGE_BYTES = 65_536;
 /** How much of large results is checked in one turn of the event loop. */
 const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144, rest: 2 } as const;
-
-interface Hider {
-  /** The redactor it was made with. The configuration may replace it, with other names of secrets. */
-  readonly redactor: Redactor;
-  /** Null: the task has no secrets. */
-  readonly hide: ((text: string) => string) | null;
-}
 
 export interface RunnerOptions {
   readonly clock: Clock;
@@ -58,7 +49,7 @@ export interface RunnerOptions {
   /** Reads the session of an attempt's task, with its last turns. Left out: no task has a session. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
   /** Masks secrets of a task in its errors. Left out: masks those of `llmConfig` only. */
-  readonly redactor?: () => Redactor;
+  readonly secrets?: SecretHider;
   /** Signs a request for a task of this tenant. Left out: no secret is set. */
   readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
 }
@@ -69,9 +60,7 @@ export interface RunnerOptions {
  */
 export class Runner {
   readonly #options: RunnerOptions;
-  readonly #redactor: () => Redactor;
-  /** The function that masks the secrets of a task. It is kept, since a task may log many lines. */
-  readonly #hiders = new WeakMap<TaskSpec, Hider>();
+  readonly #secrets: SecretHider;
   readonly #hooks: AttemptHooks;
   readonly #running = new Map<number, Attempt>();
   /** Attempts that were aborted and whose executor has not returned. */
@@ -84,39 +73,19 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options;
-    const always = new Redactor([]);
-    this.#redactor = options.redactor ?? (() => always);
+    this.#secrets = options.secrets ?? new SecretHider();
     this.#hooks = {
       memory: options.memory,
       log: options.log,
       onProgress: options.onProgress,
       onLog: (attempt, level, text) => options.onLog?.(attempt, level, text),
-      hideSecrets: ({ record }, text) => this.#hideSecrets(record, text),
-      hideModelSecrets: ({ record }, answer) => this.#hideModelSecrets(record, answer),
+      hideSecrets: ({ record }, text) => this.#secrets.hide(record, text),
+      hideModelSecrets: ({ record }, answer) => this.#secrets.hideModelSecrets(record, answer),
       onUsage: options.onUsage ?? (() => {}),
       contextWindow: options.contextWindow ?? (() => undefined),
       readSession: options.readSession ?? (async () => null),
       sign: options.sign ?? (() => null),
     };
-  }
-
-  /** Agents often repeat their input in errors and log lines, which are stored and shown. */
-  #hideSecrets({ spec }: TaskRecord, text: string): string {
-    const redactor = this.#redactor();
-    let hider = this.#hiders.get(spec);
-    if (hider?.redactor !== redactor) {
-      const secrets = secretsOf(spec, redactor);
-      hider = { redactor, hide: secrets.length === 0 ? null : valueHider(secrets) };
-      this.#hiders.set(spec, hider);
-    }
-    return hider.hide === null ? text : hider.hide(text);
-  }
-
-  /** The result of a model never needs the API keys of its `llmConfig`. Other secrets may be what the next task needs. */
-  #hideModelSecrets({ spec: { work } }: TaskRecord, answer: unknown): unknown {
-    if (work.kind !== "instruction" || work.llmConfig === undefined) return answer;
-    const secrets = this.#redactor().secretsIn("llmConfig", work.llmConfig);
-    return secrets.length === 0 ? answer : hideValuesInJson(answer, secrets);
   }
 
   get size(): number {
@@ -187,7 +156,7 @@ export class Runner {
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
     const made = await this.#outcomeOf(attempt, executor);
     const outcome =
-      made.kind === "failed" ? { ...made, error: this.#hideSecrets(attempt.record, made.error) } : made;
+      made.kind === "failed" ? { ...made, error: this.#secrets.hide(attempt.record, made.error) } : made;
     attempt.returned();
     if (attempt.over) {
       this.#returned(attempt);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { claimedTask } from "../../../test/support/records.ts";
 import type { RotaOptions } from "../../interface/options.ts";
+import { silentLog } from "../../model/log.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { CurrentSettings } from "../settings/current-settings.ts";
 import { resolveSettings } from "../settings/settings.ts";
@@ -15,6 +16,7 @@ function makeTable(options: RotaOptions = {}, parts: Partial<AgentTableOptions> 
     current: new CurrentSettings(resolveSettings(options, { clock })),
     executorDependencies: { clock },
     keyIds: [],
+    log: silentLog,
     withWrits: (executor) => Object.assign(executor.bind(null), { withWrits: executor }),
     withoutWrits: (executor) => executor,
     ...parts,

@@ -1,13 +1,14 @@
 import { echo } from "../../executors/echo.ts";
-import type { Executor } from "../../executors/executor.ts";
+import type { Executor, ExecutorContext } from "../../executors/executor.ts";
 import type { AgentInfo } from "../../interface/agents.ts";
 import type { AgentOptions } from "../../interface/options.ts";
 import { type AgentName, checkAgentId, DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../../model/agent.ts";
 import type { RotaError } from "../../model/errors.ts";
-import type { TaskRecord } from "../../model/task-record.ts";
+import type { Log } from "../../model/log.ts";
+import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 import type { Abilities } from "../../storage/storage.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
-import { type Agent, type ExecutorDependencies, readAgent, UNDESCRIBED } from "./agent.ts";
+import { type Agent, type ExecutorDependencies, type MadeExecutor, readAgent, UNDESCRIBED } from "./agent.ts";
 
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
@@ -18,6 +19,7 @@ export interface AgentTableOptions {
   readonly withWrits: (executor: Executor, tenant: string) => Executor;
   /** The same for an agent without `writs`: adds to the result that its lines were not carried out. */
   readonly withoutWrits: (executor: Executor) => Executor;
+  readonly log: Log;
 }
 
 export interface KnownAgent {
@@ -99,11 +101,15 @@ export class AgentTable {
   /** What this process can execute, without stored agents, whose tasks every node can execute. */
   abilities(): Abilities {
     const { agents, executors } = this.#options.current.value;
-    const named = new Map([...agents, ...this.#ofProgram]);
+    const named = [...new Map([...agents, ...this.#ofProgram])];
+    const ofWorkers = named.filter(([, { made }]) => isForWorkers(made)).map(([id]) => id);
     return {
-      agents: new Map([...named].map(([id, { made }]) => [id, made !== undefined])),
-      kinds: [...executors.keys()],
+      agents: new Map(
+        named.filter(([id]) => !ofWorkers.includes(id)).map(([id, { made }]) => [id, made !== undefined]),
+      ),
+      kinds: [...executors].filter(([, made]) => !isForWorkers(made)).map(([kind]) => kind),
       keys: this.#options.keyIds,
+      ...(ofWorkers.length === 0 ? {} : { workerAgents: ofWorkers }),
     };
   }
 
@@ -128,6 +134,26 @@ export class AgentTable {
     return this.find(name)?.agent.contextWindow;
   }
 
+  /** The executor that runs an agent in this process or on any node, for people; null: none, or workers do. */
+  executorName(name: AgentName): string | null {
+    const own = this.find(name)?.agent.made ?? this.#stored.get(name.tenant)?.get(name.agent)?.made;
+    if (own !== undefined) return isForWorkers(own) ? null : nameOf(own);
+    if (name.agent === DEFAULT_AGENT) return "echo, as the agent that tasks without one go to";
+    const [kind] = [...this.#options.current.value.executors].filter(([, made]) => !isForWorkers(made));
+    return kind === undefined ? null : `${nameOf(kind[1])} by \`executors.${kind[0]}\``;
+  }
+
+  /** Carries out what the result of a worker asks for, as for any executor of its agent. */
+  async resultOf(record: TaskRecord, result: unknown): Promise<unknown> {
+    const { withWrits, withoutWrits, log } = this.#options;
+    const executor: Executor = async () => result;
+    const wrapped = this.find(record)?.agent.writs
+      ? withWrits(executor, record.tenant)
+      : withoutWrits(executor);
+    const context = { signal: new AbortController().signal, log } as unknown as ExecutorContext;
+    return wrapped(toExecutorTask(record), context);
+  }
+
   /** The agent's own executor, else that of the kind of task. `index` returns its input if it has neither. */
   executorFor(record: TaskRecord): Executor | undefined {
     const { tenant, agent, spec } = record;
@@ -140,4 +166,13 @@ export class AgentTable {
     const { withWrits, withoutWrits } = this.#options;
     return known?.writs ? withWrits(executor, tenant) : withoutWrits(executor);
   }
+}
+
+/** Whether workers run it. */
+function isForWorkers(made: MadeExecutor | undefined): boolean {
+  return made !== undefined && typeof made.config !== "function" && made.config.type === "worker";
+}
+
+function nameOf({ config }: MadeExecutor): string {
+  return typeof config === "function" ? "a function of a program" : `\`${config.type}\``;
 }

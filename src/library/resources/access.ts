@@ -143,13 +143,15 @@ export class Access {
   }
 }
 
-function toKeyInfo({ id, name, role, tenant, agent, createdAt, expiresAt, lastUsedAt }: KeyRecord): KeyInfo {
+function toKeyInfo(record: KeyRecord): KeyInfo {
+  const { id, name, role, tenant, agent, agents, createdAt, expiresAt, lastUsedAt } = record;
   return {
     id,
     name,
     role: roleIn(tenant, role),
     tenantId: tenant,
     ...(agent === null ? {} : { agentId: agent }),
+    ...(agents === null ? {} : { agents }),
     createdAt: rfc3339(createdAt),
     ...(expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) }),
     ...(lastUsedAt === null ? {} : { lastUsedAt: rfc3339(lastUsedAt) }),

@@ -6,6 +6,7 @@ import { checkFilledText, invalidField, isObject } from "./field-checks.ts";
 import { agentId, choice, textLike, time } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";
 import { type FilterSchema, type Kind, optional, type ReadOf, required, type Schema } from "./schema.ts";
+import { agentNames } from "./worker-schema.ts";
 
 const NAME_LENGTH_MAX = 200;
 
@@ -21,7 +22,7 @@ export const KEY = {
   fields: {
     role: required(choice(ROLES), {
       description:
-        "`viewer` reads; `agent` submits and reads the work of its agent; `operator` reads and changes all work of the tenant; `tenant-admin` also manages the keys and the webhook secret of its tenant; `admin`, only in the tenant `default`, manages the installation.",
+        "`viewer` reads; `agent` submits and reads the work of its agent; `worker` pulls the tasks of its agents and reads nothing else; `operator` reads and changes all work of the tenant; `tenant-admin` also manages the keys and the webhook secret of its tenant; `admin`, only in the tenant `default`, manages the installation.",
       flag: "--role <role>",
       missing: `must be one of ${ROLES.join(", ")}`,
     }),
@@ -32,6 +33,10 @@ export const KEY = {
     agentId: optional(agentId(), {
       description: "With the role `agent`, and only there: its agent.",
       flag: "--agent <id>",
+    }),
+    agents: optional(agentNames({ star: false }), {
+      description: "With the role `worker`, and only there: the agents whose tasks it may run.",
+      flag: "--agents <ids>",
     }),
     expiresAt: optional(time(), {
       description: "From when on it is refused.",
@@ -46,6 +51,7 @@ export const KEY = {
   },
   examples: [
     { role: "operator", name: "laptop" },
+    { role: "worker", name: "gpu machine", agents: ["py"] },
     { role: "agent", name: "crawler", agentId: "crawler", expiresAt: "2030-01-31T09:00:00Z" },
   ],
 } as const satisfies Schema;
@@ -68,6 +74,7 @@ export interface ParsedKey {
   readonly role: Role;
   readonly name: string;
   readonly agent: string | null;
+  readonly agents: readonly string[] | null;
   readonly expiresAt: number | null;
   readonly tenant: string | undefined;
 }
@@ -83,7 +90,7 @@ export function parseKeyInput(input: unknown, { now }: { readonly now: number })
   if (expiresAt !== null && expiresAt <= now) {
     throw invalidField("expiresAt", "`expiresAt` is in the past: write a time to come, or leave it out");
   }
-  return { role, name, agent: agentOf(read), expiresAt, tenant };
+  return { role, name, agent: agentOf(read), agents: workerAgentsOf(read), expiresAt, tenant };
 }
 
 /** The tenant of the keys; undefined: the caller's own. */
@@ -108,6 +115,17 @@ function agentOf({ agentId: agent, role }: Read): string | null {
   }
   if (role !== "agent" || agent !== undefined) return agent ?? null;
   throw invalidField("agentId", `\`agentId\` must name the agent that the key may act for: ${AGENT_ID_FORM}`);
+}
+
+function workerAgentsOf({ agents, role }: Read): readonly string[] | null {
+  if (role !== "worker" && agents !== undefined) {
+    throw invalidField(
+      "agents",
+      "`agents` is for the role `worker` alone: leave it out, or choose that role",
+    );
+  }
+  if (role !== "worker" || agents !== undefined) return agents ?? null;
+  throw invalidField("agents", '`agents` must name the agents whose tasks the key may run, like ["py"]');
 }
 
 function keyName(): Kind<string> {

@@ -265,9 +265,19 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       const situation = async (id: string) =>
         (await world.storage.tasks.situation({ tenant: TENANT, id }))?.noExecutor;
       expect(await situation("w")).toEqual({ served: true, byWorkers: false, lastSeenAt: gone, since: null });
-      expect(await situation("x")).toEqual({ served: false, byWorkers: false, lastSeenAt: null, since: null });
+      expect(await situation("x")).toEqual({
+        served: false,
+        byWorkers: false,
+        lastSeenAt: null,
+        since: null,
+      });
       await world.storage.tasks.failUnserved({ afterMs: 60_000, limit: 10 });
-      expect(await situation("x")).toEqual({ served: false, byWorkers: false, lastSeenAt: null, since: world.clock.now() });
+      expect(await situation("x")).toEqual({
+        served: false,
+        byWorkers: false,
+        lastSeenAt: null,
+        since: world.clock.now(),
+      });
       await allAble(world, able(["writer"], ["custom"]));
       expect(await situation("w")).toBeNull();
     });

@@ -11,6 +11,7 @@ export function describeKeys(open: OpenWorld): void {
     name: "laptop",
     role: "agent",
     agent: "scout",
+    agents: ["py", "a,b"],
     hash: "sha256-of-it",
     expiresAt: 5_000,
   };

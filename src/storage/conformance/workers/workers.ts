@@ -226,7 +226,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(repeated.claimed).toEqual(first.claimed);
       const { token, task } = only(first.claimed[0] ?? []);
       await world.storage.workers.exchange({
-        finishes: [{ worker, seq: task.seq, token, settlement: { to: "done", result: 1 } }],
+        finishes: [{ worker, recorded: true, seq: task.seq, token, settlement: { to: "done", result: 1 } }],
         progress: [],
         polls: [],
       });
@@ -238,19 +238,20 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const [worker, other] = [await register(world), await register(world)];
       await world.configureLane(LANE, { total: 1 });
       await world.submit({ id: "a" }, { id: "b" });
-      const first = await exchange(world, newPoll(worker));
+      const firstPoll = newPoll(worker);
+      const first = await exchange(world, firstPoll);
       const { token, task } = only(first.claimed[0] ?? []);
       expect(first.held).toBe(true);
       const settlement = { to: "done", result: { ok: true } } as const;
       const usage = { inputTokens: 3, outputTokens: 4 };
       const stolen = await world.storage.workers.exchange({
-        finishes: [{ worker: other, seq: task.seq, token, settlement }],
+        finishes: [{ worker: other, recorded: true, seq: task.seq, token, settlement }],
         progress: [],
         polls: [newPoll(other)],
       });
       expect(stolen).toMatchObject({ finished: [], claimed: [[]] });
       const own = await world.storage.workers.exchange({
-        finishes: [{ worker, seq: task.seq, token, settlement, usage }],
+        finishes: [{ worker, recorded: true, seq: task.seq, token, settlement, usage }],
         progress: [],
         polls: [newPoll(other)],
       });
@@ -259,11 +260,15 @@ export function describeWorkers(openWorld: OpenWorld): void {
       await own.durable;
       expect(await world.task("a")).toMatchObject({ state: "done", result: { ok: true }, usage });
       const late = await world.storage.workers.exchange({
-        finishes: [{ worker, seq: task.seq, token, settlement }],
+        finishes: [{ worker, recorded: true, seq: task.seq, token, settlement }],
         progress: [],
         polls: [],
       });
       expect(late.finished).toEqual([]);
+      const { tokens } = firstPoll;
+      expect(await world.storage.workers.attempts({ hashes: [tokens[0]?.hash ?? ""] })).toMatchObject([
+        { held: false, recorded: true },
+      ]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
@@ -634,10 +639,23 @@ export function describeWorkers(openWorld: OpenWorld): void {
       if (a === undefined || b === undefined || c === undefined) throw new Error("Three were claimed.");
       await world.storage.workers.exchange({
         finishes: [
-          { worker, seq: a.task.seq, token: a.token, settlement: { to: "done", result: null } },
-          { worker, seq: b.task.seq, token: b.token, settlement: { to: "failed", error: "no" } },
           {
             worker,
+            recorded: true,
+            seq: a.task.seq,
+            token: a.token,
+            settlement: { to: "done", result: null },
+          },
+          {
+            worker,
+            recorded: true,
+            seq: b.task.seq,
+            token: b.token,
+            settlement: { to: "failed", error: "no" },
+          },
+          {
+            worker,
+            recorded: true,
             seq: c.task.seq,
             token: c.token,
             settlement: { to: "delayed", error: "no", runAt: world.clock.now() + 9 },

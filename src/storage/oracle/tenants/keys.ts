@@ -5,9 +5,20 @@ export function createKey(state: OracleState, key: NewKey): KeyRecord | null {
   if (state.tenants.get(key.tenant)?.deleting !== false) return null;
   const isTaken = state.apiKeys.some(({ id, hash }) => id === key.id || hash === key.hash);
   if (isTaken) throw new Error("The id and the hash of an API key are unique.");
-  const { id, tenant, name, role, agent, hash, expiresAt } = key;
+  const { id, tenant, name, role, agent, agents = null, hash, expiresAt } = key;
   const now = state.clock.now();
-  state.apiKeys.push({ id, tenant, name, role, agent, hash, expiresAt, createdAt: now, lastUsedAt: null });
+  state.apiKeys.push({
+    id,
+    tenant,
+    name,
+    role,
+    agent,
+    agents,
+    hash,
+    expiresAt,
+    createdAt: now,
+    lastUsedAt: null,
+  });
   signal(state, { kind: "keys" });
   return findKey(state, { hash });
 }

@@ -5,6 +5,7 @@ import {
   EXPIRED_PER_CLAIM_MAX,
   type WorkerExchange,
   type WorkerExchangeParams,
+  type WorkerFinish,
   type WorkerPoll,
 } from "../../storage.ts";
 import { ableNodes, canWorkerRun } from "../connection/abilities.ts";
@@ -54,12 +55,9 @@ export function exchangeForWorkers(
   return { finished, claimed, expired, held: isSomethingHeld(state, polls) };
 }
 
-function countEnd(
-  state: OracleState,
-  { worker, settlement, token }: WorkerExchangeParams["finishes"][number],
-): void {
+function countEnd(state: OracleState, { worker, settlement, token, recorded }: WorkerFinish): void {
   const attempt = state.workerAttempts.find((each) => each.token === token);
-  if (attempt !== undefined) attempt.endedAt = state.clock.now();
+  if (attempt !== undefined) Object.assign(attempt, { endedAt: state.clock.now(), recorded });
   if (settlement.to === "queued") return;
   const minute = minuteOf(state.clock.now());
   state.workers.get(worker)?.ends.push({ minute, ok: settlement.to === "done" });
@@ -134,6 +132,7 @@ class Claims {
       leaseMs: worker.leaseMs,
       named: false,
       missed: 0,
+      recorded: false,
       usage: null,
       endedAt: null,
     });

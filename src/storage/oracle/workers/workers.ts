@@ -130,8 +130,9 @@ export function findWorkerAttempts(
   return hashes.flatMap((hash) => {
     const attempt = state.workerAttempts.find((each) => each.hash === hash);
     if (attempt === undefined) return [];
-    const { worker, tenant, taskId, seq, token, number, usage } = attempt;
-    return { hash, worker, tenant, taskId, seq, token, number, usage, held: isHeld(state, attempt) };
+    const { worker, tenant, taskId, seq, token, number, usage, recorded } = attempt;
+    const held = isHeld(state, attempt);
+    return { hash, worker, tenant, taskId, seq, token, number, usage, recorded, held };
   });
 }
 

@@ -59,6 +59,7 @@ create table worker_attempt (
   output_tokens   bigint,
   context_tokens  bigint,
   context_window  bigint,
+  recorded        boolean not null default false,  -- whether its worker reported its end
   ended_at        bigint                           -- when it was found to have ended; null: not yet
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index worker_attempt_by_claim on worker_attempt (worker, claim);

@@ -7,11 +7,20 @@ export function postgresKeys(db: PostgresDatabase): KeyStorage {
     async create(key) {
       const [row] = await db.write<KeyRow>({
         name: "create_key",
-        text: `insert into api_key (id, tenant, name, role, agent, hash, expires_at, created_at)
-               select $2, id, $4, $5, $6, $7, $8::bigint, ${NOW} from tenant where id = $3 and not deleting
+        text: `insert into api_key (id, tenant, name, role, agent, hash, expires_at, agents, created_at)
+               select $2, id, $4, $5, $6, $7, $8::bigint, $9::text[], ${NOW} from tenant where id = $3 and not deleting
                   for key share
                returning *`,
-        values: [key.id, key.tenant, key.name, key.role, key.agent, key.hash, key.expiresAt],
+        values: [
+          key.id,
+          key.tenant,
+          key.name,
+          key.role,
+          key.agent,
+          key.hash,
+          key.expiresAt,
+          key.agents ?? null,
+        ],
       });
       if (row === undefined) return null;
       db.signal({ kind: "keys" });
@@ -76,6 +85,7 @@ interface KeyRow {
   readonly name: string;
   readonly role: string;
   readonly agent: string | null;
+  readonly agents: string[] | null;
   readonly hash: string;
   readonly created_at: string;
   readonly expires_at: string | null;
@@ -83,9 +93,9 @@ interface KeyRow {
 }
 
 function toRecord(row: KeyRow): KeyRecord {
-  const { id, tenant, name, role, agent, hash } = row;
+  const { id, tenant, name, role, agent, agents, hash } = row;
   return {
-    ...{ id, tenant, name, role, agent, hash },
+    ...{ id, tenant, name, role, agent, agents, hash },
     createdAt: Number(row.created_at),
     expiresAt: row.expires_at === null ? null : Number(row.expires_at),
     lastUsedAt: row.last_used_at === null ? null : Number(row.last_used_at),

@@ -4,13 +4,13 @@ create type worker_poll as (
   held integer, alone boolean, hashes text[], nonces text[], assigned integer);
 
 -- Ends attempts of workers, and assigns tasks to polls. p_seqs, p_tokens, p_workers, p_results: attempts that have ended;
--- p_more: other values of some of them. p_others: there are other nodes. Rows: "lost": number is the token of an attempt that
+-- p_recorded: whether the worker reported the end; p_more: other values of some of them. Rows: "lost": number is the token of an attempt that
 -- was no longer held. "expired": tenant, agent and lane. "settled": another task may be able to start, or has ended. "freed": a
 -- limit held tasks back. "gone": the worker of this poll is unknown or lost. "repeated": number is the token of an attempt that
 -- the poll got before, seq its task. "assigned": number is the token, the rest is the task. "held": limits hold ready tasks back.
 create function worker_exchange(
-  p_now bigint, p_seqs bigint[], p_tokens bigint[], p_workers text[], p_results text[], p_more json, p_progress json,
-  p_polls json, p_others boolean)
+  p_now bigint, p_seqs bigint[], p_tokens bigint[], p_workers text[], p_recorded boolean[], p_results text[], p_more json,
+  p_progress json, p_polls json)
 returns table (what text, number bigint, poll integer, nonce text, :STARTED_COLUMNS) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -37,7 +37,7 @@ begin
       perform begin_ending(v_now, v_worker, p_seqs, p_tokens, p_more);
     end loop;
     select lost, moved, freed into v_lost, v_moved, v_freed
-      from finish_worker_tasks(v_now, p_seqs, p_tokens, p_workers, p_results, p_more);
+      from finish_worker_tasks(v_now, p_seqs, p_tokens, p_workers, p_recorded, p_results, p_more);
     if v_lost is not null then
       return query select 'lost', t.token, null::integer, null::text, (null::started_task).* from unnest(v_lost) t(token);
     end if;
@@ -145,7 +145,7 @@ end $$;
 -- Ends attempts that their workers still hold; attempts that were lost change nothing. The caller records what this moves and
 -- frees in agent queues.
 create function finish_worker_tasks(
-  p_now bigint, p_seqs bigint[], p_tokens bigint[], p_workers text[], p_results text[], p_more json,
+  p_now bigint, p_seqs bigint[], p_tokens bigint[], p_workers text[], p_recorded boolean[], p_results text[], p_more json,
   out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -158,7 +158,8 @@ begin
     lost := array(select token from unnest(p_tokens) u(token) where v_tokens is null or token <> all (v_tokens));
   end if;
   if v_tokens is null then return; end if;
-  update worker_attempt a set ended_at = p_now where a.token = any (v_tokens);
+  update worker_attempt a set ended_at = p_now, recorded = f.recorded
+    from unnest(p_tokens, p_recorded) f(token, recorded) where a.token = f.token and f.token = any (v_tokens);
   insert into worker_minute as m (worker, minute, done, failed)
   select f.worker, p_now / 60000, count(*) filter (where coalesce(e.state, 'done') = 'done'),
          count(*) filter (where e.state in ('failed', 'delayed'))

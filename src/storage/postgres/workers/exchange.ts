@@ -41,11 +41,11 @@ export async function exchangeForWorkers(
       finishes.map(({ seq }) => seq),
       finishes.map(({ token }) => token),
       finishes.map(({ worker }) => worker),
+      finishes.map(({ recorded }) => recorded),
       finishes.map(resultOf),
       toJson(finishes.map(toFinishRow)),
       toJson(params.progress.map((report, n) => ({ ...toProgressRow(report, n), worker: report.worker }))),
       toJson(params.polls.map((poll, n) => ({ ...poll, n }))),
-      db.othersAlive,
     ],
   };
   const { rows, durable } =

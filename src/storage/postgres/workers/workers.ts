@@ -130,6 +130,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         token: Number(row.token),
         number: row.number,
         held: row.held,
+        recorded: row.recorded,
         usage: toUsage(row),
       }));
     },
@@ -262,6 +263,7 @@ interface AttemptRow {
   readonly token: string;
   readonly number: number;
   readonly held: boolean;
+  readonly recorded: boolean;
   readonly input_tokens: string | null;
   readonly output_tokens: string | null;
   readonly context_tokens: string | null;

@@ -59,6 +59,7 @@ create table worker_attempt (
   output_tokens   integer,
   context_tokens  integer,
   context_window  integer,
+  recorded        integer not null default 0 check (recorded in (0, 1)),  -- whether its worker reported its end
   ended_at        integer                          -- when it was found to have ended; null: not yet
 ) strict;
 create index worker_attempt_by_claim on worker_attempt (worker, claim);

@@ -2,32 +2,40 @@ import type { KeyRecord, KeyStorage } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
 const COLUMNS = `
-  id, tenant, name, role, agent, hash, created_at as createdAt, expires_at as expiresAt, last_used_at as lastUsedAt`;
+  id, tenant, name, role, agent, agents, hash, created_at as createdAt, expires_at as expiresAt, last_used_at as lastUsedAt`;
+
+type KeyRow = Omit<KeyRecord, "agents"> & { readonly agents: string | null };
+
+function toRecord(row: KeyRow | undefined): KeyRecord | null {
+  if (row === undefined) return null;
+  return { ...row, agents: row.agents === null ? null : JSON.parse(row.agents) };
+}
 
 export function sqliteKeys(db: SqliteDatabase): KeyStorage {
   return {
     async create(key) {
       return db.transactDurably((tx) => {
         const row = tx
-          .prepare<KeyRecord>(
-            `insert into api_key (id, tenant, name, role, agent, hash, created_at, expires_at)
-             select @id, id, @name, @role, @agent, @hash, @now, @expiresAt from tenant where id = @tenant and deleting = 0
+          .prepare<KeyRow>(
+            `insert into api_key (id, tenant, name, role, agent, agents, hash, created_at, expires_at)
+             select @id, id, @name, @role, @agent, @agents, @hash, @now, @expiresAt from tenant where id = @tenant and deleting = 0
              returning ${COLUMNS}`,
           )
-          .get({ ...key, now: tx.now });
+          .get({ ...key, agents: key.agents == null ? null : JSON.stringify(key.agents), now: tx.now });
         if (row !== undefined) tx.signal("keys");
-        return row ?? null;
+        return toRecord(row);
       });
     },
     // This does not wait for the disk: a caller got its key only after the key was durable.
     async findByHash({ hash }) {
-      return db.prepare<KeyRecord>(`select ${COLUMNS} from api_key where hash = ?`).get(hash) ?? null;
+      return toRecord(db.prepare<KeyRow>(`select ${COLUMNS} from api_key where hash = ?`).get(hash));
     },
     list: ({ tenant }) =>
       db.read(() =>
         db
-          .prepare<KeyRecord>(`select ${COLUMNS} from api_key where tenant = ? order by created_at, id`)
-          .all(tenant),
+          .prepare<KeyRow>(`select ${COLUMNS} from api_key where tenant = ? order by created_at, id`)
+          .all(tenant)
+          .flatMap((row) => toRecord(row) ?? []),
       ),
     async any() {
       return db.prepare("select 1 from api_key limit 1").get() !== undefined;

@@ -1,4 +1,9 @@
-import { EXPIRED_PER_CLAIM_MAX, type WorkerExchange, type WorkerExchangeParams } from "../../storage.ts";
+import {
+  EXPIRED_PER_CLAIM_MAX,
+  type WorkerExchange,
+  type WorkerExchangeParams,
+  type WorkerFinish,
+} from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { expireOverdue } from "../tasks/steps/expire-overdue.ts";
@@ -10,7 +15,7 @@ export async function exchangeForWorkers(
   db: SqliteDatabase,
   { finishes, progress, polls }: WorkerExchangeParams,
 ): Promise<WorkerExchange> {
-  return db.transact((tx) => {
+  const exchange = (tx: Transaction): WorkerExchange => {
     for (const report of progress) writeProgress(tx, { node: report.worker, progress: [report] });
     const byWorker = Map.groupBy(finishes, ({ worker }) => worker);
     const finished = [...byWorker].flatMap(([node, ends]) => finishHeldTasks(tx, { node, finishes: ends }));
@@ -27,14 +32,17 @@ export async function exchangeForWorkers(
     if (finished.length + assigned + expired.length + progress.length > 0) tx.signal("events");
     if (finished.some(({ state }) => state === "delayed")) tx.signal("due");
     return { finished, claimed, expired, held };
-  });
+  };
+  // A worker forgets an end once it is told that the end is stored.
+  return finishes.length > 0 ? db.transactDurably(exchange) : db.transact(exchange);
 }
 
-function countEnd(
-  tx: Transaction,
-  { worker, token, settlement }: WorkerExchangeParams["finishes"][number],
-): void {
-  tx.prepare("update worker_attempt set ended_at = ? where token = ?").run(tx.now, token);
+function countEnd(tx: Transaction, { worker, token, settlement, recorded }: WorkerFinish): void {
+  tx.prepare("update worker_attempt set ended_at = ?, recorded = ? where token = ?").run(
+    tx.now,
+    recorded ? 1 : 0,
+    token,
+  );
   if (settlement.to === "queued") return;
   const done = settlement.to === "done" ? 1 : 0;
   tx.prepare(

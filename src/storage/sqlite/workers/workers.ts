@@ -101,6 +101,7 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
           token: row.token,
           number: row.number,
           held: row.held === 1,
+          recorded: row.recorded === 1,
           usage: toUsage(row),
         };
       });
@@ -324,6 +325,7 @@ interface AttemptRow {
   readonly context_tokens: number | null;
   readonly context_window: number | null;
   readonly held: 0 | 1;
+  readonly recorded: 0 | 1;
 }
 
 function toUsage(row: AttemptRow): AttemptUsage | null {

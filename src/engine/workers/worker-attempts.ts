@@ -1,0 +1,300 @@
+import { cleanText, ERROR_BYTES_MAX } from "../../attempts/attempt-error.ts";
+import { addUsage } from "../../attempts/usage-sum.ts";
+import type { Usage } from "../../executors/executor.ts";
+import { settle } from "../../model/outcome.ts";
+import { runSummary } from "../../model/run.ts";
+import type { TaskLogLevel } from "../../model/task-log.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import {
+  type AttemptReason,
+  endOfAttempt,
+  RELEASED,
+  WORKER_LOST,
+  type WorkerOutcome,
+} from "../../model/worker.ts";
+import type { AssignedTask, AttemptUsage, Storage, WorkerAttempt } from "../../storage/storage.ts";
+import type { LoggingAttempt } from "../work/log-keeper.ts";
+import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
+import { checkJson, RESULT_BYTES_MAX } from "../work/result-json.ts";
+import type { SecretHider } from "../work/secret-hider.ts";
+import { hashOfToken } from "./attempt-token.ts";
+import type { WorkerDispatcher } from "./worker-dispatcher.ts";
+import type { WorkerWatch } from "./worker-watch.ts";
+
+/** How many tasks of workers this node keeps, so that it need not read them again when they end. */
+const KEPT_MAX = 2_000;
+
+/** The lines of an attempt that was assigned on another node are numbered from here on. */
+const LINES_ELSEWHERE = 1_000_000;
+
+export interface WorkerAttemptsOptions {
+  readonly storage: Storage;
+  readonly storageNow: () => number;
+  readonly random: () => number;
+  readonly dispatcher: WorkerDispatcher;
+  readonly watch: WorkerWatch;
+  readonly metrics: MetricsByTenant;
+  readonly secrets: SecretHider;
+  /** Stores a log line of an attempt. */
+  readonly addLog: (attempt: LoggingAttempt, line: ReportedLine) => void;
+  /** Carries out what a result asks for, such as writs. Returns the result to store. */
+  readonly processResult: (record: TaskRecord, result: unknown) => Promise<unknown>;
+  readonly contextWindow: (record: TaskRecord) => number | undefined;
+}
+
+export interface ReportedLine {
+  readonly at: number | null;
+  readonly level: TaskLogLevel;
+  readonly text: string;
+}
+
+/** What a worker reports about an attempt while it works on it. */
+export interface AttemptReport {
+  readonly attemptToken: string;
+  readonly progress?: unknown;
+  readonly usage?: Usage;
+  readonly log?: readonly ReportedLine[];
+}
+
+export interface ReportAnswer {
+  readonly attemptToken: string;
+  readonly ok: boolean;
+  readonly cancel?: AttemptReason;
+}
+
+/** How a worker ends an attempt. */
+export interface AttemptFinish {
+  readonly attemptToken: string;
+  readonly outcome: WorkerOutcome;
+  readonly result?: unknown;
+  readonly error?: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+  readonly usage?: Usage;
+}
+
+export interface FinishAnswer {
+  readonly attemptToken: string;
+  readonly recorded: boolean;
+  readonly repeated?: true;
+  readonly reason?: AttemptReason;
+}
+
+/** What workers report about their attempts. */
+export class WorkerAttempts {
+  readonly #options: WorkerAttemptsOptions;
+  /** Tasks that were assigned here, by fencing token. */
+  readonly #records = new Map<number, TaskRecord>();
+  readonly #logging = new Map<number, LoggingAttempt>();
+
+  constructor(options: WorkerAttemptsOptions) {
+    this.#options = options;
+  }
+
+  assigned(tasks: readonly AssignedTask[]): void {
+    for (const { token, task } of tasks) this.#keep(token, task);
+  }
+
+  /** The attempt of a token, if this worker has it. */
+  async find(worker: string, token: string): Promise<WorkerAttempt | null> {
+    const [attempt] = await this.#options.storage.workers.attempts({ hashes: [hashOfToken(token)] });
+    return attempt?.worker === worker ? attempt : null;
+  }
+
+  /** The attempt of a token, whichever worker has it. */
+  async findAny(token: string): Promise<WorkerAttempt | null> {
+    const [attempt] = await this.#options.storage.workers.attempts({ hashes: [hashOfToken(token)] });
+    return attempt ?? null;
+  }
+
+  /** `all`: these are all attempts that the worker knows. */
+  async heartbeat(
+    worker: string,
+    reports: readonly AttemptReport[],
+    { all }: { all: boolean },
+  ): Promise<ReportAnswer[]> {
+    const { storage, watch, dispatcher } = this.#options;
+    const found = await this.#findAll(worker, reports);
+    const held = reports.flatMap((report) => {
+      const attempt = found.get(report.attemptToken);
+      return attempt?.held ? [{ report, attempt }] : [];
+    });
+    if (all || held.length > 0) {
+      const named = await Promise.all(
+        held.map(async ({ report, attempt }) => {
+          const usage = report.usage && (await this.#usageOf(attempt, report.usage));
+          return { hash: attempt.hash, ...(usage && { usage }) };
+        }),
+      );
+      const { dropped } = await storage.workers.name({ worker, attempts: named, all });
+      await watch.takeBack(worker, dropped, { counted: true, error: WORKER_LOST });
+    }
+    for (const { report, attempt } of held) {
+      this.#log(attempt, report);
+      if (report.progress === undefined) continue;
+      const record = await this.#recordOf(attempt);
+      if (record === null) continue;
+      const progress = this.#options.secrets.hideModelSecrets(record, report.progress);
+      await dispatcher.report({ worker, seq: attempt.seq, token: attempt.token, progress });
+    }
+    return Promise.all(
+      reports.map(async ({ attemptToken }) => {
+        const attempt = found.get(attemptToken);
+        if (attempt === undefined) return { attemptToken, ok: false, cancel: "unknown" };
+        if (attempt.held) return { attemptToken, ok: true };
+        return { attemptToken, ok: false, cancel: await this.#reasonOf(attempt) };
+      }),
+    );
+  }
+
+  /** Ends attempts. Repeating it changes nothing. */
+  async finish(worker: string, finishes: readonly AttemptFinish[]): Promise<FinishAnswer[]> {
+    const found = await this.#findAll(worker, finishes);
+    return Promise.all(finishes.map((finish) => this.#finishOne(finish, found.get(finish.attemptToken))));
+  }
+
+  async #finishOne(finish: AttemptFinish, attempt: WorkerAttempt | undefined): Promise<FinishAnswer> {
+    const { attemptToken } = finish;
+    if (attempt === undefined) return { attemptToken, recorded: false, reason: "unknown" };
+    if (attempt.held && (await this.#end(finish, attempt))) return { attemptToken, recorded: true };
+    const [now] = attempt.held
+      ? await this.#options.storage.workers.attempts({ hashes: [attempt.hash] })
+      : [attempt];
+    if (now?.recorded) return { attemptToken, recorded: true, repeated: true };
+    const reason = await this.#reasonOf(attempt);
+    if (reason === "released" && finish.outcome === "released")
+      return { attemptToken, recorded: true, repeated: true };
+    return { attemptToken, recorded: false, reason };
+  }
+
+  /** Returns whether the attempt was still held. */
+  async #end(finish: AttemptFinish, attempt: WorkerAttempt): Promise<boolean> {
+    const { dispatcher, watch, metrics, random, storageNow } = this.#options;
+    const { worker, seq, token } = attempt;
+    if (finish.outcome === "released") {
+      const { requeued, failed } = await watch.takeBack(worker, [attempt], {
+        counted: false,
+        error: RELEASED,
+      });
+      this.#forget(token);
+      return requeued.length + failed.length > 0;
+    }
+    const record = await this.#recordOf(attempt);
+    if (record === null) return false;
+    const outcome = await this.#outcomeOf(finish, record);
+    const settlement = settle(outcome, {
+      retryPolicy: record.spec.retryPolicy,
+      retryCount: record.retryCount,
+      deadline: record.deadline,
+      now: storageNow(),
+      random,
+    });
+    const usage = await this.#usageOf(attempt, finish.usage);
+    const summary =
+      record.schedule !== null && settlement.to === "done" ? runSummary(settlement.result) : undefined;
+    const state = await dispatcher.finish({
+      record,
+      finish: {
+        ...{ worker, seq, token, settlement, recorded: true },
+        ...(usage === undefined ? {} : { usage }),
+        ...(summary === undefined ? {} : { summary }),
+      },
+    });
+    this.#forget(token);
+    if (state === null) return false;
+    const attempted = record.attempts.at(-1);
+    const { tenant } = record;
+    if (attempted !== undefined)
+      metrics.of(tenant).ran(record, Math.max(storageNow() - attempted.startedAt, 0));
+    if (usage !== undefined) metrics.of(tenant).used(record, usage);
+    return true;
+  }
+
+  async #outcomeOf(finish: AttemptFinish, record: TaskRecord) {
+    const { secrets, processResult } = this.#options;
+    if (finish.outcome === "done") {
+      const checked = checkJson("result", finish.result, RESULT_BYTES_MAX);
+      if (!checked.ok)
+        return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true } as const;
+      const result = await processResult(record, checked.value);
+      return { kind: "done", result: secrets.hideModelSecrets(record, result) } as const;
+    }
+    const error = cleanText(finish.error ?? "failed without a message", ERROR_BYTES_MAX);
+    return {
+      kind: "failed",
+      error: secrets.hide(record, error),
+      permanent: !finish.retryable,
+      ...(finish.retryAfterMs === undefined ? {} : { retryAfterMs: finish.retryAfterMs }),
+    } as const;
+  }
+
+  /** The total of an attempt: what is stored, and what is larger in the report. Undefined: nothing was ever reported. */
+  async #usageOf(attempt: WorkerAttempt, reported: Usage | undefined): Promise<AttemptUsage | undefined> {
+    const before = attempt.usage;
+    if (reported === undefined) return before ?? undefined;
+    const record = await this.#recordOf(attempt);
+    const added = addUsage(null, reported, record === null ? undefined : this.#options.contextWindow(record));
+    if (!added.ok) return before ?? undefined;
+    return {
+      ...before,
+      ...added.sum,
+      inputTokens: Math.max(before?.inputTokens ?? 0, added.sum.inputTokens),
+      outputTokens: Math.max(before?.outputTokens ?? 0, added.sum.outputTokens),
+    };
+  }
+
+  #log(attempt: WorkerAttempt, { log }: AttemptReport): void {
+    if (log === undefined || log.length === 0) return;
+    const known = this.#logging.get(attempt.token);
+    // Another node may have stored lines of an attempt that was not assigned here.
+    const startN = this.#records.has(attempt.token) ? 0 : LINES_ELSEWHERE;
+    const logging = known ?? { record: { seq: attempt.seq }, number: attempt.number, startN };
+    if (known === undefined) {
+      if (this.#logging.size >= KEPT_MAX) this.#logging.delete(this.#logging.keys().next().value ?? 0);
+      this.#logging.set(attempt.token, logging);
+    }
+    const record = this.#records.get(attempt.token);
+    for (const line of log) {
+      const text = record === undefined ? line.text : this.#options.secrets.hide(record, line.text);
+      this.#options.addLog(logging, { ...line, text });
+    }
+  }
+
+  async #findAll(
+    worker: string,
+    given: readonly { readonly attemptToken: string }[],
+  ): Promise<Map<string, WorkerAttempt>> {
+    const tokens = new Map(given.map(({ attemptToken }) => [hashOfToken(attemptToken), attemptToken]));
+    const found = await this.#options.storage.workers.attempts({ hashes: [...tokens.keys()] });
+    return new Map(
+      found.flatMap((attempt) => {
+        const token = tokens.get(attempt.hash);
+        return token === undefined || attempt.worker !== worker ? [] : [[token, attempt] as const];
+      }),
+    );
+  }
+
+  async #reasonOf({ tenant, taskId, number }: WorkerAttempt): Promise<AttemptReason> {
+    return endOfAttempt(await this.#options.storage.tasks.get({ tenant, id: taskId }), number);
+  }
+
+  /** The task of an attempt that is held; null: it is not held any more. */
+  async #recordOf({ token, tenant, taskId, number }: WorkerAttempt): Promise<TaskRecord | null> {
+    const known = this.#records.get(token);
+    if (known !== undefined) return known;
+    const record = await this.#options.storage.tasks.get({ tenant, id: taskId });
+    const last = record?.attempts.at(-1);
+    if (record === null || last?.number !== number || last.endedAt !== null) return null;
+    this.#keep(token, record);
+    return record;
+  }
+
+  #keep(token: number, record: TaskRecord): void {
+    if (this.#records.size >= KEPT_MAX) this.#forget(this.#records.keys().next().value ?? 0);
+    this.#records.set(token, record);
+  }
+
+  #forget(token: number): void {
+    this.#records.delete(token);
+  }
+}

@@ -1,0 +1,266 @@
+import { RotaError } from "../../model/errors.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import { isTerminal, type TaskState } from "../../model/task-state.ts";
+import { Service, type ServiceOptions } from "../../services/service.ts";
+import { isStorageAway } from "../../services/storage-away.ts";
+import type { Held, Storage, WorkerExchange, WorkerFinish } from "../../storage/storage.ts";
+import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
+import { type Poll, type PollAnswer, type PollRequest, WorkerPolls } from "./worker-polls.ts";
+
+/** Ends written in one transaction. */
+const FINISHES_MAX = 200;
+/** Signals can be lost: waiting polls ask at least this often, as nodes do. */
+const ASK_EVERY_MS = 5_000;
+
+export interface WorkerDispatcherOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly metrics: MetricsByTenant;
+  readonly tenantPollsMax: () => number;
+  /** Called when a retry was written that is due at this time of the storage's clock. */
+  readonly onRetryAt: (runAt: number) => void;
+  /** Called when tasks ended that may have a callback URL. */
+  readonly onEnded: () => void;
+  /** Called with attempts that were assigned to workers here. */
+  readonly onAssigned: (worker: string, assigned: PollAnswer["assigned"]) => void;
+}
+
+/** An end of an attempt that waits to be written. */
+export interface WorkerEnd {
+  readonly finish: WorkerFinish;
+  readonly record: Pick<TaskRecord, "tenant" | "agent" | "lane" | "callbackUrl">;
+}
+
+interface Ending extends WorkerEnd {
+  /** With the state of the task; null: the attempt was no longer held. */
+  readonly resolve: (state: TaskState | null) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export type WorkerProgress = Held & { readonly worker: string; readonly progress: unknown };
+
+/**
+ * Ends attempts of workers and assigns tasks to the polls that wait here: all that is pending in one transaction, one after the
+ * other. Without ends and signals it asks for nothing.
+ */
+export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
+  readonly name = "worker dispatcher";
+  readonly polls: WorkerPolls;
+  #ends: Ending[] = [];
+  #progress: { readonly report: WorkerProgress; readonly resolve: () => void }[] = [];
+  /** Polls that have not asked yet. */
+  readonly #new = new Set<Poll>();
+  /** The agents that may have ready tasks; null: any. */
+  #wanted: Set<string> | null = new Set();
+  /** Whether limits held back tasks at the last exchange. */
+  #isHeldBack = false;
+  #askedAt = 0;
+  #isClosed = false;
+  #isStopped = false;
+  readonly #held = new Map<string, number>();
+
+  constructor(options: WorkerDispatcherOptions) {
+    super(options);
+    this.polls = new WorkerPolls({
+      clock: this.clock,
+      tenantMax: options.tenantPollsMax,
+      heldBy: (worker) => this.#held.get(worker) ?? 0,
+    });
+  }
+
+  /** Waits for tasks. Throws `too_many_polls`. */
+  async poll(request: PollRequest): Promise<PollAnswer> {
+    if (this.#isClosed) return { assigned: [], empty: "draining" };
+    const poll = this.polls.add(request);
+    this.#new.add(poll);
+    this.wake();
+    const answer = await poll.answer;
+    this.#new.delete(poll);
+    return answer;
+  }
+
+  /** Ends an attempt. Resolves once that is stored for good, with the state of the task; null: it was no longer held. */
+  finish(end: WorkerEnd): Promise<TaskState | null> {
+    if (this.#isStopped)
+      return Promise.reject(
+        new RotaError("draining", "this node has stopped: report the end to another node"),
+      );
+    const { promise, resolve, reject } = Promise.withResolvers<TaskState | null>();
+    this.#ends.push({ ...end, resolve, reject });
+    this.wake();
+    return promise;
+  }
+
+  report(report: WorkerProgress): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#progress.push({ report, resolve });
+    this.wake();
+    return promise;
+  }
+
+  /** Tasks of these agents may be ready. */
+  wakeFor(agents: Iterable<string>): void {
+    if (this.polls.size === 0) return;
+    if (this.#wanted !== null) for (const agent of agents) this.#wanted.add(agent);
+    this.wake();
+  }
+
+  /** Tasks of any agent may be ready. */
+  wakeAll(): void {
+    if (this.polls.size === 0) return;
+    this.#wanted = null;
+    this.wake();
+  }
+
+  /** An attempt ended on this node: a task that limits held back may start. */
+  slotFreed(): void {
+    if (this.#isHeldBack) this.wakeAll();
+  }
+
+  /** A worker no longer holds attempts that it got here. */
+  freed(worker: string, count: number): void {
+    const left = (this.#held.get(worker) ?? 0) - count;
+    if (left > 0) this.#held.set(worker, left);
+    else this.#held.delete(worker);
+  }
+
+  /** From now on polls end empty. Ends are still written. */
+  closeDown(): void {
+    this.#isClosed = true;
+    this.polls.endAll("draining");
+  }
+
+  /** Writes what is pending. */
+  override async stop(): Promise<void> {
+    this.closeDown();
+    this.#isStopped = true;
+    await super.stop();
+    while (this.#ends.length + this.#progress.length > 0) await this.tick().catch(() => undefined);
+  }
+
+  async tick(): Promise<number> {
+    const ends = this.#ends.splice(0, FINISHES_MAX);
+    const progress = this.#progress.splice(0);
+    const polls = this.#takePolls();
+    if (ends.length + progress.length + polls.length > 0) await this.#exchange(ends, progress, polls);
+    if (this.#ends.length + this.#progress.length + this.#new.size > 0 || this.#isWanted) return 0;
+    return ASK_EVERY_MS;
+  }
+
+  get #isWanted(): boolean {
+    return this.polls.size > 0 && (this.#wanted === null || this.#wanted.size > 0);
+  }
+
+  #takePolls(): Poll[] {
+    const isLate = this.clock.monotonic() - this.#askedAt >= ASK_EVERY_MS;
+    const wanted = isLate ? null : this.#wanted;
+    const woken = wanted !== null && wanted.size === 0 ? [] : this.polls.next(wanted);
+    if (isLate) this.#askedAt = this.clock.monotonic();
+    this.#wanted = new Set();
+    const polls = new Set([...woken, ...this.#new]);
+    this.#new.clear();
+    return [...polls].filter(({ isOver }) => !isOver);
+  }
+
+  async #exchange(
+    ends: readonly Ending[],
+    progress: readonly { readonly report: WorkerProgress; readonly resolve: () => void }[],
+    polls: readonly Poll[],
+  ): Promise<void> {
+    const { storage } = this.options;
+    let answer: WorkerExchange;
+    try {
+      answer = await storage.workers.exchange({
+        finishes: ends.map(({ finish }) => finish),
+        progress: progress.map(({ report }) => report),
+        polls: polls.map(({ stored }) => stored),
+      });
+    } catch (error) {
+      for (const poll of polls) if (!poll.isOver) this.#new.add(poll);
+      if (ends.length > 1 && !isStorageAway(error)) {
+        // One of the ends may be the cause: each is written by itself.
+        for (const end of ends) await this.#exchange([end], [], []);
+        return;
+      }
+      for (const { reject } of ends) reject(error);
+      for (const { resolve } of progress) resolve();
+      throw error;
+    }
+    this.#isHeldBack = answer.held;
+    for (const { resolve } of progress) resolve();
+    this.#assign(polls, answer);
+    this.#settle(ends, answer);
+    this.options.metrics.expired(answer.expired);
+    if (answer.expired.length > 0) this.options.onEnded();
+  }
+
+  #assign(polls: readonly Poll[], { claimed }: WorkerExchange): void {
+    const { onAssigned, metrics } = this.options;
+    for (const [index, poll] of polls.entries()) {
+      const assigned = claimed[index] ?? null;
+      const { worker } = poll.request;
+      if (assigned === null) {
+        this.polls.end(poll, "gone");
+      } else if (assigned.length > 0) {
+        onAssigned(worker.id, assigned);
+        for (const { task } of assigned) metrics.of(task.tenant).dispatched(task);
+        this.#held.set(worker.id, (this.#held.get(worker.id) ?? 0) + assigned.length);
+        if (poll.isOver) void this.putBack(worker.id, assigned);
+        else this.polls.give(poll, assigned);
+        // There may be more for the other polls.
+        this.wakeFor(assigned.map(({ task }) => task.agent));
+      }
+    }
+  }
+
+  /** Nobody got the response: the tasks go back at once, uncounted. */
+  async putBack(worker: string, attempts: readonly Held[] | PollAnswer["assigned"]): Promise<void> {
+    const held = attempts.map((attempt) => ({
+      seq: "task" in attempt ? attempt.task.seq : attempt.seq,
+      token: attempt.token,
+    }));
+    this.freed(worker, held.length);
+    try {
+      await this.options.storage.workers.takeBack({
+        worker,
+        attempts: held,
+        limit: held.length,
+        counted: false,
+        error: "not started: the response to its claim could not be sent",
+      });
+    } catch (error) {
+      this.log.warn({ error, worker }, "could not put tasks back that were not delivered; their lease ends");
+    }
+    this.wakeAll();
+  }
+
+  #settle(ends: readonly Ending[], answer: WorkerExchange): void {
+    const { durable } = answer;
+    if (durable === undefined) this.#settled(ends, answer);
+    else
+      durable.then(
+        () => this.#settled(ends, answer),
+        (error) => {
+          for (const { reject } of ends) reject(error);
+        },
+      );
+  }
+
+  #settled(ends: readonly Ending[], { finished }: WorkerExchange): void {
+    const { metrics, onRetryAt, onEnded } = this.options;
+    const states = new Map(finished.map(({ token, state }) => [token, state]));
+    let callsBack = false;
+    for (const { finish, record, resolve } of ends) {
+      const state = states.get(finish.token) ?? null;
+      states.delete(finish.token);
+      resolve(state);
+      if (state === null) continue;
+      this.freed(finish.worker, 1);
+      metrics.of(record.tenant).ended(record, state);
+      callsBack ||= record.callbackUrl !== null && isTerminal(state);
+      if (finish.settlement.to === "delayed") onRetryAt(finish.settlement.runAt);
+    }
+    if (callsBack) onEnded();
+    if (ends.length > 0) this.wakeAll();
+  }
+}

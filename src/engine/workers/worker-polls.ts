@@ -1,0 +1,196 @@
+import type { Clock, Timer } from "../../model/clock.ts";
+import { RotaError } from "../../model/errors.ts";
+import { type AssignedTask, CLAIMED_PER_POLL_MAX, type WorkerPoll } from "../../storage/storage.ts";
+import { hashOfClaim, newSecrets } from "./attempt-token.ts";
+
+/** How many polls of one worker may wait. A further one ends the oldest. */
+const PER_WORKER_MAX = 2;
+/** How many polls may wait on this node. */
+export const POLLS_MAX = 10_000;
+/** How many polls with the same agents one exchange asks for: a ready task needs one of them. */
+const PER_GROUP_MAX = 16;
+
+/** A worker that asks for tasks, as it registered. */
+export interface PollingWorker {
+  readonly id: string;
+  readonly tenant: string;
+  readonly agents: readonly string[];
+  readonly slots: number;
+}
+
+export interface PollRequest {
+  readonly worker: PollingWorker;
+  readonly claimId: string;
+  readonly max: number;
+  /** Only tasks of these of its agents; null: of all. */
+  readonly agents: readonly string[] | null;
+  readonly waitMs: number;
+  /** Fires when the connection of the caller is gone. */
+  readonly gone: AbortSignal;
+}
+
+/** Why a poll ended without tasks. `gone`: its worker is unknown. */
+export type EmptyReason = "waited" | "replaced" | "draining" | "gone" | "closed";
+
+export type PollAnswer =
+  | { readonly assigned: readonly AssignedTask[]; readonly empty?: never }
+  | { readonly assigned: readonly []; readonly empty: EmptyReason };
+
+/** A poll that waits. */
+export class Poll {
+  readonly request: PollRequest;
+  readonly claim: string;
+  readonly group: string;
+  readonly answer: Promise<PollAnswer>;
+  #resolve: (answer: PollAnswer) => void;
+  #timer: Timer | null = null;
+  #stored: WorkerPoll | null = null;
+  isOver = false;
+
+  constructor(request: PollRequest) {
+    const { worker, agents, claimId } = request;
+    this.request = request;
+    this.claim = hashOfClaim(claimId);
+    this.group = JSON.stringify([worker.tenant, worker.agents, agents]);
+    const { promise, resolve } = Promise.withResolvers<PollAnswer>();
+    this.answer = promise;
+    this.#resolve = resolve;
+  }
+
+  /** What the storage needs. The tokens are made when the poll first asks. */
+  get stored(): WorkerPoll {
+    const { worker, max, agents, claimId } = this.request;
+    const count = Math.min(max, worker.slots, CLAIMED_PER_POLL_MAX);
+    this.#stored ??= {
+      worker: worker.id,
+      claim: this.claim,
+      max,
+      agents,
+      tokens: newSecrets(claimId, count),
+    };
+    return this.#stored;
+  }
+
+  endAfter(clock: Clock, ms: number, onLate: () => void): void {
+    this.#timer = clock.setTimer(Math.max(ms, 1), onLate);
+  }
+
+  end(answer: PollAnswer): void {
+    this.isOver = true;
+    this.#timer?.cancel();
+    this.#resolve(answer);
+  }
+}
+
+export interface WorkerPollsOptions {
+  readonly clock: Clock;
+  /** How many of the waiting polls one tenant may have. */
+  readonly tenantMax: () => number;
+  /** How many attempts a worker holds, as far as this node knows. */
+  readonly heldBy: (worker: string) => number;
+}
+
+/** The polls that wait on this node, in memory, the longest waiting first. */
+export class WorkerPolls {
+  readonly #options: WorkerPollsOptions;
+  readonly #groups = new Map<string, Set<Poll>>();
+  readonly #ofWorker = new Map<string, Poll[]>();
+  readonly #ofTenant = new Map<string, number>();
+  #size = 0;
+
+  constructor(options: WorkerPollsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The workers that wait for tasks here. */
+  workers(): string[] {
+    return [...this.#ofWorker.keys()];
+  }
+
+  /** Adds a poll. A poll of the same claim, and the oldest of too many, ends empty. Throws `too_many_polls`. */
+  add(request: PollRequest): Poll {
+    const { id, tenant } = request.worker;
+    const own = this.#ofWorker.get(id) ?? [];
+    const same = own.find(({ request: { claimId } }) => claimId === request.claimId);
+    const replaced = same ?? (own.length >= PER_WORKER_MAX ? own[0] : undefined);
+    if (replaced !== undefined) this.end(replaced, "replaced");
+    const max = Math.min(this.#options.tenantMax(), POLLS_MAX);
+    if (this.#size >= POLLS_MAX || (this.#ofTenant.get(tenant) ?? 0) >= max) {
+      throw new RotaError(
+        "too_many_polls",
+        `${this.#size >= POLLS_MAX ? this.#size : max} claims wait on this node, and there can be no more: wait before the next claim, or ask for more slots with fewer workers`,
+        { retryAfterSec: 1 },
+      );
+    }
+    const poll = new Poll(request);
+    this.#size += 1;
+    this.#ofTenant.set(tenant, (this.#ofTenant.get(tenant) ?? 0) + 1);
+    this.#ofWorker.set(id, [...(this.#ofWorker.get(id) ?? []), poll]);
+    const group = this.#groups.get(poll.group) ?? new Set();
+    this.#groups.set(poll.group, group.add(poll));
+    poll.endAfter(this.#options.clock, request.waitMs, () => this.end(poll, "waited"));
+    request.gone.addEventListener("abort", () => this.end(poll, "closed"), { once: true });
+    if (request.gone.aborted) this.end(poll, "closed");
+    return poll;
+  }
+
+  end(poll: Poll, empty: EmptyReason): void {
+    if (poll.isOver) return;
+    this.#remove(poll);
+    poll.end({ assigned: [], empty });
+  }
+
+  /** A poll got tasks. */
+  give(poll: Poll, assigned: readonly AssignedTask[]): void {
+    this.#remove(poll);
+    poll.end({ assigned });
+  }
+
+  endAll(empty: EmptyReason): void {
+    for (const group of [...this.#groups.values()]) for (const poll of [...group]) this.end(poll, empty);
+  }
+
+  /**
+   * The polls that ask next, of each group with an agent of `wanted` (null: of all groups): those whose workers hold the fewest
+   * attempts, then the longest waiting.
+   */
+  next(wanted: ReadonlySet<string> | null): Poll[] {
+    const { heldBy } = this.#options;
+    const chosen: Poll[] = [];
+    for (const group of this.#groups.values()) {
+      const [first] = group;
+      if (first === undefined || !isWanted(first, wanted)) continue;
+      if (group.size <= PER_GROUP_MAX) chosen.push(...group);
+      else {
+        const byLoad = [...group].map((poll) => ({ poll, held: heldBy(poll.request.worker.id) }));
+        byLoad.sort((a, b) => a.held - b.held);
+        chosen.push(...byLoad.slice(0, PER_GROUP_MAX).map(({ poll }) => poll));
+      }
+    }
+    return chosen;
+  }
+
+  #remove(poll: Poll): void {
+    const { id, tenant } = poll.request.worker;
+    const group = this.#groups.get(poll.group);
+    if (!group?.delete(poll)) return;
+    if (group.size === 0) this.#groups.delete(poll.group);
+    this.#size -= 1;
+    const left = (this.#ofTenant.get(tenant) ?? 1) - 1;
+    if (left === 0) this.#ofTenant.delete(tenant);
+    else this.#ofTenant.set(tenant, left);
+    const own = (this.#ofWorker.get(id) ?? []).filter((other) => other !== poll);
+    if (own.length === 0) this.#ofWorker.delete(id);
+    else this.#ofWorker.set(id, own);
+  }
+}
+
+function isWanted({ request: { worker, agents } }: Poll, wanted: ReadonlySet<string> | null): boolean {
+  if (wanted === null) return true;
+  const named = agents ?? worker.agents;
+  return named.includes("*") || named.some((agent) => wanted.has(agent));
+}

@@ -1,0 +1,245 @@
+import { settle } from "../../model/outcome.ts";
+import { WORKER_LOST } from "../../model/worker.ts";
+import { Service, type ServiceOptions } from "../../services/service.ts";
+import type { OverdueAttempt, Storage, WorkerWatch as Watched } from "../../storage/storage.ts";
+import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
+import type { WorkerDispatcher } from "./worker-dispatcher.ts";
+
+/** Signs of life are written together, at most this often. */
+const SIGNS_EVERY_MS = 1_000;
+/** A worker that gives signs all the time is renewed this often. */
+const RENEW_EVERY_MS = 4_000;
+const LOOK_EVERY_MS = { min: 250, max: 5_000 } as const;
+const PRUNE_EVERY_MS = 30_000;
+/** Attempts taken back or ended in one transaction. */
+const SLICE = 200;
+
+export interface WorkerWatchOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly storageNow: () => number;
+  readonly dispatcher: WorkerDispatcher;
+  readonly metrics: MetricsByTenant;
+  /** How often a worker may be lost with a task before the task fails. */
+  readonly maxLost: () => number;
+  readonly onRequeued: () => void;
+  readonly onFailed: () => void;
+}
+
+interface Sighting {
+  readonly beat: number;
+  /** By this node's monotonic clock. */
+  readonly since: number;
+}
+
+/**
+ * Keeps workers alive that give signs of life to this node, and takes back the attempts of those that are gone. Ends attempts
+ * that exceed their timeout or their task's deadline: any node does, whichever assigned them.
+ */
+export class WorkerWatch extends Service<WorkerWatchOptions> {
+  readonly name = "worker watch";
+  /** Workers with signs that are not written yet, and whether they asked for tasks. */
+  readonly #signs = new Map<string, boolean>();
+  /** When each worker was last renewed here, by the monotonic clock. */
+  readonly #renewed = new Map<string, number>();
+  #seen = new Map<string, Sighting>();
+  #leaseMinMs = Number.POSITIVE_INFINITY;
+  #signedAt = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #prunedAt: number;
+  /** When an attempt is overdue next, by the storage's clock. */
+  #dueAt: number | null = null;
+
+  constructor(options: WorkerWatchOptions) {
+    super(options);
+    this.#prunedAt = this.clock.monotonic();
+  }
+
+  /** A worker gave a sign of life. `polls`: it asked for tasks. */
+  sign(worker: string, { polls }: { polls: boolean }): void {
+    const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
+    if (this.clock.monotonic() - renewedAt < RENEW_EVERY_MS / 2) return;
+    this.#signs.set(worker, polls || (this.#signs.get(worker) ?? false));
+    this.wake(Math.max(this.#signedAt + SIGNS_EVERY_MS - this.clock.monotonic(), 0));
+  }
+
+  /** A worker got an attempt that will be overdue at this time of the storage's clock. */
+  expect(dueAt: number): void {
+    if (this.#dueAt !== null && this.#dueAt <= dueAt) return;
+    this.#dueAt = dueAt;
+    this.wake(Math.max(dueAt - this.options.storageNow(), 0));
+  }
+
+  async tick(): Promise<number> {
+    await this.#writeSigns();
+    const lookMs = this.#lookMs();
+    if (this.clock.monotonic() - this.#lookedAt >= lookMs) await this.#look();
+    if (this.#dueAt !== null && this.#dueAt <= this.options.storageNow()) await this.#endOverdue();
+    await this.#pruneNowAndThen();
+    return this.#nextMs();
+  }
+
+  async #writeSigns(): Promise<void> {
+    const now = this.clock.monotonic();
+    if (now - this.#signedAt < SIGNS_EVERY_MS) return;
+    // An open poll is a sign of life as long as it waits.
+    for (const worker of this.options.dispatcher.polls.workers()) {
+      if (now - (this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY) >= RENEW_EVERY_MS)
+        this.#signs.set(worker, true);
+    }
+    if (this.#signs.size === 0) return;
+    this.#signedAt = now;
+    const signs = [...this.#signs].map(([worker, polls]) => ({ worker, polls }));
+    this.#signs.clear();
+    const { unknown } = await this.options.storage.workers.renew({ signs });
+    const isUnknown = new Set(unknown);
+    for (const { worker } of signs) if (!isUnknown.has(worker)) this.#renewed.set(worker, now);
+  }
+
+  #lookMs(): number {
+    return Math.min(Math.max(this.#leaseMinMs / 4, LOOK_EVERY_MS.min), LOOK_EVERY_MS.max);
+  }
+
+  /** Finds workers without a sign of life for a whole lease, as this node saw it. */
+  async #look(): Promise<void> {
+    const now = this.clock.monotonic();
+    this.#lookedAt = now;
+    const { workers, nextDueAt } = await this.options.storage.workers.watch();
+    this.#dueAt = nextDueAt;
+    const live = workers.filter(({ lost }) => !lost);
+    this.#leaseMinMs = Math.min(Number.POSITIVE_INFINITY, ...live.map(({ leaseMs }) => leaseMs));
+    this.#seen = new Map(
+      live.map(({ worker, beat }) => {
+        const before = this.#seen.get(worker);
+        return [worker, before?.beat === beat ? before : { beat, since: now }];
+      }),
+    );
+    for (const worker of this.#renewed.keys()) if (!this.#seen.has(worker)) this.#renewed.delete(worker);
+    for (const each of workers) {
+      const since = this.#seen.get(each.worker)?.since ?? now;
+      if (each.lost ? each.held > 0 : now - since >= each.leaseMs) await this.#lose(each);
+    }
+  }
+
+  async #lose(worker: Watched["workers"][number]): Promise<void> {
+    const { storage, onRequeued } = this.options;
+    if (!worker.lost && (await storage.workers.markLost(worker)) === null) return;
+    const { requeued, failed } = await this.takeBackAll(worker.worker, { counted: true, error: WORKER_LOST });
+    const { tenant, name } = worker;
+    const about = { worker: worker.worker, name, tenant, requeued: requeued.length, failed: failed.length };
+    if (!worker.lost) this.log.warn(about, "lost a worker");
+    onRequeued();
+  }
+
+  /** Takes back everything that a worker holds. */
+  async takeBackAll(worker: string, { counted, error }: { counted: boolean; error: string }): Promise<Taken> {
+    const { storage, maxLost } = this.options;
+    const total: Taken = { requeued: [], failed: [] };
+    for (let taken = SLICE; taken === SLICE; ) {
+      const back = await storage.workers.takeBack({
+        worker,
+        limit: SLICE,
+        counted,
+        maxLost: maxLost(),
+        error,
+      });
+      taken = back.requeued.length + back.failed.length;
+      total.requeued.push(...back.requeued);
+      total.failed.push(...back.failed);
+      this.#taken(worker, back);
+    }
+    return total;
+  }
+
+  /** The same for some of its attempts. */
+  async takeBack(
+    worker: string,
+    attempts: readonly { readonly seq: number; readonly token: number }[],
+    { counted, error }: { counted: boolean; error: string },
+  ): Promise<Taken> {
+    if (attempts.length === 0) return { requeued: [], failed: [] };
+    const { storage, maxLost } = this.options;
+    const held = attempts.map(({ seq, token }) => ({ seq, token }));
+    const back = await storage.workers.takeBack({
+      worker,
+      attempts: held,
+      limit: held.length,
+      counted,
+      maxLost: maxLost(),
+      error,
+    });
+    this.#taken(worker, back);
+    return { requeued: [...back.requeued], failed: [...back.failed] };
+  }
+
+  #taken(worker: string, back: { requeued: readonly TakenTask[]; failed: readonly TakenTask[] }): void {
+    const { metrics, dispatcher, onRequeued, onFailed } = this.options;
+    metrics.lost(back);
+    dispatcher.freed(worker, back.requeued.length + back.failed.length);
+    if (back.requeued.length > 0) onRequeued();
+    if (back.failed.length > 0) onFailed();
+  }
+
+  async #endOverdue(): Promise<void> {
+    const { storage } = this.options;
+    const overdue = await storage.workers.overdue({ limit: SLICE });
+    const unnamed = Map.groupBy(
+      overdue.filter(({ reason }) => reason === "unnamed"),
+      ({ worker }) => worker,
+    );
+    for (const [worker, attempts] of unnamed) {
+      await this.takeBack(worker, attempts, { counted: true, error: WORKER_LOST });
+    }
+    await Promise.all(overdue.filter(({ reason }) => reason !== "unnamed").map((each) => this.#end(each)));
+    const { nextDueAt } = await storage.workers.watch();
+    this.#dueAt = nextDueAt;
+  }
+
+  async #end({ worker, seq, token, reason, task }: OverdueAttempt): Promise<void> {
+    const { dispatcher, storageNow } = this.options;
+    const { retryPolicy, timeoutMs } = task.spec;
+    const outcome =
+      reason === "deadline"
+        ? ({ kind: "deadline", error: "deadline exceeded" } as const)
+        : ({ kind: "failed", error: `timed out after ${timeoutMs} ms`, permanent: false } as const);
+    const settlement = settle(outcome, {
+      retryPolicy,
+      retryCount: task.retryCount,
+      deadline: task.deadline,
+      now: storageNow(),
+      random: this.random,
+    });
+    await dispatcher.finish({ finish: { worker, seq, token, settlement, recorded: false }, record: task });
+  }
+
+  async #pruneNowAndThen(): Promise<void> {
+    const now = this.clock.monotonic();
+    if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    this.#prunedAt = now;
+    await this.options.storage.workers.prune();
+  }
+
+  #nextMs(): number {
+    const now = this.clock.monotonic();
+    const waits = [
+      this.#lookedAt + this.#lookMs() - now,
+      this.#prunedAt + PRUNE_EVERY_MS - now,
+      this.#dueAt === null ? Number.POSITIVE_INFINITY : this.#dueAt - this.options.storageNow(),
+      this.#signs.size > 0 || this.options.dispatcher.polls.size > 0
+        ? this.#signedAt + SIGNS_EVERY_MS - now
+        : Number.POSITIVE_INFINITY,
+    ];
+    return Math.max(Math.min(...waits), 1);
+  }
+}
+
+type TakenTask = {
+  readonly id: string;
+  readonly tenant: string;
+  readonly agent: string;
+  readonly lane: string;
+};
+
+interface Taken {
+  readonly requeued: TakenTask[];
+  readonly failed: TakenTask[];
+}

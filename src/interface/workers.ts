@@ -1,0 +1,164 @@
+import type {
+  AttemptFinishInput,
+  AttemptHeartbeatInput,
+  ClaimInput,
+  FinishInput,
+  HeartbeatInput,
+  WorkerInput,
+} from "../model/input/worker-schema.ts";
+import type { Task } from "../model/task.ts";
+import type { AttemptReason, WorkerState } from "../model/worker.ts";
+
+export type {
+  AttemptFinishInput,
+  AttemptHeartbeatInput,
+  AttemptReason,
+  ClaimInput,
+  FinishInput,
+  HeartbeatInput,
+  WorkerInput,
+  WorkerState,
+};
+
+/** Processes elsewhere that pull tasks. */
+export interface Workers {
+  /**
+   * Lists the workers of the tenant, ordered by name. Lost ones are listed for an hour.
+   *
+   * @example
+   * const { workers } = await rota.workers.list();
+   */
+  list(): Promise<WorkerList>;
+  /** Throws `unknown_worker`. */
+  get(id: string): Promise<WorkerInfo>;
+  /** Its next responses tell the worker to drain: it finishes its tasks and ends. Throws `unknown_worker`. */
+  drain(id: string): Promise<WorkerInfo>;
+  /** Removes a worker. Its tasks go back to the queue. Throws `unknown_worker`. */
+  delete(id: string): Promise<DeletedWorker>;
+}
+
+/** What workers call. The server passes each call on, with the caller that it is for. */
+export interface LocalWorkers extends Workers {
+  register(input: WorkerInput, caller: WorkerCaller): Promise<RegisteredWorker>;
+  /** Waits for tasks. Throws `unknown_worker`, `too_many_polls`. */
+  claim(id: string, input: ClaimInput, options: ClaimOptions): Promise<DeliverableClaim>;
+  heartbeat(id: string, input: HeartbeatInput, caller: WorkerCaller): Promise<HeartbeatAnswer>;
+  finish(id: string, input: FinishInput, caller: WorkerCaller): Promise<FinishAnswers>;
+  deleteOwn(id: string, caller: WorkerCaller): Promise<DeletedWorker>;
+  heartbeatAttempt(
+    token: string,
+    input: AttemptHeartbeatInput,
+    caller: WorkerCaller,
+  ): Promise<HeartbeatAnswer["attempts"][number] & Pick<HeartbeatAnswer, "drain" | "now" | "leaseMs">>;
+  finishAttempt(
+    token: string,
+    input: AttemptFinishInput,
+    caller: WorkerCaller,
+  ): Promise<FinishAnswers["attempts"][number]>;
+  /** The result of a dependency that did not fit into the response to the claim. Throws `not_found`. */
+  dependency(
+    token: string,
+    taskId: string,
+    caller: WorkerCaller,
+  ): Promise<{ readonly taskId: string; readonly result: unknown }>;
+}
+
+/** Who calls for a worker. */
+export interface WorkerCaller {
+  /** Null: no key was required. */
+  readonly keyId: string | null;
+  /** The agents that the key may run; null: all. */
+  readonly agents: readonly string[] | null;
+}
+
+export interface ClaimOptions extends WorkerCaller {
+  /** Fires when the connection of the caller is gone. */
+  readonly gone: AbortSignal;
+}
+
+export interface RegisteredWorker {
+  readonly workerId: string;
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+  readonly maxWaitS: number;
+  /** RFC 3339. */
+  readonly now: string;
+}
+
+export interface ClaimAnswer {
+  readonly attempts: readonly ClaimedAttempt[];
+  /** The worker should finish what it has and ask no more; with `retryInMs`: this node stops, ask again after that. */
+  readonly drain?: true;
+  readonly retryInMs?: number;
+}
+
+export interface ClaimedAttempt {
+  readonly attemptToken: string;
+  readonly number: number;
+  readonly leaseMs: number;
+  /** Null: only the deadline limits it. */
+  readonly timeoutMs: number | null;
+  readonly deadlineInMs?: number;
+  readonly tenantId: string;
+  /** The context window of the agent's model, if its definition names one. */
+  readonly contextWindow?: number;
+  /** As executors get it, with the results of its dependencies. */
+  readonly task: Task;
+}
+
+/** The response to a claim. */
+export interface DeliverableClaim {
+  readonly answer: ClaimAnswer;
+  /** Call this if the response could not be sent: the tasks go back at once, uncounted. */
+  notDelivered(): Promise<void>;
+}
+
+export interface HeartbeatAnswer {
+  readonly attempts: readonly {
+    readonly attemptToken: string;
+    /** False: the attempt is over, `cancel` says why. Its worker should stop working on it. */
+    readonly ok: boolean;
+    readonly cancel?: AttemptReason;
+  }[];
+  readonly drain: boolean;
+  /** RFC 3339. */
+  readonly now: string;
+  readonly leaseMs: number;
+}
+
+export interface FinishAnswers {
+  readonly attempts: readonly {
+    readonly attemptToken: string;
+    /** Whether this end, or the same one before, was stored. */
+    readonly recorded: boolean;
+    readonly repeated?: true;
+    /** Why it was not. */
+    readonly reason?: AttemptReason;
+  }[];
+}
+
+export interface WorkerInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly agents: readonly string[];
+  readonly slots: number;
+  /** Attempts that it holds. */
+  readonly running: number;
+  readonly state: WorkerState;
+  /** RFC 3339. */
+  readonly lastSeenAt: string;
+  readonly version: string | null;
+  readonly runtime: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly doneLast10m: number;
+  readonly failedLast10m: number;
+}
+
+export interface WorkerList {
+  readonly workers: readonly WorkerInfo[];
+}
+
+export interface DeletedWorker {
+  /** The tasks that went back to the queue. */
+  readonly released: readonly string[];
+}

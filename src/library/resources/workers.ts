@@ -1,0 +1,364 @@
+import type { Engine } from "../../engine/engine.ts";
+import { tokenOf } from "../../engine/workers/attempt-token.ts";
+import type {
+  ClaimAnswer,
+  ClaimedAttempt,
+  DeliverableClaim,
+  LocalWorkers,
+  WorkerCaller,
+  WorkerInfo,
+} from "../../interface/workers.ts";
+import { taskJson } from "../../model/dependency-result.ts";
+import { RotaError } from "../../model/errors.ts";
+import {
+  parseAttemptFinish,
+  parseAttemptHeartbeat,
+  parseClaim,
+  parseFinish,
+  parseHeartbeat,
+  parseWorker,
+} from "../../model/input/worker-schema.ts";
+import type { DependencyResult } from "../../model/task.ts";
+import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
+import { rfc3339 } from "../../model/text/rfc3339.ts";
+import { CLAIM_BYTES_MAX, CLAIM_WAIT_S_MAX, RELEASED, workerState } from "../../model/worker.ts";
+import type { StorageClock } from "../../services/storage-clock.ts";
+import {
+  ALL_AGENTS,
+  type AssignedTask,
+  type Storage,
+  WORKERS_MAX,
+  type WorkerAttempt,
+  type WorkerRecord,
+} from "../../storage/storage.ts";
+
+/** When a worker that got nothing should ask again: at once, but not all at the same time. */
+const RETRY_IN_MS = { draining: 2_000, spread: 1_000 } as const;
+
+export interface WorkersOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly engine: Engine;
+  readonly random: () => number;
+  readonly newWorkerId: () => string;
+  /** Names the executor that already runs the tasks of an agent, if workers may not; null: they may. */
+  readonly executorOf: (agent: string) => string | null;
+  /** Of these agents, those that a worker with these labels may not run. */
+  readonly excluded: (agents: readonly string[], labels: WorkerRecord["labels"]) => readonly string[];
+  readonly contextWindow: (record: TaskRecord) => number | undefined;
+  /** Throws while the scheduler is disabled. */
+  readonly checkEnabled: () => void;
+  readonly checkNotGone: () => void;
+  readonly isDraining: () => boolean;
+}
+
+export function createWorkers(options: WorkersOptions): LocalWorkers {
+  const { tenant, storage, storageClock, engine, random } = options;
+
+  async function find(id: string): Promise<WorkerRecord> {
+    const worker = id.includes("\0") ? null : await storage.workers.get({ tenant, id });
+    if (worker === null) throw unknownWorker();
+    return worker;
+  }
+
+  /** The worker, if the caller may act for it. */
+  async function findOwn(id: string, { keyId }: WorkerCaller): Promise<WorkerRecord> {
+    const worker = await find(id);
+    if (worker.key === keyId) return worker;
+    throw new RotaError(
+      "forbidden",
+      "this worker was registered with another API key: use that key, or register the worker again with its `instanceId`",
+    );
+  }
+
+  async function findAttempt(token: string, caller: WorkerCaller): Promise<Own> {
+    const attempt = await engine.workers.attempts.findAny(token);
+    if (attempt === null || attempt.tenant !== tenant) throw unknownAttempt();
+    return { attempt, worker: await findOwn(attempt.worker, caller) };
+  }
+
+  function toInfo(worker: WorkerRecord): WorkerInfo {
+    const { id, name, agents, slots, held, seenAt, version, runtime, labels, done, failed } = worker;
+    return {
+      ...{ id, name, agents, slots },
+      running: held,
+      state: workerState(worker, storageClock.now()),
+      lastSeenAt: rfc3339(seenAt),
+      ...{ version, runtime, labels },
+      doneLast10m: done,
+      failedLast10m: failed,
+    };
+  }
+
+  function checkAgents(agents: readonly string[], caller: WorkerCaller): void {
+    const { agents: allowed } = caller;
+    const foreign = allowed === null ? undefined : agents.find((agent) => !allowed.includes(agent));
+    if (foreign === ALL_AGENTS)
+      throw new RotaError(
+        "forbidden",
+        '`agents`: "*" needs a key with the role `operator` or above: name the agents of this key instead',
+      );
+    if (foreign !== undefined)
+      throw new RotaError(
+        "forbidden",
+        `\`agents\`: this API key may not run the agent "${foreign}": it is for ${(allowed ?? []).map((agent) => `"${agent}"`).join(", ")}`,
+      );
+    for (const agent of agents) {
+      const executor = agent === ALL_AGENTS ? null : options.executorOf(agent);
+      if (executor === null) continue;
+      throw new RotaError(
+        "conflict",
+        `the agent "${agent}" already has an executor: ${executor}. Remove it, or give the agent the executor {"type": "worker"}`,
+        { details: { agentId: agent } },
+      );
+    }
+  }
+
+  async function remove(id: string): Promise<string[]> {
+    const { requeued, failed } = await engine.workers.watch.takeBackAll(id, {
+      counted: false,
+      error: RELEASED,
+    });
+    if (!(await storage.workers.remove({ tenant, id }))) throw unknownWorker();
+    return [...requeued, ...failed].map((task) => task.id);
+  }
+
+  async function toClaimed(
+    assigned: readonly AssignedTask[],
+    { claimId, worker }: { claimId: string; worker: WorkerRecord },
+  ): Promise<{ attempts: ClaimedAttempt[]; left: AssignedTask[] }> {
+    const attempts: ClaimedAttempt[] = [];
+    const left: AssignedTask[] = [];
+    let bytes = 0;
+    for (const each of assigned) {
+      const attempt = await toAttempt(each, claimId, worker.leaseMs, CLAIM_BYTES_MAX - bytes);
+      const size = Buffer.byteLength(taskJson(attempt.task));
+      if (attempts.length > 0 && bytes + size > CLAIM_BYTES_MAX) {
+        left.push(each);
+        continue;
+      }
+      bytes += size;
+      attempts.push(attempt);
+    }
+    return { attempts, left };
+  }
+
+  async function toAttempt(
+    { nonce, task: record, assignedAt }: AssignedTask,
+    claimId: string,
+    leaseMs: number,
+    bytesLeft: number,
+  ): Promise<ClaimedAttempt> {
+    const now = storageClock.now();
+    const { timeoutMs } = record.spec;
+    const contextWindow = options.contextWindow(record);
+    const dependencies =
+      record.spec.dependsOn === undefined ? undefined : await readDependencies(record, bytesLeft);
+    return {
+      attemptToken: tokenOf(nonce, claimId),
+      number: record.attempts.at(-1)?.number ?? 1,
+      leaseMs,
+      timeoutMs: timeoutMs === null ? null : Math.max(timeoutMs - (now - assignedAt), 0),
+      ...(record.deadline === null ? {} : { deadlineInMs: Math.max(record.deadline - now, 0) }),
+      tenantId: tenant,
+      ...(contextWindow === undefined ? {} : { contextWindow }),
+      task: { ...toExecutorTask(record), ...(dependencies && { dependencies }) },
+    };
+  }
+
+  /** The results that fit; the worker reads the others one by one. */
+  async function readDependencies(record: TaskRecord, bytesLeft: number): Promise<DependencyResult[]> {
+    const { results } = await engine.workers.dependencies.read(record, new AbortController().signal);
+    let left = bytesLeft;
+    return results.map((dependency) => {
+      if ("omitted" in dependency) return dependency;
+      const size = Buffer.byteLength(JSON.stringify(dependency.result) ?? "null");
+      left -= size;
+      return left >= 0 ? dependency : { taskId: dependency.taskId, resultBytes: size, omitted: true };
+    });
+  }
+
+  const resource: LocalWorkers = {
+    async register(input, caller) {
+      options.checkEnabled();
+      options.checkNotGone();
+      const parsed = parseWorker(input);
+      checkAgents(parsed.agents, caller);
+      const { name, instanceId = null, agents, slots, labels = {}, leaseMs, heartbeatMs } = parsed;
+      const registered = await storage.workers.register({
+        id: options.newWorkerId(),
+        tenant,
+        instance: instanceId,
+        key: caller.keyId,
+        ...{ name, agents, slots, labels, leaseMs, heartbeatMs },
+        version: parsed.version ?? null,
+        runtime: parsed.runtime ?? null,
+      });
+      if (registered === null) {
+        throw new RotaError(
+          "conflict",
+          `the tenant has ${WORKERS_MAX} workers, which is the limit: delete one first, or use fewer with more slots`,
+        );
+      }
+      const now = rfc3339(storageClock.now());
+      return { workerId: registered.id, leaseMs, heartbeatMs, maxWaitS: CLAIM_WAIT_S_MAX, now };
+    },
+
+    async claim(id, input, { gone, ...caller }): Promise<DeliverableClaim> {
+      options.checkEnabled();
+      const { claimId, max, waitS = 0, agents } = parseClaim(input);
+      const worker = await findOwn(id, caller);
+      const { watch, dispatcher } = engine.workers;
+      watch.sign(id, { polls: true });
+      if (worker.lost) await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+      if (worker.draining) return undeliverable({ attempts: [], drain: true });
+      if (options.isDraining()) return undeliverable(drained(random));
+      const foreign = agents?.find(
+        (agent) => !worker.agents.includes(agent) && !worker.agents.includes(ALL_AGENTS),
+      );
+      if (foreign !== undefined)
+        throw new RotaError(
+          "forbidden",
+          `\`agents\`: this worker is not registered for the agent "${foreign}"`,
+        );
+      const excluded = options.excluded(agents ?? worker.agents, worker.labels);
+      const wanted =
+        excluded.length === 0
+          ? (agents ?? null)
+          : (agents ?? worker.agents).filter((each) => !excluded.includes(each));
+      const answer = await dispatcher.poll({
+        worker,
+        claimId,
+        max,
+        agents: wanted,
+        // Polls that began together must not all end at once.
+        waitMs: waitS * 1_000 * (0.8 + 0.2 * random()),
+        gone,
+      });
+      if (answer.empty === "gone") throw unknownWorker();
+      if (answer.empty !== undefined)
+        return undeliverable(answer.empty === "draining" ? drained(random) : { attempts: [] });
+      const { attempts, left } = await toClaimed(answer.assigned, { claimId, worker });
+      if (left.length > 0) await dispatcher.putBack(id, left);
+      return { answer: { attempts }, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
+    },
+
+    async heartbeat(id, input, caller) {
+      const reports = parseHeartbeat(input);
+      const worker = await findOwn(id, caller);
+      engine.workers.watch.sign(id, { polls: false });
+      const attempts = await engine.workers.attempts.heartbeat(id, reports.map(toReport), { all: true });
+      return { attempts, ...statusOf(worker) };
+    },
+
+    async finish(id, input, caller) {
+      const finishes = parseFinish(input);
+      await findOwn(id, caller);
+      engine.workers.watch.sign(id, { polls: false });
+      return { attempts: await engine.workers.attempts.finish(id, finishes.map(toFinish)) };
+    },
+
+    async heartbeatAttempt(token, input, caller) {
+      const report = parseAttemptHeartbeat(token, input);
+      const { worker } = await findAttempt(token, caller);
+      engine.workers.watch.sign(worker.id, { polls: false });
+      const [answer] = await engine.workers.attempts.heartbeat(worker.id, [toReport(report)], { all: false });
+      if (answer === undefined) throw unknownAttempt();
+      return { ...answer, ...statusOf(worker) };
+    },
+
+    async finishAttempt(token, input, caller) {
+      const finish = parseAttemptFinish(token, input);
+      const { worker } = await findAttempt(token, caller);
+      engine.workers.watch.sign(worker.id, { polls: false });
+      const [answer] = await engine.workers.attempts.finish(worker.id, [toFinish(finish)]);
+      if (answer === undefined) throw unknownAttempt();
+      return answer;
+    },
+
+    async dependency(token, taskId, caller) {
+      const { attempt } = await findAttempt(token, caller);
+      const record = await storage.tasks.get({ tenant, id: attempt.taskId });
+      if (!attempt.held || record === null) throw unknownAttempt();
+      if (!record.spec.dependsOn?.includes(taskId))
+        throw new RotaError("not_found", `the task of this attempt does not depend on a task "${taskId}"`);
+      const [stored] = await storage.tasks.dependencyResults({
+        seq: record.seq,
+        ids: [taskId],
+        bytesMax: Number.MAX_SAFE_INTEGER,
+      });
+      if (stored === undefined || stored.result === null)
+        throw new RotaError("not_found", "the result of this dependency is no longer kept");
+      return { taskId, result: JSON.parse(stored.result) };
+    },
+
+    async deleteOwn(id, caller) {
+      await findOwn(id, caller);
+      return { released: await remove(id) };
+    },
+
+    async list() {
+      return { workers: (await storage.workers.list({ tenant })).map(toInfo) };
+    },
+
+    get: async (id) => toInfo(await find(id)),
+
+    async drain(id) {
+      if (id.includes("\0") || !(await storage.workers.drain({ tenant, id }))) throw unknownWorker();
+      return resource.get(id);
+    },
+
+    async delete(id) {
+      await find(id);
+      return { released: await remove(id) };
+    },
+  };
+
+  function statusOf({ draining, leaseMs }: WorkerRecord) {
+    return { drain: draining, now: rfc3339(storageClock.now()), leaseMs };
+  }
+
+  return resource;
+}
+
+interface Own {
+  readonly attempt: WorkerAttempt;
+  readonly worker: WorkerRecord;
+}
+
+type Report = Parameters<Engine["workers"]["attempts"]["heartbeat"]>[1][number];
+type Finish = Parameters<Engine["workers"]["attempts"]["finish"]>[1][number];
+
+function toReport({ attemptToken, progress, usage, log }: ReturnType<typeof parseAttemptHeartbeat>): Report {
+  return {
+    attemptToken,
+    ...(progress === undefined ? {} : { progress }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(log === undefined
+      ? {}
+      : { log: log.map(({ at, level = "info", text }) => ({ at: at ?? null, level, text })) }),
+  };
+}
+
+function toFinish({ retryable = true, usage, ...finish }: ReturnType<typeof parseAttemptFinish>): Finish {
+  return { ...finish, retryable, ...(usage === undefined ? {} : { usage }) };
+}
+
+function undeliverable(answer: ClaimAnswer): DeliverableClaim {
+  return { answer, notDelivered: async () => {} };
+}
+
+/** This node stops: the worker asks again, when another or the next one is there. */
+function drained(random: () => number): ClaimAnswer {
+  const retryInMs = Math.round(RETRY_IN_MS.draining + random() * RETRY_IN_MS.spread);
+  return { attempts: [], drain: true, retryInMs };
+}
+
+function unknownWorker(): RotaError {
+  return new RotaError("unknown_worker", "worker not found: register it again with `POST /v1/workers`");
+}
+
+function unknownAttempt(): RotaError {
+  return new RotaError("not_found", "attempt not found: it ended a while ago, or the token is mistyped");
+}

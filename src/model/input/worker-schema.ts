@@ -1,0 +1,355 @@
+import { checkAgentId } from "../agent.ts";
+import { TASK_LOG_LEVELS } from "../task-log.ts";
+import {
+  ATTEMPTS_PER_REQUEST_MAX,
+  CLAIM_WAIT_S_MAX,
+  REPORT_BYTES_MAX,
+  WORKER_AGENTS_MAX,
+  WORKER_HEARTBEAT_MS,
+  WORKER_LEASE_MS,
+  WORKER_OUTCOMES,
+  WORKER_SLOTS_MAX,
+} from "../worker.ts";
+import { checkText, type Fields, invalidField, isObject, quoted } from "./field-checks.ts";
+import { boolean, choice, json, number, object, text, textLike, time } from "./kinds.ts";
+import { readFields } from "./read-fields.ts";
+import {
+  type FieldTable,
+  type InputOf,
+  type Kind,
+  optional,
+  type ReadOf,
+  required,
+  type Schema,
+} from "./schema.ts";
+
+const NAME_LENGTH_MAX = 200;
+const LABELS_MAX = 20;
+const LABEL_LENGTH_MAX = 100;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Stands for all agents that a worker may run. */
+const ALL = "*";
+
+function uuid(): Kind<string> {
+  return {
+    shape: { type: "text" },
+    read: (value, field) => {
+      if (typeof value === "string" && UUID.test(value)) return value.toLowerCase();
+      throw invalidField(
+        field,
+        `\`${field}\` must be a UUID, like "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d", not ${quoted(value)}`,
+      );
+    },
+  };
+}
+
+function shortText(what: string): Kind<string> {
+  return textLike(
+    (given) => given.trim() !== "" && given.length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(given),
+    `${what} of at most ${NAME_LENGTH_MAX} characters without control characters`,
+  );
+}
+
+/** Names of agents, each once. */
+export function agentNames({ star }: { star: boolean }): Kind<readonly string[]> {
+  const form = `an array of 1 to ${WORKER_AGENTS_MAX} agent ids${star ? `, or ["${ALL}"] for all that workers may run` : ""}`;
+  return {
+    shape: { type: "list", of: { type: "text" }, min: 1, max: WORKER_AGENTS_MAX },
+    read: (value, field) => {
+      if (!Array.isArray(value) || value.length === 0 || value.length > WORKER_AGENTS_MAX)
+        throw invalidField(field, `\`${field}\` must be ${form}`);
+      const names = value.map((agent, index) =>
+        checkAgentId(checkText(agent, `${field}[${index}]`), `${field}[${index}]`),
+      );
+      if (names.includes(ALL) && (!star || names.length > 1))
+        throw invalidField(field, `\`${field}\` must be ${form}: "${ALL}" stands alone`);
+      return [...new Set(names)];
+    },
+  };
+}
+
+function labels(): Kind<Readonly<Record<string, string>>> {
+  return {
+    shape: { type: "object" },
+    read: (value, field) => {
+      const isLabel = (label: unknown) =>
+        typeof label === "string" && label.length <= LABEL_LENGTH_MAX && !/\p{Cc}/u.test(label);
+      const isFine =
+        isObject(value) &&
+        Object.keys(value).length <= LABELS_MAX &&
+        Object.entries(value).every(([name, label]) => isLabel(name) && isLabel(label));
+      if (isFine) return value as Record<string, string>;
+      throw invalidField(
+        field,
+        `\`${field}\` must be an object with at most ${LABELS_MAX} texts of at most ${LABEL_LENGTH_MAX} characters, like {"gpu": "a100"}`,
+      );
+    },
+  };
+}
+
+/** The registration of a worker. */
+export const WORKER = {
+  name: "NewWorker",
+  noun: "worker",
+  description: "A process elsewhere that pulls tasks.",
+  fields: {
+    name: required(shortText("a name"), { description: "For people. It need not be unique." }),
+    instanceId: optional(uuid(), {
+      description:
+        "A UUID that identifies the process. A registration with the same one is the same worker, also with another key. Left out: each registration makes a new worker.",
+    }),
+    agents: required(agentNames({ star: true }), {
+      description: `The agents whose tasks it runs, at most ${WORKER_AGENTS_MAX}; \`["${ALL}"]\`: all that workers may run, for the role \`operator\` and above.`,
+    }),
+    slots: required(number({ min: 1, max: WORKER_SLOTS_MAX }), {
+      description: "How many tasks it runs at once.",
+      missing: `must be a whole number from 1 to ${WORKER_SLOTS_MAX}`,
+    }),
+    labels: optional(labels(), { description: "What it is, for people and for agents that require labels." }),
+    version: optional(shortText("a version"), { description: "The version of its code." }),
+    runtime: optional(shortText("a runtime"), { description: "What it runs on, like `python 3.12`." }),
+    leaseMs: optional(number({ ...rangeOf(WORKER_LEASE_MS), unit: "milliseconds" }), {
+      description: "After this long without a sign of life its tasks go to other workers.",
+      default: `${WORKER_LEASE_MS.default}`,
+    }),
+    heartbeatMs: optional(
+      number({ min: WORKER_HEARTBEAT_MS.min, max: WORKER_LEASE_MS.max, unit: "milliseconds" }),
+      {
+        description: "How often it sends a heartbeat while it holds tasks: at most a third of its lease.",
+        default: `${WORKER_HEARTBEAT_MS.default}, or a third of its lease`,
+      },
+    ),
+  },
+  examples: [{ name: "py-1", agents: ["py"], slots: 4, version: "1.2.0" }],
+} as const satisfies Schema;
+
+/** A request for tasks. */
+export const CLAIM = {
+  name: "WorkerClaim",
+  noun: "claim",
+  description: "A request for tasks.",
+  fields: {
+    claimId: required(uuid(), {
+      description:
+        "A new UUID for each claim. The same one again, when the response got lost, returns the same attempts.",
+    }),
+    max: required(number({ min: 1, max: WORKER_SLOTS_MAX }), {
+      description: "How many tasks it wants. It gets no more than it has free slots.",
+      missing: "must be a whole number from 1 on: how many tasks to get",
+    }),
+    waitS: optional(number({ min: 0, max: CLAIM_WAIT_S_MAX, integer: false, unit: "seconds" }), {
+      description: "How long to wait for a task.",
+      default: "0",
+    }),
+    agents: optional(agentNames({ star: false }), { description: "Only tasks of these of its agents." }),
+  },
+  examples: [{ claimId: "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d", max: 4, waitS: 20 }],
+} as const satisfies Schema;
+
+const attemptToken = required(
+  textLike((given) => /^[\w-]{1,200}$/.test(given), "the `attemptToken` of a claim"),
+  { description: "From the response to the claim." },
+);
+
+function usage(): Kind<Fields> {
+  const counts = ["inputTokens", "outputTokens", "contextTokens", "contextWindow", "costMicros"];
+  return {
+    shape: { type: "object" },
+    read: (value, field) => {
+      if (!isObject(value)) throw invalidField(field, `\`${field}\` must be an object, not ${quoted(value)}`);
+      for (const name of counts) {
+        const count = value[name];
+        if (count == null || (Number.isSafeInteger(count) && (count as number) >= 0)) continue;
+        throw invalidField(
+          `${field}.${name}`,
+          `\`${field}.${name}\` must be a whole number from 0 on, not ${quoted(count)}`,
+        );
+      }
+      return value;
+    },
+  };
+}
+
+const usageField = optional(usage(), {
+  description:
+    "What the attempt cost so far: `inputTokens`, `outputTokens`, `contextTokens`, `contextWindow`. A smaller figure than before changes nothing.",
+});
+
+const REPORT_FIELDS = {
+  progress: optional(json(), { description: "Any JSON. It becomes an event of the task." }),
+  usage: usageField,
+  log: optional(
+    list(
+      object({
+        at: optional(time(), { description: "RFC 3339.", default: "now" }),
+        level: optional(choice(TASK_LOG_LEVELS), { default: "`info`" }),
+        text: required(text(), { description: "One line." }),
+      }),
+      1_000,
+    ),
+    { description: "Log lines, which are stored with the task." },
+  ),
+} as const satisfies FieldTable;
+
+const FINISH_FIELDS = {
+  outcome: required(choice(WORKER_OUTCOMES), {
+    description:
+      "`done`: with a result. `failed`: with an error; retried if the task has retries left. `released`: back to the queue; it counts as a loss of the task.",
+    missing: `must be one of ${WORKER_OUTCOMES.join(", ")}`,
+  }),
+  result: optional(json(), { description: "With `done`: any JSON.", default: "null" }),
+  error: optional(text(), { description: "With `failed`: why." }),
+  retryable: optional(boolean(), {
+    description: "With `failed`: false if another try would fail again.",
+    default: "true",
+  }),
+  retryAfterMs: optional(number({ min: 0, max: 86_400_000, unit: "milliseconds" }), {
+    description: "With `failed`: retry not before this long, up to `maxBackoffMs` of the task.",
+  }),
+  usage: usageField,
+} as const satisfies FieldTable;
+
+/** What a worker says about the attempts that it holds. */
+export const HEARTBEAT = {
+  name: "WorkerHeartbeat",
+  noun: "heartbeat",
+  description: "All attempts that the worker holds, with what is new about them.",
+  fields: {
+    attempts: required(list(object({ attemptToken, ...REPORT_FIELDS }), WORKER_SLOTS_MAX), {
+      description: "All attempts that it works on. One that it leaves out twice in a row goes back.",
+      missing: "must be an array, empty if the worker holds no attempt",
+    }),
+    freeSlots: optional(number({ min: 0, max: WORKER_SLOTS_MAX }), {
+      description: "How many slots are free. For people who read the traffic; Rota counts by itself.",
+    }),
+  },
+  examples: [{ attempts: [{ attemptToken: "att_q1Lw2n", progress: { percent: 50 } }] }],
+} as const satisfies Schema;
+
+/** The same for one attempt alone. */
+export const ATTEMPT_HEARTBEAT = {
+  name: "AttemptHeartbeat",
+  noun: "heartbeat",
+  description: "What is new about one attempt.",
+  fields: REPORT_FIELDS,
+  examples: [{ progress: { percent: 50 } }],
+} as const satisfies Schema;
+
+export const FINISH = {
+  name: "WorkerFinish",
+  noun: "finish",
+  description: "How attempts ended.",
+  fields: {
+    attempts: required(list(object({ attemptToken, ...FINISH_FIELDS }), ATTEMPTS_PER_REQUEST_MAX, 1), {
+      description: `1 to ${ATTEMPTS_PER_REQUEST_MAX} attempts.`,
+      missing: `must be an array of 1 to ${ATTEMPTS_PER_REQUEST_MAX} attempts`,
+    }),
+  },
+  examples: [{ attempts: [{ attemptToken: "att_q1Lw2n", outcome: "done", result: "hi" }] }],
+} as const satisfies Schema;
+
+export const ATTEMPT_FINISH = {
+  name: "AttemptFinish",
+  noun: "finish",
+  description: "How one attempt ended.",
+  fields: FINISH_FIELDS,
+  examples: [{ outcome: "done", result: "hi" }],
+} as const satisfies Schema;
+
+export type WorkerInput = InputOf<typeof WORKER.fields>;
+export type ClaimInput = InputOf<typeof CLAIM.fields>;
+export type HeartbeatInput = InputOf<typeof HEARTBEAT.fields>;
+export type AttemptHeartbeatInput = InputOf<typeof ATTEMPT_HEARTBEAT.fields>;
+export type FinishInput = InputOf<typeof FINISH.fields>;
+export type AttemptFinishInput = InputOf<typeof ATTEMPT_FINISH.fields>;
+
+export type ParsedWorker = Omit<ReadOf<typeof WORKER.fields>, "leaseMs" | "heartbeatMs"> & {
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+};
+export type ParsedReport = ReadOf<typeof HEARTBEAT.fields>["attempts"][number];
+export type ParsedFinish = ReadOf<typeof FINISH.fields>["attempts"][number];
+
+/** Parses the registration of a worker. Throws `invalid_field`. */
+export function parseWorker(input: unknown): ParsedWorker {
+  const read = readFields(WORKER, fieldsOf(input, '{"name": "py-1", "agents": ["py"], "slots": 4}'));
+  const { leaseMs = WORKER_LEASE_MS.default } = read;
+  const third = Math.max(Math.floor(leaseMs / 3), WORKER_HEARTBEAT_MS.min);
+  return {
+    ...read,
+    leaseMs,
+    heartbeatMs: Math.min(read.heartbeatMs ?? WORKER_HEARTBEAT_MS.default, third),
+  };
+}
+
+export function parseClaim(input: unknown): ReadOf<typeof CLAIM.fields> {
+  return readFields(CLAIM, fieldsOf(input, '{"claimId": "…", "max": 4, "waitS": 20}'));
+}
+
+export function parseHeartbeat(input: unknown): readonly ParsedReport[] {
+  const { attempts } = readFields(HEARTBEAT, fieldsOf(input, '{"attempts": []}'));
+  checkReportBytes(attempts);
+  return attempts;
+}
+
+export function parseAttemptHeartbeat(token: string, input: unknown): ParsedReport {
+  const read = readFields(ATTEMPT_HEARTBEAT, isObject(input) ? input : {});
+  const report = { attemptToken: token, ...read };
+  checkReportBytes([report]);
+  return report;
+}
+
+export function parseFinish(input: unknown): readonly ParsedFinish[] {
+  const { attempts } = readFields(
+    FINISH,
+    fieldsOf(input, '{"attempts": [{"attemptToken": "…", "outcome": "done"}]}'),
+  );
+  for (const [index, finish] of attempts.entries()) checkFinish(finish, `attempts[${index}].`);
+  return attempts;
+}
+
+export function parseAttemptFinish(token: string, input: unknown): ParsedFinish {
+  const read = readFields(ATTEMPT_FINISH, fieldsOf(input, '{"outcome": "done", "result": "hi"}'));
+  const finish = { attemptToken: token, ...read };
+  checkFinish(finish, "");
+  return finish;
+}
+
+function checkFinish({ outcome, error }: ParsedFinish, prefix: string): void {
+  if (outcome !== "failed" || error !== undefined) return;
+  const field = `${prefix}error`;
+  throw invalidField(field, `\`${field}\` is missing: write why the attempt failed`);
+}
+
+function checkReportBytes(reports: readonly ParsedReport[]): void {
+  const bytes = reports.reduce((sum, { progress, log }) => sum + sizeOf(progress) + sizeOf(log), 0);
+  if (bytes <= REPORT_BYTES_MAX) return;
+  throw invalidField(
+    "attempts",
+    `\`attempts\` has ${bytes} bytes of progress and log lines, and a heartbeat may have ${REPORT_BYTES_MAX}: send fewer lines at once`,
+  );
+}
+
+function sizeOf(value: unknown): number {
+  return value === undefined ? 0 : new TextEncoder().encode(JSON.stringify(value)).length;
+}
+
+function fieldsOf(input: unknown, example: string): Fields {
+  if (isObject(input)) return input;
+  throw invalidField("body", `the body must be an object, like ${example}`);
+}
+
+function rangeOf({ min, max }: { min: number; max: number }): { min: number; max: number } {
+  return { min, max };
+}
+
+function list<In, Out>(kind: Kind<In, Out>, max: number, min = 0): Kind<readonly In[], readonly Out[]> {
+  return {
+    shape: { type: "list", of: kind.shape, min, max },
+    read: (value, field, reading) => {
+      if (!Array.isArray(value) || value.length < min || value.length > max)
+        throw invalidField(field, `\`${field}\` must be an array of ${min} to ${max} entries`);
+      return value.map((item, index) => kind.read(item, `${field}[${index}]`, reading));
+    },
+  };
+}

@@ -1,0 +1,359 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { openTestServer } from "../../../test/support/http.ts";
+
+type Ask = Awaited<ReturnType<typeof openTestServer>>["ask"];
+
+async function register(ask: Ask, more: Record<string, unknown> = {}): Promise<string> {
+  const { status, body } = await ask("/v1/workers", {
+    json: { name: "w", agents: ["py"], slots: 2, ...more },
+  });
+  expect(status, body.error).toBe(201);
+  return body.workerId;
+}
+
+async function claim(ask: Ask, worker: string, more: Record<string, unknown> = {}) {
+  const { body } = await ask(`/v1/workers/${worker}/claim`, {
+    json: { claimId: randomUUID(), max: 2, waitS: 5, ...more },
+  });
+  return body;
+}
+
+/** Until what was sent has arrived. */
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 100));
+}
+
+async function submit(ask: Ask, more: Record<string, unknown> = {}): Promise<string> {
+  const { body } = await ask("/tasks", { json: { agentId: "py", payload: { n: 1 }, ...more } });
+  return body.taskId;
+}
+
+test("a worker registers, claims a task, and its result ends the task", async () => {
+  const { ask, clock } = await openTestServer();
+  const { status, body } = await ask("/v1/workers", { json: { name: "sh", agents: ["py"], slots: 1 } });
+  expect([status, body]).toEqual([
+    201,
+    {
+      workerId: expect.stringMatching(/^wrk_/),
+      leaseMs: 15_000,
+      heartbeatMs: 5_000,
+      maxWaitS: 25,
+      now: expect.any(String),
+    },
+  ]);
+  const waiting = claim(ask, body.workerId);
+  const taskId = await submit(ask, { timeout: 60_000, metadata: { a: 1 } });
+  const { attempts } = await waiting;
+  expect(attempts).toMatchObject([
+    {
+      attemptToken: expect.stringMatching(/^att_[\w-]{43}$/),
+      number: 1,
+      leaseMs: 15_000,
+      timeoutMs: expect.any(Number),
+      task: {
+        taskId,
+        agentId: "py",
+        kind: "custom",
+        payload: { n: 1 },
+        metadata: { a: 1 },
+        state: "assigned",
+      },
+    },
+  ]);
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "assigned" });
+  const [{ attemptToken }] = attempts;
+  const beat = await ask(`/v1/workers/${body.workerId}/heartbeat`, {
+    json: {
+      attempts: [
+        {
+          attemptToken,
+          progress: { percent: 50 },
+          usage: { inputTokens: 10, outputTokens: 2 },
+          log: [{ at: new Date().toISOString(), level: "warn", text: "slow" }],
+        },
+      ],
+    },
+  });
+  expect(beat.body).toEqual({
+    attempts: [{ attemptToken, ok: true }],
+    drain: false,
+    now: expect.any(String),
+    leaseMs: 15_000,
+  });
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "running" });
+  const finish = () =>
+    ask(`/v1/workers/${body.workerId}/finish`, {
+      json: {
+        attempts: [
+          { attemptToken, outcome: "done", result: "hi", usage: { inputTokens: 4, outputTokens: 5 } },
+        ],
+      },
+    });
+  expect((await finish()).body).toEqual({ attempts: [{ attemptToken, recorded: true }] });
+  expect((await finish()).body).toEqual({ attempts: [{ attemptToken, recorded: true, repeated: true }] });
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({
+    state: "done",
+    result: "hi",
+    usage: { inputTokens: 10, outputTokens: 5 },
+    attempts: [{ number: 1, outcome: "done", node: body.workerId }],
+  });
+  await clock.advance(1_000);
+  const logs = await ask(`/tasks/${taskId}/logs`);
+  expect(logs.body.lines).toMatchObject([{ level: "warn", text: "slow" }]);
+});
+
+test("the same claim gives the same attempts again", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  await submit(ask);
+  const claimId = randomUUID();
+  const first = await claim(ask, worker, { claimId });
+  const again = await claim(ask, worker, { claimId, waitS: 0 });
+  expect(first.attempts).toHaveLength(1);
+  expect(again.attempts[0].attemptToken).toBe(first.attempts[0].attemptToken);
+  expect(again.attempts[0].task.taskId).toBe(first.attempts[0].task.taskId);
+});
+
+test("an empty claim ends after its wait", async () => {
+  const { ask, clock } = await openTestServer();
+  const worker = await register(ask);
+  expect(await claim(ask, worker, { waitS: 0 })).toEqual({ attempts: [] });
+  const waiting = claim(ask, worker, { waitS: 20 });
+  await pause();
+  await clock.advance(15_900);
+  expect(await Promise.race([waiting, pause()])).toBeUndefined();
+  await clock.advance(4_100);
+  expect(await waiting).toEqual({ attempts: [] });
+});
+
+test("one attempt alone is reported with its token, as with curl", async () => {
+  const { ask, clock } = await openTestServer();
+  const worker = await register(ask);
+  const taskId = await submit(ask, { retryPolicy: { maxRetries: 1, backoffMs: 1 } });
+  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const beat = await ask(`/v1/attempts/${attemptToken}/heartbeat`, { json: { progress: 1 } });
+  expect(beat.body).toMatchObject({ attemptToken, ok: true, drain: false });
+  const failed = await ask(`/v1/attempts/${attemptToken}/finish`, {
+    json: { outcome: "failed", error: "no", retryable: true },
+  });
+  expect(failed.body).toEqual({ attemptToken, recorded: true });
+  await clock.advance(1_000);
+  const second = await claim(ask, worker);
+  expect(second.attempts).toMatchObject([{ number: 2, task: { taskId } }]);
+  const last = await ask(`/v1/attempts/${second.attempts[0].attemptToken}/finish`, {
+    json: { outcome: "failed", error: "no way", retryable: false },
+  });
+  expect(last.body.recorded).toBe(true);
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({
+    state: "failed",
+    error: "no way",
+    retryCount: 1,
+  });
+  expect((await ask("/v1/attempts/att_x/finish", { json: { outcome: "done" } })).status).toBe(404);
+});
+
+test("a cancelled task is told at the next heartbeat, and its end is refused", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  await ask(`/tasks/${taskId}/cancel`, { method: "POST" });
+  const beat = await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: [{ attemptToken }] } });
+  expect(beat.body.attempts).toEqual([{ attemptToken, ok: false, cancel: "cancelled" }]);
+  const finish = await ask(`/v1/workers/${worker}/finish`, {
+    json: { attempts: [{ attemptToken, outcome: "done" }] },
+  });
+  expect(finish.body.attempts).toEqual([{ attemptToken, recorded: false, reason: "cancelled" }]);
+  expect((await ask(`/tasks/${taskId}`)).body.state).toBe("cancelled");
+});
+
+test("released tasks and those of a deleted worker go back to the queue", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const release = () =>
+    ask(`/v1/workers/${worker}/finish`, { json: { attempts: [{ attemptToken, outcome: "released" }] } });
+  expect((await release()).body.attempts).toEqual([{ attemptToken, recorded: true }]);
+  expect((await release()).body.attempts).toEqual([{ attemptToken, recorded: true, repeated: true }]);
+  expect((await claim(ask, worker)).attempts).toMatchObject([{ number: 2, task: { taskId } }]);
+  const deleted = await ask(`/v1/workers/${worker}`, { method: "DELETE" });
+  expect([deleted.status, deleted.body]).toEqual([200, { released: [taskId] }]);
+  expect((await ask(`/tasks/${taskId}`)).body.state).toBe("queued");
+  const gone = await ask(`/v1/workers/${worker}/claim`, { json: { claimId: randomUUID(), max: 1 } });
+  expect([gone.status, gone.body.code]).toEqual([404, "unknown_worker"]);
+});
+
+test("workers are listed, and told to drain", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask, { labels: { gpu: "a" }, version: "1", runtime: "python 3.12" });
+  await submit(ask);
+  await claim(ask, worker);
+  const listed = (await ask("/v1/workers")).body.workers;
+  expect(listed).toEqual([
+    {
+      id: worker,
+      name: "w",
+      agents: ["py"],
+      slots: 2,
+      running: 1,
+      state: "busy",
+      lastSeenAt: expect.any(String),
+      version: "1",
+      runtime: "python 3.12",
+      labels: { gpu: "a" },
+      doneLast10m: 0,
+      failedLast10m: 0,
+    },
+  ]);
+  const drained = await ask(`/v1/workers/${worker}/drain`, { method: "POST" });
+  expect(drained.body).toMatchObject({ id: worker, state: "draining" });
+  expect(await claim(ask, worker)).toEqual({ attempts: [], drain: true });
+  const beat = await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: [] } });
+  expect(beat.body.drain).toBe(true);
+  expect((await ask("/v1/workers/wrk_none")).body.code).toBe("unknown_worker");
+});
+
+test("wrong input is refused with what to write instead", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  const cases = [
+    ["/v1/workers", { agents: ["py"], slots: 1 }, "name"],
+    ["/v1/workers", { name: "w", agents: [], slots: 1 }, "agents"],
+    ["/v1/workers", { name: "w", agents: ["py", "*"], slots: 1 }, "agents"],
+    ["/v1/workers", { name: "w", agents: ["py"], slots: 1_001 }, "slots"],
+    ["/v1/workers", { name: "w", agents: ["py"], slots: 1, instanceId: "x" }, "instanceId"],
+    ["/v1/workers", { name: "w", agents: ["py"], slots: 1, leaseMs: 120_001 }, "leaseMs"],
+    ["/v1/workers", { name: "w", agents: ["py"], slots: 1, slot: 1 }, "slots"],
+    [`/v1/workers/${worker}/claim`, { claimId: "1", max: 1 }, "claimId"],
+    [`/v1/workers/${worker}/claim`, { claimId: randomUUID(), max: 1, waitS: 26 }, "waitS"],
+    [`/v1/workers/${worker}/finish`, { attempts: [] }, "attempts"],
+    [`/v1/workers/${worker}/finish`, { attempts: [{ attemptToken: "a", outcome: "failed" }] }, "error"],
+    [`/v1/workers/${worker}/heartbeat`, { attempts: [{ attemptToken: "a", log: [{ text: 1 }] }] }, "text"],
+    [
+      `/v1/workers/${worker}/heartbeat`,
+      { attempts: [{ attemptToken: "a", progress: "x".repeat(70_000) }] },
+      "65536",
+    ],
+  ] as const;
+  for (const [path, json, named] of cases) {
+    const { status, body } = await ask(path, { json });
+    expect([status, body.error], JSON.stringify(json).slice(0, 100)).toEqual([
+      400,
+      expect.stringContaining(named),
+    ]);
+  }
+});
+
+test("an agent that another executor runs is not for workers, and one for workers is", async () => {
+  const options = {
+    agents: {
+      configured: { executor: { type: "http", url: "http://127.0.0.1:9" } },
+      remote: { executor: { type: "worker" } },
+    },
+  } as const;
+  const { ask, rota } = await openTestServer({ options });
+  rota.agent("function", async () => 1);
+  const refused = async (agent: string) => {
+    const { status, body } = await ask("/v1/workers", { json: { name: "w", agents: [agent], slots: 1 } });
+    return [status, body.error];
+  };
+  expect(await refused("configured")).toEqual([409, expect.stringContaining("`http`")]);
+  expect(await refused("function")).toEqual([409, expect.stringContaining("a function of a program")]);
+  expect(await refused("index")).toEqual([409, expect.stringContaining("echo")]);
+  await ask("/v1/agents", { json: { id: "stored", executor: { type: "worker" } } });
+  const worker = await register(ask, { agents: ["remote", "stored"] });
+  const taskId = await submit(ask, { agentId: "remote" });
+  await submit(ask, { agentId: "stored" });
+  const { attempts } = await claim(ask, worker);
+  expect(attempts.map(({ task }: { task: { agentId: string } }) => task.agentId).toSorted()).toEqual([
+    "remote",
+    "stored",
+  ]);
+  expect(attempts[0].task.taskId).toBe(taskId);
+});
+
+test("with executors by kind, a worker needs an agent with the executor worker", async () => {
+  const { ask } = await openTestServer({ options: { executors: { instruction: { type: "echo" } } } });
+  const { status, body } = await ask("/v1/workers", { json: { name: "w", agents: ["py"], slots: 1 } });
+  expect([status, body.error]).toEqual([409, expect.stringContaining("executors.instruction")]);
+});
+
+test("a third claim of a worker ends the oldest, and so does one with the same id", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  const oldest = claim(ask, worker, { waitS: 25 });
+  const claimId = randomUUID();
+  const second = claim(ask, worker, { waitS: 25, claimId });
+  await pause();
+  const third = claim(ask, worker, { waitS: 25, claimId });
+  expect(await second).toEqual({ attempts: [] });
+  const fourth = claim(ask, worker, { waitS: 25 });
+  expect(await oldest).toEqual({ attempts: [] });
+  await submit(ask);
+  await submit(ask);
+  const got = [(await third).attempts, (await fourth).attempts].flat();
+  expect(got).toHaveLength(2);
+});
+
+test("a node that drains sends claims away, and still takes ends", async () => {
+  const { ask, rota, clock } = await openTestServer();
+  const worker = await register(ask);
+  rota.agent(
+    "slow",
+    async (_task, { signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)),
+  );
+  await ask("/tasks", { json: { agentId: "slow", payload: 1 } });
+  const taskId = await submit(ask);
+  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const waiting = claim(ask, worker, { waitS: 25 });
+  await pause();
+  const drained = rota.drain({ graceMs: 1_000 });
+  expect(await waiting).toEqual({ attempts: [], drain: true, retryInMs: expect.any(Number) });
+  expect(await claim(ask, worker)).toEqual({ attempts: [], drain: true, retryInMs: expect.any(Number) });
+  const finish = await ask(`/v1/workers/${worker}/finish`, {
+    json: { attempts: [{ attemptToken, outcome: "done", result: 1 }] },
+  });
+  expect(finish.body.attempts).toEqual([{ attemptToken, recorded: true }]);
+  expect((await ask(`/tasks/${taskId}`)).body.state).toBe("done");
+  await clock.advance(1_000);
+  await drained;
+});
+
+test("a task whose response cannot be sent goes back at once, uncounted", async () => {
+  const { ask, url } = await openTestServer();
+  const worker = await register(ask);
+  const gone = new AbortController();
+  const lost = fetch(`${url}/v1/workers/${worker}/claim`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ claimId: randomUUID(), max: 1, waitS: 20 }),
+    signal: gone.signal,
+  }).catch(() => null);
+  await pause();
+  gone.abort();
+  await lost;
+  await pause();
+  const taskId = await submit(ask);
+  await pause();
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "queued", retryCount: 0 });
+  expect((await claim(ask, worker)).attempts).toMatchObject([{ task: { taskId } }]);
+});
+
+test("results of dependencies come with the task", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  const parent = await submit(ask);
+  const child = await submit(ask, { dependsOn: [parent] });
+  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  await ask(`/v1/attempts/${attemptToken}/finish`, { json: { outcome: "done", result: { answer: 42 } } });
+  const [attempt] = (await claim(ask, worker)).attempts;
+  expect(attempt.task).toMatchObject({
+    taskId: child,
+    dependencies: [{ taskId: parent, result: { answer: 42 } }],
+  });
+  const read = await ask(`/v1/attempts/${attempt.attemptToken}/dependencies/${parent}`);
+  expect(read.body).toEqual({ taskId: parent, result: { answer: 42 } });
+  expect((await ask(`/v1/attempts/${attempt.attemptToken}/dependencies/${child}`)).status).toBe(404);
+});

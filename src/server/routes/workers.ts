@@ -1,0 +1,116 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import {
+  claimTasks,
+  deleteWorker,
+  drainWorker,
+  finishAttempt,
+  finishAttempts,
+  getWorker,
+  heartbeatAttempt,
+  heartbeatWorker,
+  listWorkers,
+  readDependency,
+  registerWorker,
+} from "../../api/workers.ts";
+import type {
+  AttemptFinishInput,
+  AttemptHeartbeatInput,
+  ClaimInput,
+  FinishInput,
+  HeartbeatInput,
+  WorkerCaller,
+  WorkerInput,
+} from "../../interface/workers.ts";
+import { taskJson } from "../../model/dependency-result.ts";
+import type { RouteParts } from "../route-parts.ts";
+import { whenClosed } from "../when-closed.ts";
+import { requiredRole } from "./required-role.ts";
+
+/** Workers: processes elsewhere that pull tasks. */
+export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+  app.post("/workers", requiredRole("work", registerWorker), async (request, reply) => {
+    reply.code(201);
+    return request.rota.workers.register(request.body as WorkerInput, callerOf(request));
+  });
+
+  app.get("/workers", requiredRole("read", listWorkers), async ({ rota }) => rota.workers.list());
+
+  app.get("/workers/:id", requiredRole("read", getWorker), async ({ rota, params }) =>
+    rota.workers.get(params.id),
+  );
+
+  app.post("/workers/:id/claim", requiredRole("work", claimTasks), async (request, reply) => {
+    const gone = new AbortController();
+    whenClosed(reply.raw, () => gone.abort());
+    const { answer, notDelivered } = await request.rota.workers.claim(
+      request.params.id,
+      request.body as ClaimInput,
+      { ...callerOf(request), gone: gone.signal },
+    );
+    if (answer.attempts.length > 0) putBackUnlessSent(reply, notDelivered);
+    reply.type("application/json; charset=utf-8").serializer(String);
+    return claimText(answer) as never;
+  });
+
+  app.post("/workers/:id/heartbeat", requiredRole("work", heartbeatWorker), async (request) =>
+    request.rota.workers.heartbeat(request.params.id, request.body as HeartbeatInput, callerOf(request)),
+  );
+
+  app.post("/workers/:id/finish", requiredRole("work", finishAttempts), async (request) =>
+    request.rota.workers.finish(request.params.id, request.body as FinishInput, callerOf(request)),
+  );
+
+  app.post("/workers/:id/drain", requiredRole("operate", drainWorker), async ({ rota, params }) =>
+    rota.workers.drain(params.id),
+  );
+
+  app.delete("/workers/:id", requiredRole("work", deleteWorker), async (request) => {
+    const { workers } = request.rota;
+    const isWorker = request.callerContext.caller.role === "worker";
+    return isWorker
+      ? workers.deleteOwn(request.params.id, callerOf(request))
+      : workers.delete(request.params.id);
+  });
+
+  app.post("/attempts/:token/heartbeat", requiredRole("work", heartbeatAttempt), async (request) =>
+    request.rota.workers.heartbeatAttempt(
+      request.params.token,
+      request.body as AttemptHeartbeatInput,
+      callerOf(request),
+    ),
+  );
+
+  app.post("/attempts/:token/finish", requiredRole("work", finishAttempt), async (request) =>
+    request.rota.workers.finishAttempt(
+      request.params.token,
+      request.body as AttemptFinishInput,
+      callerOf(request),
+    ),
+  );
+
+  app.get("/attempts/:token/dependencies/:taskId", requiredRole("work", readDependency), async (request) =>
+    request.rota.workers.dependency(request.params.token, request.params.taskId, callerOf(request)),
+  );
+};
+
+function callerOf({ callerContext: { caller } }: FastifyRequest): WorkerCaller {
+  return { keyId: caller.keyId, agents: caller.workerAgents ?? null };
+}
+
+type ClaimAnswer = Awaited<ReturnType<FastifyRequest["rota"]["workers"]["claim"]>>["answer"];
+
+/** The results of dependencies, which may be megabytes, are inserted as stored text. */
+function claimText({ attempts, ...answer }: ClaimAnswer): string {
+  const texts = attempts.map(
+    ({ task, ...attempt }) => `${JSON.stringify(attempt).slice(0, -1)},"task":${taskJson(task)}}`,
+  );
+  return `${JSON.stringify({ ...answer, attempts: [] }).slice(0, -2)}${texts.join(",")}]}`;
+}
+
+/** A response that was not handed to the operating system when the connection closes did not reach the worker. */
+function putBackUnlessSent(reply: FastifyReply, notDelivered: () => Promise<void>): void {
+  whenClosed(reply.raw, () => {
+    if (!reply.raw.writableFinished) void notDelivered();
+  });
+}
