@@ -159,7 +159,9 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     this.#wanted = new Set();
     const polls = new Set([...woken, ...this.#new]);
     this.#new.clear();
-    return [...polls].filter(({ isOver }) => !isOver);
+    const open = [...polls].filter(({ isOver }) => !isOver);
+    for (const poll of open) poll.isAsking = true;
+    return open;
   }
 
   async #exchange(
@@ -176,7 +178,10 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
         polls: polls.map(({ stored }) => stored),
       });
     } catch (error) {
-      for (const poll of polls) if (!poll.isOver) this.#new.add(poll);
+      for (const poll of polls) {
+        this.polls.asked(poll);
+        if (!poll.isOver) this.#new.add(poll);
+      }
       if (ends.length > 1 && !isStorageAway(error)) {
         // One of the ends may be the cause: each is written by itself.
         for (const end of ends) await this.#exchange([end], [], []);
@@ -209,6 +214,8 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
         else this.polls.give(poll, assigned);
         // There may be more for the other polls.
         this.wakeFor(assigned.map(({ task }) => task.agent));
+      } else {
+        this.polls.asked(poll);
       }
     }
   }

@@ -46,6 +46,10 @@ export class Poll {
   #timer: Timer | null = null;
   #stored: WorkerPoll | null = null;
   isOver = false;
+  /** Whether it is part of an exchange that has not asked yet, or is under way: its wait does not end it meanwhile. */
+  isAsking = true;
+  /** Whether it has waited long enough. */
+  isLate = false;
 
   constructor(request: PollRequest) {
     const { worker, agents, claimId } = request;
@@ -71,8 +75,14 @@ export class Poll {
     return this.#stored;
   }
 
+  /** Calls `onLate` after a time, at once for a poll that does not wait. */
   endAfter(clock: Clock, ms: number, onLate: () => void): void {
-    this.#timer = clock.setTimer(Math.max(ms, 1), onLate);
+    const late = () => {
+      this.isLate = true;
+      if (!this.isAsking) onLate();
+    };
+    if (ms > 0) this.#timer = clock.setTimer(ms, late);
+    else late();
   }
 
   end(answer: PollAnswer): void {
@@ -142,6 +152,12 @@ export class WorkerPolls {
     if (poll.isOver) return;
     this.#remove(poll);
     poll.end({ assigned: [], empty });
+  }
+
+  /** An exchange had nothing for a poll. */
+  asked(poll: Poll): void {
+    poll.isAsking = false;
+    if (poll.isLate) this.end(poll, "waited");
   }
 
   /** A poll got tasks. */
