@@ -66,7 +66,7 @@ export interface PlanParams {
   readonly brief: boolean;
 }
 
-const OF_WORKERS = { "kill-worker": 2, "pause-worker": 2, "cut-worker": 2, "lose-answers": 3 } as const;
+const OF_WORKERS = { "kill-worker": 2, "pause-worker": 2, "cut-worker": 2, "lose-answers": 4 } as const;
 
 /** How often each kind comes in a long run, next to the others, once each has come. */
 const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>> = {
@@ -126,7 +126,7 @@ const LASTS_MS: Readonly<
   "kill-worker": { brief: [0, 500], long: [0, 8_000] },
   "pause-worker": { brief: [300, 1_500], long: [500, 26_000] },
   "cut-worker": { brief: [500, 1_500], long: [500, 26_000] },
-  "lose-answers": { brief: [500, 1_500], long: [500, 8_000] },
+  "lose-answers": { brief: [1_000, 2_000], long: [2_000, 10_000] },
 };
 
 /** What is done to all nodes alike. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Run } from "../../../src/interface/schedules.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
-import type { Task } from "../../../src/model/task.ts";
+import type { AttemptOutcome, Task } from "../../../src/model/task.ts";
 import type { Callback, Check, Edit, Finish, History } from "../history.ts";
 import { madeCall, madeCallback, madeDelivery, madeHistory, type Story } from "../made-history.ts";
 import { abilities } from "./abilities.ts";
@@ -961,6 +961,39 @@ describe("what is counted is what happened", () => {
     made("one of another's", /default: 1 are counted as cancelled, and 0/, story, of({ cancelled: 1 })),
     made("one never", /default: 0 are counted as started, and 1 were/, story, of({ started: 0 })),
   ]);
+});
+
+describe("an attempt that its worker never began", () => {
+  const log = ["a created", "a retrying queued", "a started", "a completed"];
+  const attempt = (number: number, outcome: AttemptOutcome) => ({
+    number,
+    startedAt: "",
+    endedAt: "",
+    outcome,
+    error: null,
+    node: "wrk_1",
+  });
+  const history = (first: AttemptOutcome) => {
+    const tasks = { a: { attempts: [attempt(1, first), attempt(2, "done")] } };
+    const made = madeHistory({ log, tasks });
+    const numbers = [undefined, 1, 2, undefined];
+    const events = made.events.map((event, index) => {
+      const number = numbers[index];
+      return number === undefined ? event : { ...event, attempt: number };
+    });
+    return { ...made, events };
+  };
+  test.each([
+    ["was taken back", "interrupted"],
+    ["was lost", "lost"],
+  ] as const)("%s without a start", (_what, outcome) => {
+    expect([...oneEnd(history(outcome)), ...attempts(history(outcome))]).toEqual([]);
+  });
+
+  test("cannot have failed", () => {
+    expect(oneEnd(history("failed"))).toContainEqual(expect.stringContaining("task.retrying (event 2)"));
+    expect(attempts(history("failed"))).toContainEqual(expect.stringContaining("attempt 2 started after"));
+  });
 });
 
 describe("each end that a worker reports counts once", () => {

@@ -10,6 +10,8 @@ export interface LosingProxy {
   /** From now on nothing gets through in either direction, and no connection is closed. */
   freeze(): void;
   thaw(): void;
+  /** The next answers to this call, as its path ends, are lost. */
+  loseNext(call: string, times: number): void;
   /** From now on about half of the answers are lost, after the server has carried out what was asked. */
   loseAnswers(isLosing: boolean): void;
   close(): void;
@@ -29,6 +31,16 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
   const attempts = new Map<string, Known>();
   let isFrozen = false;
   let isLosing = false;
+  const doomed = new Map<string, number>();
+
+  /** Whether a test asked for the answer to this request to be lost. */
+  function isDoomed(path: string): boolean {
+    const call = [...doomed.keys()].find((end) => path.endsWith(end));
+    const left = call === undefined ? 0 : (doomed.get(call) ?? 0);
+    if (call === undefined || left === 0) return false;
+    doomed.set(call, left - 1);
+    return true;
+  }
 
   const server = createServer(async (request, response) => {
     try {
@@ -38,7 +50,8 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
       if (answer === null) return void request.socket.destroy();
       readAlong(request.url ?? "", body, answer.body);
       if (isFrozen) return;
-      if (isLosing && chance.oneIn(2)) return void request.socket.destroy();
+      const isLost = isDoomed(request.url ?? "") || (isLosing && chance.oneIn(2));
+      if (isLost) return void request.socket.destroy();
       response.writeHead(answer.status, answer.headers).end(answer.body);
     } catch {
       // The worker was killed in the middle of it.
@@ -74,6 +87,9 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
     },
     thaw() {
       isFrozen = false;
+    },
+    loseNext(call, times) {
+      doomed.set(call, times);
     },
     loseAnswers(next) {
       isLosing = next;
