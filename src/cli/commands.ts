@@ -187,6 +187,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/nodes.ts")).nodesCommand(),
   },
   {
+    name: "workers",
+    usage: "[command]",
+    description: "List the workers that pull tasks, drain them or remove them.",
+    group: LOOK,
+    load: async () => (await import("./commands/workers.ts")).workersCommand(),
+  },
+  {
     name: "deliveries",
     usage: "[command]",
     description: "List webhook deliveries, show one, or send them again.",

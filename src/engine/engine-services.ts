@@ -33,6 +33,7 @@ import { readTaskSession } from "./work/task-session.ts";
 import { WorkerAttempts } from "./workers/worker-attempts.ts";
 import { WorkerDispatcher, type WorkerDispatcherOptions } from "./workers/worker-dispatcher.ts";
 import { POLLS_MAX } from "./workers/worker-polls.ts";
+import { WorkerRecords } from "./workers/worker-records.ts";
 import { WorkerWatch } from "./workers/worker-watch.ts";
 
 export interface EngineOptions {
@@ -180,6 +181,7 @@ export function createServices(parts: EngineParts) {
     onRequeued: on.tasksRescued,
     onFailed: on.tasksEnded,
   });
+  const workerRecords = new WorkerRecords({ storage, clock });
   const workerAttempts = new WorkerAttempts({
     storage,
     storageNow,
@@ -207,6 +209,7 @@ export function createServices(parts: EngineParts) {
     workerDispatcher,
     workerWatch,
     workerAttempts,
+    workerRecords,
     slots,
     memory,
     completer,

@@ -26,6 +26,7 @@ import type { RunnerOptions } from "./work/runner.ts";
 import type { RunningMemory } from "./work/running-bytes.ts";
 import type { WorkerAttempts } from "./workers/worker-attempts.ts";
 import type { WorkerDispatcher } from "./workers/worker-dispatcher.ts";
+import type { WorkerRecords } from "./workers/worker-records.ts";
 import type { WorkerWatch } from "./workers/worker-watch.ts";
 
 /** Tries to write the last ends before the node stops without them. A rescue then returns their tasks to the queue. */
@@ -57,6 +58,7 @@ export interface WorkerServices {
   readonly dispatcher: WorkerDispatcher;
   readonly watch: WorkerWatch;
   readonly attempts: WorkerAttempts;
+  readonly records: WorkerRecords;
   readonly dependencies: DependencyReader;
 }
 
@@ -148,8 +150,14 @@ export class Engine {
 
   /** What workers ask of this node. */
   get workers(): WorkerServices {
-    const { workerDispatcher, workerWatch, workerAttempts, dependencies } = this.#services;
-    return { dispatcher: workerDispatcher, watch: workerWatch, attempts: workerAttempts, dependencies };
+    const { workerDispatcher, workerWatch, workerAttempts, workerRecords, dependencies } = this.#services;
+    return {
+      dispatcher: workerDispatcher,
+      watch: workerWatch,
+      attempts: workerAttempts,
+      records: workerRecords,
+      dependencies,
+    };
   }
 
   get node(): string {

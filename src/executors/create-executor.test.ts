@@ -68,16 +68,19 @@ const OPENAI = { type: "openai", baseUrl: "http://x/v1", model: "m" };
 const WRONG: readonly [config: unknown, message: string][] = [
   [
     { type: "htpp" },
-    '`executor.type` must be echo, http, tab-action, chat, openai or command, not "htpp": did you mean `http`?',
+    '`executor.type` must be echo, http, tab-action, chat, openai, command or worker, not "htpp": did you mean `http`?',
   ],
   [{ ...OPENAI, history: 201 }, "`executor.history` must be an integer from 0 to 200"],
   [{ ...OPENAI, history: "20" }, "`executor.history` must be an integer from 0 to 200"],
   [{ type: "tabaction" }, "did you mean `tab-action`?"],
-  [{}, "`executor.type` must be echo, http, tab-action, chat, openai or command, not undefined"],
-  [{ type: null }, "`executor.type` must be echo, http, tab-action, chat, openai or command, not null"],
+  [{}, "`executor.type` must be echo, http, tab-action, chat, openai, command or worker, not undefined"],
+  [
+    { type: null },
+    "`executor.type` must be echo, http, tab-action, chat, openai, command or worker, not null",
+  ],
   [
     { type: ["http"] },
-    "`executor.type` must be echo, http, tab-action, chat, openai or command, not an array",
+    "`executor.type` must be echo, http, tab-action, chat, openai, command or worker, not an array",
   ],
   [{ type: "constructor" }, "`executor.type` must be echo"],
   [{ type: "__proto__" }, "`executor.type` must be echo"],
@@ -248,7 +251,9 @@ test("a user may neither name programs nor variables", () => {
   const create = (config: object) => () =>
     createExecutor(config as never, { clock, guard, environment: { KEY: "sk-1" } });
   expect(create({ type: "command", command: ["ls"] })).toThrow("`executor.type` must not be command");
-  expect(create({ type: "comand" })).toThrow('must be echo, http, tab-action, chat or openai, not "comand"');
+  expect(create({ type: "comand" })).toThrow(
+    'must be echo, http, tab-action, chat, openai or worker, not "comand"',
+  );
   expect(create({ ...OPENAI, apiKeyEnv: "KEY" })).toThrow(
     "`executor.apiKeyEnv` is allowed only in the configuration file",
   );

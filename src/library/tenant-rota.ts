@@ -324,6 +324,7 @@ export class TenantRota implements LocalTenant {
       memory: engine.memory,
       alonePhase: engine.alonePhase,
       noExecutorMs: noExecutorSec * 1_000,
+      now: this.#parts.storageClock.now(),
     };
   }
 

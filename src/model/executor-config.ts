@@ -103,7 +103,6 @@ export const EXECUTOR_FIELDS: {
   readonly [Type in ExecutorType]: { readonly [Field in FieldsOf<Type>]: ExecutorField };
 } = {
   echo: {},
-  worker: {},
   http: {
     url: { required: true, fault: executorUrlFault },
     headers: { fault: executorHeadersFault },
@@ -140,6 +139,7 @@ export const EXECUTOR_FIELDS: {
     passEnv: { fault: variableNamesFault },
     result: { fault: (value) => choiceFault(value, PROGRAM_RESULTS) },
   },
+  worker: {},
 };
 
 export const EXECUTOR_TYPES = Object.keys(EXECUTOR_FIELDS) as readonly ExecutorType[];

@@ -21,8 +21,8 @@ export interface Caller {
   readonly role: Role;
   /** The only agent that it may act for; null: any. */
   readonly agent: string | null;
-  /** With the role `worker`: the agents whose tasks it may run. Null or left out: another role. */
-  readonly workerAgents?: readonly string[] | null;
+  /** With the role `worker`: the agents whose tasks it may run. Left out: another role. */
+  readonly workerAgents?: readonly string[];
   /** Null: no key was required. */
   readonly keyId: string | null;
   /** The name of the key; null: no key was required. */

@@ -32,6 +32,7 @@ const TAGS = [
     description: "Pools of slots: their concurrency, and their running and waiting tasks.",
   },
   { name: "agents", description: "The agents that run tasks: executors and limits." },
+  { name: "workers", description: "Processes elsewhere that pull tasks, and their attempts." },
   { name: "webhooks", description: "Deliveries of callbacks." },
   {
     name: "tenants",

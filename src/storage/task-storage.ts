@@ -465,6 +465,8 @@ export interface TaskSituation {
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;
+  /** Set if live workers run its agent: how many, and how many slots they have and use. Workers that drain do not count. */
+  readonly workers: { readonly count: number; readonly slots: number; readonly held: number } | null;
   /** Set while it waits to run alone in a process, with how often it was lost. */
   readonly alone: { readonly losses: number } | null;
   /** Its concurrency key, if the key holds it back: `holder` is the task that has the key. */

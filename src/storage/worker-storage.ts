@@ -24,7 +24,7 @@ export interface WorkerStorage {
    * after a power cut the next sign is stored again.
    */
   renew(params: { signs: readonly WorkerSign[] }): Promise<{ readonly unknown: readonly string[] }>;
-  /** The next claims and heartbeats of the worker tell it to drain, and it gets no more tasks. False: there is none. */
+  /** The worker gets no more tasks, and its record says so. False: there is none. */
   drain(params: { tenant: string; id: string }): Promise<boolean>;
   /** What any node needs to find workers that are gone and attempts that take too long. */
   watch(): Promise<WorkerWatch>;
@@ -138,6 +138,10 @@ export interface WorkerWatch {
     readonly lost: boolean;
     readonly leaseMs: number;
     readonly held: number;
+    readonly slots: number;
+    readonly draining: boolean;
+    readonly registeredAt: number;
+    readonly polledAt: number | null;
   }[];
   /** The earliest time at which `overdue` will return something; null: there is none. */
   readonly nextDueAt: number | null;

@@ -45,7 +45,7 @@ export class KeyRing {
       tenant: record.tenant,
       role: roleIn(record.tenant, record.role),
       agent: record.agent,
-      workerAgents: record.role === "worker" ? (record.agents ?? []) : null,
+      ...(record.role === "worker" ? { workerAgents: record.agents ?? [] } : {}),
       keyId: record.id,
       keyName: record.name,
     };

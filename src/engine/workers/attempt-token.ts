@@ -5,8 +5,8 @@ const PREFIX = "att_";
 const NONCE_BYTES = 16;
 
 /**
- * Tokens of attempts that a claim may get. A token is a hash of a random nonce and the id of the claim: whoever repeats the
- * claim gets the same token, on any node, and the database, which has only hashes of both, does not reveal it.
+ * Tokens of attempts that a claim may get. A token is a hash of a random nonce and the id of the claim: a worker that repeats
+ * the claim gets the same token, on any node, and the database, which has only hashes of both, does not reveal it.
  */
 export function newSecrets(claimId: string, count: number): AttemptSecret[] {
   return Array.from({ length: count }, () => {

@@ -86,6 +86,9 @@ export class WorkerAttempts {
   /** Tasks that were assigned here, by fencing token. */
   readonly #records = new Map<number, TaskRecord>();
   readonly #logging = new Map<number, LoggingAttempt>();
+  /** The hashes of tokens that the next query looks up. */
+  #wanted: string[] = [];
+  #lookedUp: Promise<ReadonlyMap<string, WorkerAttempt>> | null = null;
 
   constructor(options: WorkerAttemptsOptions) {
     this.#options = options;
@@ -93,12 +96,6 @@ export class WorkerAttempts {
 
   assigned(tasks: readonly AssignedTask[]): void {
     for (const { token, task } of tasks) this.#keep(token, task);
-  }
-
-  /** The attempt of a token, if this worker has it. */
-  async find(worker: string, token: string): Promise<WorkerAttempt | null> {
-    const [attempt] = await this.#options.storage.workers.attempts({ hashes: [hashOfToken(token)] });
-    return attempt?.worker === worker ? attempt : null;
   }
 
   /** The attempt of a token, whichever worker has it. */
@@ -265,13 +262,27 @@ export class WorkerAttempts {
     given: readonly { readonly attemptToken: string }[],
   ): Promise<Map<string, WorkerAttempt>> {
     const tokens = new Map(given.map(({ attemptToken }) => [hashOfToken(attemptToken), attemptToken]));
-    const found = await this.#options.storage.workers.attempts({ hashes: [...tokens.keys()] });
+    const found = await this.#lookUp([...tokens.keys()]);
     return new Map(
       found.flatMap((attempt) => {
         const token = tokens.get(attempt.hash);
         return token === undefined || attempt.worker !== worker ? [] : [[token, attempt] as const];
       }),
     );
+  }
+
+  /** One query for all requests of the same turn of the event loop. */
+  async #lookUp(hashes: readonly string[]): Promise<WorkerAttempt[]> {
+    this.#wanted.push(...hashes);
+    this.#lookedUp ??= new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+      const wanted = [...new Set(this.#wanted)];
+      this.#wanted = [];
+      this.#lookedUp = null;
+      const found = await this.#options.storage.workers.attempts({ hashes: wanted });
+      return new Map(found.map((attempt) => [attempt.hash, attempt]));
+    });
+    const found = await this.#lookedUp;
+    return hashes.flatMap((hash) => found.get(hash) ?? []);
   }
 
   async #reasonOf({ tenant, taskId, number }: WorkerAttempt): Promise<AttemptReason> {

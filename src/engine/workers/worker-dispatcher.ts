@@ -220,7 +220,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     }
   }
 
-  /** Nobody got the response: the tasks go back at once, uncounted. */
+  /** The response did not reach the worker: the tasks go back at once, uncounted. */
   async putBack(worker: string, attempts: readonly Held[] | PollAnswer["assigned"]): Promise<void> {
     const held = attempts.map((attempt) => ({
       seq: "task" in attempt ? attempt.task.seq : attempt.seq,

@@ -46,6 +46,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   #signedAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #prunedAt: number;
+  /** How many workers this node found lost. */
+  lost = 0;
   /** When an attempt is overdue next, by the storage's clock. */
   #dueAt: number | null = null;
 
@@ -126,7 +128,10 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const { requeued, failed } = await this.takeBackAll(worker.worker, { counted: true, error: WORKER_LOST });
     const { tenant, name } = worker;
     const about = { worker: worker.worker, name, tenant, requeued: requeued.length, failed: failed.length };
-    if (!worker.lost) this.log.warn(about, "lost a worker");
+    if (!worker.lost) {
+      this.lost += 1;
+      this.log.warn(about, "lost a worker");
+    }
     onRequeued();
   }
 

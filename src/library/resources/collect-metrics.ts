@@ -8,8 +8,10 @@ import { taskMetrics } from "../../metrics/task-series.ts";
 import { type Metric, toText } from "../../metrics/text-format.ts";
 import { tokenMetrics } from "../../metrics/token-metrics.ts";
 import type { WebhookMetrics } from "../../metrics/webhook-metrics.ts";
+import { workerMetrics } from "../../metrics/worker-metrics.ts";
 import type { Clock } from "../../model/clock.ts";
-import type { Storage } from "../../storage/storage.ts";
+import { workerState } from "../../model/worker.ts";
+import type { Storage, WorkerRecord } from "../../storage/storage.ts";
 import { VERSION } from "../../version.ts";
 
 /** A storage that takes longer than this counts as unavailable: Prometheus gives up after ten seconds. */
@@ -67,11 +69,12 @@ async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
     storage.now(),
     waiting(),
     storage.rollups.lateMs(),
+    storage.workers.list({ tenant }),
   ]);
   const onLate = () => {
     throw new Error("the storage does not answer");
   };
-  const [lanes, depth, dueAt, now, { reasons }, rollupLagMs] = await within({
+  const [lanes, depth, dueAt, now, { reasons }, rollupLagMs, workers] = await within({
     clock,
     ms: STORAGE_MS,
     work,
@@ -79,13 +82,29 @@ async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
   });
   const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
   const { labels } = engine.metrics.shownTo(tenant);
-  return queueMetrics({
+  const queue = queueMetrics({
     lanes,
     depth,
     labels,
     waiting: countByCode(reasons),
     scheduleLagMs,
     rollupLagMs,
+  });
+  return [...queue, ...metricsOfWorkers(workers, { engine, now })];
+}
+
+function metricsOfWorkers(
+  workers: readonly WorkerRecord[],
+  { engine, now }: { engine: Engine; now: number },
+): Metric[] {
+  const byState = Map.groupBy(workers, (worker) => workerState(worker, now));
+  const live = workers.filter(({ lost }) => !lost);
+  return workerMetrics({
+    states: new Map([...byState].map(([state, own]) => [state, own.length])),
+    slots: live.reduce((sum, { slots }) => sum + slots, 0),
+    running: workers.reduce((sum, { held }) => sum + held, 0),
+    waitingClaims: engine.workers.dispatcher.polls.size,
+    lost: engine.workers.watch.lost,
   });
 }
 

@@ -1,6 +1,7 @@
 import type { DoctorCheck, DoctorProgress, DoctorReport } from "../../interface/doctor.ts";
 import type { Health } from "../../interface/rota.ts";
 import type { Clock } from "../../model/clock.ts";
+import { workerState } from "../../model/worker.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { checkAuditChains } from "../../tenants/check-audit-chains.ts";
 import { examineRollups } from "./examine-rollups.ts";
@@ -40,9 +41,39 @@ export async function examine(options: ExamineOptions): Promise<Examined> {
   const ofSchedules = await checkSchedules(options, storageNow);
   const ofRollups = await checkRollups(options, storageNow);
   const ofAudit = await checkAudit(options);
+  const ofWorkers = await checkWorkers(options, storageNow);
   return (tenant) => {
-    const checks = [...before, ofSchedules(tenant), ofRollups(tenant), ofAudit, checkConfig(config())];
+    const checks = [
+      ...before,
+      ofSchedules(tenant),
+      ofRollups(tenant),
+      ofAudit,
+      ofWorkers(tenant),
+      checkConfig(config()),
+    ];
     return { ok: checks.every(({ ok }) => ok), checks };
+  };
+}
+
+/** Workers that should do something and do not. Those of other tenants are their own affair. */
+async function checkWorkers(
+  { storage }: ExamineOptions,
+  now: number,
+): Promise<(tenant: string) => DoctorCheck> {
+  const { workers } = await storage.workers.watch();
+  return (tenant) => {
+    const findings = workers
+      .filter((worker) => worker.tenant === tenant)
+      .flatMap((worker) => {
+        const { worker: id, name, held } = worker;
+        const state = workerState(worker, now);
+        if (state === "not_polling")
+          return `The worker "${name}" (${id}) gives signs of life, but no longer asks for tasks although it has free slots: restart it.`;
+        if (state === "lost" && held > 0)
+          return `The worker "${name}" (${id}) is lost and still holds ${held} tasks: they should have gone back within seconds.`;
+        return [];
+      });
+    return check("workers", "Every worker asks for tasks.", findings);
   };
 }
 

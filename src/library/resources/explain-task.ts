@@ -6,6 +6,7 @@ import { quoted } from "../../model/input/field-checks.ts";
 import { tabOf } from "../../model/tab-key.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import { isTerminal } from "../../model/task-state.ts";
+import { agoText } from "../../model/text/ago-text.ts";
 import { MIB } from "../../model/text/bytes.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { TaskSituation } from "../../storage/storage.ts";
@@ -22,6 +23,8 @@ export interface ProcessSituation {
   readonly alonePhase: AlonePhase;
   /** How long a task waits if no live node has an executor for it. */
   readonly noExecutorMs: number;
+  /** By the storage's clock. */
+  readonly now: number;
 }
 
 /** Lists everything that holds a task. */
@@ -126,7 +129,11 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   if (batch !== null) add("batch_full", ...batchFull(batch));
   if (session !== null) add("session_busy", ...sessionBusy(session));
   if (key !== null) add("key_busy", keyBusy(key), { taskId: key.holder });
-  if (here === null) add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
+  if (situation.workers !== null) {
+    const { count, slots, held } = situation.workers;
+    if (held >= slots) add("workers_busy", workersBusy(task.agent, { count, slots }));
+  } else if (here === null)
+    add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
   else if (here.concurrency === 0) {
     add("lane_not_served", `the lane "${name}" rests in this process: it has no slots here`, { lane: name });
   } else if (here.running >= here.concurrency) {
@@ -135,9 +142,11 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     });
   }
   if (situation.alone !== null) add("runs_alone", runsAlone(situation.alone));
-  else if (process.alonePhase !== "open") add("node_runs_alone", NODE_RUNS_ALONE[process.alonePhase]);
-  if (memory.isOverShare(task.tenant)) add("node_memory", shareOfMemory(memory, task.tenant));
-  if (!memory.hasRoom) {
+  else if (process.alonePhase !== "open" && situation.workers === null)
+    add("node_runs_alone", NODE_RUNS_ALONE[process.alonePhase]);
+  if (situation.workers === null && memory.isOverShare(task.tenant))
+    add("node_memory", shareOfMemory(memory, task.tenant));
+  if (situation.workers === null && !memory.hasRoom) {
     add(
       "node_memory",
       `the tasks that run in this process hold ${mib(memory.held)}: it starts the next one once they hold less than ${mib(memory.max)} (\`scheduler.maxRunningBytes\`)`,
@@ -187,9 +196,13 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
 
 function noExecutor(
   { agent, spec }: TaskRecord,
-  { served, lastSeenAt, since }: NonNullable<TaskSituation["noExecutor"]>,
-  { noExecutorMs }: ProcessSituation,
+  { served, byWorkers, lastSeenAt, since }: NonNullable<TaskSituation["noExecutor"]>,
+  { noExecutorMs, now }: ProcessSituation,
 ): [message: string, more: Partial<Reason>] {
+  if (byWorkers) {
+    const seen = lastSeenAt === null ? "none was seen yet" : `last seen ${agoText(now - lastSeenAt)}`;
+    return [`no worker for agent "${agent}"; ${seen}`, {}];
+  }
   if (served) {
     const seen = lastSeenAt === null ? "" : `; one was last seen at ${rfc3339(lastSeenAt)}`;
     return [`no live node has the executor of agent "${agent}"${seen}`, {}];
@@ -198,6 +211,12 @@ function noExecutor(
   if (since === null) return [`${message}: it fails unless one comes`, {}];
   const until = rfc3339(since + noExecutorMs);
   return [`${message}: it fails at ${until} unless one comes`, { until }];
+}
+
+function workersBusy(agent: string, { count, slots }: { count: number; slots: number }): string {
+  if (count === 0) return `all workers for agent "${agent}" drain: they take no more tasks`;
+  const workers = count === 1 ? "the worker" : `the ${count} workers`;
+  return `all ${slots} slots of ${workers} for agent "${agent}" are taken`;
 }
 
 const NODE_RUNS_ALONE = {

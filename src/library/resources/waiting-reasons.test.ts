@@ -20,6 +20,7 @@ const RUNNING: ProcessSituation = {
   lane: { running: 0, concurrency: 4 },
   memory: MEMORY,
   alonePhase: "open",
+  now: 0,
   noExecutorMs: 60_000,
 };
 

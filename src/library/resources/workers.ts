@@ -62,9 +62,10 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     return worker;
   }
 
-  /** The worker, if the caller may act for it. */
+  /** The worker, if the caller may act for it. May be a second old. */
   async function findOwn(id: string, { keyId }: WorkerCaller): Promise<WorkerRecord> {
-    const worker = await find(id);
+    const worker = id.includes("\0") ? null : await engine.workers.records.get(tenant, id);
+    if (worker === null) throw unknownWorker();
     if (worker.key === keyId) return worker;
     throw new RotaError(
       "forbidden",
@@ -120,7 +121,9 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       counted: false,
       error: RELEASED,
     });
-    if (!(await storage.workers.remove({ tenant, id }))) throw unknownWorker();
+    const isRemoved = await storage.workers.remove({ tenant, id });
+    engine.workers.records.changed(tenant, id);
+    if (!isRemoved) throw unknownWorker();
     return [...requeued, ...failed].map((task) => task.id);
   }
 
@@ -201,6 +204,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
           `the tenant has ${WORKERS_MAX} workers, which is the limit: delete one first, or use fewer with more slots`,
         );
       }
+      engine.workers.records.changed(tenant, registered.id);
       const now = rfc3339(storageClock.now());
       return { workerId: registered.id, leaseMs, heartbeatMs, maxWaitS: CLAIM_WAIT_S_MAX, now };
     },
@@ -227,15 +231,23 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         excluded.length === 0
           ? (agents ?? null)
           : (agents ?? worker.agents).filter((each) => !excluded.includes(each));
-      const answer = await dispatcher.poll({
-        worker,
-        claimId,
-        max,
-        agents: wanted,
-        // Polls that began together must not all end at once.
-        waitMs: waitS * 1_000 * (0.8 + 0.2 * random()),
-        gone,
-      });
+      const poll = () =>
+        dispatcher.poll({
+          worker,
+          claimId,
+          max,
+          agents: wanted,
+          // Polls that began together must not all end at once.
+          waitMs: waitS * 1_000 * (0.8 + 0.2 * random()),
+          gone,
+        });
+      let answer = await poll();
+      if (answer.empty === "gone") {
+        // Lost a moment ago: this claim is a sign of life.
+        engine.workers.records.changed(tenant, id);
+        const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+        if (unknown.length === 0) answer = await poll();
+      }
       if (answer.empty === "gone") throw unknownWorker();
       if (answer.empty !== undefined)
         return undeliverable(answer.empty === "draining" ? drained(random) : { attempts: [] });
@@ -306,6 +318,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
 
     async drain(id) {
       if (id.includes("\0") || !(await storage.workers.drain({ tenant, id }))) throw unknownWorker();
+      engine.workers.records.changed(tenant, id);
       return resource.get(id);
     },
 

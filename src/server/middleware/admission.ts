@@ -12,6 +12,7 @@ import { leadsToDashboard } from "../dashboard/serve-dashboard.ts";
 import { chargeHead } from "./charge-requests.ts";
 import { allowLocalOnly } from "./local-only.ts";
 import type { RateLimit } from "./rate-limit.ts";
+import { WorkerBuckets } from "./worker-buckets.ts";
 
 export interface AdmissionOptions {
   readonly rota: Rota;
@@ -39,6 +40,8 @@ const LOCAL_CALLER: Caller = {
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
   const { rota, isLocal, hasDashboard, rateLimit } = options;
   refuseRoutesWithoutAccess(app);
+  const workerBuckets = new WorkerBuckets();
+  workerBuckets.watch(app);
   app.decorateRequest("callerContext");
   app.decorateRequest("rota", {
     getter(this: FastifyRequest) {
@@ -58,7 +61,7 @@ export function admitCallers(app: FastifyInstance, options: AdmissionOptions): v
     }
     request.callerContext = await identify(request, rota);
     const { caller } = request.callerContext;
-    chargeHead(request, rateLimit, caller.keyId as string);
+    chargeHead(request, rateLimit, workerBuckets.bucketOf(request, caller.keyId as string));
     // Any valid key may learn that a route does not exist.
     if (access !== undefined) checkRole(caller, access);
   });

@@ -1,33 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
-
-type Ask = Awaited<ReturnType<typeof openTestServer>>["ask"];
-
-async function register(ask: Ask, more: Record<string, unknown> = {}): Promise<string> {
-  const { status, body } = await ask("/v1/workers", {
-    json: { name: "w", agents: ["py"], slots: 2, ...more },
-  });
-  expect(status, body.error).toBe(201);
-  return body.workerId;
-}
-
-async function claim(ask: Ask, worker: string, more: Record<string, unknown> = {}) {
-  const { body } = await ask(`/v1/workers/${worker}/claim`, {
-    json: { claimId: randomUUID(), max: 2, waitS: 5, ...more },
-  });
-  return body;
-}
-
-/** Until what was sent has arrived. */
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 100));
-}
-
-async function submit(ask: Ask, more: Record<string, unknown> = {}): Promise<string> {
-  const { body } = await ask("/tasks", { json: { agentId: "py", payload: { n: 1 }, ...more } });
-  return body.taskId;
-}
+import {
+  arrived,
+  claimTasks as claim,
+  claimOne,
+  registerWorker as register,
+  submitTask as submit,
+} from "../../../test/support/workers.ts";
 
 test("a worker registers, claims a task, and its result ends the task", async () => {
   const { ask, clock } = await openTestServer();
@@ -62,7 +42,7 @@ test("a worker registers, claims a task, and its result ends the task", async ()
     },
   ]);
   expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "assigned" });
-  const [{ attemptToken }] = attempts;
+  const attemptToken = attempts[0]?.attemptToken ?? "";
   const beat = await ask(`/v1/workers/${body.workerId}/heartbeat`, {
     json: {
       attempts: [
@@ -111,8 +91,8 @@ test("the same claim gives the same attempts again", async () => {
   const first = await claim(ask, worker, { claimId });
   const again = await claim(ask, worker, { claimId, waitS: 0 });
   expect(first.attempts).toHaveLength(1);
-  expect(again.attempts[0].attemptToken).toBe(first.attempts[0].attemptToken);
-  expect(again.attempts[0].task.taskId).toBe(first.attempts[0].task.taskId);
+  expect(again.attempts[0]?.attemptToken).toBe(first.attempts[0]?.attemptToken);
+  expect(again.attempts[0]?.task.taskId).toBe(first.attempts[0]?.task.taskId);
 });
 
 test("an empty claim ends after its wait", async () => {
@@ -120,9 +100,9 @@ test("an empty claim ends after its wait", async () => {
   const worker = await register(ask);
   expect(await claim(ask, worker, { waitS: 0 })).toEqual({ attempts: [] });
   const waiting = claim(ask, worker, { waitS: 20 });
-  await pause();
+  await arrived();
   await clock.advance(15_900);
-  expect(await Promise.race([waiting, pause()])).toBeUndefined();
+  expect(await Promise.race([waiting, arrived()])).toBeUndefined();
   await clock.advance(4_100);
   expect(await waiting).toEqual({ attempts: [] });
 });
@@ -131,7 +111,7 @@ test("one attempt alone is reported with its token, as with curl", async () => {
   const { ask, clock } = await openTestServer();
   const worker = await register(ask);
   const taskId = await submit(ask, { retryPolicy: { maxRetries: 1, backoffMs: 1 } });
-  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const { attemptToken } = await claimOne(ask, worker);
   const beat = await ask(`/v1/attempts/${attemptToken}/heartbeat`, { json: { progress: 1 } });
   expect(beat.body).toMatchObject({ attemptToken, ok: true, drain: false });
   const failed = await ask(`/v1/attempts/${attemptToken}/finish`, {
@@ -141,7 +121,7 @@ test("one attempt alone is reported with its token, as with curl", async () => {
   await clock.advance(1_000);
   const second = await claim(ask, worker);
   expect(second.attempts).toMatchObject([{ number: 2, task: { taskId } }]);
-  const last = await ask(`/v1/attempts/${second.attempts[0].attemptToken}/finish`, {
+  const last = await ask(`/v1/attempts/${second.attempts[0]?.attemptToken}/finish`, {
     json: { outcome: "failed", error: "no way", retryable: false },
   });
   expect(last.body.recorded).toBe(true);
@@ -153,11 +133,11 @@ test("one attempt alone is reported with its token, as with curl", async () => {
   expect((await ask("/v1/attempts/att_x/finish", { json: { outcome: "done" } })).status).toBe(404);
 });
 
-test("a cancelled task is told at the next heartbeat, and its end is refused", async () => {
+test("the next heartbeat reports that a task was cancelled, and its end is refused", async () => {
   const { ask } = await openTestServer();
   const worker = await register(ask);
   const taskId = await submit(ask);
-  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const { attemptToken } = await claimOne(ask, worker);
   await ask(`/tasks/${taskId}/cancel`, { method: "POST" });
   const beat = await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: [{ attemptToken }] } });
   expect(beat.body.attempts).toEqual([{ attemptToken, ok: false, cancel: "cancelled" }]);
@@ -172,7 +152,7 @@ test("released tasks and those of a deleted worker go back to the queue", async 
   const { ask } = await openTestServer();
   const worker = await register(ask);
   const taskId = await submit(ask);
-  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const { attemptToken } = await claimOne(ask, worker);
   const release = () =>
     ask(`/v1/workers/${worker}/finish`, { json: { attempts: [{ attemptToken, outcome: "released" }] } });
   expect((await release()).body.attempts).toEqual([{ attemptToken, recorded: true }]);
@@ -185,7 +165,7 @@ test("released tasks and those of a deleted worker go back to the queue", async 
   expect([gone.status, gone.body.code]).toEqual([404, "unknown_worker"]);
 });
 
-test("workers are listed, and told to drain", async () => {
+test("workers are listed, and drain on request", async () => {
   const { ask } = await openTestServer();
   const worker = await register(ask, { labels: { gpu: "a" }, version: "1", runtime: "python 3.12" });
   await submit(ask);
@@ -267,11 +247,8 @@ test("an agent that another executor runs is not for workers, and one for worker
   const taskId = await submit(ask, { agentId: "remote" });
   await submit(ask, { agentId: "stored" });
   const { attempts } = await claim(ask, worker);
-  expect(attempts.map(({ task }: { task: { agentId: string } }) => task.agentId).toSorted()).toEqual([
-    "remote",
-    "stored",
-  ]);
-  expect(attempts[0].task.taskId).toBe(taskId);
+  expect(attempts.map(({ task }) => task.agentId).toSorted()).toEqual(["remote", "stored"]);
+  expect(attempts[0]?.task.taskId).toBe(taskId);
 });
 
 test("with executors by kind, a worker needs an agent with the executor worker", async () => {
@@ -286,7 +263,7 @@ test("a third claim of a worker ends the oldest, and so does one with the same i
   const oldest = claim(ask, worker, { waitS: 25 });
   const claimId = randomUUID();
   const second = claim(ask, worker, { waitS: 25, claimId });
-  await pause();
+  await arrived();
   const third = claim(ask, worker, { waitS: 25, claimId });
   expect(await second).toEqual({ attempts: [] });
   const fourth = claim(ask, worker, { waitS: 25 });
@@ -306,9 +283,9 @@ test("a node that drains sends claims away, and still takes ends", async () => {
   );
   await ask("/tasks", { json: { agentId: "slow", payload: 1 } });
   const taskId = await submit(ask);
-  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const { attemptToken } = await claimOne(ask, worker);
   const waiting = claim(ask, worker, { waitS: 25 });
-  await pause();
+  await arrived();
   const drained = rota.drain({ graceMs: 1_000 });
   expect(await waiting).toEqual({ attempts: [], drain: true, retryInMs: expect.any(Number) });
   expect(await claim(ask, worker)).toEqual({ attempts: [], drain: true, retryInMs: expect.any(Number) });
@@ -331,12 +308,12 @@ test("a task whose response cannot be sent goes back at once, uncounted", async 
     body: JSON.stringify({ claimId: randomUUID(), max: 1, waitS: 20 }),
     signal: gone.signal,
   }).catch(() => null);
-  await pause();
+  await arrived();
   gone.abort();
   await lost;
-  await pause();
+  await arrived();
   const taskId = await submit(ask);
-  await pause();
+  await arrived();
   expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "queued", retryCount: 0 });
   expect((await claim(ask, worker)).attempts).toMatchObject([{ task: { taskId } }]);
 });
@@ -346,9 +323,9 @@ test("results of dependencies come with the task", async () => {
   const worker = await register(ask);
   const parent = await submit(ask);
   const child = await submit(ask, { dependsOn: [parent] });
-  const [{ attemptToken }] = (await claim(ask, worker)).attempts;
+  const { attemptToken } = await claimOne(ask, worker);
   await ask(`/v1/attempts/${attemptToken}/finish`, { json: { outcome: "done", result: { answer: 42 } } });
-  const [attempt] = (await claim(ask, worker)).attempts;
+  const attempt = await claimOne(ask, worker);
   expect(attempt.task).toMatchObject({
     taskId: child,
     dependencies: [{ taskId: parent, result: { answer: 42 } }],

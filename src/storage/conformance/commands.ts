@@ -126,7 +126,26 @@ export type Command =
   | { do: "resend"; tenant: string; pick: number }
   | { do: "prune"; retentionMs: number; rejectedMax: number; limit: number }
   | { do: "rollUp"; limit: number }
-  | { do: "recount"; random: number };
+  | { do: "recount"; random: number }
+  | WorkerCommand;
+
+/** `worker` is one of `WORKERS`. */
+export type WorkerCommand =
+  | { do: "registerWorker"; worker: number; tenant: string; agents: string[]; slots: number }
+  /** Polls with the same `claim` are repeated. The ends are of one worker. */
+  | {
+      do: "exchange";
+      worker: number;
+      finishes: Finish[];
+      progress: Pick[];
+      polls: { worker: number; claim: number; max: number }[];
+    }
+  | { do: "nameAttempts"; worker: number; picks: number[]; all: boolean }
+  | { do: "loseWorker"; worker: number }
+  | { do: "renewWorker"; worker: number }
+  | { do: "drainWorker"; worker: number }
+  | { do: "takeBack"; worker: number; limit: number; counted: boolean; maxLost: number | null }
+  | { do: "removeWorker"; worker: number };
 
 /** `left`: by tenant. */
 export interface PerTenant {
@@ -297,6 +316,57 @@ const step: fc.Arbitrary<Command> = record({
     { selector: (claim) => claim.lane, maxLength: LANES.length },
   ),
 });
+
+/** How many workers there are. */
+export const WORKERS = 3;
+const worker = fc.nat({ max: WORKERS - 1 });
+
+export const registerWorker: fc.Arbitrary<Command> = record({
+  do: fc.constant("registerWorker"),
+  worker,
+  tenant: mostly(fc.constant("acme"), tenant),
+  agents: fc.oneof(fc.uniqueArray(agent, { minLength: 1, maxLength: 3 }), fc.constant<string[]>(["*"])),
+  slots: fc.integer({ min: 1, max: 4 }),
+});
+
+export const workerCommand: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 2, arbitrary: registerWorker },
+  {
+    weight: 8,
+    arbitrary: record({
+      do: fc.constant("exchange"),
+      worker,
+      finishes: fc.array(finish, { maxLength: 2 }),
+      progress: fc.array(record(attempt), { maxLength: 1 }),
+      polls: fc.array(record({ worker, claim: fc.nat({ max: 20 }), max: fc.integer({ min: 1, max: 4 }) }), {
+        maxLength: 3,
+      }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: record({
+      do: fc.constant("nameAttempts"),
+      worker,
+      picks: fc.array(pick, { maxLength: 4 }),
+      all: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("loseWorker"), worker }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("renewWorker"), worker }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("drainWorker"), worker }) },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("takeBack"),
+      worker,
+      limit: fc.constantFrom(1, 2, 100),
+      counted: fc.boolean(),
+      maxLost: orNull(fc.integer({ min: 2, max: 5 })),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("removeWorker"), worker }) },
+);
 
 export const configureLane: fc.Arbitrary<Command> = record({
   do: fc.constant("configureLane"),

@@ -12,8 +12,10 @@ import {
   createTenant,
   LANES,
   type PerTenant,
+  registerWorker,
   submit,
   TENANTS,
+  workerCommand,
 } from "./commands.ts";
 import { SteppedClock } from "./connection/clock.ts";
 import { countAll, lookAtRollups, totals } from "./log/rollups.ts";
@@ -29,6 +31,21 @@ export function describeProperties(harness: StorageHarness): void {
   describe("any sequence of commands", { timeout: TEST_TIMEOUT_MS }, () => {
     test("ends as the oracle says, answer by answer, and leaves every counter right", async () => {
       const sequences = sequencesOf({ minLength: 1 });
+      const compare = withinTimeLimit((commands: Command[]) => compareWithOracle(harness, commands));
+      await fc.assert(fc.asyncProperty(sequences, compare), { numRuns: harness.propertyRuns });
+    });
+
+    test("of nodes and workers ends as the oracle says, too", async () => {
+      const commands = fc.array(
+        fc.oneof({ weight: 2, arbitrary: anyCommand }, { weight: 3, arbitrary: workerCommand }),
+        {
+          minLength: 5,
+          maxLength: 60,
+          size: "max",
+        },
+      );
+      const prepared = fc.tuple(fc.array(createTenant, { maxLength: 2 }), registerWorker, commands);
+      const sequences = prepared.map(([tenants, worker, then]) => [...tenants, ONLY_SOME, worker, ...then]);
       const compare = withinTimeLimit((commands: Command[]) => compareWithOracle(harness, commands));
       await fc.assert(fc.asyncProperty(sequences, compare), { numRuns: harness.propertyRuns });
     });
@@ -71,6 +88,9 @@ export function describeProperties(harness: StorageHarness): void {
     });
   });
 }
+
+/** Nodes that run only instructions, so that there is something for workers. */
+const ONLY_SOME: Command = { do: "setAbilities", node: 0, agents: [], names: [], kinds: ["instruction"] };
 
 /** Often creates tenants first, because many rules only apply with more than one. */
 function sequencesOf({ minLength }: { minLength: number }): fc.Arbitrary<Command[]> {

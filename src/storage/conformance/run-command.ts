@@ -26,6 +26,7 @@ import {
 import { countAll } from "./log/rollups.ts";
 import { newDefinition } from "./schedules/schedule-world.ts";
 import { batchId, byEnd, choose, comparableDelivery, comparableSession, type Side } from "./side.ts";
+import { runWorkerCommand } from "./workers/run-worker-command.ts";
 import { customSpec, newTask, ROOMY_SHARES } from "./world.ts";
 
 const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
@@ -195,6 +196,15 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const answer = await deliveries.resend({ tenant: command.tenant, seq });
       return "delivery" in answer ? comparableDelivery(answer.delivery) : answer;
     }
+    case "registerWorker":
+    case "exchange":
+    case "nameAttempts":
+    case "loseWorker":
+    case "renewWorker":
+    case "drainWorker":
+    case "takeBack":
+    case "removeWorker":
+      return runWorkerCommand(side, command, (finish) => toFinish(side, finish));
     case "prune":
       return prune(side, command);
     case "rollUp":

@@ -47,6 +47,10 @@ export class Side {
   crowded = false;
   /** How many batches were submitted. */
   batches = 0;
+  /** The hashes of the tokens of all attempts that workers got. */
+  readonly hashes: string[] = [];
+  /** How many exchanges of workers there were. */
+  exchanges = 0;
   readonly #eventsSeen: number[] = [];
   readonly #read: number[] = [];
 

@@ -186,7 +186,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await loseWorker(world, lost)).toEqual([AGENT]);
       expect(await world.storage.workers.drain({ tenant: TENANT, id: draining })).toBe(true);
       expect(await world.storage.workers.drain({ tenant: "other", id: draining })).toBe(false);
-      expect(await claimIds(world, newPoll("nobody"), newPoll(lost), newPoll(draining))).toEqual([
+      expect(await claimIds(world, newPoll("unknown"), newPoll(lost), newPoll(draining))).toEqual([
         null,
         null,
         [],
@@ -370,18 +370,21 @@ export function describeWorkers(openWorld: OpenWorld): void {
       const { workers: watched } = await workers.watch();
       const beat = only(watched).beat;
       expect(watched).toEqual([
-        { worker, tenant: TENANT, name: "py", beat, lost: false, leaseMs: LEASE_MS, held: 0 },
+        {
+          ...{ worker, tenant: TENANT, name: "py", beat, lost: false, leaseMs: LEASE_MS, held: 0, slots: 10 },
+          ...{ draining: false, registeredAt: world.clock.now(), polledAt: null },
+        },
       ]);
       world.clock.step(1_000);
       expect(
         await workers.renew({
           signs: [
             { worker, polls: true },
-            { worker: "nobody", polls: false },
+            { worker: "unknown", polls: false },
           ],
         }),
       ).toEqual({
-        unknown: ["nobody"],
+        unknown: ["unknown"],
       });
       expect(await workers.get({ tenant: TENANT, id: worker })).toMatchObject({
         seenAt: world.clock.now(),

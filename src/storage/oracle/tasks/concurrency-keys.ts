@@ -1,9 +1,12 @@
+import { isAloneKind } from "../../alone-queue.ts";
 import { KEYS_LOOKED_AT } from "../../storage.ts";
+import { isForWorkers } from "../connection/abilities.ts";
 import {
   agentQueueOf,
   becomeReady,
   byRank,
   isReady,
+  type OracleAgentQueue,
   type OracleLane,
   type OracleState,
   type OracleTask,
@@ -97,10 +100,11 @@ function passOn(state: OracleState, lane: OracleLane, holder: OracleTask): boole
     .filter((task) => isOfKey(task, holder) && task.parked === "key")
     .sort(byRank)
     .slice(0, KEYS_LOOKED_AT.waiting)
-    .filter((task) => task.lane === lane.name && agentQueueOf(state, task).standing === "executable")
+    .filter((task) => task.lane === lane.name && isRunnable(state, agentQueueOf(state, task)))
     .filter((task) => agentRoom(state, lane, task) > 0)
     .find((task) => task.batch === holder.batch || hasBatchSlot(state, task.batch));
   if (next === undefined) return false;
+  if (isRunByWorkers(state, agentQueueOf(state, next))) signal(state, { kind: "work" });
   holder.parked = "key";
   becomeReady(state, next);
   return true;
@@ -110,8 +114,22 @@ function passOn(state: OracleState, lane: OracleLane, holder: OracleTask): boole
 function canStart(state: OracleState, claimed: OracleLane, task: OracleTask): boolean {
   const lane = state.lanes.get(task.lane);
   if (lane === undefined || agentRoom(state, lane, task) === 0) return false;
-  if (agentQueueOf(state, task).standing !== "executable") return false;
-  return lane === claimed || !isFull(state, lane, task.tenant);
+  const agentQueue = agentQueueOf(state, task);
+  if (!isRunnable(state, agentQueue)) return false;
+  if (lane === claimed) return true;
+  // The slots of nodes do not matter for workers.
+  if (isRunByWorkers(state, agentQueue))
+    return hasRoom(state, lane) && shareRoom(state, lane, task.tenant) > 0;
+  return !isFull(state, lane, task.tenant);
+}
+
+/** Whether live nodes or workers can run the tasks of an agent queue, beside others. */
+function isRunnable(state: OracleState, agentQueue: OracleAgentQueue): boolean {
+  return agentQueue.standing === "executable" || isRunByWorkers(state, agentQueue);
+}
+
+function isRunByWorkers(state: OracleState, agentQueue: OracleAgentQueue): boolean {
+  return !isAloneKind(agentQueue.kind) && isForWorkers(state, agentQueue);
 }
 
 function isOfKey(task: OracleTask, key: KeyName): boolean {

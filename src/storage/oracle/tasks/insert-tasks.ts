@@ -141,7 +141,7 @@ function refuseConflicts(
 function copyOf(state: OracleState): Partial<OracleState> {
   const { tasks, agentQueues, tenantQueues, events, releases, keys, batches, sessions } = state;
   const { deliveries, receivers, deliveryTurns } = state;
-  const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
+  const { lastTaskSeq, lastEventSeq, newestEventSeq, lastSessionSeq } = state;
   const copies = structuredClone({
     tasks,
     agentQueues,
@@ -155,7 +155,10 @@ function copyOf(state: OracleState): Partial<OracleState> {
     batches,
     sessions,
   });
-  return { ...copies, newCriticalTasks: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
+  return {
+    ...copies,
+    ...{ newCriticalTasks: [], lastTaskSeq, lastEventSeq, newestEventSeq, lastSessionSeq },
+  };
 }
 
 function keepKey(state: OracleState, { tenant, idempotency }: NewTask, { seq: taskSeq }: OracleTask): void {

@@ -2,7 +2,7 @@ import { agentKey } from "../../../model/agent.ts";
 import { isTerminal } from "../../../model/task-state.ts";
 import { isAloneKind } from "../../alone-queue.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
-import { isForWorkers, isServed, isWorkerAgent, standingOf } from "../connection/abilities.ts";
+import { canWorkerRun, isForWorkers, isServed, isWorkerAgent, standingOf } from "../connection/abilities.ts";
 import { maxOf, tasksOfSession } from "../sessions/settle-sessions.ts";
 import {
   agentQueueOf,
@@ -59,6 +59,7 @@ export function readSituation(
     batch: batchOf(state, task),
     session: sessionSituation(state, task),
     noExecutor: noExecutorOf(state, task),
+    workers: workersOf(state, task),
     alone: aloneOf(task),
     key: keyOf(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
@@ -92,6 +93,21 @@ function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noEx
     served: isServed(state, task),
     ...lastSeenOf(state, task),
     since: task.unservedAt,
+  };
+}
+
+function workersOf(state: OracleState, task: OracleTask): TaskSituation["workers"] {
+  if (isTerminal(task.state) || task.held !== null) return null;
+  const agentQueue = agentQueueOf(state, task);
+  if (!isForWorkers(state, agentQueue)) return null;
+  const able = [...state.workers.values()].filter(
+    (worker) => !worker.lost && !worker.draining && canWorkerRun(state, worker, agentQueue),
+  );
+  const ids = able.map(({ id }) => id);
+  return {
+    count: able.length,
+    slots: sum(able.map(({ slots }) => slots)),
+    held: state.tasks.filter(({ held }) => held !== null && ids.includes(held.node)).length,
   };
 }
 

@@ -94,10 +94,11 @@ export function watchWorkers(state: OracleState): WorkerWatch {
   const workers = [...state.workers.values()].sort((a, b) => compare(a.id, b.id));
   const due = heldAttempts(state).flatMap((attempt) => dueAt(attempt) ?? []);
   return {
-    workers: workers.map(({ id, tenant, name, beat, lost, leaseMs }) => ({
-      ...{ worker: id, tenant, name, beat, lost, leaseMs },
-      held: heldBy(state, id).length,
-    })),
+    workers: workers.map((worker) => {
+      const { id, tenant, name, beat, lost, leaseMs, slots, draining, registeredAt, polledAt } = worker;
+      const held = heldBy(state, id).length;
+      return { worker: id, tenant, name, beat, lost, leaseMs, held, slots, draining, registeredAt, polledAt };
+    }),
     nextDueAt: due.length === 0 ? null : Math.min(...due),
   };
 }

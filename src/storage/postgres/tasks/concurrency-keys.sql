@@ -243,14 +243,22 @@ begin
   end if;
   for v_holder in
     with holder as materialized (
-      select k.n, k.tenant, k.key, t.*, o.lane, o.room
+      select k.n, k.tenant, k.key, t.*, o.lane, o.for_workers,
+             case when o.for_workers then coalesce(o.agent_limit, 1) > 0 else o.room > 0 end as has_room
         from unnest(v_tenants, v_keys, v_holds) with ordinality k(tenant, key, holder, n)
        cross join lateral (select seq, line, rank, batch from task where seq = k.holder offset 0) t
-       cross join lateral (select lane, room from line where id = t.line offset 0) o
+       cross join lateral (
+         select n.lane, n.room, n.standing <> 0 and not :IS_ALONE and :IS_FOR_WORKERS as for_workers, :AGENT_LIMIT as agent_limit
+           from line n join lane l on l.name = n.lane where n.id = t.line offset 0) o
        where not exists (select 1 from lease l where l.task_seq = k.holder)),
     full_lane as (
-      select lane, tenant from (select distinct lane, tenant from holder where lane <> p_lane) l
-       where lane_is_full(lane, tenant)),
+      select lane, tenant, false as for_workers
+        from (select distinct lane, tenant from holder where lane <> p_lane and not for_workers) l where lane_is_full(lane, tenant)
+      union all
+      -- The slots of nodes do not matter for workers.
+      select h.lane, h.tenant, true from (select distinct lane, tenant from holder where lane <> p_lane and for_workers) h
+        join lane l on l.name = h.lane join tenant_line t on t.lane = h.lane and t.tenant = h.tenant
+       where l.inflight >= l.total or t.inflight >= t.lane_max),
     stopped as (
       select s.tenant from (select distinct tenant from holder) s
        cross join lateral (
@@ -260,7 +268,7 @@ begin
            from tenant_line t where t.tenant = s.tenant) t
        where t.stopped)
     select h.* from holder h
-     where (h.room = 0 or (h.lane, h.tenant) in (select lane, tenant from full_lane)) and h.tenant not in (select tenant from stopped)
+     where (not h.has_room or (h.lane, h.tenant, h.for_workers) in (select lane, tenant, for_workers from full_lane)) and h.tenant not in (select tenant from stopped)
      order by h.n
   loop
     perform 1 from task t
@@ -275,7 +283,9 @@ begin
              order by t.rank, t.seq limit :KEYS_LOOKED_AT_WAITING) t
      cross join lateral (select * from line where id = t.line offset 0) n
       join lane l on l.name = n.lane
-     where n.lane = p_lane and coalesce(:AGENT_ROOM, 1) > 0
+     where n.lane = p_lane
+       and (coalesce(:AGENT_ROOM, 1) > 0
+            or (n.standing <> 0 and not :IS_ALONE and coalesce(:AGENT_LIMIT, 1) > 0 and :IS_FOR_WORKERS))
        and (t.batch is not distinct from v_holder.batch or not :IS_BATCH_FULL)
      order by t.rank, t.seq limit 1;
     continue when not found;

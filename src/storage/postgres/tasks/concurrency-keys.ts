@@ -1,6 +1,7 @@
 import { KEYS_LOOKED_AT } from "../../storage.ts";
+import { isAlone, isForWorkers } from "../connection/abilities.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { agentRoomOf } from "../counters/counters.ts";
+import { agentLimitOf, agentRoomOf } from "../counters/counters.ts";
 import { leftFor } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
 
@@ -21,5 +22,8 @@ export const CONCURRENCY_KEY_FUNCTIONS = readSql(new URL("./concurrency-keys.sql
   LEFT_FOR_TENANT: leftFor("s"),
   KEYS_LOOKED_AT_WAITING: KEYS_LOOKED_AT.waiting,
   AGENT_ROOM: agentRoomOf("n", "l.per_agent"),
+  AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
+  IS_ALONE: isAlone("n"),
+  IS_FOR_WORKERS: isForWorkers("n"),
   BATCHES_DEFERRED: isDeferred("batches"),
 });

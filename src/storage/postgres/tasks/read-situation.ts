@@ -1,7 +1,7 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
-import { isAlone, isExecutable, isWorkerAgent } from "../connection/abilities.ts";
+import { canWorkerRun, isAlone, isExecutable, isForWorkers, isWorkerAgent } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { maxOf } from "../sessions/settle-sessions.ts";
 import { getTask } from "./read-tasks.ts";
@@ -36,6 +36,7 @@ export async function readSituation(
         ? null
         : { key: task.session, max: row.session_max, active: row.admitted },
     noExecutor: row.no_executor === null || !isWaiting(task) ? null : row.no_executor,
+    workers: isWaiting(task) ? row.workers : null,
     alone: row.losses === null || !isWaiting(task) ? null : { losses: row.losses },
     key:
       row.key_holder === null || task.concurrencyKey === null
@@ -68,6 +69,7 @@ interface SituationRow {
   /** Null unless its session parks it. */
   readonly session_max: number | null;
   readonly admitted: string[];
+  readonly workers: TaskSituation["workers"];
   /** Null when a live node can execute it. */
   readonly no_executor: {
     served: boolean;
@@ -99,6 +101,10 @@ const SITUATION = `
            'served', n.served, 'byWorkers', ${isWorkerAgent("n")} or coalesce(w.at >= coalesce(a.at, 0), false),
            'lastSeenAt', greatest(a.at, w.at),
            'since', (select at from unserved where task_seq = t.seq)) end as no_executor,
+         case when ${isForWorkers("n")} then (
+           select json_build_object('count', count(*), 'slots', coalesce(sum(v.slots), 0),
+                    'held', coalesce(sum((select count(*) from lease h where h.node = v.id)), 0))
+             from worker v where not v.lost and not v.draining and v.tenant = n.tenant and ${canWorkerRun("n", "v.agents")}) end as workers,
          case when ${isAlone("n")} then t.losses end as losses,
          o.disabled as tenant_disabled, o.max_inflight as tenant_max,
          lane_share(n.lane, n.tenant) as lane_share,

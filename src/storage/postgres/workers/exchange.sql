@@ -28,7 +28,7 @@ declare
   v_started bigint[];
   v_worker text;
 begin
-  if cardinality(p_seqs) = 0 and p_progress is null and not polls_may_get(p_polls) then return; end if;
+  if cardinality(p_seqs) = 0 and p_progress is null and not polls_may_get(p_now, p_polls) then return; end if;
   v_now := take_write_lock(p_now);
   if p_progress is not null then perform write_worker_progress(v_now, p_progress); end if;
   if cardinality(p_seqs) > 0 then
@@ -127,11 +127,14 @@ begin
   set local synchronous_commit = off;
 end $$;
 
--- Whether a poll has attempts from an earlier call, or a task is ready that it may get. Reads only.
-create function polls_may_get(p_polls json) returns boolean language plpgsql stable as $$
+-- Whether a poll has attempts from an earlier call, a task is ready that it may get, or one is overdue. Reads only.
+create function polls_may_get(p_now bigint, p_polls json) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
+declare
+  v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
 begin
-  return exists (
+  if p_polls is null then return false; end if;
+  return exists (select 1 from task t where t.expires_at <= v_now) or exists (
     select 1 from json_to_recordset(p_polls) as p(n integer, worker text, claim text)
       left join worker w on w.id = p.worker and not w.lost
      where w.id is null

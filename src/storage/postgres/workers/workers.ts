@@ -85,6 +85,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         name: "watch_workers",
         text: `select coalesce((select json_agg(json_build_object(
                         'worker', w.id, 'tenant', w.tenant, 'name', w.name, 'beat', w.beat, 'lost', w.lost, 'leaseMs', w.lease_ms,
+                        'slots', w.slots, 'draining', w.draining, 'registeredAt', w.registered_at, 'polledAt', w.polled_at,
                         'held', (select count(*) from lease l where l.node = w.id)) order by w.id) from worker w), '[]') as workers,
                       (select min(${DUE_AT}) from worker_attempt a
                          join lease l on l.task_seq = a.task_seq and l.token = a.token) as due`,

@@ -1,7 +1,7 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../../model/task-state.ts";
 import { isAloneKind } from "../../alone-queue.ts";
-import { AHEAD_MAX, type TaskSituation } from "../../storage.ts";
+import { AHEAD_MAX, ALL_AGENTS, type TaskSituation } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { LaneRow } from "../counters/ledger.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
@@ -9,6 +9,7 @@ import {
   type AgentQueueKind,
   IS_ALONE,
   isExecutable,
+  isForAnyWorker,
   isForWorkers,
   isServed,
   isWorkerAgent,
@@ -49,6 +50,7 @@ export async function readSituation(
       batch: readBatch(db, task),
       session: readSession(db, task),
       noExecutor: readNoExecutor(db, task),
+      workers: readWorkers(db, task),
       alone: readAlone(db, task),
       key,
       parents,
@@ -79,6 +81,26 @@ function readNoExecutor(
     lastSeenAt: lastSeenAt === 0 ? null : lastSeenAt,
     since: row.since,
   };
+}
+
+/** Null unless the task waits and live workers, and no nodes, can run it. */
+function readWorkers(
+  db: SqliteDatabase,
+  { seq, tenant, agent, state }: TaskRecord,
+): TaskSituation["workers"] {
+  if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
+  const line = db.prepare<number>("select line from task where seq = ?").pluck().get(seq);
+  if (line === undefined || !isForWorkers(db, line)) return null;
+  const agents = isForAnyWorker(db, line) ? [agent, ALL_AGENTS] : [agent];
+  const row = db
+    .prepare<NonNullable<TaskSituation["workers"]>>(
+      `select count(*) as count, coalesce(sum(slots), 0) as slots,
+              coalesce(sum((select count(*) from lease l where l.node = w.id)), 0) as held
+         from worker w where w.draining = 0 and w.id in (
+           select worker from worker_agent where tenant = ? and agent in (select value from json_each(?)))`,
+    )
+    .get(tenant, JSON.stringify(agents));
+  return row ?? null;
 }
 
 interface NoExecutorRow {

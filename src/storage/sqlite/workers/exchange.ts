@@ -33,7 +33,7 @@ export async function exchangeForWorkers(
     if (finished.some(({ state }) => state === "delayed")) tx.signal("due");
     return { finished, claimed, expired, held };
   };
-  // A worker forgets an end once it is told that the end is stored.
+  // A worker forgets an end once the response says that it is stored.
   return finishes.length > 0 ? db.transactDurably(exchange) : db.transact(exchange);
 }
 

@@ -1,7 +1,10 @@
 import type { OverdueAttempt } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "../tasks/task-row.ts";
-import { DUE_AT } from "./workers.ts";
+
+/** When an attempt `a` is overdue; null: never. */
+export const DUE_AT = `min(coalesce(a.unnamed_until, ${Number.MAX_SAFE_INTEGER}), coalesce(a.times_out_at, ${Number.MAX_SAFE_INTEGER}),
+  coalesce(a.deadline, ${Number.MAX_SAFE_INTEGER}))`;
 
 interface OverdueRow extends TaskRow {
   readonly worker: string;

@@ -5,7 +5,7 @@ import { workerAgentsChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { beginHeldTasks } from "../tasks/steps/finish-held-tasks.ts";
 import { exchangeForWorkers } from "./exchange.ts";
-import { overdueAttempts } from "./overdue-attempts.ts";
+import { DUE_AT, overdueAttempts } from "./overdue-attempts.ts";
 import { takeBack } from "./take-back.ts";
 
 export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
@@ -49,12 +49,13 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
     },
     async watch() {
       const workers = db
-        .prepare<Omit<WatchedRow, "lost"> & { lost: 0 | 1 }>(
-          `select id as worker, tenant, name, beat, lost, lease_ms as leaseMs,
+        .prepare<Omit<WatchedRow, "lost" | "draining"> & { lost: 0 | 1; draining: 0 | 1 }>(
+          `select id as worker, tenant, name, beat, lost, lease_ms as leaseMs, slots, draining,
+                  registered_at as registeredAt, polled_at as polledAt,
                   (select count(*) from lease where node = worker.id) as held from worker order by id`,
         )
         .all()
-        .map((row) => ({ ...row, lost: row.lost === 1 }));
+        .map((row) => ({ ...row, lost: row.lost === 1, draining: row.draining === 1 }));
       const due = db.prepare<{ at: number | null }>(NEXT_DUE).get();
       return { workers, nextDueAt: due?.at ?? null };
     },
@@ -117,10 +118,6 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
 }
 
 type WatchedRow = Awaited<ReturnType<WorkerStorage["watch"]>>["workers"][number];
-
-/** When an attempt `a` is overdue; null: never. */
-export const DUE_AT = `min(coalesce(a.unnamed_until, ${Number.MAX_SAFE_INTEGER}), coalesce(a.times_out_at, ${Number.MAX_SAFE_INTEGER}),
-  coalesce(a.deadline, ${Number.MAX_SAFE_INTEGER}))`;
 
 const NEXT_DUE = `
   select nullif(min(${DUE_AT}), ${Number.MAX_SAFE_INTEGER}) as at

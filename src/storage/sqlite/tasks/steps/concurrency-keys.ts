@@ -1,7 +1,9 @@
+import { isAloneKind } from "../../../alone-queue.ts";
 import { KEYS_LOOKED_AT } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { MovedKey, WantedTask } from "../../counters/concurrency-key-ledger.ts";
 import type { AgentQueue, LaneRow } from "../../counters/ledger.ts";
+import { isForWorkers } from "../../counters/standing.ts";
 import { NodeShares, type SlotsLeft } from "../../tenants/tenant-shares.ts";
 import { leaveBatch } from "./leave-batch.ts";
 import { fillBatches } from "./settle-batches.ts";
@@ -186,6 +188,8 @@ export function passKeysOn(tx: Transaction, claimed: ClaimedLane, keysMax: numbe
   const shares = new Map<string, NodeShares>();
   const isFull = (agentQueue: AgentQueue): boolean => {
     if (agentQueue.lane === lane.name) return false;
+    // The slots of nodes do not matter for workers.
+    if (isRunByWorkers(tx, agentQueue)) return isAtTotalOrShare(tx, agentQueue);
     const known = shares.get(agentQueue.lane) ?? new NodeShares(tx.db, ledger.lane(agentQueue.lane));
     shares.set(agentQueue.lane, known);
     return isLaneFull(tx, agentQueue, known);
@@ -206,13 +210,14 @@ function passOn(
   if (holder === undefined) throw new Error(`no task holds the key ${name.key}`);
   const held = ledger.agentQueue(holder.line);
   if (holder.claimed === 1 || ledger.tenants.isAtBound(held)) return false;
-  if (ledger.room(held) > 0 && !isFull(held)) return false;
+  const hasRoom = isRunByWorkers(tx, held) ? ledger.roomForWorkers(held) > 0 : ledger.room(held) > 0;
+  if (hasRoom && !isFull(held)) return false;
   const waiting = waitingFor(tx, name, KEYS_LOOKED_AT.waiting);
   if (waiting.length === 0)
     tx.prepare("update key_hold set contested = 0 where tenant = ? and key = ?").run(name.tenant, name.key);
   const next = waiting.find((task) => {
     const agentQueue = ledger.agentQueue(task.line);
-    if (agentQueue.lane !== lane.name || !ledger.couldStart(agentQueue)) return false;
+    if (agentQueue.lane !== lane.name || !couldStart(tx, agentQueue)) return false;
     if (
       Math.min(ledger.tenants.shareRoom(ledger.tenants.of(agentQueue)), left?.of(agentQueue.tenant) ?? 1) <= 0
     )
@@ -220,6 +225,7 @@ function passOn(
     return task.batch === holder.batch || ledger.batches.hasFreeSlot(task);
   });
   if (next === undefined) return false;
+  if (isRunByWorkers(tx, ledger.agentQueue(next.line))) tx.signal("work");
   stepAside(tx, holder);
   returnTo(tx, next);
   hold(tx, name, next);
@@ -230,11 +236,27 @@ function passOn(
  * Whether the lane of an agent queue is full for its tenant: the lane has reached its total, no node has a free slot, or the
  * tenant has reached its share.
  */
-function isLaneFull({ ledger }: Transaction, agentQueue: AgentQueue, shares: NodeShares): boolean {
+function isLaneFull(tx: Transaction, agentQueue: AgentQueue, shares: NodeShares): boolean {
+  if (isAtTotalOrShare(tx, agentQueue)) return true;
+  return shares.nodes.length > 0 && shares.freeFor(agentQueue.tenant) === 0;
+}
+
+function isAtTotalOrShare({ ledger }: Transaction, agentQueue: AgentQueue): boolean {
   const lane = ledger.lane(agentQueue.lane);
   if (lane.total !== null && lane.inflight >= lane.total) return true;
-  if (ledger.tenants.shareRoom(ledger.tenants.of(agentQueue)) <= 0) return true;
-  return shares.nodes.length > 0 && shares.freeFor(agentQueue.tenant) === 0;
+  return ledger.tenants.shareRoom(ledger.tenants.of(agentQueue)) <= 0;
+}
+
+/** Whether live workers, and no nodes, run the tasks of an agent queue, beside others. */
+function isRunByWorkers(tx: Transaction, { id, kind, standing }: AgentQueue): boolean {
+  return standing !== 0 && !isAloneKind(kind) && isForWorkers(tx.db, id);
+}
+
+/** Whether an agent queue could start one more task if it were ready, apart from the total of its lane. */
+function couldStart(tx: Transaction, agentQueue: AgentQueue): boolean {
+  const { ledger } = tx;
+  if (!isRunByWorkers(tx, agentQueue)) return ledger.couldStart(agentQueue);
+  return ledger.roomForWorkers({ ...agentQueue, ready: agentQueue.ready + 1 }) > 0;
 }
 
 function byRank(a: WantedTask, b: WantedTask): number {

@@ -1,0 +1,82 @@
+import { Command } from "commander";
+import type { WorkerInfo } from "../../client/index.ts";
+import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
+import { oneLine } from "../terminal/display-text.ts";
+import { lineWidth, print, printJson } from "../terminal/print.ts";
+import { tableLines } from "../views/table.ts";
+import { shownAgo } from "../views/times.ts";
+import { forEachId } from "./each-id.ts";
+
+/** `rota workers`: the processes elsewhere that pull tasks. */
+export function workersCommand(): Command {
+  return new Command("workers")
+    .description("List the workers that pull tasks, drain them or remove them.")
+    .addCommand(listCommand(), { isDefault: true })
+    .addCommand(drainCommand())
+    .addCommand(removeCommand());
+}
+
+function listCommand(): Command {
+  const command = new Command("list").description("List the workers of the tenant, ordered by name.");
+  return withServerOptions(command).action(async (flags: ServerFlags) => {
+    const list = await openClient(flags).workers.list();
+    if (flags.json) return printJson(list);
+    if (list.workers.length === 0)
+      return print("No worker is registered. Start one: rota worker --agent ID -- COMMAND");
+    for (const line of workersTable(list.workers, Date.now())) print(line);
+  });
+}
+
+function drainCommand(): Command {
+  const command = new Command("drain")
+    .description("Let workers finish their tasks and end.")
+    .argument("<id...>", "ids of workers");
+  return withServerOptions(command).action((ids: string[], flags: ServerFlags) => {
+    const { workers } = openClient(flags);
+    return forEachId(ids, flags, {
+      act: (id) => workers.drain(id),
+      say: ({ id }) => print(`${id} drains`),
+    });
+  });
+}
+
+function removeCommand(): Command {
+  const command = new Command("remove")
+    .description("Remove workers. Their tasks go back to the queue.")
+    .argument("<id...>", "ids of workers");
+  return withServerOptions(command).action((ids: string[], flags: ServerFlags) => {
+    const { workers } = openClient(flags);
+    return forEachId(ids, flags, {
+      act: async (id) => ({ id, ...(await workers.delete(id)) }),
+      say: ({ id, released }) => print(`${id} removed, ${released.length} tasks went back`),
+    });
+  });
+}
+
+function workersTable(workers: readonly WorkerInfo[], now: number): string[] {
+  return tableLines(
+    [
+      { title: "WORKER" },
+      { title: "NAME", shrinksTo: 12 },
+      { title: "STATE" },
+      { title: "AGENTS", shrinksTo: 12 },
+      { title: "RUNNING/SLOTS" },
+      { title: "DONE 10M" },
+      { title: "FAILED" },
+      { title: "SEEN" },
+      { title: "VERSION", shrinksTo: 8 },
+    ],
+    workers.map((worker) => [
+      worker.id,
+      oneLine(worker.name),
+      worker.state,
+      oneLine(worker.agents.join(", ")),
+      `${worker.running}/${worker.slots}`,
+      String(worker.doneLast10m),
+      String(worker.failedLast10m),
+      shownAgo(worker.lastSeenAt, now),
+      oneLine(worker.version ?? "–"),
+    ]),
+    { width: lineWidth() },
+  );
+}
