@@ -16,7 +16,7 @@ import { createTestDatabase } from "../postgres/database.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 /** Longer than the lease of the workers. */
-const PAST_LEASE_MS = 4_000;
+const PAST_LEASE_MS = 9_000;
 
 interface StartedWorker {
   readonly child: ChildProcess;
@@ -102,56 +102,43 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (storageName) => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  test("another worker takes over from one that was killed", { timeout: 60_000 }, async () => {
+  test("another worker takes over from one that is killed, stopped or cut off past its lease", {
+    timeout: 90_000,
+  }, async () => {
     const scene = await openStorage();
-    const { child } = await scene.start("killed");
-    const ids = await scene.submit(2, 1_000);
-    await expect.poll(() => scene.lines().length).toBe(2);
-    child.kill("SIGKILL");
+    const struck: Record<string, StartedWorker> = {};
+    for (const name of ["killed", "stopped", "cut"]) struck[name] = await scene.start(name);
+    // The worker with the fewest tasks gets the next, so each has one.
+    const ids = await scene.submit(3, 2_000);
+    await expect.poll(() => scene.lines().length).toBe(3);
+    struck["killed"]?.child.kill("SIGKILL");
+    struck["stopped"]?.child.kill("SIGSTOP");
+    struck["cut"]?.proxy.freeze();
+    const healAt = performance.now() + PAST_LEASE_MS;
     await scene.start("other");
     const tasks = await endOf(scene.client, ids);
-    expect(tasks.map(({ result }) => result)).toEqual(["other", "other"]);
-    for (const task of tasks)
-      expect(outcomesOf(task)).toEqual([expect.stringMatching(/^(?:lost|interrupted)$/), "done"]);
-  });
+    expect(tasks.map(({ result }) => result)).toEqual(["other", "other", "other"]);
+    // One that was found earlier may have been assigned to another that was not found yet.
+    for (const task of tasks) expect(outcomesOf(task).join(" ")).toMatch(/^(?:lost ){1,3}done$/);
 
-  test.each([
-    [
-      "stopped past its lease",
-      async ({ child }: StartedWorker) => {
-        child.kill("SIGSTOP");
-        await sleep(PAST_LEASE_MS);
-        child.kill("SIGCONT");
-      },
-    ],
-    [
-      "cut off past its lease",
-      async ({ proxy }: StartedWorker) => {
-        proxy.freeze();
-        await sleep(PAST_LEASE_MS);
-        proxy.thaw();
-      },
-    ],
-  ])(
-    "what a worker reports that was %s is not recorded, and it works on",
-    { timeout: 60_000 },
-    async (_what, strike) => {
-      const scene = await openStorage();
-      const late = await scene.start("late");
-      const ids = await scene.submit(1, 3_000);
-      await expect.poll(() => scene.lines().length).toBe(1);
-      const striking = strike(late);
-      await scene.start("other");
-      const [task] = await endOf(scene.client, ids);
-      expect(task?.result).toBe("other");
-      expect(task?.attempts).toHaveLength(2);
-      await striking;
-      // Each attempt has one worker, and one handler ran for it.
-      expect(new Set(scene.lines()).size).toBe(scene.lines().length);
-      expect(late.proxy.finishes.filter(({ recorded }) => recorded)).toEqual([]);
-      const more = await scene.submit(8, 600);
-      const results = (await endOf(scene.client, more)).map(({ result }) => result);
-      expect(new Set(results)).toEqual(new Set(["late", "other"]));
-    },
-  );
+    await sleep(Math.max(healAt - performance.now(), 0));
+    struck["stopped"]?.child.kill("SIGCONT");
+    struck["cut"]?.proxy.thaw();
+    // It works on, and what it reports of the lost attempt changes nothing. The claim of the one that was cut off waits for an
+    // answer that was swallowed, for half a minute.
+    await expect
+      .poll(
+        async () => {
+          const more = await endOf(scene.client, await scene.submit(6, 200));
+          return more.map(({ result }) => result);
+        },
+        { timeout: 30_000 },
+      )
+      .toContain("stopped");
+    const lost = new Set(ids);
+    for (const { proxy } of Object.values(struck))
+      expect(proxy.finishes.filter(({ taskId, recorded }) => recorded && lost.has(taskId))).toEqual([]);
+    // Each attempt ran once.
+    expect(new Set(scene.lines()).size).toBe(scene.lines().length);
+  });
 });

@@ -8,7 +8,7 @@ const worker = new RotaWorker({
   url,
   name,
   slots: 4,
-  leaseMs: 2_000,
+  leaseMs: 5_000,
   heartbeatMs: 500,
   agents: {
     slow: async (task, { signal }) => {
