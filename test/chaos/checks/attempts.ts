@@ -26,10 +26,12 @@ export function attempts({ events, tasks }: History): string[] {
 
 function ofTask(task: Task, log: readonly RotaEvent[]): string[] {
   const findings: string[] = [];
+  const begun = new Set(log.filter(({ type }) => type === "task.started").map(({ attempt }) => attempt));
   let started = 0;
   let live: number | null = null;
   for (const { type, attempt } of log) {
-    if (live === null && type in OUTCOMES && isUnbegun(task.attempts[started], type)) {
+    const next = task.attempts[started];
+    if (live === null && type in OUTCOMES && !begun.has(next?.number) && isUnbegun(next, type)) {
       started += 1;
     } else if (type === "task.started") {
       if (live !== null) findings.push(`attempt ${attempt} started while attempt ${live} was live`);
