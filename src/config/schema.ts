@@ -116,6 +116,7 @@ const agent = section({
   maxInflight: numberIn(COUNT).exactOptional(),
   maxQueued: numberIn(COUNT).exactOptional(),
   contextWindow: numberIn(COUNT).exactOptional(),
+  require: section({ labels: z.record(z.string(), z.string()) }).exactOptional(),
   writs: yesOrNo().exactOptional(),
 });
 
@@ -153,7 +154,7 @@ export const configSchema = section({
     )
     .default({})
     .describe(
-      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow` and `writs` of its own, all optional.",
+      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow`, `require` and `writs` of its own, all optional.",
     ),
   outbound: outbound.prefault({}),
   webhooks: webhooks.prefault({}),

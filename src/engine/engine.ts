@@ -1,6 +1,7 @@
 import { pause } from "../clock/pause.ts";
 import { within } from "../clock/within.ts";
 import { RunMetrics } from "../metrics/run-metrics.ts";
+import { isCritical } from "../model/priority.ts";
 import { REPLACED } from "../model/run.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { WORKER_LEASE_MS } from "../model/worker.ts";
@@ -263,6 +264,7 @@ export class Engine {
   #wakeFor(tasks: readonly NewTask[]): void {
     this.#services.dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
     this.#services.workerDispatcher.wakeFor(tasks.map(({ agent }) => agent));
+    if (tasks.some(({ priority }) => isCritical(priority))) this.#services.workerWatch.expectCritical();
   }
 
   #expect({ runAt, deadline, unserved }: InsertedTask): void {

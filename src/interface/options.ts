@@ -139,6 +139,8 @@ export interface AgentOptions {
    * The context window of its model in tokens. Sessions use it unless a result reports another, and history must fit into it.
    */
   readonly contextWindow?: number;
+  /** Only workers with all these labels run its tasks. */
+  readonly require?: { readonly labels: Readonly<Record<string, string>> };
   /** Whether Rota carries out `/schedule` lines in its results. */
   readonly writs?: boolean;
 }

@@ -246,7 +246,7 @@ export class TenantRota implements LocalTenant {
       random: parts.random,
       newWorkerId: parts.newWorkerId,
       executorOf: (agent) => parts.agents.executorName({ tenant, agent }),
-      excluded: () => [],
+      excluded: (labels) => parts.agents.notForLabels(tenant, labels),
       contextWindow: (record) => parts.agents.contextWindow(record),
       checkEnabled: parts.checkEnabled,
       checkNotGone,

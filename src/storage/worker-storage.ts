@@ -72,6 +72,12 @@ export interface WorkerStorage {
    */
   overdue(params: { limit: number }): Promise<OverdueAttempt[]>;
   /**
+   * Pre-empts a running task for each ready critical task that workers run and that lacks only a slot: no worker that can run it
+   * has one free, or its lane is at its total. It looks at the first `limit` such tasks. The pre-empted task is one of the same
+   * tenant and lane, marked `preemptible`, on a worker that can run the critical one; see `tasks.insert`.
+   */
+  preempt(params: { limit: number }): Promise<{ readonly preempted: number }>;
+  /**
    * Forgets attempts that ended `CLAIM_KEPT_MS` ago, counts of more than ten minutes ago, and workers that were lost
    * `WORKER_KEPT_MS` ago.
    */
@@ -168,6 +174,8 @@ export interface WorkerPoll {
   readonly max: number;
   /** Only tasks of these of its agents; null: of all. */
   readonly agents: readonly string[] | null;
+  /** No tasks of these agents; left out: there are no such. */
+  readonly except?: readonly string[];
   /** For each task that it may get: the hash of the token of the attempt, and what the token was made of. */
   readonly tokens: readonly AttemptSecret[];
 }

@@ -24,6 +24,8 @@ export interface PollRequest {
   readonly max: number;
   /** Only tasks of these of its agents; null: of all. */
   readonly agents: readonly string[] | null;
+  /** No tasks of these agents. */
+  readonly except: readonly string[];
   readonly waitMs: number;
   /** Fires when the connection of the caller is gone. */
   readonly gone: AbortSignal;
@@ -52,10 +54,10 @@ export class Poll {
   isLate = false;
 
   constructor(request: PollRequest) {
-    const { worker, agents, claimId } = request;
+    const { worker, agents, except, claimId } = request;
     this.request = request;
     this.claim = hashOfClaim(claimId);
-    this.group = JSON.stringify([worker.tenant, worker.agents, agents]);
+    this.group = JSON.stringify([worker.tenant, worker.agents, agents, except]);
     const { promise, resolve } = Promise.withResolvers<PollAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
@@ -63,13 +65,14 @@ export class Poll {
 
   /** What the storage needs. The tokens are made when the poll first asks. */
   get stored(): WorkerPoll {
-    const { worker, max, agents, claimId } = this.request;
+    const { worker, max, agents, except, claimId } = this.request;
     const count = Math.min(max, worker.slots, CLAIMED_PER_POLL_MAX);
     this.#stored ??= {
       worker: worker.id,
       claim: this.claim,
       max,
       agents,
+      ...(except.length === 0 ? {} : { except }),
       tokens: newSecrets(claimId, count),
     };
     return this.#stored;

@@ -11,6 +11,8 @@ const SIGNS_EVERY_MS = 1_000;
 const RENEW_EVERY_MS = 4_000;
 const LOOK_EVERY_MS = { min: 250, max: 5_000 } as const;
 const PRUNE_EVERY_MS = 30_000;
+/** How many critical tasks one check looks at. */
+const CRITICALS_MAX = 100;
 /** Attempts taken back or ended in one transaction. */
 const SLICE = 200;
 
@@ -44,6 +46,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   #seen = new Map<string, Sighting>();
   /** Workers that held attempts when this node last looked. */
   #busy: ReadonlySet<string> = new Set();
+  #hasCritical = false;
   #leaseMinMs = Number.POSITIVE_INFINITY;
   #signedAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -73,11 +76,22 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     this.wake(Math.max(dueAt - this.options.storageNow(), 0));
   }
 
+  /** A critical task may wait for a slot of a worker. */
+  expectCritical(): void {
+    if (this.#seen.size === 0) return;
+    this.#hasCritical = true;
+    this.wake();
+  }
+
   async tick(): Promise<number> {
     await this.#writeSigns();
     const lookMs = this.#lookMs();
     if (this.clock.monotonic() - this.#lookedAt >= lookMs) await this.#look();
     if (this.#dueAt !== null && this.#dueAt <= this.options.storageNow()) await this.#endOverdue();
+    if (this.#hasCritical) {
+      this.#hasCritical = false;
+      await this.options.storage.workers.preempt({ limit: CRITICALS_MAX });
+    }
     await this.#pruneNowAndThen();
     return this.#nextMs();
   }
@@ -123,6 +137,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
       }),
     );
     this.#busy = new Set(live.filter(({ held }) => held > 0).map(({ worker }) => worker));
+    this.#hasCritical = live.length > 0;
     for (const worker of this.#renewed.keys()) if (!this.#seen.has(worker)) this.#renewed.delete(worker);
     for (const each of workers) {
       const since = this.#seen.get(each.worker)?.since ?? now;

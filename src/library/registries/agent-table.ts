@@ -154,6 +154,18 @@ export class AgentTable {
     return wrapped(toExecutorTask(record), context);
   }
 
+  /** The agents of a tenant that a worker with these labels may not run. */
+  notForLabels(tenant: string, labels: Readonly<Record<string, string>>): string[] {
+    const excluded: string[] = [];
+    for (const agents of [this.storedOf(tenant), this.#options.current.value.agents, this.#ofProgram]) {
+      for (const [id, { require }] of agents) {
+        if (require === undefined || this.find({ tenant, agent: id })?.agent.require !== require) continue;
+        if (Object.entries(require.labels).some(([name, value]) => labels[name] !== value)) excluded.push(id);
+      }
+    }
+    return excluded;
+  }
+
   /** The agent's own executor, else that of the kind of task. `index` returns its input if it has neither. */
   executorFor(record: TaskRecord): Executor | undefined {
     const { tenant, agent, spec } = record;

@@ -23,6 +23,8 @@ export interface Agent {
   readonly maxQueued: number | null;
   /** The context window of its model in tokens; undefined: not set. */
   readonly contextWindow: number | undefined;
+  /** The labels that a worker needs to run it; undefined: none. */
+  readonly require: { readonly labels: Readonly<Record<string, string>> } | undefined;
   /** Whether Rota carries out `/schedule` lines in its results. */
   readonly writs: boolean;
   /** Why this process cannot use the stored agent; left out: it can. */
@@ -37,6 +39,7 @@ export const UNDESCRIBED: Agent = {
   maxInflight: null,
   maxQueued: null,
   contextWindow: undefined,
+  require: undefined,
   writs: false,
 };
 
@@ -81,7 +84,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
   faults.push(...reading.faults.map(({ field, message }) => invalidField(field, message)));
   const { executor, ...others } = options;
   const made = attempt(faults, () => makeExecutor(executor, `${prefix}executor`, params));
-  const { lane, maxInflight = null, maxQueued = null, contextWindow, writs = false } = fields;
+  const { lane, maxInflight = null, maxQueued = null, contextWindow, require, writs = false } = fields;
   return {
     // A copy, since the caller may change its object and pass it again.
     options: { ...others, ...(made === undefined ? {} : { executor: made.config }) },
@@ -90,6 +93,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
     maxInflight,
     maxQueued,
     contextWindow,
+    require,
     writs,
   };
 }

@@ -147,7 +147,7 @@ function shownAgent(id: string, { agent, source }: KnownAgent): AgentInfo {
 
 /** With secrets masked, and without a handler of the program, which cannot be shown. */
 function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]): AgentInfo {
-  const { executor, lane, maxInflight, maxQueued, contextWindow, writs } = options;
+  const { executor, lane, maxInflight, maxQueued, contextWindow, require, writs } = options;
   return {
     id,
     ...(executor === undefined || typeof executor === "function" ? {} : { executor: masked(executor) }),
@@ -155,6 +155,7 @@ function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]):
     ...(maxInflight === undefined ? {} : { maxInflight }),
     ...(maxQueued === undefined ? {} : { maxQueued }),
     ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(require === undefined ? {} : { require }),
     ...(writs === undefined ? {} : { writs }),
     source,
   };

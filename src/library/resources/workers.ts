@@ -44,8 +44,8 @@ export interface WorkersOptions {
   readonly newWorkerId: () => string;
   /** Names the executor that already runs the tasks of an agent, if workers may not; null: they may. */
   readonly executorOf: (agent: string) => string | null;
-  /** Of these agents, those that a worker with these labels may not run. */
-  readonly excluded: (agents: readonly string[], labels: WorkerRecord["labels"]) => readonly string[];
+  /** The agents that a worker with these labels may not run. */
+  readonly excluded: (labels: WorkerRecord["labels"]) => readonly string[];
   readonly contextWindow: (record: TaskRecord) => number | undefined;
   /** Throws while the scheduler is disabled. */
   readonly checkEnabled: () => void;
@@ -226,17 +226,13 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
           "forbidden",
           `\`agents\`: this worker is not registered for the agent "${foreign}"`,
         );
-      const excluded = options.excluded(agents ?? worker.agents, worker.labels);
-      const wanted =
-        excluded.length === 0
-          ? (agents ?? null)
-          : (agents ?? worker.agents).filter((each) => !excluded.includes(each));
       const poll = () =>
         dispatcher.poll({
           worker,
           claimId,
           max,
-          agents: wanted,
+          agents: agents ?? null,
+          except: options.excluded(worker.labels),
           // Polls that began together must not all end at once.
           waitMs: waitS * 1_000 * (0.8 + 0.2 * random()),
           gone,

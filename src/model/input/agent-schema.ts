@@ -1,7 +1,8 @@
 import { type ExecutorConfig, USER_EXECUTOR_TYPES } from "../executor-config.ts";
-import { agentId, boolean, choice, number, text } from "./kinds.ts";
+import { agentId, boolean, choice, number, object, text } from "./kinds.ts";
 import { pageLimit } from "./page-input.ts";
 import { type FilterSchema, type Kind, optional, required, type Schema } from "./schema.ts";
+import { labels } from "./worker-schema.ts";
 
 /** More than this is a typing mistake. */
 const LIMIT = { min: 1, max: 10_000_000 } as const;
@@ -31,6 +32,14 @@ export const AGENT_FIELDS = {
       "How many tokens its model takes in at most: what history must fit into, and a session's window unless an answer names another.",
     flag: "--context-window <tokens>",
   }),
+  require: optional(
+    object({ labels: required(labels(), { description: "Labels of the worker, with their values." }) }),
+    {
+      description: "Only workers with all these labels run its tasks.",
+      default: "every worker that names it",
+      flag: "--require <json>",
+    },
+  ),
   writs: optional(boolean(), {
     description: "Whether `/schedule` lines in its answers are carried out.",
     default: "they are not",

@@ -68,7 +68,7 @@ export function agentNames({ star }: { star: boolean }): Kind<readonly string[]>
   };
 }
 
-function labels(): Kind<Readonly<Record<string, string>>> {
+export function labels(): Kind<Readonly<Record<string, string>>> {
   return {
     shape: { type: "object" },
     read: (value, field) => {

@@ -334,3 +334,19 @@ test("results of dependencies come with the task", async () => {
   expect(read.body).toEqual({ taskId: parent, result: { answer: 42 } });
   expect((await ask(`/v1/attempts/${attempt.attemptToken}/dependencies/${child}`)).status).toBe(404);
 });
+
+test("an agent that requires labels is run by workers that have them", async () => {
+  const { ask } = await openTestServer();
+  const agent = { id: "gpu", executor: { type: "worker" }, require: { labels: { gpu: "a100" } } };
+  const created = await ask("/v1/agents", { json: agent });
+  expect([created.status, created.body.require]).toEqual([201, { labels: { gpu: "a100" } }]);
+  const wrong = await ask("/v1/agents", { json: { ...agent, id: "x", require: { labels: { gpu: 1 } } } });
+  expect([wrong.status, wrong.body.error]).toEqual([400, expect.stringContaining("require.labels")]);
+  const without = await register(ask, { agents: ["gpu"], labels: { gpu: "t4" } });
+  const all = await register(ask, { agents: ["*"] });
+  const able = await register(ask, { agents: ["gpu"], labels: { gpu: "a100", zone: "b" } });
+  const taskId = await submit(ask, { agentId: "gpu" });
+  expect(await claim(ask, without, { waitS: 0 })).toEqual({ attempts: [] });
+  expect(await claim(ask, all, { waitS: 0 })).toEqual({ attempts: [] });
+  expect((await claimOne(ask, able)).task.taskId).toBe(taskId);
+});

@@ -145,6 +145,7 @@ export type WorkerCommand =
   | { do: "renewWorker"; worker: number }
   | { do: "drainWorker"; worker: number }
   | { do: "takeBack"; worker: number; limit: number; counted: boolean; maxLost: number | null }
+  | { do: "preemptForWorkers"; worker: number; limit: number }
   | { do: "removeWorker"; worker: number };
 
 /** `left`: by tenant. */
@@ -318,7 +319,7 @@ const step: fc.Arbitrary<Command> = record({
 });
 
 /** How many workers there are. */
-export const WORKERS = 3;
+const WORKERS = 3;
 const worker = fc.nat({ max: WORKERS - 1 });
 
 export const registerWorker: fc.Arbitrary<Command> = record({
@@ -364,6 +365,10 @@ export const workerCommand: fc.Arbitrary<Command> = fc.oneof(
       counted: fc.boolean(),
       maxLost: orNull(fc.integer({ min: 2, max: 5 })),
     }),
+  },
+  {
+    weight: 2,
+    arbitrary: record({ do: fc.constant("preemptForWorkers"), worker, limit: fc.constantFrom(1, 3, 100) }),
   },
   { weight: 1, arbitrary: record({ do: fc.constant("removeWorker"), worker }) },
 );

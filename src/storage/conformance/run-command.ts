@@ -203,6 +203,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "renewWorker":
     case "drainWorker":
     case "takeBack":
+    case "preemptForWorkers":
     case "removeWorker":
       return runWorkerCommand(side, command, (finish) => toFinish(side, finish));
     case "prune":

@@ -50,6 +50,8 @@ export async function runWorkerCommand(
         error: "worker lost",
       });
     }
+    case "preemptForWorkers":
+      return workers.preempt({ limit: command.limit });
     case "removeWorker":
       return workers.remove({ tenant: "acme", id });
   }

@@ -47,7 +47,7 @@ export function newWorker(overrides: Partial<NewWorker> = {}): NewWorker {
   };
 }
 
-export function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPoll {
+function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPoll {
   lastId += 1;
   const tokens = Array.from({ length: 10 }, (_, n) => ({
     hash: `hash-${lastId}-${n}`,
@@ -174,7 +174,12 @@ export function describeWorkers(openWorld: OpenWorld): void {
         { id: "r", agent: "reader" },
         { id: "t", agent: "third" },
       );
-      expect(await claimIds(world, newPoll(writer, { agents: ["reader"] }))).toEqual([["r"]]);
+      expect(await claimIds(world, newPoll(writer, { agents: ["reader"], except: ["reader"] }))).toEqual([
+        [],
+      ]);
+      expect(await claimIds(world, newPoll(writer, { except: ["writer"], max: 1 }))).toEqual([["r"]]);
+      await world.submit({ id: "r2", agent: "reader" });
+      expect(await claimIds(world, newPoll(writer, { agents: ["reader"] }))).toEqual([["r2"]]);
       expect(await claimIds(world, newPoll(writer))).toEqual([["w"]]);
     });
 
@@ -250,6 +255,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
         polls: [newPoll(other)],
       });
       expect(stolen).toMatchObject({ finished: [], claimed: [[]] });
+      expect(await world.task("a")).toMatchObject({ state: "assigned" });
       const own = await world.storage.workers.exchange({
         finishes: [{ worker, recorded: true, seq: task.seq, token, settlement, usage }],
         progress: [],
@@ -350,6 +356,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
         token,
         number: 1,
         usage: null,
+        recorded: false,
       };
       expect(await workers.attempts({ hashes: ["unknown", hash] })).toEqual([{ ...found, held: true }]);
       await world.storage.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
@@ -632,6 +639,64 @@ export function describeWorkers(openWorld: OpenWorld): void {
       });
       const worker = await register(world, { agents: ["far off"] });
       expect(await claimIds(world, newPoll(worker))).toEqual([["a"]]);
+    });
+
+    test("a critical task that finds no slot pre-empts a task of a worker that can run it", async () => {
+      const world = await open(openWorld);
+      const worker = await register(world, { slots: 2 });
+      await world.submit(
+        { id: "kept" },
+        { id: "gives way", preemptible: true, priority: 3 },
+        { id: "other lane", preemptible: true, lane: OTHER_LANE },
+      );
+      const poll = newPoll(worker, { max: 2, agents: null });
+      await exchange(world, poll);
+      const attempts = poll.tokens.slice(0, 2).map(({ hash }) => ({ hash }));
+      await world.storage.workers.name({ worker, attempts, all: true });
+      const running = async () =>
+        (await world.storage.tasks.list({ tenant: TENANT, states: ["running"], limit: 10 })).tasks.map(
+          ({ id }) => id,
+        );
+      const before = await running();
+      expect(await world.storage.workers.preempt({ limit: 10 })).toEqual({ preempted: 0 });
+      await world.submit({
+        id: "critical",
+        priority: 0,
+        lane: before.includes("gives way") ? LANE : OTHER_LANE,
+      });
+      const victim = before.includes("gives way") ? "gives way" : "other lane";
+      expect(await world.storage.workers.preempt({ limit: 10 })).toEqual({ preempted: 1 });
+      expect(await world.storage.workers.preempt({ limit: 10 })).toEqual({ preempted: 0 });
+      expect(await world.task(victim)).toMatchObject({
+        state: "queued",
+        attempts: [{ outcome: "preempted" }],
+      });
+      expect(await claimIds(world, newPoll(worker))).toEqual([["critical"]]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("a deleted tenant leaves no workers, and its agents are forgotten", async () => {
+      const world = await open(openWorld);
+      const { tenants, workers, agents } = world.storage;
+      const limits = {
+        ...{ maxQueued: null, maxInflight: null, maxSchedules: null, maxSessions: null },
+        ...{ maxStreams: null, maxAgents: null, maxStoredBytes: null },
+      };
+      await tenants.create({ id: TENANT, name: TENANT, limits });
+      const worker = await register(world);
+      const gone = await register(world, { agents: ["gone"] });
+      await workers.remove({ tenant: TENANT, id: gone });
+      await world.submit({ id: "a" });
+      const poll = newPoll(worker);
+      await exchange(world, poll);
+      for (let more = true; more; ) {
+        const deleted = await tenants.delete({ id: TENANT, limit: 2 });
+        more = deleted.found && deleted.was === null && deleted.more;
+      }
+      expect(await workers.list({ tenant: TENANT })).toEqual([]);
+      expect(await workers.attempts({ hashes: [poll.tokens[0]?.hash ?? ""] })).toEqual([]);
+      for (const agent of [AGENT, "gone"])
+        expect(await agents.isKnown({ tenant: TENANT, agent })).toBe(false);
     });
 
     test("ends of the last ten minutes are counted", async () => {

@@ -90,6 +90,7 @@ import {
 } from "../tenants/tenants.ts";
 import { listWebhookSecrets, rotateWebhookSecret } from "../tenants/webhook-secrets.ts";
 import { exchangeForWorkers } from "../workers/exchange.ts";
+import { preemptForWorkers } from "../workers/preempt-for-workers.ts";
 import { takeBack } from "../workers/take-back.ts";
 import {
   drainWorker,
@@ -189,6 +190,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       name: on(nameAttempts),
       takeBack: on(takeBack),
       overdue: on(overdueAttempts),
+      preempt: on(preemptForWorkers),
       prune: on<void, void>(pruneWorkers),
     },
     lanes: {

@@ -123,7 +123,7 @@ function beyondShares(
 }
 
 /** Adds pre-emption credit: the freed slot is the tenant's. It is for a critical task, so one more may go ahead of fairness. */
-function owe(state: OracleState, lane: OracleLane, tenant: string): void {
+export function owe(state: OracleState, lane: OracleLane, tenant: string): void {
   const tenantQueue = state.tenantQueues.find((each) => each.lane === lane.name && each.tenant === tenant);
   if (tenantQueue === undefined) return;
   tenantQueue.preemptionCredit += 1;
@@ -172,7 +172,7 @@ function victims(
     .sort((a, b) => b.priority - a.priority || (b.held?.token ?? 0) - (a.held?.token ?? 0));
 }
 
-function giveWay(state: OracleState, task: OracleTask, to: OracleTask): number {
+export function giveWay(state: OracleState, task: OracleTask, to: OracleTask): number {
   const token = task.held?.token ?? 0;
   const error = preemptionError(to.id);
   endAttempt(state, task, "preempted", error);

@@ -77,7 +77,7 @@ export function hasRoom(state: OracleState, lane: OracleLane): boolean {
   return lane.total === null || inflightOfLane(state, lane) < lane.total;
 }
 
-function inflightOfLane(state: OracleState, { name }: OracleLane): number {
+export function inflightOfLane(state: OracleState, { name }: OracleLane): number {
   return state.tasks.filter((task) => task.held !== null && task.lane === name).length;
 }
 

@@ -134,6 +134,9 @@ function forget(state: OracleState, id: string): void {
   recordChange(state, agentKey({ tenant: id, agent: "" }));
   state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
   state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
+  for (const worker of [...state.workers.values()]) if (worker.tenant === id) state.workers.delete(worker.id);
+  for (const key of state.workerAgentsSeen.keys()) if (isOwn(key)) state.workerAgentsSeen.delete(key);
+  state.workerAttempts = state.workerAttempts.filter(({ tenant }) => tenant !== id);
   state.webhookSecrets.delete(id);
   // The number, the type and the time of its events are kept.
   state.events = state.events.map((event) =>

@@ -164,6 +164,7 @@ class Claims {
         const max = Math.min(poll.max, poll.tokens.length) - assigned.length;
         if (Math.min(max, worker.slots - holds.length) <= 0) return false;
         if (poll.agents !== null && !poll.agents.includes(agentQueue.agent)) return false;
+        if (poll.except?.includes(agentQueue.agent)) return false;
         if (holds.some(({ queueKind }) => isAloneKind(queueKind))) return false;
         if (isAloneKind(agentQueue.kind) && holds.length > 0) return false;
         return canWorkerRun(state, worker, agentQueue);

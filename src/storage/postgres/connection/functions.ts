@@ -50,6 +50,7 @@ import { TENANT_SHARE_FUNCTIONS } from "../tenants/tenant-shares.ts";
 import { TENANT_FUNCTIONS } from "../tenants/tenants.ts";
 import { WEBHOOK_SECRET_FUNCTIONS } from "../tenants/webhook-secrets.ts";
 import { WORKER_EXCHANGE_FUNCTIONS } from "../workers/exchange.ts";
+import { PREEMPT_FOR_WORKERS_FUNCTIONS } from "../workers/preempt-for-workers.ts";
 import { WORKER_FUNCTIONS } from "../workers/workers.ts";
 import { ABILITY_FUNCTIONS } from "./abilities.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
@@ -104,6 +105,7 @@ const SOURCE = [
   NODE_FUNCTIONS,
   WORKER_FUNCTIONS,
   WORKER_EXCHANGE_FUNCTIONS,
+  PREEMPT_FOR_WORKERS_FUNCTIONS,
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,

@@ -105,6 +105,10 @@ begin
     delete from tally where tenant = p_id;
     delete from webhook_secret where tenant = p_id;
     delete from delivery_turn where tenant = p_id;
+    delete from worker_minute m using worker w where w.tenant = p_id and m.worker = w.id;
+    delete from worker where tenant = p_id;
+    delete from worker_agent where tenant = p_id;
+    delete from worker_agent_seen where tenant = p_id;
     -- Instead of the names of its agents: nodes drop all agents of the tenant.
     delete from agent_change where tenant = p_id;
     insert into agent_change (seq, tenant, agent) values (nextval('agent_change_seq'), p_id, '');
@@ -150,6 +154,9 @@ begin
   if v_deleted = p_limit then return true; end if;
   delete from receiver where tenant = p_tenant
      and host = any (array(select r.host from receiver r where r.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from worker_attempt where hash = any (array(select a.hash from worker_attempt a where a.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
   delete from rollup where ctid = any (array(select r.ctid from rollup r where r.tenant = p_tenant limit p_limit));

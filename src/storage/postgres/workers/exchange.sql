@@ -1,6 +1,6 @@
 -- A poll of a live worker. held, alone: how many attempts its worker holds, and whether one of them runs alone.
 create type worker_poll as (
-  n integer, worker text, tenant text, claim text, agents text[], only_agents text[], wants integer, slots integer, lease_ms integer,
+  n integer, worker text, tenant text, claim text, agents text[], only_agents text[], except_agents text[], wants integer, slots integer, lease_ms integer,
   held integer, alone boolean, hashes text[], nonces text[], assigned integer);
 
 -- Ends attempts of workers, and assigns tasks to polls. p_seqs, p_tokens, p_workers, p_results: attempts that have ended;
@@ -26,15 +26,21 @@ declare
   v_poll worker_poll;
   v_token bigint;
   v_started bigint[];
-  v_worker text;
+  v_begun record;
 begin
   if cardinality(p_seqs) = 0 and p_progress is null and not polls_may_get(p_now, p_polls) then return; end if;
   v_now := take_write_lock(p_now);
   if p_progress is not null then perform write_worker_progress(v_now, p_progress); end if;
   if cardinality(p_seqs) > 0 then
     -- The end of an attempt that was never named: it began when it was claimed.
-    for v_worker in select distinct l.node from lease l where l.task_seq = any (p_seqs) and l.state = 'assigned' order by 1 loop
-      perform begin_ending(v_now, v_worker, p_seqs, p_tokens, p_more);
+    for v_begun in
+      select f.worker, array_agg(f.seq order by f.n) as seqs, array_agg(f.token order by f.n) as tokens
+        from unnest(p_seqs, p_tokens, p_workers) with ordinality f(seq, token, worker, n)
+        join lease l on l.task_seq = f.seq and l.token = f.token and l.node = f.worker and l.state = 'assigned'
+        left join json_to_recordset(p_more) as m(n bigint, state text) on m.n = f.n
+       where m.state is distinct from 'queued' group by f.worker order by f.worker
+    loop
+      perform begin_attempts(v_now, v_begun.worker, v_begun.seqs, v_begun.tokens, null);
     end loop;
     select lost, moved, freed into v_lost, v_moved, v_freed
       from finish_worker_tasks(v_now, p_seqs, p_tokens, p_workers, p_recorded, p_results, p_more);
@@ -72,9 +78,9 @@ begin
        cross join lateral (select json_populate_record(null::started_task, json_build_object('seq', a.task_seq, 'created_at', a.assigned_at)) as s) r
        order by p.n, a.token;
     v_open := array(
-      select row(p.n, p.worker, w.tenant, p.claim, w.agents, p.agents, least(p.max, json_array_length(p.tokens)), w.slots, w.lease_ms,
+      select row(p.n, p.worker, w.tenant, p.claim, w.agents, p.agents, p."except", least(p.max, json_array_length(p.tokens)), w.slots, w.lease_ms,
                  h.held, h.alone, s.hashes, s.nonces, 0)::worker_poll
-        from json_to_recordset(p_polls) as p(n integer, worker text, claim text, max integer, agents text[], tokens json)
+        from json_to_recordset(p_polls) as p(n integer, worker text, claim text, max integer, agents text[], "except" text[], tokens json)
         join worker w on w.id = p.worker and not w.lost and not w.draining
        cross join lateral (
          select count(*)::integer as held, coalesce(bool_or(:IS_ALONE), false) as alone
@@ -109,7 +115,7 @@ begin
         select 'assigned', v_token, v_poll.n, v_poll.nonces[v_poll.assigned + 1], :STARTED_FOR_WORKER
           from task t where t.seq = any (v_started);
       v_open := array(
-        select row(p.n, p.worker, p.tenant, p.claim, p.agents, p.only_agents, p.wants, p.slots, p.lease_ms,
+        select row(p.n, p.worker, p.tenant, p.claim, p.agents, p.only_agents, p.except_agents, p.wants, p.slots, p.lease_ms,
                    p.held + (p.worker = v_poll.worker)::integer, p.alone or (p.worker = v_poll.worker and v_next.alone), p.hashes, p.nonces,
                    p.assigned + (p.n = v_poll.n)::integer)::worker_poll
           from unnest(v_open) p order by p.n);

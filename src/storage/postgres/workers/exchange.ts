@@ -138,7 +138,7 @@ const IS_STARTABLE = `(l.total is null or l.inflight < l.total) and not t.disabl
 
 /** Whether poll `p` can take a task of agent queue `n`. */
 const CAN_TAKE = `p.tenant = n.tenant and least(p.wants - p.assigned, p.slots - p.held) > 0 and not p.alone
-  and (p.held = 0 or not ${isAlone("n")}) and (p.only_agents is null or n.agent = any (p.only_agents)) and ${canWorkerRun("n", "p.agents")}`;
+  and (p.held = 0 or not ${isAlone("n")}) and (p.only_agents is null or n.agent = any (p.only_agents)) and (p.except_agents is null or n.agent <> all (p.except_agents)) and ${canWorkerRun("n", "p.agents")}`;
 
 /**
  * The agent queue whose first task starts next, with its tenant: of those in v_queues that a poll of v_open can take. A critical

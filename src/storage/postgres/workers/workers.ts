@@ -16,6 +16,7 @@ import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "../tasks/task-row.ts";
 import { exchangeForWorkers } from "./exchange.ts";
+import { preemptForWorkers } from "./preempt-for-workers.ts";
 
 export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
   return {
@@ -188,6 +189,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         return { worker, reason, seq: task.seq, token: Number(attempt_token), task };
       });
     },
+    preempt: (params) => preemptForWorkers(db, params),
     async prune() {
       const [any] = await db.read({
         name: "any_worker",

@@ -1,4 +1,5 @@
 import { agentKey, DEFAULT_AGENT } from "../../../model/agent.ts";
+import { PRIORITY_CRITICAL } from "../../../model/priority.ts";
 import type { TaskKind } from "../../../model/task.ts";
 import { ALONE, type AloneKind, heldKind } from "../../alone-queue.ts";
 import { ALL_AGENTS } from "../../storage.ts";
@@ -133,6 +134,17 @@ export function isWorkerAgent(db: SqliteDatabase, { tenant, agent }: Omit<AgentQ
 /** Whether workers for all agents can run the tasks of an agent queue that no node can execute. */
 export function isForAnyWorker(db: SqliteDatabase, id: number): boolean {
   return db.prepare(`select 1 from line where id = ? and ${BY_ANY_WORKER}`).get(id) !== undefined;
+}
+
+/** The agent queues whose first task is critical, and whose tasks workers run beside others. */
+export function criticalQueuesForWorkers(db: SqliteDatabase): number[] {
+  return db
+    .prepare<number>(
+      `select id from line where head_rank <= ${PRIORITY_CRITICAL} and standing <> 0 and not ${IS_ALONE} and ${FOR_WORKERS}
+        order by lane, id`,
+    )
+    .pluck()
+    .all();
 }
 
 /** The agent queues with ready tasks that workers with these agents can run, up to `limit` of them. */

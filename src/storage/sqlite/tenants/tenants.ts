@@ -138,6 +138,7 @@ function deleteSlice(tx: Transaction, tenant: string, limit: number): boolean {
        select seq from audit_entry where tenant = ? and subject_digest is not null and subject is not null limit +?)`,
     `delete from agent where (tenant, agent) in (select tenant, agent from agent where tenant = ? limit +?)`,
     `delete from receiver where (tenant, host) in (select tenant, host from receiver where tenant = ? limit +?)`,
+    "delete from worker_attempt where hash in (select hash from worker_attempt where tenant = ? limit +?)",
   ];
   return owned.some((sql) => tx.prepare(sql).run(tenant, limit).changes === limit);
 }
@@ -175,11 +176,16 @@ function tasksOf(tx: Transaction, tenant: string, limit: number): number[] {
   return [...rows, ...newest].map(({ seq }) => seq);
 }
 
+/** Tables whose rows of a tenant are few, or empty by then. */
+const OWNED_TABLES = [
+  ...["line", "tenant_line", "tally", "delivery_turn", "agent_change", "webhook_secret"],
+  ...["worker", "worker_agent", "worker_agent_seen"],
+];
+
 /** Deletes a tenant that owns nothing any more. */
 function forget(tx: Transaction, id: string): void {
-  for (const table of ["line", "tenant_line", "tally", "delivery_turn", "agent_change", "webhook_secret"]) {
-    tx.prepare(`delete from ${table} where tenant = ?`).run(id);
-  }
+  tx.prepare("delete from worker_minute where worker in (select id from worker where tenant = ?)").run(id);
+  for (const table of OWNED_TABLES) tx.prepare(`delete from ${table} where tenant = ?`).run(id);
   // One entry without a name, instead of the names of its agents: nodes drop all agents of the tenant.
   tx.prepare("insert into agent_change (tenant, agent) values (?, '')").run(id);
   tx.prepare("delete from tenant where id = ?").run(id);

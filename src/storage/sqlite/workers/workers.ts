@@ -6,6 +6,7 @@ import type { Transaction } from "../connection/transaction.ts";
 import { beginHeldTasks } from "../tasks/steps/finish-held-tasks.ts";
 import { exchangeForWorkers } from "./exchange.ts";
 import { DUE_AT, overdueAttempts } from "./overdue-attempts.ts";
+import { preemptForWorkers } from "./preempt-for-workers.ts";
 import { takeBack } from "./take-back.ts";
 
 export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
@@ -110,6 +111,7 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
     name: (params) => nameAttempts(db, params),
     takeBack: (params) => takeBack(db, params),
     overdue: (params) => overdueAttempts(db, params),
+    preempt: (params) => preemptForWorkers(db, params),
     async prune() {
       if (db.prepare("select 1 from worker limit 1").get() === undefined && !hasAttempts(db)) return;
       db.transact((tx) => prune(tx));

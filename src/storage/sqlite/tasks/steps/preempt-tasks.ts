@@ -181,7 +181,7 @@ function findVictim(
 }
 
 /** Pre-empts a task: queues it again, ahead of all tasks that are not critical. This does not count as a retry. */
-function giveWay(tx: Transaction, lease: Lease, to: ReadyEntry): void {
+export function giveWay(tx: Transaction, lease: Lease, to: ReadyEntry): void {
   const { ledger, now } = tx;
   const { task_seq: taskSeq, attempt } = lease;
   const by = tx.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);

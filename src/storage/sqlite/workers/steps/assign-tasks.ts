@@ -225,6 +225,7 @@ function canRun(
   { id, tenant, agent }: AgentQueue,
 ): boolean {
   if (taker.row.tenant !== tenant || (poll.agents !== null && !poll.agents.includes(agent))) return false;
+  if (poll.except?.includes(agent)) return false;
   return taker.agents.includes(agent) || (taker.agents.includes(ALL_AGENTS) && isForAnyWorker(db, id));
 }
 
