@@ -54,6 +54,22 @@ test("many wake-ups in one turn make one tick", async () => {
   expect(ticker.ticks).toBe(2);
 });
 
+test("a wake-up before the first await of a tick brings another after it, never beside it", async () => {
+  const { ticker } = makeTicker();
+  const gate = new Gate();
+  ticker.work = async () => {
+    if (ticker.ticks === 1) ticker.wake();
+    await gate.opened;
+    return 1_000;
+  };
+  ticker.start();
+  await settle();
+  expect(ticker.ticks).toBe(1);
+  gate.open();
+  await settle();
+  expect(ticker.ticks).toBe(2);
+});
+
 test("a wake-up during a tick brings another after it, never beside it", async () => {
   const { ticker } = makeTicker();
   const gate = new Gate();

@@ -86,8 +86,12 @@ export abstract class Service<Options extends ServiceOptions = ServiceOptions> {
 
   #run = (): void => {
     this.#disarm();
-    this.#busy = this.#tickOnce().then((delayMs) => {
+    // Busy before the tick begins: it may cause a wake before its first await, as a storage does that signals what it wrote.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#busy = promise;
+    void this.#tickOnce().then((delayMs) => {
       this.#busy = null;
+      resolve();
       if (!this.#started) return;
       const own = this.clock.monotonic() + delayMs;
       // A call of `wake` during the tick may ask for an earlier tick, but does not shorten the back-off.

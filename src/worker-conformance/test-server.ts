@@ -368,14 +368,32 @@ function parse(text: string): Body {
   }
 }
 
-function toWire({ token, taskId, agentId, message }: TestAttempt): Record<string, unknown> {
+function toWire({ token, taskId, agentId, message, workerId }: TestAttempt): Record<string, unknown> {
   return {
     attemptToken: token,
     number: 1,
     leaseMs: TEST_LEASE_MS,
     timeoutMs: 120_000,
+    tenantId: "default",
     fieldOfLater: 1,
-    task: { taskId, agentId, kind: "message", message, metadata: { from: "conformance" }, fieldOfLater: [] },
+    task: {
+      taskId,
+      agentId,
+      kind: "message",
+      message,
+      lane: "main",
+      priority: 2,
+      state: "assigned",
+      position: 1,
+      createdAt: WRONG_NOW,
+      metadata: { from: "conformance" },
+      retryPolicy: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
+      retryCount: 0,
+      attempts: [
+        { number: 1, startedAt: WRONG_NOW, endedAt: null, outcome: null, error: null, node: workerId },
+      ],
+      fieldOfLater: [],
+    },
   };
 }
 

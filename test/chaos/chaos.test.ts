@@ -14,8 +14,8 @@ test.concurrent.each([
     // A run in which nothing happened would prove nothing.
     const kinds = new Set(history.acknowledged.map(({ what }) => what));
     expect([...kinds]).toEqual(expect.arrayContaining(["task", "message", "scheduled"]));
-    const { calls, callbacks, edits, knocks } = history;
-    for (const seen of [calls, callbacks, edits, knocks]) expect(seen).not.toEqual([]);
+    const { calls, callbacks, edits, knocks, finishes = [] } = history;
+    for (const seen of [calls, callbacks, edits, knocks, finishes]) expect(seen).not.toEqual([]);
     expect(plan).not.toEqual([]);
     expect(history.deliveries.map(({ status }) => status)).toContain("delivered");
     const agents = [...history.tasks.values()].map(({ agentId }) => agentId);

@@ -17,6 +17,8 @@ export interface History {
   readonly resendsAsked: readonly string[];
   /** What the agents' program saw. */
   readonly calls: readonly Call[];
+  /** How Rota answered to what workers reported of their attempts. Left out: there was no worker. */
+  readonly finishes?: readonly Finish[];
   /** The requests that receivers of callbacks got, in order. */
   readonly callbacks: readonly Callback[];
   /** What is said to have become of callbacks. */
@@ -153,6 +155,18 @@ export interface Call {
   readonly answer: { readonly result: unknown } | null;
   /** The results of what the task depends on, as they were handed over. */
   readonly dependencies: readonly DependencyResult[];
+}
+
+/** The end of an attempt as its worker reported it, and the answer, whether or not it reached the worker. */
+export interface Finish {
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly outcome: "done" | "failed" | "released";
+  /** What it reported as the result. */
+  readonly result: unknown;
+  readonly recorded: boolean;
+  /** Recorded by an earlier request. */
+  readonly repeated: boolean;
 }
 
 /** One request that a receiver of callbacks got. */

@@ -3,14 +3,25 @@ import { Client } from "pg";
 import type { Chance } from "./chance.ts";
 import type { Mutable, Span, Strike } from "./history.ts";
 import { describeStep, type Fault, type FaultKind, type Step } from "./plan.ts";
-import type { RotaProcess } from "./rota-process.ts";
 import type { World } from "./world.ts";
 
 /**
  * How long a node may need, once a fault is over, to hang up on those it has called: one that was cut off waits 20 seconds for
  * an answer that never comes, and loses its lease after 15.
  */
-const AFTERMATH_MS: Partial<Record<FaultKind, number>> = { kill: 10_000, pause: 10_000, cut: 45_000 };
+const AFTERMATH_MS: Partial<Record<FaultKind, number>> = {
+  kill: 10_000,
+  pause: 10_000,
+  cut: 45_000,
+  "kill-worker": 10_000,
+  "pause-worker": 10_000,
+  "cut-worker": 45_000,
+};
+/**
+ * Workers reach Rota through nodes, and nodes through the database: while one of them is struck, workers may lose their attempts
+ * without being able to know it. Their next heartbeat may wait for an answer that never comes, and for their backoff.
+ */
+const WORKERS_BLIND_MS = 45_000;
 
 /** For so long PostgreSQL may keep in memory commits that no client waits for: three times its `wal_writer_delay`. */
 const UNWRITTEN_MS = 600;
@@ -29,12 +40,13 @@ export interface InflictParams {
 /** Does to a world what the plan says; resolves when all of it is over and every node is up. */
 export async function inflict({ plan, say, ...rest }: InflictParams): Promise<void> {
   const begunAt = performance.now();
-  const underWay = new Map<number | Step, Promise<void>>();
+  const underWay = new Map<number | string | Step, Promise<void>>();
   for (const step of plan) {
     await delay(Math.max(begunAt + step.atMs - performance.now(), 0));
     say(describeStep(step));
     // What is done to a node waits until it is up again from what was done before.
-    const key = "node" in step.fault ? step.fault.node : step;
+    const key =
+      "node" in step.fault ? step.fault.node : "worker" in step.fault ? `worker-${step.fault.worker}` : step;
     const before = underWay.get(key) ?? Promise.resolve();
     const done = before.then(() => carryOut(step.fault, rest));
     underWay.set(key, done);
@@ -49,14 +61,20 @@ async function carryOut(
   { world, chance, strikes, crashes }: Omit<InflictParams, "plan" | "say">,
 ): Promise<void> {
   const node = "node" in fault ? world.nodes[fault.node] : undefined;
-  const strike = (struck: RotaProcess) => {
-    const noted: Mutable<Strike> = { process: struck.name, from: world.program.now, until: null };
+  const forMs = "forMs" in fault ? fault.forMs : 0;
+  const noteStrike = (process: string, lastsMs: number) => {
+    const noted: Mutable<Strike> = { process, from: world.program.now, until: null };
     strikes.push(noted);
-    const lastsMs = ("forMs" in fault ? fault.forMs : 0) + (AFTERMATH_MS[fault.kind] ?? 0);
     setTimeout(() => {
       noted.until = world.program.now;
     }, lastsMs).unref();
   };
+  const strike = ({ name }: { readonly name: string }) =>
+    noteStrike(name, forMs + (AFTERMATH_MS[fault.kind] ?? 0));
+  const worker = "worker" in fault ? world.workers[fault.worker] : undefined;
+  const workerProxy = "worker" in fault ? world.workerProxies[fault.worker] : undefined;
+  if (worker === undefined && fault.kind !== "upstream")
+    for (const { name } of world.workers) noteStrike(name, forMs + WORKERS_BLIND_MS);
   switch (fault.kind) {
     case "kill":
       if (node === undefined) return;
@@ -107,6 +125,34 @@ async function carryOut(
       }, FORGOTTEN_MS).unref();
       return;
     }
+    case "kill-worker":
+      if (worker === undefined) return;
+      strike(worker);
+      await worker.kill();
+      await delay(fault.forMs);
+      worker.start();
+      return;
+    case "pause-worker":
+      if (worker === undefined) return;
+      strike(worker);
+      worker.signal("SIGSTOP");
+      await delay(fault.forMs);
+      worker.signal("SIGCONT");
+      return;
+    case "cut-worker":
+      if (worker === undefined) return;
+      strike(worker);
+      workerProxy?.freeze();
+      await delay(fault.forMs);
+      workerProxy?.thaw();
+      return;
+    case "lose-answers":
+      if (worker === undefined) return;
+      strike(worker);
+      workerProxy?.loseAnswers(true);
+      await delay(fault.forMs);
+      workerProxy?.loseAnswers(false);
+      return;
     case "upstream":
       world.program.outage(fault.how);
       await delay(fault.forMs);

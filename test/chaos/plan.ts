@@ -19,7 +19,15 @@ export type Fault =
   /** The clock of a node jumps ahead, then back further than it came from, and is right again after a while. */
   | { readonly kind: "clock"; readonly node: number; readonly forMs: number }
   /** The agents' program answers nothing, nothing but failures, or hangs up. */
-  | { readonly kind: "upstream"; readonly how: Outage; readonly forMs: number };
+  | { readonly kind: "upstream"; readonly how: Outage; readonly forMs: number }
+  /** `kill -9` of a worker, and a new start after a while. */
+  | { readonly kind: "kill-worker"; readonly worker: number; readonly forMs: number }
+  /** SIGSTOP of a worker, and SIGCONT after a while. */
+  | { readonly kind: "pause-worker"; readonly worker: number; readonly forMs: number }
+  /** Whatever a worker sends is swallowed, and so is every answer to it: its connections are half open. */
+  | { readonly kind: "cut-worker"; readonly worker: number; readonly forMs: number }
+  /** Of what a worker asks for, and what is carried out, about half the answers are lost, whatever the call. */
+  | { readonly kind: "lose-answers"; readonly worker: number; readonly forMs: number };
 
 export const FAULT_KINDS = [
   "kill",
@@ -31,6 +39,10 @@ export const FAULT_KINDS = [
   "fill",
   "clock",
   "upstream",
+  "kill-worker",
+  "pause-worker",
+  "cut-worker",
+  "lose-answers",
 ] as const satisfies readonly Fault["kind"][];
 
 const OUTAGES = ["hangs", "fails", "hangs up"] as const;
@@ -48,14 +60,17 @@ export interface PlanParams {
   readonly chance: Chance;
   readonly storage: StorageName;
   readonly nodes: number;
+  readonly workers: number;
   readonly lastsMs: number;
   /** Brief: each kind once or twice, so that a lease runs out only where nothing else can be. */
   readonly brief: boolean;
 }
 
+const OF_WORKERS = { "kill-worker": 2, "pause-worker": 2, "cut-worker": 2, "lose-answers": 4 } as const;
+
 /** How often each kind comes in a long run, next to the others, once each has come. */
 const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>> = {
-  sqlite: { kill: 5, pause: 2, fill: 3, upstream: 2 },
+  sqlite: { kill: 5, pause: 2, fill: 3, upstream: 2, ...OF_WORKERS },
   // On SQLite, whose only node has the only clock, the moments that checks go by would jump with it.
   postgres: {
     kill: 4,
@@ -66,6 +81,7 @@ const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>>
     "crash-database": 2,
     clock: 2,
     upstream: 2,
+    ...OF_WORKERS,
   },
 };
 
@@ -74,10 +90,23 @@ const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>>
  * made again half a minute later.
  */
 const BRIEF: Readonly<Record<StorageName, { first: readonly FaultKind[]; later: readonly FaultKind[] }>> = {
-  sqlite: { first: ["kill", "kill"], later: ["fill", "pause", "upstream"] },
+  sqlite: {
+    first: ["kill", "kill", "kill-worker"],
+    later: ["fill", "pause", "upstream", "lose-answers", "cut-worker", "pause-worker"],
+  },
   postgres: {
-    first: ["kill", "cut", "crash-database"],
-    later: ["terminate", "pause", "restart-database", "clock", "upstream", "terminate"],
+    first: ["kill", "cut", "crash-database", "kill-worker"],
+    later: [
+      "terminate",
+      "pause",
+      "restart-database",
+      "clock",
+      "upstream",
+      "terminate",
+      "lose-answers",
+      "cut-worker",
+      "pause-worker",
+    ],
   },
 };
 
@@ -94,10 +123,15 @@ const LASTS_MS: Readonly<
   terminate: { brief: [0, 0], long: [0, 0] },
   "restart-database": { brief: [0, 0], long: [0, 0] },
   "crash-database": { brief: [0, 0], long: [0, 0] },
+  "kill-worker": { brief: [0, 500], long: [0, 8_000] },
+  "pause-worker": { brief: [300, 1_500], long: [500, 26_000] },
+  "cut-worker": { brief: [500, 1_500], long: [500, 26_000] },
+  "lose-answers": { brief: [1_000, 2_000], long: [2_000, 10_000] },
 };
 
 /** What is done to all nodes alike. */
 const NODELESS: readonly FaultKind[] = ["terminate", "restart-database", "crash-database", "upstream"];
+const WORKER_KINDS = Object.keys(OF_WORKERS) as FaultKind[];
 
 const GAP_MS = [800, 4_000] as const;
 /** A node that was struck has this long to come back before it is struck again. */
@@ -109,6 +143,7 @@ export function makePlan(params: PlanParams): Step[] {
   const weights = WEIGHTS[storage] as Record<FaultKind, number>;
   const steps: Step[] = [];
   const freeAt = Array.from({ length: params.nodes }, () => 0);
+  const workerFreeAt = Array.from({ length: params.workers }, () => 0);
   let upstreamFreeAt = 0;
   /** The kinds that are still to come in any case. */
   const owed = brief
@@ -121,9 +156,12 @@ export function makePlan(params: PlanParams): Step[] {
     const fitMs = Math.floor((lastsMs - atMs) / (owed.length + 1));
     atMs += Math.min(gapMs, fitMs);
     if (atMs >= lastsMs || (brief && owed.length === 0)) return steps;
-    const free = freeAt.flatMap((free, node) => (free <= atMs ? [node] : []));
-    const isPossible = (kind: FaultKind) =>
-      NODELESS.includes(kind) ? kind !== "upstream" || upstreamFreeAt <= atMs : free.length > 0;
+    const freeOf = (times: readonly number[]) => times.flatMap((at, index) => (at <= atMs ? [index] : []));
+    const [free, freeWorkers] = [freeOf(freeAt), freeOf(workerFreeAt)];
+    const isPossible = (kind: FaultKind) => {
+      if (NODELESS.includes(kind)) return kind !== "upstream" || upstreamFreeAt <= atMs;
+      return WORKER_KINDS.includes(kind) ? freeWorkers.length > 0 : free.length > 0;
+    };
     // Where there is no time to wait for a node, one is as good as another: what is done to it waits for it.
     const mustCome = brief || fitMs <= gapMs;
     const next = mustCome ? 0 : owed.findIndex(isPossible);
@@ -131,9 +169,13 @@ export function makePlan(params: PlanParams): Step[] {
     if (!mustCome && !isPossible(kind)) continue;
     const [least, most] = LASTS_MS[kind][brief ? "brief" : "long"];
     const forMs = chance.between(least, most);
-    const node = free.length > 0 ? chance.pick(free) : freeAt.indexOf(Math.min(...freeAt));
-    const fault = makeFault(kind, { node, forMs, chance });
+    const pickOf = (indexes: readonly number[], times: readonly number[]) =>
+      indexes.length > 0 ? chance.pick(indexes) : times.indexOf(Math.min(...times));
+    const fault = WORKER_KINDS.includes(kind)
+      ? ({ kind, worker: pickOf(freeWorkers, workerFreeAt), forMs } as Fault)
+      : makeFault(kind, { node: pickOf(free, freeAt), forMs, chance });
     if ("node" in fault) freeAt[fault.node] = atMs + forMs + REST_MS;
+    if ("worker" in fault) workerFreeAt[fault.worker] = atMs + forMs + REST_MS;
     if (kind === "upstream") upstreamFreeAt = atMs + forMs;
     steps.push({ atMs, fault });
   }
@@ -149,13 +191,20 @@ function makeFault(
 ): Fault {
   if (kind === "terminate" || kind === "restart-database" || kind === "crash-database") return { kind };
   if (kind === "upstream") return { kind, how: chance.pick(OUTAGES), forMs };
-  return { kind, node, forMs };
+  return { kind, node, forMs } as Fault;
 }
 
 /** One line for people. */
 export function describeStep({ atMs, fault }: Step): string {
   const { kind } = fault;
-  const whom = "node" in fault ? ` node-${fault.node}` : "how" in fault ? ` ${fault.how}` : "";
+  const whom =
+    "node" in fault
+      ? ` node-${fault.node}`
+      : "worker" in fault
+        ? ` worker-${fault.worker}`
+        : "how" in fault
+          ? ` ${fault.how}`
+          : "";
   const lasting = "forMs" in fault ? ` for ${fault.forMs} ms` : "";
   return `${(atMs / 1_000).toFixed(1).padStart(6)} s  ${kind}${whom}${lasting}`;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { RotaClient } from "../../src/client/index.ts";
 import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
 import { Chance } from "./chance.ts";
 import { check, type Finding } from "./checks/index.ts";
@@ -9,7 +10,7 @@ import { inflict } from "./inflict.ts";
 import type { Ledger } from "./ledger.ts";
 import { makePlan, type Step, type StorageName } from "./plan.ts";
 import { readHistory } from "./read-history.ts";
-import { homesOf, LIMITS } from "./settings.ts";
+import { homesOf, LIMITS, REMOTE_AGENT, WORKERS } from "./settings.ts";
 import { PATIENCE_MS, settle, untilTold } from "./settle.ts";
 import { makeTenants } from "./tenancy.ts";
 import { openWorld, type World } from "./world.ts";
@@ -45,7 +46,7 @@ export interface ChaosReport {
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { seed, storage, nodes, lastsMs, brief, say = () => {} } = options;
   const chance = new Chance(seed);
-  const plan = makePlan({ chance: chance.fork("plan"), storage, nodes, lastsMs, brief });
+  const plan = makePlan({ chance: chance.fork("plan"), storage, nodes, workers: WORKERS, lastsMs, brief });
   const world = await openWorld({
     storage,
     nodes,
@@ -79,6 +80,12 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   const [first = ""] = urls;
   const { tenancies, rootKey } = await makeTenants(first, TENANTS_COUNT[brief ? "brief" : "long"]);
   for (const { id, webhookSecret } of tenancies) receivers.trust(id, webhookSecret);
+  const { key: workerKey } = await new RotaClient({ url: first, key: rootKey }).keys.create({
+    role: "worker",
+    name: "workers",
+    agents: [REMOTE_AGENT],
+  });
+  for (const worker of world.workers) worker.start(workerKey);
   const followers = urls.flatMap((url) => tenancies.map((tenancy) => follow(url, tenancy)));
 
   const strikes: Strike[] = [];
@@ -116,6 +123,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
         laneShare: { max: DEFAULT_MAX_LANE_SHARE, holdsAt: () => tenancies.length > 1 },
       },
       calls,
+      finishes: world.workerProxies.flatMap((proxy) => proxy.finishes),
       callbacks,
       strikes,
       crashes,

@@ -8,7 +8,7 @@ export const LIMITS: Limits = {
     cron: { perNode: 3, total: 4 },
     subagent: { perNode: 2, total: 3 },
   },
-  agents: { worker: 3, talker: 4, ponderer: 3 },
+  agents: { worker: 3, talker: 4, ponderer: 3, remote: 3 },
   sessions: { "side-by-side": 2 },
 };
 
@@ -32,6 +32,14 @@ export const TENANTS: Readonly<Record<string, TenantBounds>> = {
 /** The name of the node with this number. */
 export const nodeName = (index: number) => `node-${index}`;
 
+/** The agent whose tasks only workers run, how many workers there are, and how many tasks each runs at once. */
+export const REMOTE_AGENT = "remote";
+export const WORKERS = 3;
+export const WORKER_SLOTS = 2;
+
+/** The name of the worker with this number. */
+export const workerName = (index: number) => `worker-${index}`;
+
 /** The agent that only the node with this number has. */
 export const localAgent = (index: number) => `local-${index}`;
 
@@ -44,6 +52,7 @@ export function homesOf(nodes: number): Readonly<Record<string, readonly string[
   return {
     ...Object.fromEntries(names.map((name, index) => [localAgent(index), [name]])),
     helper: nodes > 1 ? names.slice(0, -1) : names,
+    [REMOTE_AGENT]: Array.from({ length: WORKERS }, (_, index) => workerName(index)),
   };
 }
 
@@ -78,6 +87,7 @@ export function configFor(
       talker: { executor, maxInflight: agents["talker"] },
       ticker: { executor },
       ponderer: { executor, lane: "subagent", maxInflight: agents["ponderer"] },
+      [REMOTE_AGENT]: { executor: { type: "worker" }, maxInflight: agents[REMOTE_AGENT] },
     },
   };
 }

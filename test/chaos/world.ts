@@ -8,7 +8,9 @@ import type { Chance } from "./chance.ts";
 import type { StorageName } from "./plan.ts";
 import { type Receivers, startReceivers } from "./receivers.ts";
 import { RotaProcess } from "./rota-process.ts";
-import { configFor, nodeName } from "./settings.ts";
+import { configFor, nodeName, WORKERS, workerName } from "./settings.ts";
+import { ChaosWorker } from "./workers/chaos-worker.ts";
+import { type LosingProxy, startLosingProxy } from "./workers/losing-proxy.ts";
 
 /** Everything that a run consists of, but for the clients. */
 export interface World {
@@ -19,6 +21,10 @@ export interface World {
   readonly postgres: PostgresServer | null;
   /** Between each node and PostgreSQL; none on SQLite. */
   readonly proxies: readonly CuttingProxy[];
+  /** Processes that pull tasks. They are not started: they need a key. */
+  readonly workers: readonly ChaosWorker[];
+  /** Between each worker and the nodes. */
+  readonly workerProxies: readonly LosingProxy[];
   /** Where the nodes' logs are. */
   readonly folder: string;
   /** Ends all of it; what the nodes wrote is kept if wanted. */
@@ -38,9 +44,11 @@ export async function openWorld(params: {
   const postgres = params.storage === "postgres" ? await startPostgres({ durable: true }) : null;
   const nodes: RotaProcess[] = [];
   const proxies: CuttingProxy[] = [];
+  const workers: ChaosWorker[] = [];
+  const workerProxies: LosingProxy[] = [];
   const close = async ({ logs }: { logs: boolean }) => {
-    await Promise.all(nodes.map((node) => node.kill()));
-    for (const proxy of proxies) proxy.close();
+    await Promise.all([...nodes, ...workers].map((running) => running.kill()));
+    for (const proxy of [...proxies, ...workerProxies]) proxy.close();
     program.close();
     receivers.close();
     await postgres?.stop();
@@ -64,11 +72,20 @@ export async function openWorld(params: {
       }
       nodes.push(new RotaProcess({ name, port, storage, configFile, folder }));
     }
+    const nodeUrls = nodes.map(({ url }) => url);
+    for (let index = 0; index < WORKERS; index += 1) {
+      const name = workerName(index);
+      const proxy = await startLosingProxy(nodeUrls, params.chance.fork(name));
+      workerProxies.push(proxy);
+      const language = index === 1 ? "python" : "typescript";
+      const programUrl = program.urlFor(name);
+      workers.push(new ChaosWorker({ name, language, url: proxy.url, programUrl, folder }));
+    }
     // Also all at once, on a database in which there is nothing yet.
     await Promise.all(nodes.map((node) => node.start()));
   } catch (error) {
     await close({ logs: true });
     throw error;
   }
-  return { nodes, program, receivers, postgres, proxies, folder, close };
+  return { nodes, program, receivers, postgres, proxies, workers, workerProxies, folder, close };
 }

@@ -25,7 +25,7 @@ for (;;) {
     const [word, first = "", second = ""] = task.message.split(" ");
     if (word === "append") for (const text of ["ran\n", "ran\n"]) appendFileSync(first, text);
     if (word === "sleep") await sleep(Number(first));
-    if (second !== "") appendFileSync(second, "slept\n");
+    if (word === "sleep" && second !== "") appendFileSync(second, "slept\n");
     const result = word === "big" ? "x".repeat(Number(first)) : "wrong";
     const outcome = { attemptToken, outcome: "done", result };
     for (let recorded = false; !recorded; await sleep(100)) {

@@ -1,12 +1,15 @@
 import { pause } from "../../clock/pause.ts";
+import type { FinishAnswers, FinishInput } from "../../interface/workers.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
 import { jsonText } from "./held-attempt.ts";
-import type { FinishAnswer, FinishAttempt } from "./wire.ts";
 import { Backoff, type Tried, type WorkerCalls } from "./worker-calls.ts";
 
 /** How many outcomes one request carries, and about how many characters. A body may have 1 MiB. */
 const GROUP_MAX = { outcomes: 100, length: 262_144 } as const;
+
+/** How an attempt ended. */
+export type AttemptEnd = FinishInput["attempts"][number];
 
 export interface FinisherOptions {
   readonly calls: WorkerCalls;
@@ -21,7 +24,7 @@ export interface FinisherOptions {
 export class Finisher {
   readonly #options: FinisherOptions;
   readonly #backoff: Backoff;
-  readonly #waiting: FinishAttempt[] = [];
+  readonly #waiting: AttemptEnd[] = [];
   readonly #gaveUp = new AbortController();
   #sending: Promise<void> | null = null;
 
@@ -30,7 +33,7 @@ export class Finisher {
     this.#backoff = new Backoff(options.random);
   }
 
-  add(outcome: FinishAttempt): void {
+  add(outcome: AttemptEnd): void {
     this.#waiting.push(outcome);
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = null;
@@ -59,7 +62,7 @@ export class Finisher {
     }
   }
 
-  #nextGroup(): FinishAttempt[] {
+  #nextGroup(): AttemptEnd[] {
     let length = 0;
     let count = 0;
     for (const outcome of this.#waiting.slice(0, GROUP_MAX.outcomes)) {
@@ -70,11 +73,11 @@ export class Finisher {
     return this.#waiting.splice(0, count);
   }
 
-  async #send(group: readonly FinishAttempt[]): Promise<void> {
+  async #send(group: readonly AttemptEnd[]): Promise<void> {
     const { calls, clock, log } = this.#options;
     const { signal } = this.#gaveUp;
     for (;;) {
-      const tried = await calls.try<FinishAnswer>("finish", { body: { attempts: group }, signal });
+      const tried = await calls.try<FinishAnswers>("finish", { body: { attempts: group }, signal });
       if (tried.ok) {
         this.#backoff.reset();
         return this.#answered(group, tried.answer);
@@ -85,8 +88,8 @@ export class Finisher {
     }
   }
 
-  #answered(group: readonly FinishAttempt[], { attempts }: FinishAnswer): void {
-    for (const { recorded, reason } of attempts ?? []) {
+  #answered(group: readonly AttemptEnd[], { attempts }: FinishAnswers): void {
+    for (const { recorded, reason } of attempts) {
       if (recorded) continue;
       this.#options.log.warn(
         { reason },
@@ -98,7 +101,7 @@ export class Finisher {
 
   /** The server will never accept this request: the outcomes are sent one by one, and the wrong one as an error. */
   async #refused(
-    group: readonly FinishAttempt[],
+    group: readonly AttemptEnd[],
     { error }: Extract<Tried<unknown>, { ok: false }>,
   ): Promise<void> {
     const [outcome] = group;

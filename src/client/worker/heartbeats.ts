@@ -1,7 +1,7 @@
+import type { HeartbeatAnswer } from "../../interface/workers.ts";
 import type { Clock, Timer } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
-import type { HeldAttempt } from "./held-attempt.ts";
-import type { HeartbeatAnswer, HeartbeatAttempt } from "./wire.ts";
+import type { AttemptReport, HeldAttempt } from "./held-attempt.ts";
 import { Backoff, type WorkerCalls } from "./worker-calls.ts";
 
 /** Progress, log lines and new attempts are reported at most this often, and sooner than the interval of heartbeats. */
@@ -93,10 +93,10 @@ export class Heartbeats {
     const inOrder = first === null ? attempts() : [first, ...attempts()];
     const held = new Map(inOrder.map((attempt) => [attempt.token, attempt]));
     if (held.size === 0) return true;
-    const wires = toWires([...held.values()]);
+    const reports = reportsOf([...held.values()]);
     this.#sentAt = clock.monotonic();
     const timeoutMs = Math.max((calls.registration?.leaseMs ?? 15_000) / 3, 1_000);
-    const tried = await calls.try<HeartbeatAnswer>("heartbeat", { body: { attempts: wires }, timeoutMs });
+    const tried = await calls.try<HeartbeatAnswer>("heartbeat", { body: { attempts: reports }, timeoutMs });
     if (!tried.ok) {
       this.#notBefore = clock.monotonic() + this.#backoff.pauseMs(tried.retryAfterMs);
       this.#sentAt = Math.min(this.#sentAt, this.#notBefore - NEWS_MS);
@@ -105,14 +105,14 @@ export class Heartbeats {
         return false;
       }
       // The attempts must be named in any case, so what the server refuses is not sent again.
-      for (const wire of wires) held.get(wire.attemptToken)?.sent(wire);
+      for (const report of reports) held.get(report.attemptToken)?.sent(report);
       log.error({ error: tried.error }, "Rota refuses a heartbeat: its progress and log lines are dropped");
       return false;
     }
     this.#backoff.reset();
     this.#notBefore = 0;
-    for (const wire of wires) held.get(wire.attemptToken)?.sent(wire);
-    for (const { attemptToken, ok, cancel } of tried.answer.attempts ?? []) {
+    for (const report of reports) held.get(report.attemptToken)?.sent(report);
+    for (const { attemptToken, ok, cancel } of tried.answer.attempts) {
       const attempt = held.get(attemptToken);
       if (attempt !== undefined && !attempt.over && (!ok || cancel !== undefined)) {
         this.#options.onCancel(attempt, cancel ?? "unknown");
@@ -130,12 +130,12 @@ export class Heartbeats {
 }
 
 /** Every attempt is named, though not everything it has to report may fit. */
-function toWires(held: readonly HeldAttempt[]): HeartbeatAttempt[] {
+function reportsOf(held: readonly HeldAttempt[]): AttemptReport[] {
   let left = NEWS_BYTES_MAX;
   return held.map((attempt) => {
-    const { wire, bytes } = attempt.heartbeat(left);
+    const { report, bytes } = attempt.heartbeat(left);
     if (bytes > left) return { attemptToken: attempt.token };
     left -= bytes;
-    return wire;
+    return report;
   });
 }

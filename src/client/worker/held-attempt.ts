@@ -2,15 +2,28 @@ import { keptLog } from "../../attempts/kept-log.ts";
 import { addUsage, type UsageSum } from "../../attempts/usage-sum.ts";
 import type { ExecutorContext, ReadSessionParams, TaskSession, Usage } from "../../executors/executor.ts";
 import { PROGRESS_BYTES_MAX } from "../../executors/executor.ts";
+import type { ClaimedAttempt, HeartbeatInput } from "../../interface/workers.ts";
 import type { Clock, Timer } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
-import { DEFAULT_TENANT } from "../../model/tenant.ts";
-import { remoteTask } from "./remote-task.ts";
-import type { ClaimedAttempt, HeartbeatAttempt, WireLogLine } from "./wire.ts";
+import type { Task } from "../../model/task.ts";
+import type { TaskLogLevel } from "../../model/task-log.ts";
 
 /** How many log lines wait for the next heartbeat, and how long one may be. Older lines are dropped. */
 const LINES_MAX = 1_000;
 const LINE_LENGTH_MAX = 4_000;
+
+/** What a heartbeat says of one attempt. */
+export type AttemptReport = HeartbeatInput["attempts"][number];
+
+/** What an attempt has used, as the schema of a report takes it. */
+type UsageReport = UsageSum & Readonly<Record<string, unknown>>;
+
+/** As in a report: `at` is RFC 3339 by the clock of the worker, for readers only. */
+interface LogLine {
+  readonly at: string;
+  readonly level: TaskLogLevel;
+  readonly text: string;
+}
 
 export interface HeldAttemptHooks {
   readonly clock: Clock;
@@ -22,7 +35,7 @@ export interface HeldAttemptHooks {
 /** One attempt that this worker runs, and the context of its handler. */
 export class HeldAttempt implements ExecutorContext {
   readonly token: string;
-  readonly task: ReturnType<typeof remoteTask>;
+  readonly task: Task;
   readonly tenantId: string;
   readonly contextWindow: number | undefined;
   readonly log: Log;
@@ -34,14 +47,14 @@ export class HeldAttempt implements ExecutorContext {
   readonly #controller = new AbortController();
   #timers: Timer[] = [];
   #progress: { readonly data: unknown } | null = null;
-  #lines: WireLogLine[] = [];
-  #used: UsageSum | null = null;
+  #lines: LogLine[] = [];
+  #used: UsageReport | null = null;
   #usedIsNew = false;
 
   constructor(claimed: ClaimedAttempt, hooks: HeldAttemptHooks) {
     this.token = claimed.attemptToken;
-    this.task = remoteTask(claimed);
-    this.tenantId = claimed.tenantId ?? DEFAULT_TENANT;
+    this.task = claimed.task;
+    this.tenantId = claimed.tenantId;
     this.contextWindow = claimed.contextWindow;
     this.#hooks = hooks;
     const { taskId, agentId } = this.task;
@@ -56,7 +69,7 @@ export class HeldAttempt implements ExecutorContext {
   }
 
   /** What was used so far; undefined: nothing was reported. */
-  get used(): UsageSum | undefined {
+  get used(): UsageReport | undefined {
     return this.#used ?? undefined;
   }
 
@@ -89,7 +102,7 @@ export class HeldAttempt implements ExecutorContext {
       this.log.warn({}, `${added.error}; nothing of this report is counted`);
       return;
     }
-    this.#used = added.sum;
+    this.#used = { ...added.sum };
     this.#usedIsNew = true;
     this.#hooks.onNews();
   };
@@ -127,35 +140,35 @@ export class HeldAttempt implements ExecutorContext {
   }
 
   /** What the next heartbeat says of it, with log lines of at most about this many bytes. What does not fit stays for the next. */
-  heartbeat(bytesMax: number): { readonly wire: HeartbeatAttempt; readonly bytes: number } {
+  heartbeat(bytesMax: number): { readonly report: AttemptReport; readonly bytes: number } {
     const progress = this.#progress;
     let bytes = progress === null ? 0 : (jsonText(progress.data)?.length ?? 0) * 3;
-    const log: WireLogLine[] = [];
+    const log: LogLine[] = [];
     for (const line of this.#lines) {
       const lineBytes = line.text.length * 3 + 100;
       if (bytes + lineBytes > bytesMax) break;
       log.push(line);
       bytes += lineBytes;
     }
-    const wire = {
+    const report = {
       attemptToken: this.token,
       ...(progress === null ? {} : { progress: progress.data }),
       ...(this.#used === null || !this.#usedIsNew ? {} : { usage: this.#used }),
       ...(log.length === 0 ? {} : { log }),
     };
-    return { wire, bytes };
+    return { report, bytes };
   }
 
   /** A heartbeat arrived. What was reported meanwhile stays for the next. */
-  sent({ progress, usage, log = [] }: HeartbeatAttempt): void {
+  sent({ progress, usage, log = [] }: AttemptReport): void {
     this.named = true;
     if (progress !== undefined && this.#progress?.data === progress) this.#progress = null;
     if (usage !== undefined && this.#used === usage) this.#usedIsNew = false;
-    const arrived = new Set(log);
+    const arrived = new Set<unknown>(log);
     this.#lines = this.#lines.filter((line) => !arrived.has(line));
   }
 
-  #keep(line: WireLogLine): void {
+  #keep(line: LogLine): void {
     if (this.over) return;
     this.#lines.push({ ...line, text: line.text.slice(0, LINE_LENGTH_MAX).toWellFormed() });
     if (this.#lines.length > LINES_MAX) this.#lines.shift();

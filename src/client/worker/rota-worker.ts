@@ -1,12 +1,12 @@
 import { failureOf } from "../../attempts/attempt-error.ts";
 import { pause } from "../../clock/pause.ts";
 import type { Executor } from "../../executors/executor.ts";
+import type { ClaimAnswer, ClaimedAttempt, ClaimInput } from "../../interface/workers.ts";
 import { DEPENDENCY_BYTES_MAX, type DependencyResult } from "../../model/task.ts";
 import { Connection } from "../connection.ts";
-import { Finisher } from "./finisher.ts";
+import { type AttemptEnd, Finisher } from "./finisher.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { HeldAttempt, jsonText } from "./held-attempt.ts";
-import type { ClaimAnswer, ClaimedAttempt, ClaimRequest, FinishAttempt } from "./wire.ts";
 import { Backoff, WorkerCalls } from "./worker-calls.ts";
 import { checkWorkerOptions, type RotaWorkerOptions, type WorkerSettings } from "./worker-options.ts";
 
@@ -143,7 +143,7 @@ export class RotaWorker {
         }
         backoff.reset();
         claimId = crypto.randomUUID();
-        const { attempts = [], drain, retryInMs } = tried.answer;
+        const { attempts, drain, retryInMs } = tried.answer;
         for (const attempt of attempts) this.#begin(attempt);
         // With `retryInMs` it is the server that drains: another one takes over.
         if (drain === true && retryInMs === undefined) return void this.stop();
@@ -161,7 +161,7 @@ export class RotaWorker {
 
   #claim(claimId: string) {
     const waitS = this.#calls.registration?.maxWaitS ?? 0;
-    const body: ClaimRequest = { claimId, max: this.#settings.slots - this.#held.size, waitS };
+    const body: ClaimInput = { claimId, max: this.#settings.slots - this.#held.size, waitS };
     const timeoutMs = waitS * 1_000 + CLAIM_ANSWER_MS;
     return this.#calls.try<ClaimAnswer>("claim", { body, timeoutMs, signal: this.#claims.signal });
   }
@@ -200,7 +200,7 @@ export class RotaWorker {
     if (!this.#isFinishing(token)) this.#free(token);
   }
 
-  async #outcomeOf(attempt: HeldAttempt): Promise<Omit<FinishAttempt, "attemptToken">> {
+  async #outcomeOf(attempt: HeldAttempt): Promise<Omit<AttemptEnd, "attemptToken">> {
     try {
       const handler = this.#settings.handlerOf(attempt.task.agentId);
       if (handler === undefined) return { outcome: "released" };
@@ -252,7 +252,7 @@ export class RotaWorker {
     return this.#finishing.has(token);
   }
 
-  #finish(attempt: HeldAttempt, outcome: Omit<FinishAttempt, "attemptToken">): void {
+  #finish(attempt: HeldAttempt, outcome: Omit<AttemptEnd, "attemptToken">): void {
     attempt.end();
     this.#finishing.add(attempt.token);
     const { token, used } = attempt;

@@ -1,9 +1,9 @@
+import type { RegisteredWorker, WorkerInput } from "../../interface/workers.ts";
 import type { RotaError } from "../../model/errors.ts";
 import type { Connection } from "../connection.ts";
 import type { ConnectionError } from "../connection-error.ts";
 import { pauseAfterFailures } from "../passing.ts";
 import type { Request } from "../request.ts";
-import type { RegisterRequest, Registration } from "./wire.ts";
 import type { WorkerSettings } from "./worker-options.ts";
 
 /** A request that the server carried out, or why it did not. */
@@ -27,8 +27,8 @@ const PAUSE_MS = { first: 200, max: 5_000 } as const;
 export class WorkerCalls {
   readonly #connection: Connection;
   readonly #settings: WorkerSettings;
-  #registration: Registration | null = null;
-  #registering: Promise<Tried<Registration>> | null = null;
+  #registration: RegisteredWorker | null = null;
+  #registering: Promise<Tried<RegisteredWorker>> | null = null;
 
   constructor(connection: Connection, settings: WorkerSettings) {
     this.#connection = connection;
@@ -36,12 +36,12 @@ export class WorkerCalls {
   }
 
   /** The newest registration. Null before the first. */
-  get registration(): Registration | null {
+  get registration(): RegisteredWorker | null {
     return this.#registration;
   }
 
   /** One try. Several callers share it. */
-  register(): Promise<Tried<Registration>> {
+  register(): Promise<Tried<RegisteredWorker>> {
     this.#registering ??= this.#register().finally(() => {
       this.#registering = null;
     });
@@ -57,7 +57,7 @@ export class WorkerCalls {
       const registered = await this.register();
       if (!registered.ok) return registered;
     }
-    const registration = this.#registration as Registration | null;
+    const registration = this.#registration as RegisteredWorker | null;
     if (registration === null) throw new Error("registered without a registration");
     const path = `/v1/workers/${encodeURIComponent(registration.workerId)}${call === "" ? "" : `/${call}`}`;
     const tried = await this.#try<Answer>({ method: "POST", path, ...request });
@@ -73,10 +73,10 @@ export class WorkerCalls {
     return this.#try({ path, signal });
   }
 
-  async #register(): Promise<Tried<Registration>> {
+  async #register(): Promise<Tried<RegisteredWorker>> {
     const { instanceId, name, agents, slots, described } = this.#settings;
-    const body: RegisterRequest = { name, instanceId, agents, slots, ...described };
-    const tried = await this.#try<Registration>({ method: "POST", path: "/v1/workers", body });
+    const body: WorkerInput = { name, instanceId, agents, slots, ...described };
+    const tried = await this.#try<RegisteredWorker>({ method: "POST", path: "/v1/workers", body });
     if (tried.ok) this.#registration = tried.answer;
     return tried;
   }

@@ -169,6 +169,11 @@ export class WorkerPolls {
     poll.end({ assigned });
   }
 
+  /** Ends the polls of one worker. */
+  endOf(worker: string, empty: EmptyReason): void {
+    for (const poll of [...(this.#ofWorker.get(worker) ?? [])]) this.end(poll, empty);
+  }
+
   endAll(empty: EmptyReason): void {
     for (const group of [...this.#groups.values()]) for (const poll of [...group]) this.end(poll, empty);
   }

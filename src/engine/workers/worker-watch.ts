@@ -7,7 +7,7 @@ import type { WorkerDispatcher } from "./worker-dispatcher.ts";
 
 /** Signs of life are written together, at most this often. */
 const SIGNS_EVERY_MS = 1_000;
-/** A worker that gives signs all the time is renewed this often. */
+/** A worker that gives signs all the time is renewed this often, or four times in the shortest lease. */
 const RENEW_EVERY_MS = 4_000;
 const LOOK_EVERY_MS = { min: 250, max: 5_000 } as const;
 const PRUNE_EVERY_MS = 30_000;
@@ -44,6 +44,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   /** When each worker was last renewed here, by the monotonic clock. */
   readonly #renewed = new Map<string, number>();
   #seen = new Map<string, Sighting>();
+  /** Workers that held attempts when this node last looked. */
+  #busy: ReadonlySet<string> = new Set();
   #hasCritical = false;
   #leaseMinMs = Number.POSITIVE_INFINITY;
   #signedAt = Number.NEGATIVE_INFINITY;
@@ -62,7 +64,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   /** A worker gave a sign of life. `polls`: it asked for tasks. */
   sign(worker: string, { polls }: { polls: boolean }): void {
     const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
-    if (this.clock.monotonic() - renewedAt < RENEW_EVERY_MS / 2) return;
+    if (this.clock.monotonic() - renewedAt < this.#renewMs() / 2) return;
     this.#signs.set(worker, polls || (this.#signs.get(worker) ?? false));
     this.wake(Math.max(this.#signedAt + SIGNS_EVERY_MS - this.clock.monotonic(), 0));
   }
@@ -97,10 +99,11 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   async #writeSigns(): Promise<void> {
     const now = this.clock.monotonic();
     if (now - this.#signedAt < SIGNS_EVERY_MS) return;
-    // An open poll is a sign of life as long as it waits.
+    // An open poll is a sign of life as long as it waits. A worker that holds attempts must send heartbeats: the connection of a
+    // poll stays open when its process stands still or is cut off.
     for (const worker of this.options.dispatcher.polls.workers()) {
-      if (now - (this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY) >= RENEW_EVERY_MS)
-        this.#signs.set(worker, true);
+      const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
+      if (!this.#busy.has(worker) && now - renewedAt >= this.#renewMs()) this.#signs.set(worker, true);
     }
     if (this.#signs.size === 0) return;
     this.#signedAt = now;
@@ -109,6 +112,10 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const { unknown } = await this.options.storage.workers.renew({ signs });
     const isUnknown = new Set(unknown);
     for (const { worker } of signs) if (!isUnknown.has(worker)) this.#renewed.set(worker, now);
+  }
+
+  #renewMs(): number {
+    return Math.min(RENEW_EVERY_MS, this.#leaseMinMs / 4);
   }
 
   #lookMs(): number {
@@ -129,6 +136,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
         return [worker, before?.beat === beat ? before : { beat, since: now }];
       }),
     );
+    this.#busy = new Set(live.filter(({ held }) => held > 0).map(({ worker }) => worker));
     this.#hasCritical = live.length > 0;
     for (const worker of this.#renewed.keys()) if (!this.#seen.has(worker)) this.#renewed.delete(worker);
     for (const each of workers) {
@@ -138,8 +146,10 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   }
 
   async #lose(worker: Watched["workers"][number]): Promise<void> {
-    const { storage, onRequeued } = this.options;
+    const { storage, dispatcher, onRequeued } = this.options;
     if (!worker.lost && (await storage.workers.markLost(worker)) === null) return;
+    // A process that stands still would get its tasks again by a poll that it left open.
+    dispatcher.polls.endOf(worker.worker, "gone");
     const { requeued, failed } = await this.takeBackAll(worker.worker, { counted: true, error: WORKER_LOST });
     const { tenant, name } = worker;
     const about = { worker: worker.worker, name, tenant, requeued: requeued.length, failed: failed.length };

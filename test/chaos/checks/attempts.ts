@@ -12,6 +12,9 @@ const OUTCOMES: Readonly<Record<string, readonly AttemptOutcome[]>> = {
   "task.cancelled": ["cancelled"],
 };
 
+/** How an attempt may have ended that its worker never began: it was taken back while it was only assigned. */
+const UNBEGUN: readonly (AttemptOutcome | null)[] = ["cancelled", "interrupted", "lost", "preempted"];
+
 /** Attempts are granted one after the other: none starts before the one before it has ended or was taken back. */
 export function attempts({ events, tasks }: History): string[] {
   const findings: string[] = [];
@@ -23,10 +26,14 @@ export function attempts({ events, tasks }: History): string[] {
 
 function ofTask(task: Task, log: readonly RotaEvent[]): string[] {
   const findings: string[] = [];
+  const begun = new Set(log.filter(({ type }) => type === "task.started").map(({ attempt }) => attempt));
   let started = 0;
   let live: number | null = null;
   for (const { type, attempt } of log) {
-    if (type === "task.started") {
+    const next = task.attempts[started];
+    if (live === null && type in OUTCOMES && !begun.has(next?.number) && isUnbegun(next, type)) {
+      started += 1;
+    } else if (type === "task.started") {
       if (live !== null) findings.push(`attempt ${attempt} started while attempt ${live} was live`);
       if (attempt !== started + 1) findings.push(`attempt ${attempt} started after attempt ${started}`);
       started = attempt ?? started + 1;
@@ -45,6 +52,11 @@ function ofTask(task: Task, log: readonly RotaEvent[]): string[] {
   const most = Math.max(task.retryPolicy.maxRetries, task.kind === "message" ? 1 : 0);
   if (task.retryCount > most) findings.push(`was retried ${task.retryCount} times, of ${most}`);
   return findings;
+}
+
+/** Whether this event ended an attempt that was assigned to a worker, and that the worker never began. */
+function isUnbegun(shown: Attempt | undefined, type: string): boolean {
+  return shown !== undefined && UNBEGUN.includes(shown.outcome) && endedBy(type, shown);
 }
 
 function endedBy(type: string, { outcome }: Attempt): boolean {

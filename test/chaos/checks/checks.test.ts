@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Run } from "../../../src/interface/schedules.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
-import type { Task } from "../../../src/model/task.ts";
-import type { Callback, Check, Edit, History } from "../history.ts";
+import type { AttemptOutcome, Task } from "../../../src/model/task.ts";
+import type { Callback, Check, Edit, Finish, History } from "../history.ts";
 import { madeCall, madeCallback, madeDelivery, madeHistory, type Story } from "../made-history.ts";
 import { abilities } from "./abilities.ts";
 import { acceptedOnce } from "./accepted-once.ts";
@@ -17,6 +17,7 @@ import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
 import { edits } from "./edits.ts";
 import { eventLog } from "./event-log.ts";
+import { finishes } from "./finishes.ts";
 import { CHECKS, check } from "./index.ts";
 import { limits } from "./limits.ts";
 import { nothingLost } from "./nothing-lost.ts";
@@ -56,7 +57,7 @@ test("a history in which all is well passes every check", () => {
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
   const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
   expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
-  expect(Object.keys(CHECKS)).toHaveLength(18);
+  expect(Object.keys(CHECKS)).toHaveLength(19);
 });
 
 describe("nothing acknowledged is lost", () => {
@@ -959,5 +960,71 @@ describe("what is counted is what happened", () => {
     made("one twice", /default: 2 are counted as done, and 1 were/, story, of({ done: 2 })),
     made("one of another's", /default: 1 are counted as cancelled, and 0/, story, of({ cancelled: 1 })),
     made("one never", /default: 0 are counted as started, and 1 were/, story, of({ started: 0 })),
+  ]);
+});
+
+describe("an attempt that its worker never began", () => {
+  const log = ["a created", "a retrying queued", "a started", "a completed"];
+  const attempt = (number: number, outcome: AttemptOutcome) => ({
+    number,
+    startedAt: "",
+    endedAt: "",
+    outcome,
+    error: null,
+    node: "wrk_1",
+  });
+  const history = (first: AttemptOutcome) => {
+    const tasks = { a: { attempts: [attempt(1, first), attempt(2, "done")] } };
+    const made = madeHistory({ log, tasks });
+    const numbers = [undefined, 1, 2, undefined];
+    const events = made.events.map((event, index) => {
+      const number = numbers[index];
+      return number === undefined ? event : { ...event, attempt: number };
+    });
+    return { ...made, events };
+  };
+  test.each([
+    ["was taken back", "interrupted"],
+    ["was lost", "lost"],
+  ] as const)("%s without a start", (_what, outcome) => {
+    expect([...oneEnd(history(outcome)), ...attempts(history(outcome))]).toEqual([]);
+  });
+
+  test("cannot have failed", () => {
+    expect(oneEnd(history("failed"))).toContainEqual(expect.stringContaining("task.retrying (event 2)"));
+    expect(attempts(history("failed"))).toContainEqual(expect.stringContaining("attempt 2 started after"));
+  });
+});
+
+describe("each end that a worker reports counts once", () => {
+  const finish = { taskId: "a", attempt: 1, outcome: "done", result: "result of a" } as const;
+  const reported = (...given: readonly Partial<Finish>[]) => ({
+    finishes: given.map((each) => ({ ...finish, recorded: true, repeated: false, ...each })),
+  });
+  const tasks = { a: { result: "result of a" } };
+  expectOf(finishes, [
+    made("recorded once", null, { log: DONE, tasks }, reported({})),
+    made("repeated after a lost answer", null, { log: DONE, tasks }, reported({}, { repeated: true })),
+    made("too late, as the answer says", null, { log: FAILED }, reported({ recorded: false })),
+    made("recorded twice", /attempt 1 was recorded 2 times/, { log: DONE, tasks }, reported({}, {})),
+    made("recorded, and not stored", /recorded as done, and shows failed/, { log: FAILED }, reported({})),
+    made(
+      "recorded as failed, and done",
+      /recorded as failed, and shows done/,
+      { log: DONE, tasks },
+      reported({ outcome: "failed" }),
+    ),
+    made(
+      "recorded with another result",
+      /another result than the task shows/,
+      { log: DONE, tasks },
+      reported({ result: "another" }),
+    ),
+    made(
+      "of a task that is not there",
+      /the task is not there/,
+      { log: DONE, tasks },
+      reported({ taskId: "b" }),
+    ),
   ]);
 });

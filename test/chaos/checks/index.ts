@@ -12,6 +12,7 @@ import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
 import { edits } from "./edits.ts";
 import { eventLog } from "./event-log.ts";
+import { finishes } from "./finishes.ts";
 import { limits } from "./limits.ts";
 import { nothingLost } from "./nothing-lost.ts";
 import { oneEnd } from "./one-end.ts";
@@ -25,6 +26,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "every task ends, once": oneEnd,
   "no task has two live attempts": attempts,
   "what agents saw is what was granted": calls,
+  "each end that a worker reports counts once": finishes,
   "a node starts only what it can execute": abilities,
   "no limit is exceeded": limits,
   "sessions keep their order": sessionOrder,

@@ -1,4 +1,5 @@
 import type { EventType } from "../../../src/model/event.ts";
+import type { AttemptOutcome } from "../../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../../src/model/task-state.ts";
 import type { History } from "../history.ts";
 import { replay } from "./replay.ts";
@@ -20,14 +21,24 @@ const BEFORE: Readonly<Record<EventType, readonly (TaskState | "none")[]>> = {
   "batch.completed": ["done", "failed", "cancelled", "rejected"],
 };
 
+/** How an attempt ends that is taken back from a worker. */
+const TAKEN_BACK: readonly (AttemptOutcome | null)[] = ["interrupted", "lost"];
+
 /** Every task ends in one state and stays there unless a client requests a retry; each step follows from the last. */
 export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
   const findings: string[] = [];
   const revived = new Map<string, number>();
   const last = new Map<string, TaskState>();
+  const begun = new Set<string>();
   for (const { event, before } of replay(events)) {
-    const { type, taskId, seq } = event;
-    if (!BEFORE[type].includes(before ?? "none"))
+    const { type, taskId, seq, attempt } = event;
+    if (type === "task.started") begun.add(`${taskId} ${attempt}`);
+    // What was assigned to a worker that never began it was waiting, as far as the log says.
+    const isUnbegun =
+      type === "task.retrying" &&
+      !begun.has(`${taskId} ${attempt}`) &&
+      TAKEN_BACK.includes(tasks.get(taskId)?.attempts[(attempt ?? 0) - 1]?.outcome ?? null);
+    if (!isUnbegun && !BEFORE[type].includes(before ?? "none"))
       findings.push(`${taskId}: ${type} (event ${seq}) while it was ${before ?? "not there"}`);
     if (type === "task.retrying" && before !== undefined && isTerminal(before))
       revived.set(taskId, (revived.get(taskId) ?? 0) + 1);

@@ -7,6 +7,7 @@ import { LocalSubmitter } from "./local-submitter.ts";
 import { Meddler } from "./meddler.ts";
 import { Planner } from "./planner.ts";
 import { Ponderer } from "./ponderer.ts";
+import { RemoteSubmitter } from "./remote-submitter.ts";
 import { Resender } from "./resender.ts";
 import { Snooper } from "./snooper.ts";
 import { Submitter } from "./submitter.ts";
@@ -39,6 +40,7 @@ function manyUsers(ponderMs: number, dependencies: ClientDependencies): Client[]
   return [
     new Submitter({ ...dependencies, chance: dependencies.chance.fork("another") }),
     new LocalSubmitter(dependencies),
+    new RemoteSubmitter(ponderMs, dependencies),
     new Batcher(dependencies),
     new Resender(dependencies),
     new Planner(5, dependencies),
