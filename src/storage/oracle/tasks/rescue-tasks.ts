@@ -33,7 +33,7 @@ function rescueTask(state: OracleState, task: OracleTask, maxLost: number | unde
   const error = isLost ? lostError(task.losses) : "worker lost";
   const again = !isLost && task.retryCount < task.maxRetriesIfLost;
   if (again && task.losses >= ALONE_AFTER_LOSSES) moveToAlone(state, task);
-  // Nobody knows whether it had begun. If it had, it must not run again.
+  // It is unknown whether it had begun. If it had, it must not run again.
   if (!again && task.state === "assigned") beginAttempt(state, task);
   endAttempt(state, task, "lost", error);
   if (!again) {

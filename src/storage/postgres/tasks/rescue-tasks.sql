@@ -31,7 +31,7 @@ begin
                        case when rescuable then 'queued' else 'failed' end, 'lost', rescuable, null,
                        case when lost then 'lost ' || losses || case losses when 1 then ' time' else ' times' end else 'worker lost' end,
                        v_now, null, null, null, null, null, state = 'running' or not rescuable)::ended_attempt),
-         -- Nobody knows whether they had begun. If they had, they must not run again.
+         -- It is unknown whether they had begun. If they had, they must not run again.
          array_agg(task_seq) filter (where state = 'assigned' and not rescuable)
     into v_ended, v_begun from gone;
   if v_ended is null then return; end if;

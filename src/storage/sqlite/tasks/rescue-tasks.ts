@@ -39,7 +39,7 @@ export async function rescueTasks(
         returnTask(tx, returned, { ...end, to: "queued", counted: true, runAt: now });
         requeued.push(labelsOf(ledger.agentQueue(lease.line)));
       } else {
-        // Nobody knows whether it had begun. If it had, it must not run again.
+        // It is unknown whether it had begun. If it had, it must not run again.
         const begun = lease.state === "assigned" ? addStart(tx, lease) : lease;
         endTask(tx, begun, { ...end, state: "failed", result: null });
         failed.push(labelsOf(ledger.agentQueue(lease.line)));
