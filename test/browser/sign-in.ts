@@ -83,6 +83,8 @@ export function signInTests(world: () => World): void {
     const { open } = await newPerson(world(), { url: server.url });
     const [page, other] = [await open("/keys"), await open("/tasks")];
     await other.getByText("No tasks yet").waitFor();
+    // A tab in the background draws once a second, and a click waits for that.
+    await page.bringToFront();
     await page.getByRole("button", { name: "New key" }).click();
     expect(await page.getByLabel("Role").locator("option").allTextContents()).toEqual(["admin"]);
     await page.getByRole("textbox", { name: "Name" }).fill("anna");
@@ -97,6 +99,7 @@ export function signInTests(world: () => World): void {
     await page.getByRole("table", { name: "Keys" }).getByText("anna").waitFor();
     expect(await page.content()).not.toContain(key);
     // Another tab is asked for it.
+    await other.bringToFront();
     await other.reload();
     await other.getByLabel("API key").fill(key);
     await other.getByRole("button", { name: "Sign in" }).click();
