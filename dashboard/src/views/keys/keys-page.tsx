@@ -132,7 +132,7 @@ export default function KeysPage() {
       </Read>
       {isNew && (
         <NewKey
-          // Whoever creates the first key would otherwise not be able to create the next one.
+          // With a lesser role, the user could not create another key.
           roles={isFirst ? ["admin"] : roles}
           owner={isFirst ? {} : owner}
           onCreated={isFirst ? adopt : setCreated}
