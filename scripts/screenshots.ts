@@ -11,6 +11,7 @@ import { openReceiver } from "../src/cli/commands/demo-receiver.ts";
 import { DEMO_OPTIONS, DEMO_SESSION, playRounds, ROUND_MS } from "../src/cli/commands/demo-rounds.ts";
 import { DashboardSource } from "../src/cli/dashboard/dashboard-source.ts";
 import { RotaClient } from "../src/client/index.ts";
+import { pause } from "../src/clock/pause.ts";
 import { silentLog } from "../src/model/log.ts";
 import { createRota } from "../src/rota.ts";
 import { listen } from "../src/server/listen.ts";
@@ -28,7 +29,10 @@ const BYTES_MAX = 80 * 1_024;
 const QUALITY = 80;
 
 const clock = new ManualClock(Date.now() - HOUR_MS);
-const world = { clock, random: seeded(7) };
+const world = {
+  sleep: (ms: number, signal: AbortSignal) => pause(clock, ms, signal),
+  random: seeded(7),
+};
 
 /** The same pictures every time, as far as the time of day allows. */
 function seeded(seed: number): () => number {

@@ -30,6 +30,8 @@ export function lanesTests(world: () => World): void {
   test("they are accessible with much in them, in light, in dark and on a phone", async () => {
     const tenant = await newTenant(world());
     const lane = await newLane(3, 3);
+    // The longest name there can be, without a place to break.
+    await world().rota.lanes.put("L".repeat(128), { concurrency: 2 });
     for (const message of ["one", "two", "three", "four"]) {
       await tenant.rota.tasks.submit({ agentId: "held", message, lane });
     }

@@ -90,11 +90,12 @@ export function liveTests(world: () => World): void {
       const { pages, streams } = await openTabs(tenant, world(), 7, withoutLocks);
       expect(streams()).toBe(1);
       await tenant.rota.tasks.submit({ agentId: "held", message: "seen by all" });
-      for (const page of pages) await page.getByText("seen by all").waitFor();
+      // All at once: a tab in the background is looked at once a second.
+      await Promise.all(pages.map((page) => page.getByText("seen by all").waitFor()));
       // The first tab reads.
       await pages[0]?.close();
       await tenant.rota.tasks.submit({ agentId: "held", message: "seen by the rest" });
-      for (const page of pages.slice(1)) await page.getByText("seen by the rest").waitFor();
+      await Promise.all(pages.slice(1).map((page) => page.getByText("seen by the rest").waitFor()));
       expect(streams()).toBe(2);
     },
   );

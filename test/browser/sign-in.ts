@@ -72,6 +72,40 @@ export function signInTests(world: () => World): void {
     expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0);
   });
 
+  test("the first key is an admin's, is shown once, and signs in the tab that has created it", async () => {
+    const rota = await createRota({ storage: "sqlite::memory:" });
+    const { dashboard } = world();
+    const server = await listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: 0 });
+    onTestFinished(async () => {
+      await server.close();
+      await rota.stop();
+    });
+    const { open } = await newPerson(world(), { url: server.url });
+    const [page, other] = [await open("/keys"), await open("/tasks")];
+    await other.getByText("No tasks yet").waitFor();
+    // A tab in the background draws once a second, and a click waits for that.
+    await page.bringToFront();
+    await page.getByRole("button", { name: "New key" }).click();
+    expect(await page.getByLabel("Role").locator("option").allTextContents()).toEqual(["admin"]);
+    await page.getByRole("textbox", { name: "Name" }).fill("anna");
+    await page.getByRole("button", { name: "Create key" }).click();
+    const key = await page.getByRole("textbox", { name: "Your new key" }).inputValue();
+    expect((await rota.keys.callerOf(key))?.role).toBe("admin");
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    await page.getByRole("table", { name: "Keys" }).getByText("anna").waitFor();
+    await page.getByRole("button", { name: "default admin · anna" }).waitFor();
+    await page.getByRole("link", { name: "Lanes" }).click();
+    await page.getByRole("link", { name: "Keys" }).click();
+    await page.getByRole("table", { name: "Keys" }).getByText("anna").waitFor();
+    expect(await page.content()).not.toContain(key);
+    // Another tab is asked for it.
+    await other.bringToFront();
+    await other.reload();
+    await other.getByLabel("API key").fill(key);
+    await other.getByRole("button", { name: "Sign in" }).click();
+    await other.getByText("No tasks yet").waitFor();
+  });
+
   test("the page is accessible in light and in dark, wide and on a phone", async () => {
     const { open } = await newPerson(world());
     const page = await open("/");

@@ -203,5 +203,17 @@ export function taskTests(world: () => World): void {
     await page.goto(page.url().replace(taskId, long.taskId));
     await page.getByRole("heading", { name: /^x+/ }).waitFor();
     await expectNoSidewaysScroll(page);
+    const key = "k".repeat(100);
+    const { batchId } = await tenant.rota.tasks.submitBatch({
+      tasks: [
+        { key, message: bad },
+        { message: "\u202eafter it", dependsOn: [key] },
+      ],
+    });
+    await page.setViewportSize({ width: 360, height: 860 });
+    await page.goto(`${world().url}/ui/batches/${batchId}`);
+    await page.getByText(/^Critical path: k+/).waitFor();
+    await expectNoSidewaysScroll(page);
+    expect(await page.locator("img").count()).toBe(0);
   });
 }

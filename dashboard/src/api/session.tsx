@@ -1,5 +1,5 @@
-import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
-import { type Me, RotaClient } from "../../../src/client/index.ts";
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
+import { type CreatedKey, type Me, RotaClient } from "../../../src/client/index.ts";
 import { Icon } from "../parts/icon.tsx";
 import { type BasePaths, currentBasePaths } from "./base-paths.ts";
 import { hasCode, sentenceOf } from "./errors.ts";
@@ -17,6 +17,10 @@ export interface Session {
   /** Whether the role allows it. Buttons that a role may not use are hidden. */
   readonly may: (permission: Permission) => boolean;
   readonly signOut: () => void;
+  /** Goes on with the first key, which this tab has created: from then on the server asks for one. */
+  readonly adopt: (created: CreatedKey) => void;
+  /** The key that this tab has adopted, once: the user has not seen it yet. */
+  readonly takeAdopted: () => CreatedKey | undefined;
   /** Called when the server no longer accepts the key. */
   readonly refused: () => void;
   /** Reads `me` again: after a restart another node, or another version, responds. */
@@ -38,6 +42,7 @@ type State =
   | { readonly kind: "in"; readonly session: Session };
 
 const UNKNOWN_KEY = "This key is unknown or was deleted.";
+const FIRST_KEY = "A key was created, so this server asks for one now.";
 const REVOKED = "Your key was deleted or has expired. Sign in again to go on where you were.";
 
 /** Shows the sign-in page to unknown users. The address stays, so that the user returns to the same page. */
@@ -45,6 +50,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   const [basePaths] = useState(currentBasePaths);
   const [store] = useState(() => new KeyStore(basePaths.basePath));
   const [state, setState] = useState<State>({ kind: "checking" });
+  const adopted = useRef<CreatedKey>(undefined);
 
   const open = async (key: string | undefined, remember: boolean | undefined): Promise<void> => {
     try {
@@ -57,8 +63,11 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
       const me = await client.me();
       if (key !== undefined && remember !== undefined) store.set(key, { remember });
       const leave = (fault: string | undefined) => {
-        store.clear();
-        setState({ kind: "out", fault });
+        if (store.get() === key) store.clear();
+        // A request of the time before another key was adopted says nothing about that key.
+        setState((state) =>
+          state.kind === "in" && state.session.client !== client ? state : { kind: "out", fault },
+        );
       };
       const session: Session = {
         client,
@@ -67,7 +76,16 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         basePaths,
         may: (permission) => isAllowed(me.role, permission),
         signOut: () => leave(undefined),
-        refused: () => leave(REVOKED),
+        adopt: (created) => {
+          adopted.current = created;
+          void open(created.key, false);
+        },
+        takeAdopted: () => {
+          const created = adopted.current;
+          adopted.current = undefined;
+          return created;
+        },
+        refused: () => leave(key === undefined ? FIRST_KEY : REVOKED),
         refresh: async () => {
           const now = await client.me();
           setState((state) =>
@@ -95,7 +113,12 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     case "checking":
       return null;
     case "in":
-      return <SessionContext value={state.session}>{children}</SessionContext>;
+      return (
+        // With another key nothing that was read before is right any more.
+        <SessionContext key={state.session.key} value={state.session}>
+          {children}
+        </SessionContext>
+      );
     case "out":
       return <SignIn fault={state.fault} onKey={(key, remember) => open(key, remember)} />;
     case "unreachable":

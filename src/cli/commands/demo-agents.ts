@@ -1,11 +1,8 @@
-import { pause } from "../../clock/pause.ts";
-import { PermanentError } from "../../executors/errors.ts";
-import type { ExecutorContext } from "../../executors/executor.ts";
 import type { Rota } from "../../interface/rota.ts";
-import type { Clock } from "../../model/clock.ts";
 
 export interface DemoWorld {
-  readonly clock: Clock;
+  /** Rejects if the signal fires first. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** A number from 0 up to 1. */
   readonly random: () => number;
 }
@@ -27,15 +24,13 @@ const ANSWERS: ReadonlyMap<string, string> = new Map(TALK);
 export const LOG_IN = "Log in to the supplier portal";
 
 /** Agents that only pretend to work. Each shows one rule of the queue. */
-export function addDemoAgents(rota: Rota, { clock, random }: DemoWorld): void {
+export function addDemoAgents(rota: Rota, { sleep, random }: DemoWorld): void {
   const between = (min: number, max: number) => min + random() * (max - min);
-  const sleep = (ms: number, signal: AbortSignal) => pause(clock, ms, signal);
   /** As a model reports them. */
-  const spend = ({ usage }: ExecutorContext, tokens: number) =>
-    usage({
-      inputTokens: Math.round(between(tokens, 3 * tokens)),
-      outputTokens: Math.round(between(tokens / 9, tokens / 3)),
-    });
+  const tokens = (few: number) => ({
+    inputTokens: Math.round(between(few, 3 * few)),
+    outputTokens: Math.round(between(few / 9, few / 3)),
+  });
 
   // Submits many tasks at once, and yet does not delay the agents that submit few.
   rota.agent("greedy", async (_task, context) => {
@@ -43,14 +38,14 @@ export function addDemoAgents(rota: Rota, { clock, random }: DemoWorld): void {
       context.progress({ page, of: 4 });
       context.log.info({}, `reads page ${page} of 4`);
       await sleep(between(300, 700), context.signal);
-      spend(context, 900);
+      context.usage(tokens(900));
     }
     return { pages: 4, summary: "Sales grew by 4 %, costs by 2 %." };
   });
 
   rota.agent("small", async (task, context) => {
     await sleep(between(500, 1_000), context.signal);
-    spend(context, 400);
+    context.usage(tokens(400));
     return `${task.instruction}: done`;
   });
 
@@ -64,7 +59,7 @@ export function addDemoAgents(rota: Rota, { clock, random }: DemoWorld): void {
   rota.agent("flaky", async (task, { signal, log }) => {
     log.info({}, "opens the page");
     await sleep(between(200, 600), signal);
-    if (task.instruction === LOG_IN) throw new PermanentError("HTTP 403: the portal refuses this account");
+    if (task.instruction === LOG_IN) throw new Error("HTTP 403: the portal refuses this account");
     if (task.attempts.length === 1) throw new Error("HTTP 503: the site is overloaded");
     return "the second attempt worked";
   });
@@ -85,7 +80,7 @@ export function addDemoAgents(rota: Rota, { clock, random }: DemoWorld): void {
 
   rota.agent("support", async (task, context) => {
     await sleep(between(800, 1_600), context.signal);
-    spend(context, 1_500);
+    context.usage(tokens(1_500));
     context.usage({
       contextTokens: Math.round(between(0.4, 0.6) * CONTEXT_WINDOW),
       contextWindow: CONTEXT_WINDOW,

@@ -1,4 +1,3 @@
-import { pause } from "../../clock/pause.ts";
 import type { Rota } from "../../interface/rota.ts";
 import type { NewScheduleInput } from "../../interface/schedules.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
@@ -104,7 +103,9 @@ function stepsOf(round: number, { random }: DemoWorld, callbackUrl: string): rea
           instruction: "Check the price",
           retryPolicy: { maxRetries: 2, backoffMs: 1_000 },
         },
-        ...(round % 3 === 0 ? [{ agentId: "flaky", instruction: LOG_IN }] : []),
+        ...(round % 3 === 0
+          ? [{ agentId: "flaky", instruction: LOG_IN, retryPolicy: { maxRetries: 0 } }]
+          : []),
       ],
     },
     {
@@ -145,8 +146,8 @@ interface PlayOptions extends DemoWorld {
 
 /** Creates the schedules, and submits the steps of a round again and again until the signal fires. */
 export async function playRounds(rota: Rota, options: PlayOptions): Promise<void> {
-  const { clock, callbackUrl, signal, say } = options;
-  const wait = (ms: number) => pause(clock, ms, signal).catch(() => {});
+  const { sleep, callbackUrl, signal, say } = options;
+  const wait = (ms: number) => sleep(ms, signal).catch(() => {});
   for (const schedule of SCHEDULES) await rota.schedules.create(schedule);
   for (let round = 0; !signal.aborted; round++) {
     let atMs = 0;

@@ -1,6 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { RotaClient } from "../../client/index.ts";
-import { systemClock } from "../../clock/system-clock.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import type { Rota } from "../../interface/rota.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -48,7 +48,10 @@ async function demo(flags: DemoFlags): Promise<void> {
     environment: processEnvironment(),
     log: silentLog,
   });
-  const world = { clock: systemClock, random: Math.random };
+  const world = {
+    sleep: (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal }),
+    random: Math.random,
+  };
   const receiver = await openReceiver();
   let server: RunningServer | undefined;
   try {

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { CreatedKey, KeyInfo, Role } from "../../../../src/client/index.ts";
+import type { KeyInfo, Role } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -70,10 +70,10 @@ function Expiry({ at }: { readonly at: string }) {
 
 /** The API keys of a tenant. A new one is shown once. */
 export default function KeysPage() {
-  const { client, may, me } = useSession();
+  const { client, may, me, adopt, takeAdopted } = useSession();
   const { filters, set } = useFilters(FILTERS);
   const [isNew, setNew] = useState(false);
-  const [created, setCreated] = useState<CreatedKey>();
+  const [created, setCreated] = useState(takeAdopted);
   const [removed, setRemoved] = useState<KeyInfo>();
   const isAdmin = may("administer");
   const owner = isAdmin && filters.tenantId !== undefined ? { tenantId: filters.tenantId } : {};
@@ -84,6 +84,7 @@ export default function KeysPage() {
   });
   const isOwn = owner.tenantId === undefined || owner.tenantId === me.tenantId;
   // Only the tenant `default` has admins, and only an admin creates one.
+  const isFirst = me.keyId === null;
   const roles = ROLES.filter((role) => role !== "admin" || (isAdmin && isOwn && me.tenantId === "default"));
   return (
     <Page
@@ -129,7 +130,15 @@ export default function KeysPage() {
           )
         }
       </Read>
-      {isNew && <NewKey roles={roles} owner={owner} onCreated={setCreated} onClose={() => setNew(false)} />}
+      {isNew && (
+        <NewKey
+          // With a lesser role, the user could not create another key.
+          roles={isFirst ? ["admin"] : roles}
+          owner={isFirst ? {} : owner}
+          onCreated={isFirst ? adopt : setCreated}
+          onClose={() => setNew(false)}
+        />
+      )}
       {created !== undefined && (
         <Secret
           title="Your new key"

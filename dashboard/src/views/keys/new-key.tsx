@@ -15,7 +15,7 @@ interface NewKeyProps {
 export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
   const { client } = useSession();
   const queries = useQueryClient();
-  const [role, setRole] = useState<Role>("operator");
+  const [role, setRole] = useState<Role>(roles.find((each) => each === "operator") ?? "admin");
   const send = (fields: FormData) => {
     const agentId = textOf(fields, "agentId");
     const expires = textOf(fields, "expiresAt");
@@ -43,6 +43,7 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
       <Field
         name="role"
         label="Role"
+        hint={roles.length === 1 ? "The first key is for an admin, who can create all others." : undefined}
         options={roles}
         defaultValue={role}
         onChange={(value) => setRole(value as Role)}
