@@ -249,8 +249,11 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(cancelled).toMatchObject([{ id: "t", was: null, token: claimed.token }]);
       await begin(world, claimed);
       expect((await world.finish(claimed, done)).finished).toEqual([]);
-      expect(await world.task("t")).toMatchObject({ state: "cancelled", startedAt: null, attempts: [] });
-      expect(await typesOf(world, "t")).toEqual(["task.created", "task.cancelled"]);
+      expect(await world.task("t")).toMatchObject({
+        state: "cancelled",
+        attempts: [{ outcome: "cancelled" }],
+      });
+      expect(await typesOf(world, "t")).toEqual(["task.created", "task.started", "task.cancelled"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
@@ -298,7 +301,11 @@ export function describeAssignedTasks(open: OpenWorld): void {
       await world.crash(NODE);
       const rescued = await world.storage.tasks.rescue({ node: NODE, limit: 10, maxLost: 1 });
       expect([rescued.requeued.length, rescued.failed.length]).toEqual([1, 1]);
-      expect(await world.task("again")).toMatchObject({ state: "queued", retryCount: 1, attempts: [] });
+      expect(await world.task("again")).toMatchObject({
+        state: "queued",
+        retryCount: 1,
+        attempts: [{ number: 1, outcome: "lost" }],
+      });
       expect(await world.task("last")).toMatchObject({ state: "failed", error: "worker lost" });
       expect(await typesOf(world, "last")).toEqual(["task.created", "task.started", "task.failed"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
