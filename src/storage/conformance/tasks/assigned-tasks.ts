@@ -322,7 +322,7 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect((await world.task("t")).state).toBe("assigned");
     });
 
-    test("is no running task of its node", async () => {
+    test("is no running task of its node and its lane", async () => {
       const world = await open();
       await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 3 } });
       await world.submit({}, {});
@@ -330,6 +330,8 @@ export function describeAssignedTasks(open: OpenWorld): void {
       const details = await world.storage.nodes.details();
       const { lanes } = details.find(({ node }) => node === NODE) ?? { lanes: [] };
       expect(lanes).toEqual([{ lane: LANE, slots: 3, running: 1 }]);
+      const listed = await world.storage.lanes.list();
+      expect(listed.find(({ name }) => name === LANE)).toMatchObject({ inflight: 2, running: 1 });
     });
   });
 
