@@ -145,7 +145,7 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect((await world.task("unknown")).startedAt).toBe(claimedAt);
     });
 
-    test("is begun by nobody but its holder", async () => {
+    test("is begun by its holder only", async () => {
       const world = await open();
       const { seq } = (await assign(world)).task;
       const claimed = only((await world.storage.nodes.heartbeat({ node: NODE })).held);
