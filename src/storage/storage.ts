@@ -152,7 +152,9 @@ export type LaneSetting = Pick<Lane, "name" | "concurrency" | "total">;
 export interface LaneRecord extends Omit<Lane, "concurrency"> {
   /** Queued, delayed or waiting for something. */
   readonly waiting: number;
+  /** Assigned or running. */
   readonly inflight: number;
+  readonly running: number;
   /** When the oldest ready task was accepted; null: none is ready. */
   readonly oldestAt: number | null;
 }

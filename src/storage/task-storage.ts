@@ -40,9 +40,9 @@ export interface TaskStorage {
    *
    * An attempt is `running`, or `assigned` until its holder reports that it has begun. Both hold their lease and count alike in
    * all limits, totals and shares. Only `running` ones are pre-empted, and only they count as lost when their node dies. While
-   * an attempt is `assigned` its task has no `startedAt` for it, and no `task.started` is in the log. An end of an `assigned`
-   * attempt writes that event first. One that is cancelled, goes back to the queue, or is lost while its task has a retry left,
-   * leaves no trace: its task does not show it, and its number is used again.
+   * an attempt is `assigned` its task has no `startedAt` for it, and no `task.started` is in the log. If it ends, is
+   * cancelled or lost, that event is written first: it may have begun. Only if its holder puts it back into the queue it leaves no
+   * trace: its task does not show it, and its number is used again.
    *
    * Need not wait for the disk: a claim that a crash undoes is made again, and ends that may be lost are sent again; see
    * `durable`. Clients see neither before `get`, `list` or `events.read` returns it, and those wait until it is durable.

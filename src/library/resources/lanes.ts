@@ -44,7 +44,7 @@ export function createLanes(options: LanesOptions): Lanes {
       name,
       concurrency: engine.laneLoad(name)?.concurrency ?? 0,
       total: record?.total ?? null,
-      running: record?.inflight ?? 0,
+      running: record?.running ?? 0,
       waiting: record?.waiting ?? 0,
       oldestWaitMs: oldestAt === null ? null : Math.max(storageClock.now() - oldestAt, 0),
     };

@@ -85,8 +85,12 @@ function boundsOf(
       : null;
   bound(`lane ${lane}`, ofLane?.total);
   bound(`share of tenant ${tenantId} in lane ${lane}`, share(ofLane?.total));
-  if (called.has(`${taskId} ${attempt}`)) {
-    const place = `lane ${lane} on ${task?.attempts[attempt - 1]?.node}`;
+  const shown = task?.attempts[attempt - 1];
+  // Taken from its node before the node could tell that it had begun: the end before it in its slot was not written either.
+  const isTaken = shown?.outcome === "cancelled" || shown?.outcome === "lost";
+  const isUnreported = isTaken && shown.endedAt === event.timestamp;
+  if (called.has(`${taskId} ${attempt}`) && !isUnreported) {
+    const place = `lane ${lane} on ${shown?.node}`;
     bound(place, ofLane?.perNode);
     bound(`share of tenant ${tenantId} in ${place}`, share(ofLane?.perNode));
   }

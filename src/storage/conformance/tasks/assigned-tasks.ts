@@ -145,7 +145,7 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect((await world.task("unknown")).startedAt).toBe(claimedAt);
     });
 
-    test("is begun by no node but its holder", async () => {
+    test("is begun by its holder only", async () => {
       const world = await open();
       const { seq } = (await assign(world)).task;
       const claimed = only((await world.storage.nodes.heartbeat({ node: NODE })).held);
@@ -279,8 +279,11 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(cancelled).toMatchObject([{ id: "t", was: null, token: claimed.token }]);
       await begin(world, claimed);
       expect((await world.finish(claimed, done)).finished).toEqual([]);
-      expect(await world.task("t")).toMatchObject({ state: "cancelled", startedAt: null, attempts: [] });
-      expect(await typesOf(world, "t")).toEqual(["task.created", "task.cancelled"]);
+      expect(await world.task("t")).toMatchObject({
+        state: "cancelled",
+        attempts: [{ outcome: "cancelled" }],
+      });
+      expect(await typesOf(world, "t")).toEqual(["task.created", "task.started", "task.cancelled"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
@@ -328,7 +331,11 @@ export function describeAssignedTasks(open: OpenWorld): void {
       await world.crash(NODE);
       const rescued = await world.storage.tasks.rescue({ node: NODE, limit: 10, maxLost: 1 });
       expect([rescued.requeued.length, rescued.failed.length]).toEqual([1, 1]);
-      expect(await world.task("again")).toMatchObject({ state: "queued", retryCount: 1, attempts: [] });
+      expect(await world.task("again")).toMatchObject({
+        state: "queued",
+        retryCount: 1,
+        attempts: [{ number: 1, outcome: "lost" }],
+      });
       expect(await world.task("last")).toMatchObject({ state: "failed", error: "worker lost" });
       expect(await typesOf(world, "last")).toEqual(["task.created", "task.started", "task.failed"]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
@@ -345,7 +352,7 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect((await world.task("t")).state).toBe("assigned");
     });
 
-    test("is no running task of its node", async () => {
+    test("is no running task of its node and its lane", async () => {
       const world = await open();
       await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 3 } });
       await world.submit({}, {});
@@ -353,6 +360,8 @@ export function describeAssignedTasks(open: OpenWorld): void {
       const details = await world.storage.nodes.details();
       const { lanes } = details.find(({ node }) => node === NODE) ?? { lanes: [] };
       expect(lanes).toEqual([{ lane: LANE, slots: 3, running: 1 }]);
+      const listed = await world.storage.lanes.list();
+      expect(listed.find(({ name }) => name === LANE)).toMatchObject({ inflight: 2, running: 1 });
     });
   });
 

@@ -21,6 +21,7 @@ export function describeLanesAndAgents(open: OpenWorld): void {
           agingMs: 0,
           waiting: 0,
           inflight: 0,
+          running: 0,
           oldestAt: null,
         },
         {
@@ -32,6 +33,7 @@ export function describeLanesAndAgents(open: OpenWorld): void {
           agingMs: 0,
           waiting: 3,
           inflight: 1,
+          running: 1,
           oldestAt: expect.any(Number),
         },
       ]);

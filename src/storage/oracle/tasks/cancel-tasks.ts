@@ -2,6 +2,7 @@ import { isTerminal } from "../../../model/task-state.ts";
 import type { CancelledTask, EndedTask } from "../../storage.ts";
 import { addEvent } from "../log/add-event.ts";
 import { endAttempt, findTask, type OracleState, type OracleTask, signal } from "../state.ts";
+import { beginAttempt } from "./begin-attempt.ts";
 import { endTask } from "./end-task.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -35,6 +36,7 @@ function cancelTask(state: OracleState, tenant: string, id: string, error: strin
 
 export function endNow(state: OracleState, task: OracleTask, error: string | null): EndedTask {
   const token = task.held?.token ?? null;
+  if (task.state === "assigned") beginAttempt(state, task);
   if (token !== null) endAttempt(state, task, "cancelled", error);
   endTask(state, task, "cancelled", error);
   addEvent(state, "task.cancelled", task, error === null ? null : { error });

@@ -14,7 +14,13 @@ export function rescueTasks(
 ): RescuedTasks {
   if (!state.nodes.get(node)?.dead) return { requeued: [], failed: [] };
   const lost = state.tasks.filter((task) => task.held?.node === node).slice(0, limit);
-  const rescued = lost.map((task) => ({ task, again: rescueTask(state, task, maxLost) }));
+  // They may have begun. A loss counts only for those that had for sure.
+  const surelyBegun = new Set(lost.filter((task) => task.state === "running"));
+  for (const task of lost) if (!surelyBegun.has(task)) beginAttempt(state, task);
+  const rescued = lost.map((task) => ({
+    task,
+    again: rescueTask(state, task, { maxLost, counts: surelyBegun.has(task) }),
+  }));
   settleMoves(state);
   preempt(state);
   if (lost.length > 0) signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
@@ -26,15 +32,17 @@ export function rescueTasks(
 }
 
 /** Returns whether the task got another attempt. A lost attempt counts as a retry. */
-function rescueTask(state: OracleState, task: OracleTask, maxLost: number | undefined): boolean {
+function rescueTask(
+  state: OracleState,
+  task: OracleTask,
+  { maxLost, counts }: { maxLost: number | undefined; counts: boolean },
+): boolean {
   const attempt = task.attempts.length;
-  if (maxLost !== undefined && task.state === "running") task.losses += 1;
+  if (maxLost !== undefined && counts) task.losses += 1;
   const isLost = maxLost !== undefined && task.losses >= maxLost;
   const error = isLost ? lostError(task.losses) : "worker lost";
   const again = !isLost && task.retryCount < task.maxRetriesIfLost;
   if (again && task.losses >= ALONE_AFTER_LOSSES) moveToAlone(state, task);
-  // It is unknown whether it had begun. If it had, it must not run again.
-  if (!again && task.state === "assigned") beginAttempt(state, task);
   endAttempt(state, task, "lost", error);
   if (!again) {
     failTask(state, task, error);

@@ -41,6 +41,7 @@ export function listLanes(state: OracleState): LaneRecord[] {
       agingMs,
       waiting: tasks.filter(isWaiting).length,
       inflight,
+      running: tasks.filter(({ state }) => state === "running").length,
       oldestAt,
     };
   });

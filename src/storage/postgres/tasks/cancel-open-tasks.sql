@@ -3,6 +3,7 @@ create function cancel_open_tasks(p_now bigint, p_seqs bigint[], p_error text) r
 #variable_conflict use_column
 declare
   v_ended ended_attempt[];
+  v_assigned bigint[];
   v_waiting bigint[];
   v_last_release bigint;
   v_cancelled json;
@@ -16,8 +17,11 @@ begin
   with gone as (
     delete from lease l using unnest(p_seqs) with ordinality u(seq, n) where l.task_seq = u.seq returning l.*, u.n)
   select array_agg(row(n, task_seq, token, node, line, attempt, started_at, 'cancelled', 'cancelled', false, null, p_error, null,
-                       null, null, null, null, null, :LEAVES_TRACE)::ended_attempt)
-    into v_ended from gone;
+                       null, null, null, null, null, true)::ended_attempt),
+         array_agg(task_seq order by n) filter (where state = 'assigned')
+    into v_ended, v_assigned from gone;
+  -- They may have begun.
+  if v_assigned is not null then perform append_starts(p_now, v_assigned); end if;
   select coalesce(max(seq), 0) into v_last_release from release;
   if v_ended is not null then perform end_attempts(p_now, v_ended); end if;
   if v_waiting is not null then perform end_waiting(p_now, v_waiting, 'cancelled', p_error, false); end if;

@@ -1,7 +1,6 @@
 import type { EndedTask } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { leavesTrace } from "./end-attempt.ts";
 
 /** What `cancel_open_tasks` returns, as JSON. */
 export interface CancelledJson {
@@ -25,6 +24,4 @@ export function signalCancelled(db: PostgresDatabase, cancelled: readonly Cancel
   if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
 }
 
-export const CANCEL_OPEN_FUNCTIONS = readSql(new URL("./cancel-open-tasks.sql", import.meta.url), {
-  LEAVES_TRACE: leavesTrace("gone"),
-});
+export const CANCEL_OPEN_FUNCTIONS = readSql(new URL("./cancel-open-tasks.sql", import.meta.url));

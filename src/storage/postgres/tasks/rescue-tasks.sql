@@ -7,7 +7,7 @@ declare
   v_seqs bigint[];
   v_alone bigint[];
   v_ended ended_attempt[];
-  v_begun bigint[];
+  v_assigned bigint[];
 begin
   perform 1 from node where id = p_node and dead;
   if not found then return; end if;
@@ -30,12 +30,12 @@ begin
   select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
                        case when rescuable then 'queued' else 'failed' end, 'lost', rescuable, null,
                        case when lost then 'lost ' || losses || case losses when 1 then ' time' else ' times' end else 'worker lost' end,
-                       v_now, null, null, null, null, null, state = 'running' or not rescuable)::ended_attempt),
-         -- It is unknown whether they had begun. If they had, they must not run again.
-         array_agg(task_seq) filter (where state = 'assigned' and not rescuable)
-    into v_ended, v_begun from gone;
+                       v_now, null, null, null, null, null, true)::ended_attempt),
+         array_agg(task_seq order by task_seq) filter (where state = 'assigned')
+    into v_ended, v_assigned from gone;
   if v_ended is null then return; end if;
-  if v_begun is not null then perform append_starts(v_now, v_begun); end if;
+  -- They may have begun.
+  if v_assigned is not null then perform append_starts(v_now, v_assigned); end if;
   perform end_attempts(v_now, v_ended);
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT

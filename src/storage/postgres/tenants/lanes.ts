@@ -36,10 +36,13 @@ export function postgresLanes(db: PostgresDatabase): LaneStorage {
         aging_ms: string;
         waiting: number;
         inflight: number;
+        running: number;
         oldest_at: string | null;
       }>({
         name: "list_lanes",
-        text: `select l.name, l.total, l.per_agent, l.per_tenant, l.strategy, l.aging_ms, l.waiting, l.inflight, t.created_at as oldest_at
+        text: `select l.name, l.total, l.per_agent, l.per_tenant, l.strategy, l.aging_ms, l.waiting, l.inflight,
+                      (select count(*) from lease h where h.lane = l.name and h.state = 'running')::integer as running,
+                      t.created_at as oldest_at
                  from lane l left join oldest_ready() o on o.lane = l.name left join task t on t.seq = o.task_seq
                 order by l.name`,
         values: [],

@@ -29,18 +29,21 @@ export async function rescueTasks(
     const removeLease = tx.prepare("delete from lease where task_seq = ?");
     const requeued: TaskLabels[] = [];
     const failed: TaskLabels[] = [];
-    for (const lease of leases) {
+    // Those that are assigned may have begun.
+    const begunLeases = leases.map((lease) => ({
+      lease,
+      begun: lease.state === "assigned" ? { ...lease, ...addStart(tx, lease) } : lease,
+    }));
+    for (const { lease, begun } of begunLeases) {
       removeLease.run(lease.task_seq);
       const losses = countLoss(tx, lease, params.maxLost);
       const isLost = params.maxLost !== undefined && losses >= params.maxLost;
       const end = { outcome: "lost", error: isLost ? lostError(losses) : WORKER_LOST } as const;
       if (lease.rescuable === 1 && !isLost) {
-        const returned = losses < ALONE_AFTER_LOSSES ? lease : moveToAlone(tx, lease);
+        const returned = losses < ALONE_AFTER_LOSSES ? begun : moveToAlone(tx, begun);
         returnTask(tx, returned, { ...end, to: "queued", counted: true, runAt: now });
         requeued.push(labelsOf(ledger.agentQueue(lease.line)));
       } else {
-        // It is unknown whether it had begun. If it had, it must not run again.
-        const begun = lease.state === "assigned" ? addStart(tx, lease) : lease;
         endTask(tx, begun, { ...end, state: "failed", result: null });
         failed.push(labelsOf(ledger.agentQueue(lease.line)));
       }

@@ -57,9 +57,25 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
     },
     clear: (params) => db.transactDurably((tx) => clearLane(tx, params)),
     async list() {
-      const rows = db.prepare<LaneRow>("select * from lane order by name").all();
+      const rows = db
+        .prepare<LaneRow & { running: number }>(
+          `select lane.*, (select count(*) from lease l join line n on n.id = l.line
+                            where n.lane = lane.name and l.state = 'running') as running
+             from lane order by name`,
+        )
+        .all();
       return rows.map(
-        ({ name, total, per_agent, per_tenant, strategy, aging_ms, waiting, inflight }): LaneRecord => ({
+        ({
+          name,
+          total,
+          per_agent,
+          per_tenant,
+          strategy,
+          aging_ms,
+          waiting,
+          inflight,
+          running,
+        }): LaneRecord => ({
           name,
           total,
           perAgent: per_agent,
@@ -68,6 +84,7 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
           agingMs: aging_ms,
           waiting,
           inflight,
+          running,
           oldestAt: oldestReady(db, name),
         }),
       );

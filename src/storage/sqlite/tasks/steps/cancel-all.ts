@@ -7,7 +7,7 @@ import {
 import type { CancelledTask, EndedTask } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
-import { endTask } from "./end-attempt.ts";
+import { addStart, endTask } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
@@ -53,9 +53,11 @@ export function endNow(
   task: WaitingTask & { readonly id: string },
   error: string | null,
 ): EndedTask {
-  const lease = tx
+  const held = tx
     .prepare<Lease>(`delete from lease where task_seq = ? returning ${LEASE_COLUMNS}`)
     .get(task.seq);
+  // It may have begun.
+  const lease = held?.state === "assigned" ? addStart(tx, held) : held;
   if (lease === undefined) endWaitingTask(tx, task, { state: "cancelled", error });
   else endTask(tx, lease, { state: "cancelled", outcome: "cancelled", result: null, error });
   const { agent, lane } = tx.ledger.agentQueue(task.line);
