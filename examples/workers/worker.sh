@@ -14,15 +14,23 @@ trap 'stopping=1; [ -z "$poll" ] || kill "$poll" 2>/dev/null' TERM INT
 
 uuid() { cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen; }
 
-# request METHOD PATH SECONDS: sends the JSON in $dir/body. Sets $status (000: no answer); the answer is $dir/answer.
+# request METHOD PATH SECONDS [interruptible]: sends the JSON in $dir/body. Sets $status (000: no answer); the answer is
+# $dir/answer. SIGTERM ends one that is interruptible.
 request() {
   curl -s -X "$1" "$ROTA_URL/v1/$2" --max-time "$3" -o "$dir/answer" -D "$dir/headers" -w '%{http_code}' \
     -H "authorization: Bearer $ROTA_KEY" -H 'content-type: application/json' -H 'expect:' \
     --data-binary "@$dir/body" >"$dir/status" &
-  poll=$!
-  while kill -0 "$poll" 2>/dev/null; do wait "$poll"; done # A signal ends a wait, too.
+  local sent=$!
+  [ "${4:-}" != interruptible ] || interruptible "$sent"
+  while kill -0 "$sent" 2>/dev/null; do wait "$sent"; done # A signal ends a wait, too.
   poll=''
   status=$(cat "$dir/status")
+}
+
+# From now on SIGTERM ends this process. It may have come just before.
+interruptible() {
+  poll=$1
+  [ -z "$stopping" ] || kill "$poll" 2>/dev/null
 }
 
 # Pauses as the server asks, or longer after each failure. Gives up if a repetition would not help.
@@ -44,7 +52,7 @@ later() {
 rest() {
   [ -z "$stopping" ] || return 0
   sleep "$1" &
-  poll=$!
+  interruptible $!
   wait "$poll"
   poll=''
 }
@@ -118,7 +126,7 @@ register
 claim=$(uuid)
 while [ -z "$stopping" ]; do
   jq -n --arg id "$claim" --argjson wait "$wait_s" '{claimId: $id, max: 1, waitS: $wait}' >"$dir/body"
-  request POST "workers/$worker/claim" $((wait_s + 10))
+  request POST "workers/$worker/claim" $((wait_s + 10)) interruptible
   if [ "$status" != 200 ]; then
     [ -z "$stopping" ] || break
     later # With the same claimId: the server may have handed out a task whose answer was lost.
