@@ -65,6 +65,8 @@ for (let ms = 0; clock.now() < Date.now() || ms % ROUND_MS !== BACKLOG_MS; ms +=
   // The callbacks are sent in real time.
   await sleep(2);
 }
+// It is ahead of the browser by up to a round. What waits shall have waited for a moment.
+await sleep(Math.max(0, clock.now() + BACKLOG_MS - Date.now()));
 
 const dashboard = new DashboardSource({ basePath: "", environment: {}, log: silentLog });
 await dashboard.open();
