@@ -155,6 +155,7 @@ export function describeStatus(open: Open): void {
         ["schedules", true, []],
         ["rollups", true, []],
         ["audit", true, []],
+        ["workers", true, []],
         ["config", true, []],
       ]);
       expect(report.ok).toBe(true);
@@ -162,7 +163,7 @@ export function describeStatus(open: Open): void {
       rota.configFault(new Error("no such option"));
       expect(await api.doctor()).toMatchObject({
         ok: false,
-        checks: { 6: { name: "config", ok: false, findings: ["no such option"] } },
+        checks: { 7: { name: "config", ok: false, findings: ["no such option"] } },
       });
     });
 

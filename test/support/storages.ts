@@ -62,6 +62,7 @@ const GROUPS = [
   "events",
   "logs",
   "nodes",
+  "workers",
   "sessions",
   "schedules",
   "notifications",

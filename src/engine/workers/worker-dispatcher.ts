@@ -11,6 +11,8 @@ import { type Poll, type PollAnswer, type PollRequest, WorkerPolls } from "./wor
 const FINISHES_MAX = 200;
 /** Signals can be lost: waiting polls ask at least this often, as nodes do. */
 const ASK_EVERY_MS = 5_000;
+/** While no poll waits there is nothing to do. */
+const IDLE_MS = 600_000;
 
 export interface WorkerDispatcherOptions extends ServiceOptions {
   readonly storage: Storage;
@@ -144,7 +146,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     const polls = this.#takePolls();
     if (ends.length + progress.length + polls.length > 0) await this.#exchange(ends, progress, polls);
     if (this.#ends.length + this.#progress.length + this.#new.size > 0 || this.#isWanted) return 0;
-    return ASK_EVERY_MS;
+    return this.polls.size > 0 ? ASK_EVERY_MS : IDLE_MS;
   }
 
   get #isWanted(): boolean {

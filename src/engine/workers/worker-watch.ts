@@ -11,6 +11,10 @@ import type { WorkerDispatcher } from "./worker-dispatcher.ts";
  */
 const SIGNS_EVERY_MS = { min: 1_000, max: 4_000 } as const;
 const LOOK_EVERY_MS = { min: 250, max: 5_000 } as const;
+/** How often a node without workers looks whether other nodes have some. On an exclusive storage there are no others. */
+const IDLE_LOOK_MS = { shared: 30_000, exclusive: 600_000 } as const;
+/** Ended attempts are forgotten for this long after the last worker is gone. */
+const FORGET_MS = 120_000;
 const PRUNE_EVERY_MS = 30_000;
 /** How many critical tasks one check looks at. */
 const CRITICALS_MAX = 100;
@@ -51,6 +55,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   #leaseMinMs = Number.POSITIVE_INFINITY;
   #signedAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  /** When there last was a worker, by the monotonic clock. */
+  #knownAt = Number.NEGATIVE_INFINITY;
   #prunedAt: number;
   /** How many workers this node found lost. */
   lost = 0;
@@ -67,6 +73,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
     if (this.clock.monotonic() - renewedAt < this.#signsMs / 2) return;
     this.#signs.set(worker, polls || (this.#signs.get(worker) ?? false));
+    if (!this.#isKnown) this.#lookedAt = Number.NEGATIVE_INFINITY;
     this.wake(Math.max(this.#signedAt + this.#signsMs - this.clock.monotonic(), 0));
   }
 
@@ -120,7 +127,14 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     return Math.min(Math.max(this.#leaseMinMs / 4, SIGNS_EVERY_MS.min), SIGNS_EVERY_MS.max);
   }
 
+  /** Whether there are workers, or were a moment ago. */
+  get #isKnown(): boolean {
+    return this.clock.monotonic() - this.#knownAt < FORGET_MS;
+  }
+
   #lookMs(): number {
+    if (!this.#isKnown)
+      return this.options.storage.capabilities.exclusive ? IDLE_LOOK_MS.exclusive : IDLE_LOOK_MS.shared;
     return Math.min(Math.max(this.#leaseMinMs / 4, LOOK_EVERY_MS.min), LOOK_EVERY_MS.max);
   }
 
@@ -130,6 +144,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     this.#lookedAt = now;
     const { workers, nextDueAt } = await this.options.storage.workers.watch();
     this.#dueAt = nextDueAt;
+    if (workers.length > 0 || nextDueAt !== null) this.#knownAt = now;
     const live = workers.filter(({ lost }) => !lost);
     this.#leaseMinMs = Math.min(Number.POSITIVE_INFINITY, ...live.map(({ leaseMs }) => leaseMs));
     this.#seen = new Map(
@@ -245,7 +260,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
 
   async #pruneNowAndThen(): Promise<void> {
     const now = this.clock.monotonic();
-    if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    if (now - this.#prunedAt < PRUNE_EVERY_MS || !this.#isKnown) return;
     this.#prunedAt = now;
     await this.options.storage.workers.prune();
   }
@@ -254,7 +269,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const now = this.clock.monotonic();
     const waits = [
       this.#lookedAt + this.#lookMs() - now,
-      this.#prunedAt + PRUNE_EVERY_MS - now,
+      this.#isKnown ? this.#prunedAt + PRUNE_EVERY_MS - now : Number.POSITIVE_INFINITY,
       this.#dueAt === null ? Number.POSITIVE_INFINITY : this.#dueAt - this.options.storageNow(),
       this.#signs.size > 0 || this.options.dispatcher.polls.size > 0
         ? this.#signedAt + this.#signsMs - now
