@@ -24,8 +24,8 @@ export type AttemptReason = (typeof ATTEMPT_REASONS)[number];
 export const WORKER_OUTCOMES = ["done", "failed", "released"] as const;
 export type WorkerOutcome = (typeof WORKER_OUTCOMES)[number];
 
-/** A shorter lease than the least would end by a slow disk or a busy machine. */
-export const WORKER_LEASE_MS = { min: 5_000, max: 120_000, default: 15_000 } as const;
+/** A lease must be longer than signs of life take to be written. */
+export const WORKER_LEASE_MS = { min: 3_000, max: 120_000, default: 15_000 } as const;
 export const WORKER_HEARTBEAT_MS = { min: 500, default: 5_000 } as const;
 export const WORKER_SLOTS_MAX = 1_000;
 /** How many agents a worker, or a key of the role `worker`, may name. */

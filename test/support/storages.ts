@@ -50,6 +50,7 @@ const GROUPS = [
   "events",
   "logs",
   "nodes",
+  "workers",
   "sessions",
   "schedules",
   "notifications",

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
+import { openTestServer } from "../support/http.ts";
 import { openKeyedServer } from "../support/keyed-server.ts";
 import { type Ask, claimOne, registerWorker, submitTask } from "../support/workers.ts";
 
@@ -130,4 +131,34 @@ test("each worker has a rate limit of its own, and made-up workers have that of 
   const made: number[] = [];
   for (let time = 0; time < 20; time += 1) made.push(await beat(`wrk_${time}`));
   expect(made.at(-1)).toBe(429);
+});
+
+test("the audit log has when workers came and went, and not what they do all the time", async () => {
+  const server = await openKeyedServer();
+  const admin = await server.key({ role: "admin" });
+  const key = await server.key({ role: "worker", agents: ["py"] });
+  const ask: Ask = (path, init) => server.askWith(key, path, init);
+  const worker = await registerWorker(ask);
+  await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts: [] } });
+  await ask(`/v1/workers/${worker}`, { method: "DELETE" });
+  const { entries } = (await server.askWith(admin, "/v1/audit")).body;
+  const ofWorkers = entries.filter(({ route }: { route: string }) => route.includes("workers"));
+  expect(ofWorkers.map(({ route, subject }: Record<string, string>) => [route, subject])).toEqual([
+    ["DELETE /v1/workers/{id}", worker],
+    ["POST /v1/workers", worker],
+  ]);
+});
+
+test("the log of a request that fails has no token", async () => {
+  const { ask, log } = await openTestServer({
+    meddler: {
+      before({ operation }) {
+        if (operation === "workers.attempts") throw new Error("broken");
+      },
+    },
+  });
+  const { status } = await ask("/v1/attempts/att_secret-token/finish", { json: { outcome: "done" } });
+  expect(status).toBe(500);
+  expect(JSON.stringify(log.lines)).toContain("/v1/attempts/…/finish");
+  expect(JSON.stringify(log.lines)).not.toContain("secret-token");
 });

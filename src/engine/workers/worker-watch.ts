@@ -5,10 +5,11 @@ import type { OverdueAttempt, Storage, WorkerWatch as Watched } from "../../stor
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import type { WorkerDispatcher } from "./worker-dispatcher.ts";
 
-/** Signs of life are written together, at most this often. */
-const SIGNS_EVERY_MS = 1_000;
-/** A worker that gives signs all the time is renewed this often, or four times in the shortest lease. */
-const RENEW_EVERY_MS = 4_000;
+/**
+ * Signs of life are written together: a quarter of the shortest lease apart, within these bounds. While many workers only wait,
+ * that is one statement in four seconds.
+ */
+const SIGNS_EVERY_MS = { min: 1_000, max: 4_000 } as const;
 const LOOK_EVERY_MS = { min: 250, max: 5_000 } as const;
 const PRUNE_EVERY_MS = 30_000;
 /** How many critical tasks one check looks at. */
@@ -64,9 +65,9 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   /** A worker gave a sign of life. `polls`: it asked for tasks. */
   sign(worker: string, { polls }: { polls: boolean }): void {
     const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
-    if (this.clock.monotonic() - renewedAt < this.#renewMs() / 2) return;
+    if (this.clock.monotonic() - renewedAt < this.#signsMs / 2) return;
     this.#signs.set(worker, polls || (this.#signs.get(worker) ?? false));
-    this.wake(Math.max(this.#signedAt + SIGNS_EVERY_MS - this.clock.monotonic(), 0));
+    this.wake(Math.max(this.#signedAt + this.#signsMs - this.clock.monotonic(), 0));
   }
 
   /** A worker got an attempt that will be overdue at this time of the storage's clock. */
@@ -98,12 +99,12 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
 
   async #writeSigns(): Promise<void> {
     const now = this.clock.monotonic();
-    if (now - this.#signedAt < SIGNS_EVERY_MS) return;
+    if (now - this.#signedAt < this.#signsMs) return;
     // An open poll is a sign of life as long as it waits. A worker that holds attempts must send heartbeats: the connection of a
     // poll stays open when its process stands still or is cut off.
     for (const worker of this.options.dispatcher.polls.workers()) {
       const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
-      if (!this.#busy.has(worker) && now - renewedAt >= this.#renewMs()) this.#signs.set(worker, true);
+      if (!this.#busy.has(worker) && now - renewedAt >= this.#signsMs / 2) this.#signs.set(worker, true);
     }
     if (this.#signs.size === 0) return;
     this.#signedAt = now;
@@ -114,8 +115,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     for (const { worker } of signs) if (!isUnknown.has(worker)) this.#renewed.set(worker, now);
   }
 
-  #renewMs(): number {
-    return Math.min(RENEW_EVERY_MS, this.#leaseMinMs / 4);
+  get #signsMs(): number {
+    return Math.min(Math.max(this.#leaseMinMs / 4, SIGNS_EVERY_MS.min), SIGNS_EVERY_MS.max);
   }
 
   #lookMs(): number {
@@ -255,7 +256,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
       this.#prunedAt + PRUNE_EVERY_MS - now,
       this.#dueAt === null ? Number.POSITIVE_INFINITY : this.#dueAt - this.options.storageNow(),
       this.#signs.size > 0 || this.options.dispatcher.polls.size > 0
-        ? this.#signedAt + SIGNS_EVERY_MS - now
+        ? this.#signedAt + this.#signsMs - now
         : Number.POSITIVE_INFINITY,
     ];
     return Math.max(Math.min(...waits), 1);

@@ -64,6 +64,16 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
   else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
 }
 
+/**
+ * Records that a worker came or went. What workers do all the time, claims, heartbeats and finishes, is not recorded: the events
+ * of the tasks show that.
+ */
+export function auditWorker(request: FastifyRequest, audit: LocalAudit, subject: string): void {
+  const { keyId, tenant: tenantId } = request.callerContext.caller;
+  if (keyId === null) return;
+  audit.record({ keyId, tenantId, route: routeOf(request), subject, address: addressOf(request) });
+}
+
 /** The tenants in whose logs the change is recorded: that of the caller, and the changed one. */
 function tenantsOf({ routeOptions, callerContext, body, query }: FastifyRequest, subject: string | null) {
   const { tenant } = callerContext.caller;

@@ -26,7 +26,10 @@ export function answerErrors(app: FastifyInstance, { log, onQuota, onRefused }: 
   app.setErrorHandler<FastifyError>((given, request, reply) => {
     const error = toRotaError(given);
     if (error.code === "internal_error") {
-      log.error({ error: given, method: request.method, url: request.url }, "a request failed unexpectedly");
+      log.error(
+        { error: given, method: request.method, url: withoutTokens(request.url) },
+        "a request failed unexpectedly",
+      );
     }
     if (error.code === "quota_exceeded") onQuota();
     onRefused(request, error.status);
@@ -77,4 +80,9 @@ export function toRotaError(error: FastifyError): RotaError {
   return new RotaError("internal_error", "internal error of Rota; its log has the details", {
     cause: error,
   });
+}
+
+/** The token of an attempt is a secret of its worker. */
+function withoutTokens(url: string): string {
+  return url.replace(/\batt_[\w-]+/g, "…");
 }

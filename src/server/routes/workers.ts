@@ -23,15 +23,18 @@ import type {
   WorkerInput,
 } from "../../interface/workers.ts";
 import { taskJson } from "../../model/dependency-result.ts";
+import { auditWorker } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { whenClosed } from "../when-closed.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Workers: processes elsewhere that pull tasks. */
-export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { audit } }) => {
   app.post("/workers", requiredRole("work", registerWorker), async (request, reply) => {
     reply.code(201);
-    return request.rota.workers.register(request.body as WorkerInput, callerOf(request));
+    const registered = await request.rota.workers.register(request.body as WorkerInput, callerOf(request));
+    auditWorker(request, audit, registered.workerId);
+    return registered;
   });
 
   app.get("/workers", requiredRole("read", listWorkers), async ({ rota }) => rota.workers.list());
@@ -68,9 +71,11 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.delete("/workers/:id", requiredRole("work", deleteWorker), async (request) => {
     const { workers } = request.rota;
     const isWorker = request.callerContext.caller.role === "worker";
-    return isWorker
+    const deleted = await (isWorker
       ? workers.deleteOwn(request.params.id, callerOf(request))
-      : workers.delete(request.params.id);
+      : workers.delete(request.params.id));
+    auditWorker(request, audit, request.params.id);
+    return deleted;
   });
 
   app.post("/attempts/:token/heartbeat", requiredRole("work", heartbeatAttempt), async (request) =>

@@ -651,6 +651,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       );
       const poll = newPoll(worker, { max: 2, agents: null });
       await exchange(world, poll);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
       const attempts = poll.tokens.slice(0, 2).map(({ hash }) => ({ hash }));
       await world.storage.workers.name({ worker, attempts, all: true });
       const running = async () =>

@@ -115,8 +115,8 @@ select 'tenants without lines, and lines without tenants' as counter, wrong as s
     // A lease records whether its attempt may be pre-empted.
     `
 select 'leases that may be taken' as counter, stored, counted
-  from (select count(l.priority) as stored, count(*) filter (where t.priority > 0 and t.preemptions_left > 0) as counted,
-               count(*) filter (where (l.priority is not null) <> (t.priority > 0 and t.preemptions_left > 0)
+  from (select count(l.priority) as stored, count(*) filter (where l.state = 'running' and t.priority > 0 and t.preemptions_left > 0) as counted,
+               count(*) filter (where (l.priority is not null) <> (l.state = 'running' and t.priority > 0 and t.preemptions_left > 0)
                                    or l.priority <> t.priority or l.lane <> n.lane or l.tenant <> t.tenant) as wrong
           from lease l join task t on t.seq = l.task_seq join line n on n.id = t.line) f
  where wrong > 0`,
