@@ -8,7 +8,11 @@ agent=${1:?usage: worker.sh AGENT PROGRAM [ARGUMENTS]}
 shift
 : "${ROTA_URL:=http://127.0.0.1:7682}" "${ROTA_KEY:=}"
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+# Not by a trap of EXIT: a background process that a signal ends before it is a program of its own would run it, too.
+quit() {
+  rm -rf "$dir"
+  exit "$1"
+}
 poll='' stopping='' failures=0
 trap 'stopping=1; [ -z "$poll" ] || kill "$poll" 2>/dev/null' TERM INT
 
@@ -21,16 +25,17 @@ request() {
     -H "authorization: Bearer $ROTA_KEY" -H 'content-type: application/json' -H 'expect:' \
     --data-binary "@$dir/body" >"$dir/status" &
   local sent=$!
-  [ "${4:-}" != interruptible ] || interruptible "$sent"
-  while kill -0 "$sent" 2>/dev/null; do wait "$sent"; done # A signal ends a wait, too.
+  [ "${4:-}" != interruptible ] || poll=$sent
+  while kill -0 "$sent" 2>/dev/null; do
+    if [ -z "$stopping" ] || [ -z "$poll" ]; then
+      wait "$sent" # A signal ends a wait, too.
+    else
+      kill "$sent" 2>/dev/null
+      sleep 0.1
+    fi
+  done
   poll=''
   status=$(cat "$dir/status")
-}
-
-# From now on SIGTERM ends this process. It may have come just before.
-interruptible() {
-  poll=$1
-  [ -z "$stopping" ] || kill "$poll" 2>/dev/null
 }
 
 # Pauses as the server asks, or longer after each failure. Gives up if a repetition would not help.
@@ -40,7 +45,7 @@ later() {
     404) register ;;
     *)
       echo "the server refuses this worker: $status $(cat "$dir/answer")" >&2
-      exit 1
+      quit 1
       ;;
   esac
   local asked
@@ -52,7 +57,7 @@ later() {
 rest() {
   [ -z "$stopping" ] || return 0
   sleep "$1" &
-  interruptible $!
+  poll=$!
   wait "$poll"
   poll=''
 }
@@ -147,4 +152,4 @@ while [ -z "$stopping" ]; do
 done
 echo '{}' >"$dir/body"
 request DELETE "workers/$worker" 10
-exit 0
+quit 0

@@ -110,9 +110,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     // An open poll is a sign of life as long as it waits. A worker that holds attempts must send heartbeats: the connection of a
     // poll stays open when its process stands still or is cut off.
     for (const worker of this.options.dispatcher.polls.workers()) {
-      if (this.#busy.has(worker)) continue;
-      if (now - (this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY) >= this.#signsMs / 2)
-        this.#signs.set(worker, true);
+      const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
+      if (!this.#busy.has(worker) && now - renewedAt >= this.#signsMs / 2) this.#signs.set(worker, true);
     }
     if (this.#signs.size === 0) return;
     this.#signedAt = now;

@@ -60,7 +60,7 @@ begin
     v_reserved := v_reserved || v_lease.node;
     v_tokens := v_tokens || v_lease.token;
     v_ended := array[row(1, v_lease.task_seq, v_lease.token, v_lease.node, v_lease.line, v_lease.attempt, v_lease.started_at, 'queued',
-                         'preempted', false, null, ':PREEMPTION_ERROR', null, null, null, null, null, null)::ended_attempt];
+                         'preempted', false, null, ':PREEMPTION_ERROR', null, null, null, null, null, null, true)::ended_attempt];
     perform end_attempts(v_now, v_ended);
     -- The tenant gets the freed slot for a critical task: one more start that may go ahead of fairness.
     update tenant_line t
