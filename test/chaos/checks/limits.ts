@@ -86,7 +86,7 @@ function boundsOf(
   bound(`lane ${lane}`, ofLane?.total);
   bound(`share of tenant ${tenantId} in lane ${lane}`, share(ofLane?.total));
   const shown = task?.attempts[attempt - 1];
-  // Taken from its node before the node could tell that it had begun: the end before it in its slot was not written either.
+  // Taken from its node before the node could show that it had begun: the end before it in its slot was not written either.
   const isTaken = shown?.outcome === "cancelled" || shown?.outcome === "lost";
   const isUnreported = isTaken && shown.endedAt === event.timestamp;
   if (called.has(`${taskId} ${attempt}`) && !isUnreported) {
