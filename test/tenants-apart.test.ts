@@ -1,4 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import type { LocalTenant } from "../src/interface/rota.ts";
 import { openPostgres } from "../src/storage/postgres/connection/open.ts";
 import type { Storage } from "../src/storage/storage.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
@@ -96,6 +98,7 @@ async function furnish({ rota, clock }: KeyedServer, tenant: string): Promise<Be
   await until(async () => (await deliveries()).length > 0);
   const { bulkId } = await theirs.bulks.start({ action: "cancel", filter: { agentId: `${MARK}-nobody` } });
   const { id } = await rota.keys.create({ role: "viewer", name: MARK, tenantId: tenant });
+  const { workerId, attemptToken } = await hire(theirs);
   return {
     "/tasks/batches/": batch.batchId,
     "/tasks/": waiting.taskId,
@@ -107,7 +110,24 @@ async function furnish({ rota, clock }: KeyedServer, tenant: string): Promise<Be
     "/bulk/": bulkId,
     "/keys/": id,
     "/tenants/": tenant,
+    "/workers/": workerId,
+    "/attempts/": attemptToken,
   };
+}
+
+/** A worker that holds an attempt. */
+async function hire({ agents, tasks, workers }: LocalTenant) {
+  const agentId = `${MARK}-remote`;
+  await agents.create({ id: agentId, executor: { type: "worker" } });
+  const caller = { keyId: null, agents: null };
+  const { workerId } = await workers.register(
+    { name: MARK, agents: [agentId], slots: 1, leaseMs: 120_000 },
+    caller,
+  );
+  await tasks.submit({ agentId, payload: MARK });
+  const claim = { claimId: randomUUID(), max: 1, waitS: 5 };
+  const { answer } = await workers.claim(workerId, claim, { ...caller, gone: new AbortController().signal });
+  return { workerId, attemptToken: answer.attempts[0]?.attemptToken ?? "" };
 }
 
 /** All that the other tenant sees of itself. */
@@ -119,6 +139,7 @@ async function stateOf({ rota, tenants }: Awaited<ReturnType<typeof openTenants>
     schedules: await theirs.schedules.list(),
     runs: await theirs.runs.list(),
     agents: await theirs.agents.list(),
+    workers: (await theirs.workers.list()).workers.map(({ id, running }) => ({ id, running })),
     keys: (await rota.keys.list({ tenantId: tenants.theirs })).keys.map(({ id }) => id),
     tenant: await rota.tenants.get(tenants.theirs),
   };
@@ -174,7 +195,8 @@ describe.each<[string, OpenStorage]>([
       const isNamesake = home === "/sessions/" && method !== "GET";
       const isForAdmins = status === 403 && body.error.endsWith("use a key with the role `admin`");
       if (home !== undefined && !isNamesake && !isForAdmins) {
-        expect([status, body.code], name).toEqual([404, "not_found"]);
+        const code = home === "/workers/" ? "unknown_worker" : "not_found";
+        expect([status, body.code], name).toEqual([404, code]);
       }
       const answer = JSON.stringify(body);
       expect(answer, name).not.toContain(MARK);

@@ -129,7 +129,7 @@ describe("rota keys", () => {
     const wrong = await run(["keys", "create", "--role", "root", "--name", "me"], withKey);
     expect([wrong.code, wrong.stderr]).toEqual([
       2,
-      'error: `role` must be viewer, agent, operator, tenant-admin or admin, not "root"\n',
+      'error: `role` must be viewer, agent, worker, operator, tenant-admin or admin, not "root"\n',
     ]);
   });
 });

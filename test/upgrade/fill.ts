@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -27,6 +28,7 @@ export async function fill(storage: string): Promise<Filled> {
     return { did: task.instruction ?? task.message ?? task.payload };
   });
   await rota.start();
+  await fillWorkers(rota);
 
   // An agent that was there, and an executor for a kind.
   await rota.reload({ agents: { left: { executor: { type: "echo" } } } });
@@ -43,6 +45,27 @@ export async function fill(storage: string): Promise<Filled> {
   await fillCallbacks(rota);
   await rota.bulks.start({ action: "delete", filter: { agentId: "nobody" } });
   return { rota, keys };
+}
+
+/** A worker that has ended a task, runs another, and has one that it has not begun. */
+async function fillWorkers(rota: Rota): Promise<void> {
+  await rota.agents.create({ id: "remote", executor: { type: "worker" } });
+  const caller = { keyId: null, agents: null };
+  const { workerId } = await rota.workers.register(
+    { name: "elsewhere", agents: ["remote"], slots: 3, leaseMs: 120_000 },
+    caller,
+  );
+  for (const payload of ["ends", "runs", "is assigned"])
+    await rota.tasks.submit({ agentId: "remote", payload });
+  const claim = { claimId: randomUUID(), max: 3, waitS: 5 };
+  const { answer } = await rota.workers.claim(workerId, claim, {
+    ...caller,
+    gone: new AbortController().signal,
+  });
+  const [ends, runs] = answer.attempts.map(({ attemptToken }) => ({ attemptToken }));
+  if (ends === undefined || runs === undefined) throw new Error("The worker got no tasks.");
+  await rota.workers.heartbeat(workerId, { attempts: [ends, runs] }, caller);
+  await rota.workers.finish(workerId, { attempts: [{ ...ends, outcome: "done", result: 1 }] }, caller);
 }
 
 async function isServed(rota: Rota, agentId: string): Promise<boolean> {

@@ -41,6 +41,7 @@ const EMPTY_UNTIL_LATER = [
   "pool",
   "unserved",
   "audit_anchor",
+  "exchange_request",
 ];
 /**
  * The schema of the first release, which every later version has to open. Its fixtures are never removed; schemas before it

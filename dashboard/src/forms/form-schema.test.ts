@@ -58,6 +58,8 @@ describe("the fields of a form", () => {
     const parallelism = formFields(SCHEMAS, "NewBatch").find(({ name }) => name === "parallelism");
     expect(parallelism).toMatchObject({ isRequired: false, min: 1, max: 10 });
     expect(parallelism?.description).toContain("How many of the tasks run at once");
+    const require = formFields(SCHEMAS, "NewAgent").find(({ name }) => name === "require");
+    expect(require).toMatchObject({ isRequired: false, fields: [{ name: "labels", isRequired: false }] });
     const executor = formFields(SCHEMAS, "NewAgent").find(({ name }) => name === "executor");
     expect(executor?.choices).toEqual(expect.arrayContaining(["echo", "http", "openai"]));
     const priority = formFields(SCHEMAS, "NewTask").find(({ name }) => name === "priority");

@@ -63,10 +63,14 @@ function fieldsOf(schemas: Schemas, schema: JsonSchema): FormField[] {
   const { properties = {}, required = [] } = resolve(schemas, schema)[0] ?? {};
   return Object.entries(properties).map(([name, property]) => {
     const forms = resolve(schemas, property);
+    const isRequired = required.includes(name);
+    const kind = kindOf(schemas, forms);
     return {
       name,
-      ...kindOf(schemas, forms),
-      isRequired: required.includes(name),
+      ...kind,
+      // A group that may be left out requires nothing. The server checks one that is filled in part.
+      fields: isRequired ? kind.fields : kind.fields.map((field) => ({ ...field, isRequired: false })),
+      isRequired,
       description: property.description ?? forms[0]?.description ?? "",
       takesNumber: forms.length > 1 && forms.some(({ type }) => type === "integer"),
     };

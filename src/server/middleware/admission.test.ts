@@ -52,7 +52,8 @@ test("every route asks for a key once there is one, but for those that say how t
 describe("each role may do what the table says and nothing else:", () => {
   test.each(ROLES)("%s", async (role) => {
     const { key, askWith, clock } = await openKeyedServer({ start: false });
-    const own = await key({ role, ...(role === "agent" ? { agentId: "scout" } : {}) });
+    const agents = role === "agent" ? { agentId: "scout" } : role === "worker" ? { agents: ["scout"] } : {};
+    const own = await key({ role, ...agents });
     for (const route of await allRoutes()) {
       // Streams have no end to wait for.
       if (/events|stream/.test(route.path) && route.method === "GET") continue;

@@ -1,5 +1,4 @@
 import type { EventType } from "../../../src/model/event.ts";
-import type { AttemptOutcome } from "../../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../../src/model/task-state.ts";
 import type { History } from "../history.ts";
 import { replay } from "./replay.ts";
@@ -21,9 +20,6 @@ const BEFORE: Readonly<Record<EventType, readonly (TaskState | "none")[]>> = {
   "batch.completed": ["done", "failed", "cancelled", "rejected"],
 };
 
-/** How an attempt ends that is taken back from a worker. */
-const TAKEN_BACK: readonly (AttemptOutcome | null)[] = ["interrupted", "lost"];
-
 /** Every task ends in one state and stays there unless a client requests a retry; each step follows from the last. */
 export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
   const findings: string[] = [];
@@ -33,11 +29,8 @@ export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
   for (const { event, before } of replay(events)) {
     const { type, taskId, seq, attempt } = event;
     if (type === "task.started") begun.add(`${taskId} ${attempt}`);
-    // What was assigned to a worker that never began it was waiting, as far as the log says.
-    const isUnbegun =
-      type === "task.retrying" &&
-      !begun.has(`${taskId} ${attempt}`) &&
-      TAKEN_BACK.includes(tasks.get(taskId)?.attempts[(attempt ?? 0) - 1]?.outcome ?? null);
+    // As far as the log shows, a task waits while it is assigned to a node or a worker that has not begun it.
+    const isUnbegun = type === "task.retrying" && before === "queued" && !begun.has(`${taskId} ${attempt}`);
     if (!isUnbegun && !BEFORE[type].includes(before ?? "none"))
       findings.push(`${taskId}: ${type} (event ${seq}) while it was ${before ?? "not there"}`);
     if (type === "task.retrying" && before !== undefined && isTerminal(before))
