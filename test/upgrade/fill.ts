@@ -28,7 +28,6 @@ export async function fill(storage: string): Promise<Filled> {
     return { did: task.instruction ?? task.message ?? task.payload };
   });
   await rota.start();
-  await fillWorkers(rota);
 
   // An agent that was there, and an executor for a kind.
   await rota.reload({ agents: { left: { executor: { type: "echo" } } } });
@@ -44,28 +43,27 @@ export async function fill(storage: string): Promise<Filled> {
   await fillWaiting(rota);
   await fillCallbacks(rota);
   await rota.bulks.start({ action: "delete", filter: { agentId: "nobody" } });
+  await fillWorkers(rota);
   return { rota, keys };
 }
 
-/** A worker that has ended a task, runs another, and has one that it has not begun. */
+/** A worker that has ended a task. */
 async function fillWorkers(rota: Rota): Promise<void> {
   await rota.agents.create({ id: "remote", executor: { type: "worker" } });
   const caller = { keyId: null, agents: null };
   const { workerId } = await rota.workers.register(
-    { name: "elsewhere", agents: ["remote"], slots: 3, leaseMs: 120_000 },
+    { name: "elsewhere", agents: ["remote"], slots: 3 },
     caller,
   );
-  for (const payload of ["ends", "runs", "is assigned"])
-    await rota.tasks.submit({ agentId: "remote", payload });
-  const claim = { claimId: randomUUID(), max: 3, waitS: 5 };
-  const { answer } = await rota.workers.claim(workerId, claim, {
-    ...caller,
-    gone: new AbortController().signal,
-  });
-  const [ends, runs] = answer.attempts.map(({ attemptToken }) => ({ attemptToken }));
-  if (ends === undefined || runs === undefined) throw new Error("The worker got no tasks.");
-  await rota.workers.heartbeat(workerId, { attempts: [ends, runs] }, caller);
-  await rota.workers.finish(workerId, { attempts: [{ ...ends, outcome: "done", result: 1 }] }, caller);
+  await rota.tasks.submit({ agentId: "remote", payload: "elsewhere", lane: "night" });
+  const claim = { claimId: randomUUID(), max: 1, waitS: 10 };
+  const gone = new AbortController().signal;
+  const { answer } = await rota.workers.claim(workerId, claim, { ...caller, gone });
+  const attempts = answer.attempts.map(
+    ({ attemptToken }) => ({ attemptToken, outcome: "done", result: 1 }) as const,
+  );
+  if (attempts.length === 0) throw new Error("The worker got no task.");
+  await rota.workers.finish(workerId, { attempts }, caller);
 }
 
 async function isServed(rota: Rota, agentId: string): Promise<boolean> {
