@@ -47,7 +47,7 @@ export async function fill(storage: string): Promise<Filled> {
   return { rota, keys };
 }
 
-/** A worker that has ended a task. */
+/** A worker that has ended a task and drains, and the memory of one that was removed. */
 async function fillWorkers(rota: Rota): Promise<void> {
   await rota.agents.create({ id: "remote", executor: { type: "worker" } });
   const caller = { keyId: null, agents: null };
@@ -64,6 +64,10 @@ async function fillWorkers(rota: Rota): Promise<void> {
   );
   if (attempts.length === 0) throw new Error("The worker got no task.");
   await rota.workers.finish(workerId, { attempts }, caller);
+  await rota.workers.drain(workerId);
+  await rota.agents.create({ id: "far", executor: { type: "worker" } });
+  const removed = await rota.workers.register({ name: "gone", agents: ["far"], slots: 1 }, caller);
+  await rota.workers.delete(removed.workerId);
 }
 
 async function isServed(rota: Rota, agentId: string): Promise<boolean> {

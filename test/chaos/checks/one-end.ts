@@ -1,4 +1,5 @@
 import type { EventType } from "../../../src/model/event.ts";
+import type { AttemptOutcome } from "../../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../../src/model/task-state.ts";
 import type { History } from "../history.ts";
 import { replay } from "./replay.ts";
@@ -20,17 +21,29 @@ const BEFORE: Readonly<Record<EventType, readonly (TaskState | "none")[]>> = {
   "batch.completed": ["done", "failed", "cancelled", "rejected"],
 };
 
+/** How a task shows an attempt that was taken back before it began. One that a node gave back is not shown. */
+const TAKEN_BACK: readonly (AttemptOutcome | null | undefined)[] = ["interrupted", "lost", undefined];
+
 /** Every task ends in one state and stays there unless a client requests a retry; each step follows from the last. */
 export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
   const findings: string[] = [];
   const revived = new Map<string, number>();
   const last = new Map<string, TaskState>();
   const begun = new Set<string>();
+  const starts = new Set(
+    events.filter(({ type }) => type === "task.started").map(({ taskId, attempt }) => `${taskId} ${attempt}`),
+  );
   for (const { event, before } of replay(events)) {
     const { type, taskId, seq, attempt } = event;
     if (type === "task.started") begun.add(`${taskId} ${attempt}`);
-    // As far as the log shows, a task waits while it is assigned to a node or a worker that has not begun it.
-    const isUnbegun = type === "task.retrying" && before === "queued" && !begun.has(`${taskId} ${attempt}`);
+    // As far as the log shows, a task waits while it is assigned to a node or a worker that has not begun it. If a node gave it
+    // back, its next attempt has the same number.
+    const shown = tasks.get(taskId)?.attempts[(attempt ?? 0) - 1]?.outcome;
+    const isUnbegun =
+      type === "task.retrying" &&
+      before === "queued" &&
+      !begun.has(`${taskId} ${attempt}`) &&
+      (TAKEN_BACK.includes(shown) || starts.has(`${taskId} ${attempt}`));
     if (!isUnbegun && !BEFORE[type].includes(before ?? "none"))
       findings.push(`${taskId}: ${type} (event ${seq}) while it was ${before ?? "not there"}`);
     if (type === "task.retrying" && before !== undefined && isTerminal(before))
