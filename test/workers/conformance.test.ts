@@ -25,7 +25,7 @@ function check(command: readonly string[]): Promise<CheckedBehaviour[]> {
 
 const failedOnes = (results: readonly CheckedBehaviour[]) => results.filter(({ ok }) => !ok);
 
-describe.concurrent("a worker keeps every behaviour:", () => {
+describe("a worker keeps every behaviour:", () => {
   test("RotaWorker", { timeout: ALL_MS }, async () => {
     const program = ["--import", join(ROOT, "scripts", "from-source.ts"), here("conformance-worker.ts")];
     expect(failedOnes(await check([process.execPath, ...program]))).toEqual([]);

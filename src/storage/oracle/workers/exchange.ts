@@ -35,7 +35,7 @@ export function exchangeForWorkers(
 ): WorkerExchange {
   for (const report of progress) {
     const task = findHeld(state, report.worker, report);
-    if (task)
+    if (task?.state === "running")
       addEvent(state, "task.progress", task, { progress: report.progress, attempt: task.attempts.length });
   }
   const byWorker = Map.groupBy(finishes, ({ worker }) => worker);
