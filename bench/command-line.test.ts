@@ -3,11 +3,12 @@ import { parseCommandLine } from "./command-line.ts";
 import { FULL, QUICK } from "./job.ts";
 import { ATTACKS } from "./neighbours/attack-names.ts";
 
-test("measures everything but the peers and the neighbours by default", () => {
+test("measures everything but the slow parts by default", () => {
   const { parts, sizes, turns } = parseCommandLine([]);
   expect(parts).toContain("sqlite");
   expect(parts).not.toContain("peers");
   expect(parts).not.toContain("neighbours");
+  expect(parts).not.toContain("lists");
   expect([sizes, turns]).toEqual([FULL, 3]);
 });
 

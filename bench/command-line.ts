@@ -13,7 +13,7 @@ export interface Orders {
   readonly sizes: Sizes;
   readonly turns: number;
   readonly postgres: boolean;
-  /** Of the part `neighbours`, which takes minutes for each. */
+  /** Of the parts `neighbours` and `lists`, which take minutes for each. */
   readonly storages: readonly StorageName[];
   readonly neighbours: NeighbourOrders;
   /** Where to write everything for programs; null: nowhere. */
@@ -21,7 +21,8 @@ export interface Orders {
 }
 
 const USAGE = `npm run bench [-- [${PARTS.join("|")}]… [--quick] [--turns N] [--without-postgres] [--json FILE]]
-of neighbours: [--storage ${Object.keys(STORAGES).join("|")}] [--tasks N] [--attack ${ATTACKS.join("|")}]…`;
+of lists and neighbours: [--storage ${Object.keys(STORAGES).join("|")}]
+of neighbours: [--tasks N] [--attack ${ATTACKS.join("|")}]…`;
 
 const OPTIONS = {
   quick: { type: "boolean", default: false },

@@ -11,11 +11,14 @@ export interface DrainParams {
   readonly listening?: boolean;
   /** Whether each task is the only one of a session, or all are of one, which runs as many at once as there are slots. */
   readonly sessions?: "each" | "one";
+  /** How many agents and tenants share the tasks; left out: `AGENTS`, of the tenant `default`. */
+  readonly agents?: number;
+  readonly tenants?: number;
 }
 
 /** Tasks a second, from `start()` until the last end of a preloaded backlog is written down. */
 export function measureDrain(newPlace: NewPlace, params: DrainParams): Promise<number> {
-  const { tasks, nodes = 1, atOnce = AT_ONCE, listening = false, sessions } = params;
+  const { tasks, nodes = 1, atOnce = AT_ONCE, listening = false, sessions, agents, tenants = 0 } = params;
   return inPlace(newPlace, async (place) => {
     const counter = new StartCounter();
     const options = { handler: counter.handler, nodes, atOnce };
@@ -23,10 +26,14 @@ export function measureDrain(newPlace: NewPlace, params: DrainParams): Promise<n
     const [first] = rotas;
     if (first === undefined) throw new Error("a drain needs a node");
     if (sessions === "one") await first.sessions.update(sessionOf.one(), { maxConcurrent: nodes * atOnce });
-    await loadBacklog(first, {
-      count: tasks,
+    const load = {
       sessionOf: sessions === undefined ? undefined : sessionOf[sessions],
-    });
+      ...(agents !== undefined && { agents }),
+    };
+    const ids: string[] = [];
+    for (let n = 0; n < tenants; n += 1) ids.push((await first.tenants.create({ name: `tenant ${n}` })).id);
+    if (tenants === 0) await loadBacklog(first, { ...load, count: tasks });
+    for (const id of ids) await loadBacklog(first.tenant(id), { ...load, count: tasks / tenants });
     if (listening) first.onEvent(() => {});
     await place.settle();
 
@@ -37,8 +44,10 @@ export function measureDrain(newPlace: NewPlace, params: DrainParams): Promise<n
     await Promise.all(rotas.map((rota) => rota.drain()));
     const elapsedMs = performance.now() - begun;
 
-    const { counts } = await first.tasks.counts();
-    if (counts.done !== tasks) throw new Error(`${counts.done} of ${tasks} tasks are done`);
+    let done = 0;
+    for (const each of tenants === 0 ? [first] : ids.map((id) => first.tenant(id)))
+      done += (await each.tasks.counts()).counts.done ?? 0;
+    if (done !== tasks) throw new Error(`${done} of ${tasks} tasks are done`);
     await Promise.all(rotas.map((rota) => rota.stop()));
     return perSecond(tasks, elapsedMs);
   });

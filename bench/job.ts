@@ -59,7 +59,7 @@ export interface Sizes {
 
 export const FULL: Sizes = {
   drain: 30_000,
-  nodesDrain: 50_000,
+  nodesDrain: 40_000,
   submit: 20_000,
   backlog: 1_000_000,
   window: 20_000,
@@ -77,7 +77,7 @@ export const FULL: Sizes = {
 
 export const QUICK: Sizes = {
   drain: 5_000,
-  nodesDrain: 20_000,
+  nodesDrain: 10_000,
   submit: 4_000,
   backlog: 50_000,
   window: 4_000,

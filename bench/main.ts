@@ -37,7 +37,8 @@ async function main(orders: Orders): Promise<void> {
 
 function isWanted({ part, needsPostgres }: JobEntry, orders: Orders): boolean {
   if (!orders.parts.includes(part)) return false;
-  if (part === "neighbours") return orders.storages.includes(needsPostgres ? "postgres" : "sqlite");
+  if (part === "neighbours" || part === "lists")
+    return orders.storages.includes(needsPostgres ? "postgres" : "sqlite");
   return orders.postgres || !needsPostgres;
 }
 

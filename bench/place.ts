@@ -36,7 +36,7 @@ export function postgresPlaces({ postgresUrl }: Pick<Setting, "postgresUrl">): N
   return () => createDatabase(postgresUrl);
 }
 
-/** Hands an empty storage to `measure` and removes it afterwards, whatever became of it. */
+/** Hands an empty storage to `measure` and removes it afterwards, even if `measure` fails. */
 export async function inPlace<Result>(
   newPlace: NewPlace,
   measure: (place: Place) => Promise<Result>,

@@ -27,11 +27,14 @@ export function openRota(
   });
 }
 
+/** How many tasks a node may hold for each slot: the one that runs, and those that are claimed ahead. */
+const HELD_PER_SLOT = 5;
+
 export function schedulerOptions({ atOnce, nodes = 1 }: { atOnce: number; nodes?: number }) {
   return {
     workerCount: atOnce,
-    maxInflight: atOnce * nodes * 2,
-    maxPerAgentInflight: AT_ONCE,
+    maxInflight: atOnce * nodes * HELD_PER_SLOT,
+    maxPerAgentInflight: atOnce * nodes,
     maxQueueSize: NO_LIMIT,
     maxPerAgent: NO_LIMIT,
   };
@@ -46,7 +49,7 @@ export function taskInput(n: number, agents = AGENTS): TaskInput {
 }
 
 /** As the tasks of most users, and of the peers by default. */
-const RETRIED = { maxRetries: 3 } as const;
+export const RETRIED = { maxRetries: 3 } as const;
 
 interface TaskInput {
   readonly agentId: string;
@@ -63,7 +66,7 @@ export interface BacklogParams {
 }
 
 /** Makes `count` tasks wait. */
-export async function loadBacklog(rota: Rota, params: BacklogParams): Promise<void> {
+export async function loadBacklog(rota: Pick<Rota, "tasks">, params: BacklogParams): Promise<void> {
   const { count, agents = AGENTS, perCall = 1_000, sessionOf } = params;
   const input = (n: number) => {
     const task = taskInput(n, agents);

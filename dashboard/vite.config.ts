@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { UserConfig } from "vite";
+import { leaveOut } from "./leave-out.ts";
 
 /** A file that JSX is not compiled in: it would import itself. */
 const ELEMENTS = join(import.meta.dirname, "src", "create-element.js").replaceAll("\\", "/");
@@ -10,6 +11,7 @@ export default {
   root: import.meta.dirname,
   // Where `npm run dashboard` has the app, as the server does. A build has a base of its own.
   base: "/ui/",
+  plugins: [leaveOut()],
   // Two thousand calls `a("p", null, "text")` compress to 2 KB less than as many `(0, b.jsx)("p", { children: "text" })`.
   oxc: {
     jsx: { runtime: "classic", pragma: "h", pragmaFrag: "F" },

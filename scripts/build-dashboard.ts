@@ -5,21 +5,18 @@
  * others wait for it: servers that start together in a fresh clone all ask for the same build.
  */
 import { existsSync, globSync } from "node:fs";
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { build } from "vite";
 import config from "../dashboard/vite.config.ts";
+import { withLockFile } from "./with-lock-file.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const MANIFEST = "manifest.json";
 /** What is smaller than this gains nothing by compression. */
 const COMPRESSED_FROM_BYTES = 1_024;
-const LOOK_MS = 100;
-/** A build takes a few seconds; one that waits longer than this for another does the work itself. */
-const WAIT_MS = 120_000;
 /** How many builds of other states of the sources are kept beside this one. */
 const KEPT = 4;
 
@@ -27,44 +24,12 @@ const KEPT = 4;
 process.env["NODE_ENV"] = "production";
 
 const folder = resolve(process.argv[2] ?? join(ROOT, "dist", "dashboard"));
-const lock = `${folder}.lock`;
 await mkdir(dirname(folder), { recursive: true });
-if (await takeLock()) {
-  try {
-    if (process.argv[2] === undefined || !isBuilt()) await buildInto(folder);
-    await dropOldBuilds();
-  } finally {
-    await rm(lock, { force: true });
-  }
-}
-
-/** False: another process has built it meanwhile. */
-async function takeLock(): Promise<boolean> {
-  for (const until = Date.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
-    try {
-      const file = await open(lock, "wx");
-      await file.writeFile(String(process.pid));
-      await file.close();
-      return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    if (process.argv[2] !== undefined && isBuilt()) return false;
-    if (Date.now() > until || !(await isHeld())) await rm(lock, { force: true });
-  }
-}
-
-/** Whether the process that took the lock is still there. One that has not written its number yet has just begun. */
-async function isHeld(): Promise<boolean> {
-  const pid = Number(await readFile(lock, "utf8").catch(() => ""));
-  if (pid === 0) return Date.now() - ((await stat(lock).catch(() => undefined))?.mtimeMs ?? 0) < 1_000;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
+await withLockFile(`${folder}.lock`, {
+  isDone: () => process.argv[2] !== undefined && isBuilt(),
+  work: () => buildInto(folder),
+});
+await dropOldBuilds();
 
 function isBuilt(): boolean {
   return existsSync(join(folder, MANIFEST));

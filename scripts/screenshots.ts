@@ -9,6 +9,7 @@ import { chromium, type Page } from "playwright-core";
 import { addDemoAgents } from "../src/cli/commands/demo-agents.ts";
 import { openReceiver } from "../src/cli/commands/demo-receiver.ts";
 import { DEMO_OPTIONS, DEMO_SESSION, playRounds, ROUND_MS } from "../src/cli/commands/demo-rounds.ts";
+import { demoWorker, TRANSLATOR } from "../src/cli/commands/demo-worker.ts";
 import { DashboardSource } from "../src/cli/dashboard/dashboard-source.ts";
 import { RotaClient } from "../src/client/index.ts";
 import { pause } from "../src/clock/pause.ts";
@@ -58,7 +59,12 @@ const rota = await createRota({ ...DEMO_OPTIONS, clock });
 addDemoAgents(rota, world);
 await rota.start();
 const over = new AbortController();
-const playing = playRounds(rota, { ...world, callbackUrl: receiver.url, signal: over.signal });
+const playing = playRounds(rota, {
+  ...world,
+  callbackUrl: receiver.url,
+  hasWorker: false,
+  signal: over.signal,
+});
 // Until it has caught up with the time, and a backlog waits.
 for (let ms = 0; clock.now() < Date.now() || ms % ROUND_MS !== BACKLOG_MS; ms += STEP_MS) {
   await clock.advance(STEP_MS);
@@ -78,6 +84,12 @@ const server = await listen({
   host: "127.0.0.1",
   port: 0,
 });
+// The clock stands still from now on: what the worker runs does not end.
+const worker = demoWorker(server.url, world);
+await worker.start();
+for (const language of ["French", "Spanish"]) {
+  await rota.tasks.submit({ agentId: TRANSLATOR, instruction: `Translate the manual into ${language}` });
+}
 const { path, environment } = await findBrowser();
 const browser = await chromium.launch({
   executablePath: path,
@@ -107,6 +119,7 @@ try {
   await show("week", "/schedules?view=week", "text=Morning briefing");
   await show("lanes", "/lanes", "text=subagent");
   await show("agents", "/agents", "text=crawler");
+  await show("workers", "/workers", "text=2 of 2");
   await show("nodes", "/nodes", ".node");
   await show("events", "/events", ".lrow >> nth=5");
   await show("webhooks", "/webhooks", ".lrow >> nth=5");
@@ -135,6 +148,7 @@ try {
 } finally {
   over.abort();
   await browser.close();
+  await worker.stop();
   await server.close();
   await rota.stop({ graceMs: 0 });
   await receiver.close();

@@ -7,6 +7,7 @@ export type {
   ExecutorContext,
   SignedContent,
   SignOptions,
+  SteeredMessage,
   TaskSession,
   Usage,
 } from "./executors/executor.ts";
@@ -48,7 +49,13 @@ export type {
 } from "./interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "./interface/lanes.ts";
 export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "./interface/nodes.ts";
-export type { Notification, Notifications, NotificationsOptions } from "./interface/notifications.ts";
+export type {
+  Notification,
+  Notifications,
+  NotificationsOptions,
+  ScheduleNotification,
+  WorkerNotification,
+} from "./interface/notifications.ts";
 export type {
   AgentOptions,
   AuditOptions,
@@ -87,6 +94,7 @@ export type {
   RunPage,
   Runs,
   ScheduleChanges,
+  ScheduleDryRun,
   ScheduledTask,
   ScheduleFilter,
   ScheduleList,
@@ -114,8 +122,10 @@ export type { TaskLog, TaskLogFilter, TaskLogLevel, TaskLogLine } from "./interf
 export type {
   CancelledTask,
   LocalTasks,
+  PlannedTask,
   SubmittedManyTask,
   TaskCounts,
+  TaskDryRun,
   TaskFilter,
   TaskPage,
   TaskRetryOptions,

@@ -7,6 +7,7 @@ import { POLLS_MAX } from "./engine/workers/worker-polls.ts";
 import { EventLog } from "./events/event-log.ts";
 import { NotificationLog } from "./events/notification-log.ts";
 import type { Executor } from "./executors/executor.ts";
+import type { Keys } from "./interface/keys.ts";
 import type { RotaOptions } from "./interface/options.ts";
 import type { Rota } from "./interface/rota.ts";
 import { LocalRota } from "./library/local-rota.ts";
@@ -20,6 +21,7 @@ import { SECRET_KEY_VARIABLE, SecretBox } from "./library/registries/secret-box.
 import { TenantCatalogue } from "./library/registries/tenant-catalogue.ts";
 import { TenantSigner } from "./library/registries/tenant-signer.ts";
 import { Access } from "./library/resources/access.ts";
+import { postingAnswers } from "./library/resources/posted-answers.ts";
 import { refusingWrits } from "./library/resources/refused-writs.ts";
 import { StoredQuota } from "./library/resources/stored-quota.ts";
 import { CurrentGuard } from "./library/settings/current-guard.ts";
@@ -27,6 +29,8 @@ import { CurrentSettings } from "./library/settings/current-settings.ts";
 import { redactedLog } from "./library/settings/redacted-log.ts";
 import { Reloader } from "./library/settings/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings/settings.ts";
+import { taskActions } from "./library/task-actions.ts";
+import { TaskTokens } from "./library/task-tokens.ts";
 import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
@@ -116,6 +120,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     keyIds: box.keyIds,
     withWrits,
     withoutWrits,
+    posting: postingAnswers({ storage, maxConcurrent: () => current.value.sessions.maxConcurrent }),
     log,
   });
   const requestMetrics = new RequestMetrics();
@@ -171,6 +176,13 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     version: VERSION,
     onResult: (result) => webhookMetrics.tried(result),
   });
+  const tokens = await TaskTokens.open({
+    storage,
+    clock,
+    storageNow: () => storageClock.now(),
+    delegatesOf: (name) => agents.find(name)?.agent.delegates ?? [],
+  });
+  const actionsOf = taskActions({ tokens, tenant: (id, access) => rota.tenant(id, access) });
   const engine = new Engine({
     storage,
     storageClock,
@@ -181,6 +193,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     version: VERSION,
     maxLaneShare: () => current.value.options.tenants.maxLaneShare,
     hasSecondTenant: () => tenants.hasSecond,
+    maxFiresPerSec: () => current.value.options.tenants.maxFiresPerSec || null,
     isFollowed: () => eventLog.isFollowed,
     concurrency: () =>
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
@@ -208,6 +221,11 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     contextWindow: (record) => agents.contextWindow(record),
     redactor,
     sign: (tenant, content, options) => signer.sign(tenant, content, options),
+    taskTokens: {
+      sign: (record, fence) => tokens.sign(record, fence),
+      isSent: (record) => agents.find(record)?.agent.taskToken ?? false,
+      actionsOf,
+    },
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),
@@ -255,13 +273,15 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     work: new WorkTurns(),
     quota,
     access,
+    tokens,
     estimateTokens: options.estimateTokens,
   });
   return rota;
 }
 
 /** API keys and the audit log, without the rest of a Rota. */
-export interface OpenedAccess extends Pick<Rota, "keys" | "audit"> {
+export interface OpenedAccess extends Pick<Rota, "audit"> {
+  readonly keys: Keys;
   close(): Promise<void>;
 }
 

@@ -434,3 +434,37 @@ test("an agent made over HTTP cannot run programs of the server", async () => {
   });
   expect(await server.ask("/v1/agents/a")).toMatchObject({ status: 404 });
 });
+
+test("what a program submits with the command line is shown and cancelled as the tree of its task", async () => {
+  const folder = newFolder();
+  const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
+  const cli = `${process.execPath} ${main}`;
+  // The address is only known once the server runs.
+  const script = `${cli} submit --url $(cat url) --message part --run-at 1h; ${cli} submit --url $(cat url) --message more --run-at 1h; sleep 60`;
+  const agents = {
+    planner: {
+      executor: { type: "command", command: ["sh", "-c", script], cwd: folder, passEnv: ["NODE_OPTIONS"] },
+    },
+  };
+  writeFileSync(join(folder, "rota.config.json"), JSON.stringify({ agents }));
+  const server = await startServer({ folder, args: ["--config", join(folder, "rota.config.json")] });
+  writeFileSync(join(folder, "url"), server.url);
+  const { taskId } = (await server.ask("/tasks", { json: { agentId: "planner", message: "plan" } })).body;
+  const below = async () => (await server.ask(`/tasks?rootTaskId=${taskId}&order=oldest`)).body.tasks;
+  await eventually(async () => (await below()).length === 2, "two tasks below the first");
+  expect(await below()).toMatchObject(
+    ["part", "more"].map((message) => ({
+      ...{ message, agentId: "planner", parentTaskId: taskId, depth: 1 },
+      createdBy: { agentId: "planner", via: "cli" },
+    })),
+  );
+  const tree = runRota(["task", taskId, "--tree", "--url", server.url]);
+  await tree.ended;
+  expect(tree.stdout().replaceAll(/tsk_\w+/g, "ID")).toBe(
+    "ID running planner: plan\n├─ ID delayed planner: part\n└─ ID delayed planner: more\n",
+  );
+  const cancelled = runRota(["cancel", taskId, "--tree", "--url", server.url]);
+  await cancelled.ended;
+  expect(cancelled.stdout()).toBe(`${taskId} cancelled, 3 in all\n`);
+  expect((await below()).map(({ state }: { state: string }) => state)).toEqual(["cancelled", "cancelled"]);
+});

@@ -25,8 +25,8 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 /** Not started, so that no later write takes to the disk what an answer should have waited for. */
-async function open(): Promise<Rota> {
-  const rota = await createRota({ storage: server.url, log: new RecordingLog() });
+async function open({ url } = server): Promise<Rota> {
+  const rota = await createRota({ storage: url, log: new RecordingLog() });
   onTestFinished(() => rota.stop({ graceMs: 0 }));
   return rota;
 }
@@ -119,23 +119,36 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
 
   test.each(Object.entries(WAYS))("an end that was reported to %s", async (_way, report) => {
     const storage = await openPostgres({ url: server.url });
-    const node = randomUUID();
-    const id = randomUUID();
-    await storage.lanes.configure({ lanes: [{ name: LANE, ...BOUNDS }] });
-    await storage.nodes.register({ node });
-    await storage.tasks.insert({ tasks: [newTask({ id, tenant: TENANT, lane: LANE })], limits: ROOMY });
-    const step = { node, finishes: [], progress: [], claims: [] };
-    const { claimed } = await storage.tasks.finishAndClaim({ ...step, claims: [{ lane: LANE, limit: 1 }] });
-    const finishes = claimed.map(({ task, token }) => ({
-      seq: task.seq,
-      token,
-      settlement: { to: "done", result: 1 } as const,
-    }));
-    await report(storage, { id, ended: await storage.tasks.finishAndClaim({ ...step, finishes }) });
+    const { id, ended } = await endTask(storage);
+    await report(storage, { id, ended });
     await server.crash();
     await storage.close();
     const later = await openPostgres({ url: server.url });
     expect(await later.tasks.get({ tenant: TENANT, id })).toMatchObject({ state: "done", result: 1 });
+    await later.close();
+  });
+
+  test("a task that its insert started, once the insert is answered", async () => {
+    const storage = await openPostgres({ url: server.url });
+    const node = randomUUID();
+    const id = randomUUID();
+    await storage.lanes.configure({ lanes: [{ name: LANE, ...BOUNDS }] });
+    await storage.nodes.register({ node });
+    const started: string[] = [];
+    await storage.tasks.insert({
+      tasks: [newTask({ id, tenant: TENANT, lane: LANE })],
+      limits: ROOMY,
+      claim: {
+        node,
+        claims: [{ lane: LANE, limit: 1 }],
+        onClaimed: ({ claimed }) => started.push(...claimed.map(({ task }) => task.id)),
+      },
+    });
+    await server.crash();
+    await storage.close();
+    expect(started).toEqual([id]);
+    const later = await openPostgres({ url: server.url });
+    expect(await later.tasks.get({ tenant: TENANT, id })).toMatchObject({ state: "running" });
     await later.close();
   });
 
@@ -231,6 +244,54 @@ describe("a crash of PostgreSQL right after the answer keeps", () => {
       written[0].lsn,
     ]);
     expect(rows).toEqual([{ flushed: true }]);
+  });
+});
+
+/** Ends a task whose end may not be on the disk yet. */
+async function endTask(storage: Storage): Promise<{ id: string; ended: FinishedAndClaimed }> {
+  const [node, id] = [randomUUID(), randomUUID()];
+  await storage.lanes.configure({ lanes: [{ name: LANE, ...BOUNDS }] });
+  await storage.nodes.register({ node });
+  await storage.tasks.insert({ tasks: [newTask({ id, tenant: TENANT, lane: LANE })], limits: ROOMY });
+  const step = { node, finishes: [], progress: [], claims: [] };
+  const { claimed } = await storage.tasks.finishAndClaim({ ...step, claims: [{ lane: LANE, limit: 1 }] });
+  const finishes = claimed.map(({ task, token }) => ({
+    seq: task.seq,
+    token,
+    settlement: { to: "done", result: 1 } as const,
+  }));
+  return { id, ended: await storage.tasks.finishAndClaim({ ...step, finishes }) };
+}
+
+/** What these tests would report if Rota answered before the disk has what it answers. */
+describe("a crash of a PostgreSQL that does not wait for the disk", () => {
+  test("loses all that was answered, so that the tests above notice a missing flush", async () => {
+    const forgetful = await startPostgres({
+      durable: true,
+      settings: { synchronous_commit: "off", wal_writer_delay: "10s", wal_writer_flush_after: "1GB" },
+    });
+    onTestFinished(() => forgetful.stop());
+    const storage = await openPostgres({ url: forgetful.url });
+    const rota = await open(forgetful);
+    const admin = new Client({ connectionString: forgetful.url });
+    await admin.connect();
+    // The schema is on the disk.
+    await admin.query("checkpoint");
+    await admin.end();
+    const looks: Record<string, (later: Rota) => Promise<unknown>> = {};
+    for (const [what, { deed }] of Object.entries(DEEDS)) looks[what] = await deed(rota);
+    const { id, ended } = await endTask(storage);
+    await ended.durable;
+    await storage.tasks.get({ tenant: TENANT, id });
+    await forgetful.crash();
+    const later = await open(forgetful);
+    for (const [what, look] of Object.entries(looks)) {
+      const found = await look(later).catch(({ code }) => code);
+      expect([what, found]).toEqual([what, what === "an accepted batch" ? 0 : "not_found"]);
+    }
+    const after = await openPostgres({ url: forgetful.url });
+    expect(await after.tasks.get({ tenant: TENANT, id })).toBeNull();
+    await Promise.all([storage.close(), after.close()]);
   });
 });
 

@@ -11,6 +11,7 @@ import { OPTIONS } from "../src/config/options.ts";
 import { parseYaml } from "../src/config/parse-yaml.ts";
 import { configSchema } from "../src/config/schema.ts";
 import type { Executor } from "../src/executors/executor.ts";
+import { TOOLS } from "../src/mcp/tools.ts";
 import { DELIVERY_WAITS } from "../src/model/delivery.ts";
 import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
@@ -21,9 +22,10 @@ import { SCHEDULE } from "../src/model/input/schedule-schema.ts";
 import { describeField, type Field } from "../src/model/input/schema.ts";
 import { MESSAGE_REQUEST } from "../src/model/input/session-input.ts";
 import { TASK } from "../src/model/input/task-schema.ts";
+import { NOTIFICATION_KINDS } from "../src/model/notification.ts";
 import { ROLES, type Role } from "../src/model/role.ts";
 import { RUN_STATUSES } from "../src/model/run.ts";
-import { CATCH_UPS, NOTIFICATION_KINDS, OVERLAPS, SCHEDULE_STATUSES } from "../src/model/schedule.ts";
+import { CATCH_UPS, OVERLAPS, SCHEDULE_STATUSES } from "../src/model/schedule.ts";
 import { SESSION_ENDS } from "../src/model/session.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
 import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
@@ -451,6 +453,17 @@ test("docs/cli.md has every command and every exit code as the command line desc
   );
   const page = replaceSection(withCommands, "exit codes", formatTable([["code", ""], ...codes]));
   await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "cli.md"));
+});
+
+/** `npx vitest run test/docs.test.ts -u` writes the table anew. */
+test("docs/mcp.md has every tool with its arguments", async () => {
+  const rows = TOOLS.map(({ name, description, fields }) => {
+    const named = Object.entries(fields).map(([field, { required }]) => `\`${field}\`${required ? "" : "?"}`);
+    return [`\`${name}\``, description, named.join(", ")];
+  });
+  const table = formatTable([["tool", "", "arguments"], ...rows]);
+  const page = replaceSection(read("docs/mcp.md"), "tools", table);
+  await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "mcp.md"));
 });
 
 /** `npx vitest run test/docs.test.ts -u` writes the table anew. */

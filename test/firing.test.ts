@@ -6,7 +6,7 @@ import { openTestRota, type TestRota } from "./support/rota.ts";
 import { createSchedule, MINUTE, SECOND } from "./support/schedules.ts";
 import { asSharedStorage, openMemory } from "./support/storages.ts";
 
-/** What became of the moments of all schedules, oldest first. */
+/** The outcomes of the due times of all schedules, oldest first. */
 async function statuses({ rota }: TestRota): Promise<string[]> {
   return (await rota.runs.list()).runs.map(({ status }) => status).reverse();
 }

@@ -17,7 +17,9 @@ const PARTS: Record<string, readonly string[]> = {
   // The clocks of the machine, and waiting by a clock. Runs in browsers, too.
   "src/clock/": ["src/model/"],
 
-  "src/schedules/": ["src/model/", "src/schedules/writ.ts"],
+  "src/schedules/": ["src/model/", "src/schedules/writ.ts", "src/schedules/accepted-forms.ts"],
+  // The forms of phrases, which errors, documentation and MCP show.
+  "src/schedules/accepted-forms.ts": ["src/model/"],
   // How phrase and message are separated, which the command line does as agents do.
   "src/schedules/writ.ts": [],
   "src/outbound/": ["src/model/", "src/clock/"],
@@ -128,6 +130,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/api/",
     "src/rota.ts",
     "src/interface/",
+    "src/mcp/",
   ],
   "src/client/": [
     "src/model/",
@@ -138,7 +141,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/api/",
     "src/interface/",
   ],
-  "src/mcp/": ["src/model/", "src/api/", "src/client/", "src/interface/"],
+  "src/mcp/": ["src/version.ts", "src/model/", "src/interface/", "src/schedules/accepted-forms.ts"],
   // Holds any worker to the protocol, with a server of its own.
   "src/worker-conformance/": [],
   "src/cli/": [
@@ -172,11 +175,12 @@ const PARTS: Record<string, readonly string[]> = {
   "src/testing/": ["src/model/", "src/rota.ts", "src/interface/"],
 };
 
-/** Loaded only when chosen: no other part may load a driver with the file that names it. */
-const LOADED_WHEN_CHOSEN = ["src/storage/sqlite/", "src/storage/postgres/"];
+/** Loaded only when chosen or called: no other part may load a driver, or MCP, with the file that names it. */
+const LOADED_WHEN_CHOSEN = ["src/storage/sqlite/", "src/storage/postgres/", "src/mcp/"];
 
 /** Packages that only these parts may import. */
 const PACKAGE_HOMES: Record<string, readonly string[]> = {
+  "@modelcontextprotocol/server": ["src/mcp/"],
   "better-sqlite3": ["src/storage/sqlite/"],
   croner: ["src/schedules/"],
   pg: ["src/storage/postgres/"],

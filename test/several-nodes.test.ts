@@ -188,43 +188,40 @@ describe("nodes that share a database", () => {
   test.each([
     ["a session", { sessionKey: "s" }],
     ["a batch", {}],
-  ])(
-    "start what %s lets in, in whichever lane and on whichever node, without a poll",
-    async (_what, input) => {
-      const { openNode } = await makeNodes();
-      // Time stands still for the nodes, and with it everything that looks now and then.
-      const clock = new ManualClock();
-      const nodes = [
-        await openNode({ clock, lanes: { main: 1, team: 0, cron: 1 } }),
-        await openNode({ clock, lanes: { main: 0, team: 1, cron: 0 } }),
-      ] as const;
-      const gates = new Map<string, Gate>();
-      for (const rota of nodes) {
-        rota.agent("worker", async (task) => {
-          const gate = new Gate();
-          gates.set(task.lane, gate);
-          await gate.opened;
-        });
-        await rota.start();
-      }
-      const tasks = ["main", "team", "cron", "main"].map((lane) => ({
-        agentId: "worker",
-        message: "x",
-        lane,
-        ...input,
-      }));
-      if ("sessionKey" in input) await nodes[0].tasks.submitMany(tasks);
-      else await nodes[0].tasks.submitBatch({ parallelism: 1, tasks });
-      for (const { lane } of tasks) {
-        await until(() => gates.size === 1, `the task in ${lane} to start`);
-        expect([...gates.keys()]).toEqual([lane]);
-        const gate = gates.get(lane);
-        gates.clear();
-        gate?.open();
-      }
-      await until(async () => (await nodes[1].tasks.counts()).counts.done === 4, "all to end");
-    },
-  );
+  ])("start the tasks that %s admits, in any lane and on any node, without a poll", async (_what, input) => {
+    const { openNode } = await makeNodes();
+    // Time stands still for the nodes, and with it everything that looks now and then.
+    const clock = new ManualClock();
+    const nodes = [
+      await openNode({ clock, lanes: { main: 1, team: 0, cron: 1 } }),
+      await openNode({ clock, lanes: { main: 0, team: 1, cron: 0 } }),
+    ] as const;
+    const gates = new Map<string, Gate>();
+    for (const rota of nodes) {
+      rota.agent("worker", async (task) => {
+        const gate = new Gate();
+        gates.set(task.lane, gate);
+        await gate.opened;
+      });
+      await rota.start();
+    }
+    const tasks = ["main", "team", "cron", "main"].map((lane) => ({
+      agentId: "worker",
+      message: "x",
+      lane,
+      ...input,
+    }));
+    if ("sessionKey" in input) await nodes[0].tasks.submitMany(tasks);
+    else await nodes[0].tasks.submitBatch({ parallelism: 1, tasks });
+    for (const { lane } of tasks) {
+      await until(() => gates.size === 1, `the task in ${lane} to start`);
+      expect([...gates.keys()]).toEqual([lane]);
+      const gate = gates.get(lane);
+      gates.clear();
+      gate?.open();
+    }
+    await until(async () => (await nodes[1].tasks.counts()).counts.done === 4, "all to end");
+  });
 
   test("cancel what another one runs: its signal fires", async () => {
     const { openNode } = await makeNodes();

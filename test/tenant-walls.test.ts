@@ -316,6 +316,9 @@ const OWN: Readonly<Record<string, Call>> = {
     expect(updated).toMatchObject({ running: 0, queued: 0, generation: 0 });
     return { ...updated, key: null };
   },
+  "tasks.dryRun": ({ tasks }, { idempotencyKey }) =>
+    tasks.dryRun({ agentId: "held", payload: 1, idempotencyKey }),
+  "schedules.dryRun": ({ schedules }) => schedules.dryRun({ schedule: "every hour", message: "look" }),
   "schedules.preview": ({ schedules }) => schedules.preview({ schedule: "every hour" }),
   "writs.carryOut": async ({ writs }, { schedule }) => {
     const listed = await writs.carryOut({ text: "/schedule list" });

@@ -40,7 +40,22 @@ const REPORTS: Words = {
   told: "notified, signalled, reported or returned",
 };
 
-const SOURCES = ["src/**/*.{ts,sql}", "docs/**/*.md", "dashboard/src/**/*.{ts,tsx}", "*.md"];
+/** In the code these stand for something more exact, too. */
+const PHRASES: Words = {
+  "became of": "the outcome or the result of",
+  "become of": "the outcome or the result of",
+  "let in": "admitted",
+  "lets in": "admits",
+  letin: "admit",
+};
+
+const SOURCES = [
+  "src/**/*.{ts,sql}",
+  "docs/**/*.md",
+  "dashboard/src/**/*.{ts,tsx}",
+  "clients/**/*.{py,md}",
+  "*.md",
+];
 /** Migrations that were released are never changed. */
 const RELEASED = "src/storage/*/migrations/**";
 /** A line that is a comment, or part of one. */
@@ -55,6 +70,7 @@ test.each([
     SOURCES,
     1_000,
   ],
+  ["the code says what happened", PHRASES, ["{src,dashboard/src}/**/*.{ts,tsx,sql}"], 900],
   ["the storage says how something is reported", REPORTS, ["src/storage/**/*.{ts,sql}"], 300],
 ])("%s", (_name, words, pattern, filesMin) => {
   const files = globSync(pattern, { cwd: ROOT, exclude: [RELEASED] });
@@ -71,7 +87,7 @@ test("names of tests say who acts, and how something is reported", () => {
     [...readText(file).matchAll(NAME)].map(([, name = ""]) => ({ file, name })),
   );
   expect(names.length).toBeGreaterThan(2_000);
-  const words = { ...WORDS, ...ACTORS, ...REPORTS };
+  const words = { ...WORDS, ...ACTORS, ...REPORTS, ...PHRASES };
   expect(names.flatMap(({ file, name }) => findWords(file, name, words))).toEqual([]);
 });
 
@@ -84,7 +100,7 @@ test("comments in tests and benchmarks use the words of the glossary, and name w
     [...readText(file).matchAll(COMMENT)].map(([line]) => ({ file, line: line.replaceAll(/`[^`]*`/g, "") })),
   );
   expect(comments.length).toBeGreaterThan(1_000);
-  const words = { ...WORDS, ...ACTORS, ...REPORTS };
+  const words = { ...WORDS, ...ACTORS, ...REPORTS, ...PHRASES };
   expect(comments.flatMap(({ file, line }) => findWords(file, line, words))).toEqual([]);
 });
 

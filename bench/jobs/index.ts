@@ -6,6 +6,7 @@ import { httpJob } from "./http.ts";
 import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
 import { idleSchedulesOnPostgres, idleSchedulesOnSqlite } from "./idle-schedules.ts";
 import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
+import { listsOnPostgres, listsOnSqlite } from "./lists.ts";
 import { neighboursOnPostgres, neighboursOnSqlite } from "./neighbours.ts";
 import { nodesJob } from "./nodes.ts";
 import { postgresJob } from "./postgres.ts";
@@ -14,6 +15,7 @@ import { schedulesJob } from "./schedules.ts";
 import { sessionsOnPostgres, sessionsOnSqlite } from "./sessions.ts";
 import { sqliteJob } from "./sqlite.ts";
 import { streamsJob } from "./streams.ts";
+import { workersOnPostgres, workersOnSqlite } from "./workers.ts";
 
 export const PARTS = [
   "sqlite",
@@ -24,15 +26,19 @@ export const PARTS = [
   "latency",
   "idle",
   "growth",
+  "lists",
   "sessions",
   "schedules",
+  "workers",
   "neighbours",
   "peers",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
-/** What is measured when no part is named: the peers take an hour and have to be installed, the neighbours take minutes. */
-export const USUAL_PARTS: readonly Part[] = PARTS.filter((part) => part !== "peers" && part !== "neighbours");
+const SLOW_PARTS: readonly Part[] = ["peers", "neighbours", "lists"];
+
+/** What is measured when no part is named: the peers take an hour and have to be installed, the others take minutes. */
+export const USUAL_PARTS: readonly Part[] = PARTS.filter((part) => !SLOW_PARTS.includes(part));
 
 export interface JobEntry {
   readonly part: Part;
@@ -55,6 +61,8 @@ export const JOBS: readonly JobEntry[] = [
   { part: "idle", name: "idle on PostgreSQL", needsPostgres: true, run: idleOnPostgres },
   { part: "growth", name: "growth on SQLite", needsPostgres: false, run: growthOnSqlite },
   { part: "growth", name: "growth on PostgreSQL", needsPostgres: true, run: growthOnPostgres },
+  { part: "lists", name: "lists on SQLite", needsPostgres: false, run: listsOnSqlite },
+  { part: "lists", name: "lists on PostgreSQL", needsPostgres: true, run: listsOnPostgres },
   { part: "schedules", name: "schedules", needsPostgres: false, run: schedulesJob },
   { part: "schedules", name: "due schedules on SQLite", needsPostgres: false, run: dueOnSqlite },
   { part: "schedules", name: "due schedules on PostgreSQL", needsPostgres: true, run: dueOnPostgres },
@@ -68,6 +76,8 @@ export const JOBS: readonly JobEntry[] = [
   { part: "schedules", name: "streams", needsPostgres: false, run: streamsJob },
   { part: "sessions", name: "sessions on SQLite", needsPostgres: false, run: sessionsOnSqlite },
   { part: "sessions", name: "sessions on PostgreSQL", needsPostgres: true, run: sessionsOnPostgres },
+  { part: "workers", name: "workers on SQLite", needsPostgres: false, run: workersOnSqlite },
+  { part: "workers", name: "workers on PostgreSQL", needsPostgres: true, run: workersOnPostgres },
   { part: "neighbours", name: "neighbours on SQLite", needsPostgres: false, run: neighboursOnSqlite },
   { part: "neighbours", name: "neighbours on PostgreSQL", needsPostgres: true, run: neighboursOnPostgres },
   { part: "peers", name: "peers", needsPostgres: true, run: peersJob },

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { figure } from "../figure.ts";
+import { figure, shareOf } from "../figure.ts";
 import type { Findings, Setting } from "../job.ts";
 import { measureNodes, type NodesDrain } from "../nodes/drain-by-nodes.ts";
 import { postgresPlaces } from "../place.ts";
@@ -18,7 +18,7 @@ export async function nodesJob({ postgresUrl, sizes, turns }: Setting): Promise<
   const runs = new Map<number, NodesDrain[]>(NODES.map((nodes) => [nodes, []]));
   for (let turn = 1; turn <= turns; turn += 1) {
     for (const nodes of NODES) {
-      const run = await measureNodes(places, { tasks: sizes.nodesDrain, nodes, serverUrl });
+      const run = await measureNodes(places, { measured: sizes.nodesDrain, nodes, serverUrl });
       runs.get(nodes)?.push(run);
       console.error(`  turn ${turn}: ${name(nodes)} ${Math.round(run.perSecond).toLocaleString("en")}`);
     }
@@ -75,9 +75,20 @@ export async function nodesJob({ postgresUrl, sizes, turns }: Setting): Promise<
       ),
     ];
   });
+  const drained = (nodes: number) => (runs.get(nodes) ?? []).map((run) => run.perSecond);
+  const ratios = NODES.flatMap((nodes) =>
+    nodes === 1
+      ? []
+      : shareOf(`${name(nodes)}: drain, of one node's`, {
+          of: drained(nodes),
+          against: drained(1),
+          goal: { atLeast: nodes === 4 ? 1.3 : 1 },
+        }),
+  );
   const obstacles = NODES.map((nodes) => `- ${name(nodes)}: ${obstacle(runs.get(nodes)?.at(-1))}`);
-  const table = formatPart({ part: "nodes", figures, text: null });
-  return { figures, text: `${table}\n\nWhat is in the way:\n\n${obstacles.join("\n")}` };
+  const all = [...figures, ...ratios];
+  const table = formatPart({ part: "nodes", figures: all, text: null });
+  return { figures: all, text: `${table}\n\nWhat is in the way:\n\n${obstacles.join("\n")}` };
 }
 
 function name(nodes: number): string {

@@ -8,6 +8,8 @@ import { measureRawDrain, measureRawInserts } from "../postgres/raw-queue.ts";
 import { measureSubmitMany } from "../submit-many.ts";
 import { AT_ONCE } from "../workload.ts";
 
+const SHARED = { tenants: 5, agents: 1_000 } as const;
+
 /** Rota on PostgreSQL beside what PostgreSQL itself can do. */
 export async function postgresJob({ postgresUrl, sizes, turns }: Setting): Promise<Figure[]> {
   const places = postgresPlaces({ postgresUrl });
@@ -20,6 +22,7 @@ export async function postgresJob({ postgresUrl, sizes, turns }: Setting): Promi
     raw2: () => measureRawDrain(places, { tasks, batch: 100, connections: 2 }),
     rota: () => measureDrain(places, { tasks }),
     rota2: () => measureDrain(places, { tasks, nodes: 2, atOnce: 100 }),
+    rotaShared: () => measureDrain(places, { tasks, ...SHARED }),
     rotaListening: () => measureDrain(places, { tasks, listening: true }),
   });
   const submit = await inTurns(turns, {
@@ -37,6 +40,12 @@ export async function postgresJob({ postgresUrl, sizes, turns }: Setting): Promi
     figure("drain, 1 node, 50 at once", "tasks/s", drain.rota),
     figure("drain, 2 nodes, 100 at once each", "tasks/s", drain.rota2),
     figure("drain, 1 node, 50 at once, with a listener", "tasks/s", drain.rotaListening),
+    figure("drain, 1 node, 50 at once, 5 tenants with 1,000 agents each", "tasks/s", drain.rotaShared),
+    shareOf("drain, 5 tenants with 1,000 agents / one with 20", {
+      of: drain.rotaShared,
+      against: drain.rota,
+      goal: { atLeast: 0.6 },
+    }),
     shareOf("drain, 1 node / raw, 1 connection", { of: drain.rota, against: drain.raw, goal: drainGoal }),
     shareOf("drain, 2 nodes / raw, 2 connections", { of: drain.rota2, against: drain.raw2, goal: drainGoal }),
     figure("raw inserts, 50 in a statement", "tasks/s", submit.raw50),

@@ -4,7 +4,7 @@ import { type Called, isAccepted } from "./http-caller.ts";
 /** How long a connection waits after a refusal: four that are only refused still make eighty requests a second. */
 const AFTER_REFUSAL_MS = 50;
 
-/** What became of requests; of a batch, each task counts. */
+/** The outcomes of requests; of a batch, each task counts. */
 export interface FloodCount {
   accepted: number;
   refused: number;

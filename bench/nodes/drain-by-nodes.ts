@@ -5,8 +5,8 @@ import { loadBacklog, openRota, perSecond } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";
 import { type Watched, watchServer } from "./watch-server.ts";
 
-/** The part of the tasks that is drained before anything is measured: connections, plans and code are cold. */
-const WARM_UP = 0.4;
+/** How many tasks are drained for each node before anything is measured: connections, plans and code are cold. */
+const WARM_UP = 6_000;
 
 export interface NodesDrain {
   readonly perSecond: number;
@@ -25,11 +25,15 @@ export interface NodesDrain {
   readonly watched: Watched;
 }
 
-/** Drains a backlog by so many nodes, each a process of its own, and looks at the server meanwhile. */
+/**
+ * Drains a backlog by so many nodes, each a process of its own, and looks at the server meanwhile. `measured`: how many tasks, besides
+ * those that warm it up.
+ */
 export function measureNodes(
   newPlace: NewPlace,
-  { tasks, nodes, serverUrl }: { tasks: number; nodes: number; serverUrl: string },
+  { measured: counted, nodes, serverUrl }: { measured: number; nodes: number; serverUrl: string },
 ): Promise<NodesDrain> {
+  const tasks = counted + nodes * WARM_UP;
   return inPlace(newPlace, async (place) => {
     const loader = await openRota(place.url, { nodes });
     await loadBacklog(loader, { count: tasks });
@@ -39,7 +43,7 @@ export function measureNodes(
     );
     try {
       for (const node of processes) node.start();
-      await untilStarted(processes, tasks * WARM_UP);
+      await untilStarted(processes, nodes * WARM_UP);
       const cpu = await ServerCpu.of(serverUrl);
       const watch = await watchServer(place.url, serverUrl);
       const cpuBefore = await cpu.read();

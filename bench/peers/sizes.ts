@@ -1,6 +1,6 @@
 /** How much of everything one run does. */
 export interface PeerSizes {
-  /** Tasks handed in one after the other, by one caller, and by fifty; and with calls of a thousand. */
+  /** Tasks submitted one after the other, by one caller, and by fifty; and with calls of a thousand. */
   readonly addOne: number;
   readonly addConcurrent: number;
   readonly addMany: number;

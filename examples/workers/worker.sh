@@ -74,7 +74,8 @@ register() {
   done
   worker=$(jq -r .workerId "$dir/answer")
   beat=$(jq -r '.heartbeatMs / 1000' "$dir/answer")
-  wait_s=$(jq -r .maxWaitS "$dir/answer")
+  # With five seconds for the answer, a claim ends within a lease even if its answer never comes, and is repeated.
+  wait_s=$(jq -r '[.maxWaitS, ([.leaseMs / 1250 - 5, 1] | max | floor)] | min' "$dir/answer")
 }
 
 # Runs the program for the attempt in $dir/attempt, and sends heartbeats meanwhile. Sets $code; `cancelled`: Rota has ended it.
@@ -131,7 +132,7 @@ register
 claim=$(uuid)
 while [ -z "$stopping" ]; do
   jq -n --arg id "$claim" --argjson wait "$wait_s" '{claimId: $id, max: 1, waitS: $wait}' >"$dir/body"
-  request POST "workers/$worker/claim" $((wait_s + 10)) interruptible
+  request POST "workers/$worker/claim" $((wait_s + 5)) interruptible
   if [ "$status" != 200 ]; then
     [ -z "$stopping" ] || break
     later # With the same claimId: the server may have handed out a task whose answer was lost.

@@ -2,7 +2,16 @@ import { z } from "zod";
 import { AUDIT_FILTER } from "../model/input/audit-filter-input.ts";
 import { errorAnswers } from "./error.ts";
 import { querySchema } from "./input-schema.ts";
+import { createdBy } from "./provenance.ts";
 import { time } from "./time.ts";
+
+const provenance = {
+  createdBy: createdBy
+    .exactOptional()
+    .describe("Who made the change. Left out: an older version wrote the entry, or only the key is known."),
+  parentTaskId: z.string().exactOptional().describe("The task in whose attempt the change was made."),
+  rootTaskId: z.string().exactOptional().describe("The first task of the tree of that task."),
+};
 
 const AUDIT_EXAMPLE = {
   at: "2026-03-08T12:00:01.005Z",
@@ -25,6 +34,7 @@ const auditRecord = z
       .string()
       .exactOptional()
       .describe("The address of the caller; left out: the change did not come over HTTP."),
+    ...provenance,
     status: z
       .int()
       .exactOptional()

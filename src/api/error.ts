@@ -27,6 +27,10 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
     "10000 claims wait on this node, and there can be no more: wait before the next claim, or ask for more slots with fewer workers",
   quota_exceeded:
     "the tenant stores 1073741000 bytes and may store 1073741824, and this takes 2048: wait until old tasks are deleted, or have `limits.maxStoredBytes` raised",
+  interval_too_short:
+    '"every minute" is due every 60 seconds, and 300 is the shortest interval for this caller: write "every 5 minutes"',
+  too_deep:
+    "this task would have 6 tasks above it, and 5 is the most for this caller: tsk_019a8f6e → tsk_019a8f6f → …; do the work in the task itself",
   internal_error: "internal error of Rota; its log has the details",
   draining: "this node is stopping and accepts no new work",
   scheduler_disabled: "the scheduler is disabled: set `scheduler.enabled` to true",

@@ -118,8 +118,12 @@ function zodOf(shape: Shape): z.ZodType {
     }
     case "fields":
       return requestObject(shape);
-    case "open":
-      return z.looseObject(presentFields(shape.fields));
+    case "variants":
+      return z.union(
+        Object.entries(shape.of).map(([type, fields]) =>
+          requestObject({ fields }).extend({ type: z.literal(type) }),
+        ) as unknown as [z.ZodType, ...z.ZodType[]],
+      );
     case "union":
       return z.union(shape.of.map(zodOf) as [z.ZodType, ...z.ZodType[]]);
     case "component":

@@ -7,7 +7,7 @@ import { time } from "./time.ts";
 const keyInput = requestSchema(KEY);
 
 /** A key says what it allows in the same words as the request for it. */
-const { role } = presentFields(KEY.fields);
+const { role, bounds } = presentFields(KEY.fields);
 
 export const createdKey = z.strictObject({ id: z.string(), key: z.string() }).meta({
   id: "CreatedKey",
@@ -32,6 +32,7 @@ const keyInfo = z
     tenantId: z.string(),
     agentId: z.string().exactOptional().describe("With the role `agent`: its agent."),
     agents: z.array(z.string()).readonly().exactOptional().describe("With the role `worker`: its agents."),
+    bounds: bounds.exactOptional(),
     createdAt: time,
     expiresAt: time.exactOptional().describe("Left out: it does not expire."),
     lastUsedAt: time.exactOptional().describe("Left out: it was never used."),

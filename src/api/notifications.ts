@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { SCHEDULE_NOTIFICATION_KINDS, WORKER_NOTIFICATION_KINDS } from "../model/notification.ts";
 import { RUN_STATUSES } from "../model/run.ts";
-import { NOTIFICATION_KINDS } from "../model/schedule.ts";
 import { errorAnswers } from "./error.ts";
 
 const seconds = z.int().describe("Seconds since 1970; 0: not yet.");
@@ -26,6 +26,16 @@ const PAUSED_EXAMPLE = {
   reason: 'agent "research" not found',
   timestamp: 1746720000,
 };
+const LOST_EXAMPLE = {
+  kind: "worker.lost",
+  worker_id: "wrk_01JTQ8Z0",
+  name: "py-1",
+  agents: ["py"],
+  slots: 4,
+  attempts: 2,
+  reason: "no sign of life for 15000 ms",
+  timestamp: 1746720000,
+};
 const STREAM_EXAMPLE = `retry: 1000
 id: 11
 event: open
@@ -37,10 +47,11 @@ data: ${JSON.stringify(COMPLETED_EXAMPLE)}
 
 `;
 
-/** The `data` of an event of the stream. Its number is the `id` of the event. */
-export const notification = z
+const timestamp = z.int().describe("When it happened, in seconds since 1970.");
+
+const scheduleNotification = z
   .strictObject({
-    kind: z.enum(NOTIFICATION_KINDS),
+    kind: z.enum(SCHEDULE_NOTIFICATION_KINDS),
     task_id: z.int().describe("The schedule."),
     run_id: z.int().exactOptional().describe("With `run.…`."),
     agent_id: z.string(),
@@ -57,13 +68,29 @@ export const notification = z
     reason: z.string().exactOptional().describe("Why it was skipped, missed, ended or paused."),
     due_at: seconds.exactOptional().describe("The due time of the run, or the last of several."),
     moments: z.int().exactOptional().describe("How many due times the run covers."),
-    timestamp: z.int().describe("When it happened, in seconds since 1970."),
+    timestamp,
   })
-  .meta({
-    id: "Notification",
-    description: "The `data` of an event `notification`; its `id` is the number to go on from.",
-    examples: [COMPLETED_EXAMPLE, PAUSED_EXAMPLE],
-  });
+  .meta({ id: "ScheduleNotification", description: "What a schedule or one of its runs did." });
+
+const workerNotification = z
+  .strictObject({
+    kind: z.enum(WORKER_NOTIFICATION_KINDS),
+    worker_id: z.string(),
+    name: z.string(),
+    agents: z.array(z.string()).describe('Its agents; `["*"]`: all that workers may run.'),
+    slots: z.int(),
+    attempts: z.int().exactOptional().describe("With `worker.lost`: how many attempts it held."),
+    reason: z.string().exactOptional().describe("Why it was lost, or that it was lost before it came back."),
+    timestamp,
+  })
+  .meta({ id: "WorkerNotification", description: "A worker registered, or was lost." });
+
+/** The `data` of an event of the stream. Its number is the `id` of the event. */
+export const notification = z.discriminatedUnion("kind", [scheduleNotification, workerNotification]).meta({
+  id: "Notification",
+  description: "The `data` of an event `notification`; its `id` is the number to go on from.",
+  examples: [COMPLETED_EXAMPLE, PAUSED_EXAMPLE, LOST_EXAMPLE],
+});
 
 const streamQuery = z.strictObject({
   lastEventId: z
@@ -82,9 +109,9 @@ const streamHeaders = z.object({
 export const streamNotifications = {
   operationId: "streamNotifications",
   tags: ["notifications"],
-  summary: "Follow what schedules do",
+  summary: "Follow what schedules and workers do",
   description:
-    "Server-sent events: `open`, then a `notification` for each run that starts, ends, is skipped or missed and for each schedule that is paused or canceled, from now on or after the one that `Last-Event-ID` names. Should some have been deleted that would have come, an event `gap` follows `open`; should the database be restored to an earlier state, one comes then. A comment every 30 seconds keeps the connection.",
+    "Server-sent events: `open`, then a `notification` for each run that starts, ends, is skipped or missed for each schedule that is paused or canceled and for each worker that registers or is lost, from now on or after the one that `Last-Event-ID` names. Should some have been deleted that would have come, an event `gap` follows `open`; should the database be restored to an earlier state, one comes then. A comment every 30 seconds keeps the connection.",
   querystring: streamQuery,
   headers: streamHeaders,
   response: {

@@ -9,9 +9,12 @@ import {
 } from "../model/input/schedule-schema.ts";
 import { RUN_STATUSES } from "../model/run.ts";
 import { CATCH_UPS, OVERLAPS, SCHEDULE_STATUSES } from "../model/schedule.ts";
+import { leftOfBounds } from "./bounds.ts";
 import { errorAnswersWith } from "./error.ts";
 import { optionalRequestSchema, presentFields, querySchema, requestSchema } from "./input-schema.ts";
+import { scheduleMaker } from "./provenance.ts";
 import { runPage, runQuery } from "./runs.ts";
+import { dryRunQuery } from "./tasks.ts";
 import { seconds } from "./time.ts";
 
 const tz = z.string().describe("An IANA time zone, like Europe/Berlin.");
@@ -93,6 +96,10 @@ const scheduledTask = z
     agent_id: z.string(),
     conversation_id: z.string().nullable(),
     session_key: z.string().nullable(),
+    post_to_session: z
+      .literal(true)
+      .exactOptional()
+      .describe("Only the answers of its runs are added to that session. Left out: its runs are part of it."),
     message: z.string().nullable().describe("Null: it has an `instruction` or a `payload`."),
     instruction: z.string().exactOptional(),
     payload: z.unknown().optional(),
@@ -121,6 +128,12 @@ const scheduledTask = z
     max_runs: z.int().exactOptional(),
     until: seconds.exactOptional().describe("The last possible due time."),
     pause_after_failures: z.int().exactOptional(),
+    created_by: scheduleMaker
+      .exactOptional()
+      .describe("Who made it. Left out: an older version of Rota stored it."),
+    parent_task_id: z.string().exactOptional().describe("The task in whose attempt it was made."),
+    root_task_id: z.string().exactOptional().describe("The first task of the tree of that task."),
+    depth: z.int().exactOptional().describe("How many tasks are above it in that tree."),
     created_at: seconds,
     updated_at: seconds,
     last_run_at: seconds.describe("When it fired last."),
@@ -148,6 +161,32 @@ export const createdSchedule = z
     id: "CreatedSchedule",
     description: "The schedule is kept, and fires when it is due.",
     examples: [{ scheduled_task: SCHEDULED_EXAMPLE, normalized: "every Mon at 09:00" }],
+  });
+
+const { id: _id, ...PLANNED_EXAMPLE } = SCHEDULED_EXAMPLE;
+const { kind: _kind, ...previewed } = schedulePreview.shape;
+
+export const scheduleDryRun = z
+  .strictObject({
+    dryRun: z.literal(true),
+    scheduled_task: z
+      .strictObject(scheduledTask.omit({ id: true }).shape)
+      .describe("The schedule that would be stored."),
+    ...previewed,
+    left: leftOfBounds,
+  })
+  .meta({
+    id: "ScheduleDryRun",
+    description: "The request is fine, as far as that can be said without storing it. Nothing is stored.",
+    examples: [
+      {
+        dryRun: true,
+        scheduled_task: PLANNED_EXAMPLE,
+        normalized: "every Mon at 09:00",
+        next: ["2030-01-07T09:00:00+01:00"],
+        notes: [],
+      },
+    ],
   });
 
 export const shownSchedule = z.strictObject({ scheduled_task: scheduledTask }).meta({
@@ -256,9 +295,11 @@ export const createSchedule = {
   tags,
   summary: "Make a schedule",
   description:
-    "201 means that the schedule is on disk and will fire. For what is not understood, `details.accepted` lists the forms that are; an agent that is not listed is a 404.",
+    "201 means that the schedule is on disk and will fire. For what is not understood, `details.accepted` lists the forms that are; an agent that is not listed is a 404. With `dryRun=true` the answer is the schedule that would be stored, with its next five due times; whether the tenant has room for another schedule is not looked at. The bounds of the caller are.",
+  querystring: dryRunQuery,
   body: newSchedule,
   response: {
+    200: scheduleDryRun,
     201: createdSchedule,
     ...errorAnswersWith({ not_found: 'agent "reserch" not found: did you mean "research"?' })(
       "not_found",

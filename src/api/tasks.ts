@@ -6,8 +6,10 @@ import { KIND_FIELDS, TASK } from "../model/input/task-schema.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
 import { TASK_LOG_LEVELS } from "../model/task-log.ts";
 import { TASK_STATES } from "../model/task-state.ts";
+import { leftOfBounds } from "./bounds.ts";
 import { errorAnswers } from "./error.ts";
 import { optionalFields, querySchema, requestSchema } from "./input-schema.ts";
+import { createdBy } from "./provenance.ts";
 import { time } from "./time.ts";
 
 const anyObject = z.record(z.string(), z.unknown());
@@ -106,6 +108,15 @@ export const task = z
       .readonly()
       .exactOptional()
       .describe("The tasks that must be done before it starts."),
+    createdBy: createdBy
+      .exactOptional()
+      .describe("Who submitted it. Left out: an older version of Rota stored it."),
+    parentTaskId: z.string().exactOptional().describe("The task in whose attempt it was submitted."),
+    rootTaskId: z
+      .string()
+      .exactOptional()
+      .describe("The first task of the tree that it is part of. Left out: it has no parent."),
+    depth: z.int().exactOptional().describe("How many tasks are above it in that tree. Left out: none."),
     batchId: z.string().exactOptional().describe("The batch it was submitted with."),
     sessionKey: z.string().exactOptional().describe("The conversation it is part of."),
     scheduleId: z.int().exactOptional().describe("The schedule that it is a run of."),
@@ -145,6 +156,27 @@ export const task = z
     attempts: z.array(attempt).readonly(),
   })
   .meta({ id: "Task", description: "A task, with its attempts and its outcome.", examples: [TASK_EXAMPLE] });
+
+const { taskId: _id, position: _position, attempts: _attempts, ...PLANNED_EXAMPLE } = TASK_EXAMPLE;
+
+export const taskDryRun = z
+  .strictObject({
+    dryRun: z.literal(true),
+    task: z
+      .strictObject(task.omit({ taskId: true, position: true, attempts: true }).shape)
+      .describe("The task that would be stored; `state` is the one in which it would begin."),
+    left: leftOfBounds,
+  })
+  .meta({
+    id: "TaskDryRun",
+    description: "The request is fine, as far as that can be said without storing it. Nothing is stored.",
+    examples: [{ dryRun: true, task: { ...PLANNED_EXAMPLE, state: "queued" } }],
+  });
+
+/** The query of a request that may be a dry run. */
+export const dryRunQuery = z.strictObject({
+  dryRun: z.string().exactOptional().describe("`true`: check the request, and store nothing."),
+});
 
 const taskId = z.strictObject({ id: z.string().describe("The `taskId`.") });
 
@@ -229,11 +261,24 @@ const listedTasks = z.union([taskPage, taskRowPage]).meta({
   ],
 });
 
-export const cancelledTask = z.strictObject({ status: z.literal("cancelled"), taskId: z.string() }).meta({
-  id: "CancelledTask",
-  description: "The task has ended for good.",
-  examples: [{ status: "cancelled", taskId: "tsk_019a8f6e" }],
-});
+export const cancelledTask = z
+  .strictObject({
+    status: z.literal("cancelled"),
+    taskId: z.string(),
+    cancelled: z
+      .int()
+      .exactOptional()
+      .describe("With `tree`: how many tasks were cancelled, the task itself included."),
+    more: z
+      .literal(true)
+      .exactOptional()
+      .describe("With `tree`: there are so many tasks that some may be left. Call again."),
+  })
+  .meta({
+    id: "CancelledTask",
+    description: "The task has ended for good.",
+    examples: [{ status: "cancelled", taskId: "tsk_019a8f6e" }],
+  });
 
 export const taskCounts = z
   .strictObject({
@@ -255,9 +300,11 @@ export const submitTask = {
   tags,
   summary: "Submit a task",
   description:
-    "202 means that the task is on disk and will be run. What is wrong is refused, and nothing is stored.",
+    "202 means that the task is on disk and will be run. What is wrong is refused, and nothing is stored. With `dryRun=true` the answer is the task that would be stored; room in the queue, the quotas of the tenant and earlier uses of the idempotency key are not looked at. The bounds of the caller are.",
+  querystring: dryRunQuery,
   body: taskInput,
   response: {
+    200: taskDryRun,
     202: submittedTask,
     ...errorAnswers(
       "unknown_key",
@@ -407,6 +454,14 @@ export const cancelTask = {
   description:
     "A waiting task never starts; a running one is aborted, on whichever node it runs. A task that has ended stays as it is: 409, and `details.state` says how it ended.",
   params: taskId,
+  querystring: z.strictObject({
+    tree: z
+      .string()
+      .exactOptional()
+      .describe(
+        "`true`: also cancel all tasks that were submitted within it, and within those. Then a task that has ended is no conflict.",
+      ),
+  }),
   response: { 200: cancelledTask, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
 };
 

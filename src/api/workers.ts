@@ -15,6 +15,17 @@ import { time } from "./time.ts";
 
 const TOKEN = "att_T2v0rY1cWQ5xkH8mJ3pLw9sNfB6dGzE4uAiOqXyCtKM";
 const WORKER_ID = "wrk_019a8f6e7c1d7b3e9f2a4c5d6e7f8091";
+const SIGNALS_EXAMPLE = `retry: 1000
+event: open
+data: {"ok":true}
+
+event: cancel
+data: {"taskId":"tsk_019a8f6e","number":1,"cancel":"cancelled"}
+
+event: drain
+data: {}
+
+`;
 
 const workerInfo = z
   .strictObject({
@@ -26,7 +37,7 @@ const workerInfo = z
     state: z
       .enum(WORKER_STATES)
       .describe(
-        "`idle`: it waits for tasks. `busy`: it holds some. `draining`: it was told to finish and end. `not_polling`: it gives signs of life, but has not asked for tasks for 30 s although it has free slots. `lost`: no sign of life for a whole lease; its tasks went back.",
+        "`idle`: it waits for tasks. `busy`: it holds some. `draining`: it was asked to finish and end. `not_polling`: it gives signs of life, but has not asked for tasks for 30 s although it has free slots. `lost`: no sign of life for a whole lease; its tasks went back.",
       ),
     lastSeenAt: time.describe("When it last gave a sign of life."),
     version: z.string().nullable(),
@@ -90,6 +101,11 @@ const claimAnswer = z
       .array(
         z.strictObject({
           attemptToken: z.string().describe("Names the attempt in heartbeats and finishes. Keep it secret."),
+          taskToken: z
+            .string()
+            .describe(
+              "Lets the handler call Rota as its agent within this task, until the attempt has ended: send it as the header `X-Rota-Task-Token`. Keep it secret.",
+            ),
           number: z.int().describe("1 for the first attempt of the task."),
           leaseMs: z.int(),
           timeoutMs: z.int().nullable().describe("What is left of its timeout; null: it has none."),
@@ -103,12 +119,19 @@ const claimAnswer = z
     drain: z
       .literal(true)
       .exactOptional()
-      .describe("Finish what runs, then end. With `retryInMs`: this node stops, so ask again after that."),
-    retryInMs: z.int().exactOptional(),
+      .describe(
+        "Finish what runs, then end. With `retryInMs`: only this node stops, so claim again after that time.",
+      ),
+    retryInMs: z
+      .int()
+      .exactOptional()
+      .describe(
+        "Claim again after this many milliseconds: the node stops, or nearly as many claims wait on it as it allows.",
+      ),
   })
   .meta({
     id: "WorkerClaimAnswer",
-    description: "Tasks to run; none if nothing came.",
+    description: "Tasks to run; none if none was ready within `waitS`.",
     examples: [{ attempts: [] }],
   });
 
@@ -120,6 +143,17 @@ const attemptStatus = {
   attemptToken: z.string(),
   ok: z.boolean().describe("False: the attempt is over. Stop working on it; a finish would change nothing."),
   cancel: reason.exactOptional().describe("Why it is over."),
+  messages: z
+    .array(
+      z.strictObject({
+        taskId: z.string().describe("The task of the message. It ends with the task of the attempt."),
+        message: z.string(),
+        position: z.int().describe("For `messagesAfter` of the next heartbeat."),
+      }),
+    )
+    .readonly()
+    .exactOptional()
+    .describe("Messages in mode `steer` that the attempt has taken, if the heartbeat asked for them."),
 };
 
 const heartbeatAnswer = z
@@ -175,6 +209,28 @@ const dependency = z.object({ taskId: z.string(), result: z.unknown() }).meta({
   description: "The result of a dependency.",
   examples: [{ taskId: "tsk_019a8f6e", result: 42 }],
 });
+
+const attemptSession = z
+  .strictObject({
+    session: z
+      .strictObject({
+        generation: z.int().describe("How often the session was reset."),
+        contextWindow: z.int().nullable(),
+        turns: z
+          .array(z.strictObject({ taskId: z.string(), work: z.unknown(), result: z.unknown() }))
+          .readonly()
+          .describe(
+            "The earlier tasks of the same session, agent and generation that are done, oldest first.",
+          ),
+      })
+      .nullable()
+      .describe("Null: the task has no session."),
+  })
+  .meta({
+    id: "AttemptSession",
+    description: "The session of the task of an attempt, as executors see it.",
+    examples: [{ session: { generation: 0, contextWindow: null, turns: [] } }],
+  });
 
 // ------------------------------------------------------------------------------------------------------ operations
 
@@ -234,11 +290,28 @@ export const finishAttempts = {
   response: { 200: finishAnswer, ...errorAnswers("unknown_worker", "draining", "storage_unavailable") },
 };
 
+export const streamSignals = {
+  operationId: "streamSignals",
+  tags,
+  summary: "Stream cancels and drains to a worker",
+  description:
+    "Server-sent events for the worker itself: `open`, then `cancel` for each of its attempts that Rota ends, and `drain` when it should finish and end. The response to the next heartbeat reports the same. Events may be lost, so a worker sends its heartbeats all the same. A worker has one stream: a second one ends the first. A comment every 15 seconds keeps the connection open.",
+  params,
+  response: {
+    200: {
+      description: "A stream that ends when the server stops, or the worker is removed.",
+      content: { "text/event-stream": { schema: z.string().meta({ examples: [SIGNALS_EXAMPLE] }) } },
+    },
+    ...errorAnswers("unknown_worker", "rate_limited", "draining", "storage_unavailable"),
+  },
+};
+
 export const drainWorker = {
   operationId: "drainWorker",
   tags,
   summary: "Drain a worker",
-  description: "It gets no more tasks, and its next responses tell it to finish and end.",
+  description:
+    "It gets no more tasks. The responses to its open claim and its next calls, and its stream of signals, ask it to finish and end.",
   params,
   response: { 200: workerInfo, ...errorAnswers("unknown_worker", "storage_unavailable") },
 };
@@ -298,4 +371,17 @@ export const readDependency = {
     "For a result that did not fit into the response to the claim, where it is `{taskId, resultBytes, omitted: true}`.",
   params: tokenParams.extend({ taskId: z.string().describe("The id of a task that the task depends on.") }),
   response: { 200: dependency, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const readAttemptSession = {
+  operationId: "readAttemptSession",
+  tags,
+  summary: "Read the session of an attempt",
+  description:
+    "The session with its newest turns, at most 200 and 1 MiB of them: what `context.session()` returns to a handler in the process of Rota.",
+  params: tokenParams,
+  querystring: z.strictObject({
+    turns: z.string().exactOptional().describe("How many turns to read, 0 to 200. Default: 0."),
+  }),
+  response: { 200: attemptSession, ...errorAnswers("not_found", "storage_unavailable") },
 };

@@ -47,6 +47,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/worker-conformance.ts")).workerConformanceCommand(),
   },
   {
+    name: "mcp",
+    usage: "[options]",
+    description: "Serve Rota's tools to an MCP client, on stdin and stdout.",
+    group: RUN,
+    load: async () => (await import("./commands/mcp.ts")).mcpCommand(),
+  },
+  {
     name: "config",
     usage: "<command>",
     description: "Check or show the configuration of this directory.",

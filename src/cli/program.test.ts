@@ -18,7 +18,7 @@ test("only the command that is called is loaded with its options", async () => {
   expect(optionsOf("tasks")).toBeGreaterThan(5);
   expect(optionsOf("serve")).toBe(0);
   const help = await createProgram(["help", "cancel"]);
-  expect(help.commands.find((command) => command.name() === "cancel")?.options.length).toBe(3);
+  expect(help.commands.find((command) => command.name() === "cancel")?.options.length).toBe(4);
 });
 
 test.each<[ErrorCode, number]>([

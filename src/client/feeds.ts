@@ -14,7 +14,7 @@ export function eventFeed({ agentId, batchId, sessionKey, scheduleId }: EventsOp
   };
 }
 
-/** Notifications of schedules and their runs. The server sends a heartbeat every 30 seconds. */
+/** Notifications of schedules, their runs and workers. The server sends a heartbeat every 30 seconds. */
 export const notificationFeed: EventFeed<Notification> = {
   path: "/v1/notifications/stream",
   query: {},

@@ -4,6 +4,7 @@ export { HttpError, PermanentError } from "../executors/errors.ts";
 export type {
   Executor,
   ExecutorContext,
+  SteeredMessage,
   TaskSession,
   Usage,
 } from "../executors/executor.ts";
@@ -29,7 +30,13 @@ export type { DoctorCheck, DoctorOptions, DoctorProgress, DoctorReport } from ".
 export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "../interface/nodes.ts";
-export type { Notification, Notifications, NotificationsOptions } from "../interface/notifications.ts";
+export type {
+  Notification,
+  Notifications,
+  NotificationsOptions,
+  ScheduleNotification,
+  WorkerNotification,
+} from "../interface/notifications.ts";
 export type {
   EventPage,
   EventPageFilter,
@@ -49,6 +56,7 @@ export type {
   RunPage,
   Runs,
   ScheduleChanges,
+  ScheduleDryRun,
   ScheduledTask,
   ScheduleFilter,
   ScheduleList,
@@ -75,7 +83,9 @@ export type {
 export type { TaskLog, TaskLogFilter, TaskLogLevel, TaskLogLine } from "../interface/task-logs.ts";
 export type {
   CancelledTask,
+  PlannedTask,
   TaskCounts,
+  TaskDryRun,
   TaskFilter,
   TaskPage,
   TaskRetryOptions,

@@ -6,6 +6,7 @@ import type {
   RunMode,
   RunPage,
   ScheduleChanges,
+  ScheduleDryRun,
   ScheduledTask,
   ScheduleFilter,
   ScheduleList,
@@ -32,6 +33,18 @@ export class HttpSchedules implements Schedules {
 
   create(input: NewScheduleInput, { signal }: CallOptions = {}): Promise<CreatedSchedule> {
     return this.#connection.ask({ method: "POST", path: "/v1/schedules", body: input ?? null, signal });
+  }
+
+  dryRun(input: NewScheduleInput, { signal }: CallOptions = {}): Promise<ScheduleDryRun> {
+    return this.#connection.ask({
+      method: "POST",
+      path: "/v1/schedules",
+      query: { dryRun: true },
+      body: input ?? null,
+      signal,
+      // It stores nothing.
+      repeatable: true,
+    });
   }
 
   preview(input: SchedulePreviewInput, { signal }: CallOptions = {}): Promise<SchedulePreview> {

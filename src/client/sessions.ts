@@ -11,11 +11,20 @@ import type {
 } from "../interface/sessions.ts";
 import type { Tasks, WaitOptions } from "../interface/tasks.ts";
 import { checkKnown, isObject } from "../model/input/field-checks.ts";
-import { MESSAGE } from "../model/input/session-input.ts";
 import { checkWait } from "../model/input/wait-input.ts";
 import { checkSessionKey } from "../model/session-key.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
+
+/** The fields of a message. Their schema, with all that it says to readers, would be sent to every browser. */
+const MESSAGE_FIELDS: Readonly<Record<keyof SessionMessage, true>> = {
+  message: true,
+  agentId: true,
+  lane: true,
+  mode: true,
+  maxConcurrent: true,
+  callbackUrl: true,
+};
 
 /** Sessions over HTTP. */
 export class HttpSessions implements Sessions {
@@ -29,7 +38,7 @@ export class HttpSessions implements Sessions {
 
   async send(key: string, input: SessionMessage, { signal }: CallOptions = {}): Promise<SessionAnswer> {
     // The server accepts more fields than a message has, such as one that makes it wait.
-    if (isObject(input)) checkKnown(input, Object.keys(MESSAGE.fields));
+    if (isObject(input)) checkKnown(input, Object.keys(MESSAGE_FIELDS));
     return this.#connection.ask({
       method: "POST",
       path: `${sessionPath(key)}/messages`,

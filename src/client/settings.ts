@@ -2,12 +2,22 @@ import { keepAliveClock } from "../clock/keep-alive-clock.ts";
 import type { Clock } from "../model/clock.ts";
 import { checkKnown, invalidField, optionalNumber, optionalObject } from "../model/input/field-checks.ts";
 import { asLog, type ConsoleLog, type Log, silentLog } from "../model/log.ts";
+import { CLIENT_VIAS, type ClientVia } from "../model/provenance.ts";
 
 export interface RotaClientOptions {
   /** The address of the server: `http://127.0.0.1:7682`, or behind a proxy `https://example.com/rota`. */
   readonly url: string;
   /** An API key, sent as `Authorization: Bearer …`. */
   readonly key?: string;
+  /**
+   * The token of an attempt (`ROTA_TASK_TOKEN`, `context.taskToken`): requests then act for its agent within its task. With a `key`
+   * beside it, they may do only what both may.
+   */
+  readonly taskToken?: string;
+  /** What kind of client this is: `createdBy.via` of all that it makes. Default: `http`. */
+  readonly via?: ClientVia;
+  /** The name and version of the program, such as `gateway/1.4`: `createdBy.client` of all that it makes. Default: none. */
+  readonly name?: string;
   /** How often to retry a request that the server could not serve just now; false: never. */
   readonly retry?: false | RetryOptions;
   /** How long one response may take, in milliseconds. Default: 30 000. */
@@ -49,7 +59,20 @@ export const NO_RETRY: Required<RetryOptions> = { tries: 0, withinMs: 0 };
 const DEFAULT_RETRY: Required<RetryOptions> = { tries: 3, withinMs: 30_000 };
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-const KNOWN = ["url", "key", "retry", "timeoutMs", "log", "fetch", "parse", "clock", "random"];
+const KNOWN = [
+  "url",
+  "key",
+  "taskToken",
+  "via",
+  "name",
+  "retry",
+  "timeoutMs",
+  "log",
+  "fetch",
+  "parse",
+  "clock",
+  "random",
+];
 
 /** Throws `invalid_field`. */
 export function checkOptions(options: RotaClientOptions): ClientSettings {
@@ -57,7 +80,7 @@ export function checkOptions(options: RotaClientOptions): ClientSettings {
   checkKnown(fields, KNOWN);
   return {
     url: checkUrl(options.url),
-    headers: checkKey(options.key),
+    headers: { ...checkKey(options.key), ...checkTaskToken(options.taskToken), ...checkName(options) },
     retry: checkRetry(options.retry),
     timeoutMs: optionalNumber(fields, "timeoutMs", { min: 1, max: 3_600_000 }) ?? DEFAULT_TIMEOUT_MS,
     log: asLog(options.log ?? silentLog),
@@ -85,6 +108,25 @@ function checkKey(key: unknown): Record<string, string> {
   if (key === undefined) return {};
   if (typeof key === "string" && /^[\x21-\x7e]+$/.test(key)) return { authorization: `Bearer ${key}` };
   throw invalidField("key", "`key` must be an API key as Rota showed it: letters and signs without spaces");
+}
+
+function checkTaskToken(token: unknown): Record<string, string> {
+  if (token === undefined) return {};
+  if (typeof token === "string" && /^[\x21-\x7e]+$/.test(token)) return { "x-rota-task-token": token };
+  throw invalidField("taskToken", "`taskToken` must be a token as Rota gave it: `rtt_…`");
+}
+
+function checkName({ via, name }: RotaClientOptions): Record<string, string> {
+  if (via !== undefined && !CLIENT_VIAS.includes(via)) {
+    throw invalidField("via", `\`via\` must be one of ${CLIENT_VIAS.join(", ")}`);
+  }
+  if (name !== undefined && (typeof name !== "string" || !/^[\x20-\x7e]{1,100}$/.test(name))) {
+    throw invalidField("name", "`name` must be 1 to 100 printable ASCII characters");
+  }
+  return {
+    ...(via === undefined ? {} : { "x-rota-via": via }),
+    ...(name === undefined ? {} : { "x-rota-client": name }),
+  };
 }
 
 function checkRetry(retry: unknown): Required<RetryOptions> {

@@ -1,7 +1,9 @@
 import type { TaskLog, TaskLogFilter } from "../interface/task-logs.ts";
 import type {
   CancelledTask,
+  CancelOptions,
   TaskCounts,
+  TaskDryRun,
   TaskFilter,
   TaskPage,
   TaskRetryOptions,
@@ -41,6 +43,18 @@ export class HttpTasks implements Tasks {
     });
   }
 
+  dryRun(input: SubmitInput, { signal }: CallOptions = {}): Promise<TaskDryRun> {
+    return this.#connection.ask({
+      method: "POST",
+      path: "/v1/tasks",
+      query: { dryRun: true },
+      body: input ?? null,
+      signal,
+      // It stores nothing.
+      repeatable: true,
+    });
+  }
+
   submitBatch(input: BatchInput, { signal }: CallOptions = {}): Promise<SubmittedBatch> {
     return this.#connection.ask({ method: "POST", path: "/v1/tasks/batch", body: input ?? null, signal });
   }
@@ -77,10 +91,11 @@ export class HttpTasks implements Tasks {
     });
   }
 
-  async cancel(taskId: string, { signal }: CallOptions = {}): Promise<CancelledTask> {
+  async cancel(taskId: string, { tree, signal }: CancelOptions & CallOptions = {}): Promise<CancelledTask> {
     return this.#connection.ask({
       method: "POST",
       path: `${taskPath(taskId)}/cancel`,
+      query: { tree },
       signal,
       repeatable: true,
       whenDone: ({ code, details }): CancelledTask | undefined =>

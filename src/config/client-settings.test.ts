@@ -23,3 +23,8 @@ test.each([
 ])("flags %j over variables %j give %j", (flags, environment, address) => {
   expect(clientAddress(flags, environment)).toEqual(address);
 });
+
+test("a process within a task has the token of its attempt", () => {
+  expect(clientAddress({}, { ROTA_TASK_TOKEN: "rtt_1" })).toMatchObject({ taskToken: "rtt_1" });
+  expect(clientAddress({}, { ROTA_TASK_TOKEN: "" })).not.toHaveProperty("taskToken");
+});

@@ -7,6 +7,7 @@ import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { MIB } from "../model/text/bytes.ts";
 import { audit } from "./audit-schema.ts";
+import { bounds } from "./bounds-schema.ts";
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { log } from "./log-schema.ts";
@@ -120,6 +121,9 @@ const agent = section({
   contextWindow: numberIn(COUNT).exactOptional(),
   require: section({ labels: z.record(z.string(), z.string()) }).exactOptional(),
   writs: yesOrNo().exactOptional(),
+  taskToken: yesOrNo().exactOptional(),
+  delegates: z.array(z.string(), { error: must("be a list of agents") }).exactOptional(),
+  bounds: bounds.exactOptional(),
 });
 
 function agentsFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
@@ -147,6 +151,7 @@ export const configSchema = section({
   retry: retry.prefault({}),
   timeouts: timeouts.prefault({}),
   tenants: tenants.prefault({}),
+  bounds: bounds.prefault({}),
   executors: executors.prefault({}),
   agents: z
     .record(
@@ -156,7 +161,7 @@ export const configSchema = section({
     )
     .default({})
     .describe(
-      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow`, `require` and `writs` of its own, all optional.",
+      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow`, `require`, `writs`, `taskToken`, `delegates` and `bounds` of its own, all optional.",
     ),
   outbound: outbound.prefault({}),
   webhooks: webhooks.prefault({}),

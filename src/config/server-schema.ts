@@ -124,5 +124,18 @@ export const server = section({
       .describe(
         "Expensive requests of one API key that run at once on each node: pages of 500 rows and more, previews of 200 due times and more.",
       ),
+    ofTenant: section({
+      perSecond: numberIn(RATE)
+        .default(1_000)
+        .describe(
+          "Requests per second of all API keys of a tenant together, on each node, once a second enabled tenant exists. An expensive request counts as several.",
+        ),
+      burst: numberIn(RATE)
+        .default(2_000)
+        .describe("Requests that all API keys of a tenant together may make at once after a pause."),
+      maxExpensive: numberIn({ min: 1, max: 1_000 })
+        .default(8)
+        .describe("Expensive requests of all API keys of a tenant that run at once on each node."),
+    }).prefault({}),
   }).prefault({}),
 });

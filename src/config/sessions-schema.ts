@@ -1,4 +1,10 @@
-import { DEFAULT_SESSION, DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
+import {
+  DEFAULT_SESSION,
+  DEFAULT_STEER_MS,
+  DROP_POLICIES,
+  SESSION_MODES,
+  SESSION_RANGES,
+} from "../model/session.ts";
 import { numberIn, oneOf, section } from "./option-kinds.ts";
 
 /** Defaults for sessions without settings of their own. */
@@ -6,7 +12,7 @@ export const sessions = section({
   mode: oneOf(SESSION_MODES)
     .default(DEFAULT_SESSION.mode)
     .describe(
-      "`queue` or `followup`: a message waits for those before it; `interrupt`: it replaces all of them.",
+      "`queue` or `followup`: a message waits for those before it; `interrupt`: it replaces all of them; `steer`: it waits, and the running task may take it; `collect`: it waits, and those after it are added to it.",
     ),
   cap: numberIn(SESSION_RANGES.cap)
     .default(DEFAULT_SESSION.cap)
@@ -22,4 +28,9 @@ export const sessions = section({
   maxConcurrent: numberIn(SESSION_RANGES.maxConcurrent)
     .default(DEFAULT_SESSION.maxConcurrent)
     .describe("How many tasks of a session run at once, over all nodes."),
+  steerMs: numberIn(SESSION_RANGES.steerMs)
+    .default(DEFAULT_STEER_MS)
+    .describe(
+      "How long a running task may take a message in mode `steer`; then the message waits for its turn.",
+    ),
 });

@@ -10,6 +10,7 @@ import type { Abilities, AdmissionLimits, Storage } from "../storage/storage.ts"
 import { Heartbeat, type HeartbeatOptions } from "./node/heartbeat.ts";
 import { Membership } from "./node/membership.ts";
 import { Rescuer, type RescuerOptions } from "./node/rescuer.ts";
+import { FirePace } from "./schedules/fire-pace.ts";
 import { Rewinder } from "./schedules/rewinder.ts";
 import { RunMaker, type RunMakerOptions, type RunOptions } from "./schedules/run-maker.ts";
 import { ScheduleTicker } from "./schedules/schedule-ticker.ts";
@@ -29,11 +30,12 @@ import { Releaser } from "./work/releaser.ts";
 import { Runner, type RunnerOptions } from "./work/runner.ts";
 import { RunningBytes, type RunningBytesOptions } from "./work/running-bytes.ts";
 import { SecretHider } from "./work/secret-hider.ts";
-import { readTaskSession } from "./work/task-session.ts";
+import { readTaskSession, takeMessages } from "./work/task-session.ts";
 import { WorkerAttempts } from "./workers/worker-attempts.ts";
 import { WorkerDispatcher, type WorkerDispatcherOptions } from "./workers/worker-dispatcher.ts";
 import { POLLS_MAX } from "./workers/worker-polls.ts";
 import { WorkerRecords } from "./workers/worker-records.ts";
+import { WorkerSignals } from "./workers/worker-signals.ts";
 import { WorkerWatch } from "./workers/worker-watch.ts";
 
 export interface EngineOptions {
@@ -51,6 +53,8 @@ export interface EngineOptions {
   readonly maxLaneShare: () => number;
   /** Whether a second enabled tenant exists, as known in this process. The storage decides by its own data. */
   readonly hasSecondTenant: () => boolean;
+  /** How often the schedules of one tenant may fire here once a second enabled tenant exists; null: any number. */
+  readonly maxFiresPerSec: () => number | null;
   readonly limits: () => AdmissionLimits;
   readonly retentionMs: () => number;
   /** How long runs of schedules are kept. They outlive their tasks. */
@@ -72,6 +76,8 @@ export interface EngineOptions {
   readonly redactor?: () => Redactor;
   /** Signs the request of an executor. Left out: no secret is set. */
   readonly sign?: NonNullable<RunnerOptions["sign"]>;
+  /** What attempts may do in Rota. Left out: nothing. */
+  readonly taskTokens?: NonNullable<RunnerOptions["taskTokens"]>;
   /** Whether the end of one of its tasks may let tasks of any lane start: the agent or its tenant has a limit over all lanes. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Whether a caller of this process waits for tasks to end, or reads the log as it grows. Left out: none does. */
@@ -142,9 +148,11 @@ export function createServices(parts: EngineParts) {
     onLog: (attempt, level, text) => logs.add(attempt, level, text),
     onUsage: ({ record }, usage) => metrics.of(record.tenant).used(record, usage),
     readSession: (attempt, turns) => readTaskSession({ clock, random, storage, attempt, turns }),
+    takeMessages: (attempt, after) => takeMessages({ clock, random, storage, attempt, after }),
     ...(parts.contextWindow && { contextWindow: parts.contextWindow }),
     secrets,
     ...(parts.sign && { sign: parts.sign }),
+    ...(parts.taskTokens && { taskTokens: parts.taskTokens }),
   });
   const dispatcher: Dispatcher = new Dispatcher({
     ...service,
@@ -176,16 +184,18 @@ export function createServices(parts: EngineParts) {
     onEnded: on.tasksEnded,
     onAssigned: on.workerAssigned,
   });
+  const workerRecords = new WorkerRecords({ storage, clock });
   const workerWatch = new WorkerWatch({
     ...service,
     storageNow,
     dispatcher: workerDispatcher,
+    records: workerRecords,
     metrics,
     maxLost: parts.maxLost,
     onRequeued: on.tasksRescued,
     onFailed: on.tasksEnded,
   });
-  const workerRecords = new WorkerRecords({ storage, clock });
+  const workerSignals = new WorkerSignals({ storage, records: workerRecords, dispatcher: workerDispatcher });
   const workerAttempts = new WorkerAttempts({
     storage,
     storageNow,
@@ -214,6 +224,7 @@ export function createServices(parts: EngineParts) {
     workerWatch,
     workerAttempts,
     workerRecords,
+    workerSignals,
     slots,
     memory,
     completer,
@@ -226,6 +237,7 @@ export function createServices(parts: EngineParts) {
       clock,
       random,
       limits: parts.limits,
+      claimFor: (tasks) => dispatcher.claimWithInsert(new Set(tasks.map(({ lane }) => lane))),
       onSent: on.tasksSent,
       onInserted: on.tasksInserted,
     }),
@@ -237,7 +249,15 @@ export function createServices(parts: EngineParts) {
       onExpired: on.tasksEnded,
       noExecutorMs: parts.noExecutorMs,
     }),
-    scheduleTicker: new ScheduleTicker({ ...service, storageClock, runs }),
+    scheduleTicker: new ScheduleTicker({
+      ...service,
+      storageClock,
+      runs,
+      pace: new FirePace({
+        perSecond: () => (parts.hasSecondTenant() ? parts.maxFiresPerSec() : null),
+        monotonic: () => clock.monotonic(),
+      }),
+    }),
     heartbeat: new Heartbeat({
       ...service,
       node,

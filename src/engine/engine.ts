@@ -28,6 +28,7 @@ import type { RunningMemory } from "./work/running-bytes.ts";
 import type { WorkerAttempts } from "./workers/worker-attempts.ts";
 import type { WorkerDispatcher } from "./workers/worker-dispatcher.ts";
 import type { WorkerRecords } from "./workers/worker-records.ts";
+import type { WorkerSignals } from "./workers/worker-signals.ts";
 import type { WorkerWatch } from "./workers/worker-watch.ts";
 
 /** Tries to write the last ends before the node stops without them. A rescue then returns their tasks to the queue. */
@@ -60,6 +61,7 @@ export interface WorkerServices {
   readonly watch: WorkerWatch;
   readonly attempts: WorkerAttempts;
   readonly records: WorkerRecords;
+  readonly signals: WorkerSignals;
   readonly dependencies: DependencyReader;
 }
 
@@ -77,7 +79,7 @@ export class Engine {
   readonly #on: EngineEvents = {
     memoryFreed: () => this.#services.dispatcher.wakeAll(),
     tasksSent: (tasks) => this.#wakeFor(tasks),
-    tasksInserted: (tasks, answers) => this.#inserted(tasks, answers),
+    tasksInserted: (tasks, answers, claimedIn) => this.#inserted(tasks, answers, claimedIn),
     attemptEnded: (attempt, outcome) => this.#ended(attempt, outcome),
     attemptFenced: (attempt) => this.#fenced(attempt),
     attemptProgressed: (attempt, data) => {
@@ -96,8 +98,8 @@ export class Engine {
     leasesTakenOver: (tokens) => this.fence(tokens, "its lease was taken over"),
     leasesRenewed: (held) => this.#putBackOrphans(held),
     nodeLost: (reason) => this.#lost(reason),
-    workerAssigned: (_worker, assigned) => {
-      this.#services.workerAttempts.assigned(assigned);
+    workerAssigned: (worker, assigned, secrets) => {
+      this.#services.workerAttempts.assigned(worker, assigned, secrets);
       for (const { task, assignedAt } of assigned)
         this.#services.workerWatch.expect(dueAtOf(task, assignedAt));
     },
@@ -105,13 +107,13 @@ export class Engine {
 
   /** A signal of the storage → which services wake. */
   readonly #signals: SignalTable = {
-    work: [() => this.#services.dispatcher.wakeAll(), () => this.#services.workerDispatcher.wakeAll()],
+    work: [() => this.#wakeAll()],
     due: [() => this.#services.timekeeper.wake(DUE_SIGNAL_MS)],
     schedules: [() => this.#services.scheduleTicker.schedulesChanged()],
     release: [() => this.#services.releaser.wake()],
     bulks: [() => this.#services.bulkWorker.wake()],
     events: [() => this.#services.rollupWriter.eventsAdded()],
-    reconnected: [() => this.#services.heartbeat.wake()],
+    reconnected: [() => this.#services.heartbeat.wake(), () => this.#services.workerSignals.reconnected()],
   };
 
   constructor(options: EngineOptions) {
@@ -151,12 +153,14 @@ export class Engine {
 
   /** What workers ask of this node. */
   get workers(): WorkerServices {
-    const { workerDispatcher, workerWatch, workerAttempts, workerRecords, dependencies } = this.#services;
+    const { workerDispatcher, workerWatch, workerAttempts, workerRecords, workerSignals, dependencies } =
+      this.#services;
     return {
       dispatcher: workerDispatcher,
       watch: workerWatch,
       attempts: workerAttempts,
       records: workerRecords,
+      signals: workerSignals,
       dependencies,
     };
   }
@@ -237,9 +241,21 @@ export class Engine {
   }
 
   onSignal(signal: StorageSignal): void {
-    if (signal.kind !== "fenced") wakeAt(this.#signals, signal);
-    else if (signal.reason === "preempted") this.#preempt(signal.tokens);
-    else this.fence(signal.tokens, "cancelled");
+    const { dispatcher, workerDispatcher, workerAttempts, workerSignals } = this.#services;
+    if (signal.kind === "workers") {
+      workerSignals.changed(signal.ids);
+    } else if (signal.kind === "fenced") {
+      const { tokens, reason } = signal;
+      workerAttempts.fenced(tokens);
+      workerSignals.fenced(tokens);
+      if (reason === "preempted") this.#preempt(tokens);
+      else this.fence(tokens, "cancelled");
+    } else if (signal.kind === "work" && signal.lanes !== undefined) {
+      dispatcher.wakeLanes(signal.lanes);
+      workerDispatcher.wakeAll();
+    } else {
+      wakeAt(this.#signals, signal);
+    }
   }
 
   #background(): Service[] {
@@ -250,9 +266,13 @@ export class Engine {
     return [timekeeper, scheduleTicker, workerWatch, ...upkeep];
   }
 
-  #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {
-    for (const [place, { rejection, repeats }] of answers.entries()) {
-      const task = tasks[place];
+  #inserted(
+    tasks: readonly NewTask[],
+    answers: readonly InsertedTask[],
+    claimedIn: ReadonlySet<string> = new Set(),
+  ): void {
+    for (const [index, { rejection, repeats }] of answers.entries()) {
+      const task = tasks[index];
       if (task !== undefined && repeats === null) {
         this.metrics.of(task.tenant).submitted(task, { rejected: rejection !== null });
       }
@@ -260,12 +280,13 @@ export class Engine {
     this.#services.dispatcher.reserve(
       tasks.filter(({ priority }) => isCritical(priority)).map(({ lane }) => lane),
     );
-    this.#wakeFor(tasks);
+    this.#wakeFor(tasks, claimedIn);
     for (const answer of answers) this.#expect(answer);
   }
 
-  #wakeFor(tasks: readonly NewTask[]): void {
-    this.#services.dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
+  #wakeFor(tasks: readonly NewTask[], claimedIn: ReadonlySet<string> = new Set()): void {
+    const lanes = new Set(tasks.map(({ lane }) => lane));
+    this.#services.dispatcher.wakeLanes([...lanes].filter((lane) => !claimedIn.has(lane)));
     this.#services.workerDispatcher.wakeFor(tasks.map(({ agent }) => agent));
     if (tasks.some(({ priority }) => isCritical(priority))) this.#services.workerWatch.expectCritical();
   }

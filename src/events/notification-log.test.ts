@@ -2,11 +2,10 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
 import { notification as schema } from "../api/notifications.ts";
-import type { Notification } from "../model/notification.ts";
+import { NOTIFICATION_KINDS, type Notification } from "../model/notification.ts";
 import { Redactor } from "../model/redactor.ts";
-import { NOTIFICATION_KINDS } from "../model/schedule.ts";
 import { RUN_RETRY_POLICY } from "../schedules/retry-input.ts";
-import type { StoredNotification } from "../storage/storage.ts";
+import type { StoredScheduleNotification, StoredWorkerNotification } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import type { LogReaderOptions } from "./log-reader.ts";
 import { NotificationLog, NotificationReader } from "./notification-log.ts";
@@ -49,6 +48,7 @@ async function makeLog(meddler: Meddler = {}) {
         anchorAt: clock.now(),
         conversationId: null,
         sessionKey: null,
+        postToSession: false,
         deleteAfterRun: false,
         retryPolicy: RUN_RETRY_POLICY,
         overlap: "skip",
@@ -84,7 +84,7 @@ function note(reader: (options: LogReaderOptions) => NotificationReader): unknow
 
 async function take(reader: AsyncIterable<Notification>, count: number): Promise<number[]> {
   const ids: number[] = [];
-  for await (const { task_id } of reader) if (ids.push(task_id) === count) break;
+  for await (const { task_id = 0 } of reader) if (ids.push(task_id) === count) break;
   return ids;
 }
 
@@ -210,7 +210,7 @@ describe("a notification", () => {
   const common = { id: 7, task_id: 17, agent_id: "research", timestamp: SECONDS };
   const ran = { run_id: 42, due_at: SECONDS - 1, moments: 2 };
 
-  type Said = Pick<StoredNotification, "kind" | "run"> & { readonly reason?: string };
+  type Said = Pick<StoredScheduleNotification, "kind" | "run"> & { readonly reason?: string };
   const CASES: readonly (readonly [Said, object])[] = [
     [
       { kind: "run.started", run: { ...RUN, status: "running" } },
@@ -268,7 +268,29 @@ describe("a notification", () => {
     },
   );
 
+  const worker = { id: "wrk_1", name: "py-1", agents: ["py"], slots: 4, attempts: null } as const;
+  type SaidOfWorker = Pick<StoredWorkerNotification, "kind" | "worker" | "reason">;
+  const ofWorker = { worker_id: "wrk_1", name: "py-1", agents: ["py"], slots: 4 };
+  const WORKER_CASES: readonly (readonly [SaidOfWorker, object])[] = [
+    [{ kind: "worker.registered", worker, reason: null }, ofWorker],
+    [
+      { kind: "worker.lost", worker: { ...worker, attempts: 0 }, reason: "silent" },
+      { ...ofWorker, attempts: 0, reason: "silent" },
+    ],
+  ];
+
+  test.each(WORKER_CASES.map((each) => [each[0].kind, ...each] as const))(
+    "%s has the fields of a worker, and none of a schedule",
+    (kind, said, expected) => {
+      const shown = toNotification({ seq: 7, at: AT, tenant: "default", ...said }, new Redactor([]));
+      expect(shown).toStrictEqual({ id: 7, kind, ...expected, timestamp: SECONDS });
+      const { id: _id, ...data } = shown;
+      expect(schema.parse(data)).toEqual(data);
+    },
+  );
+
   test("is of one of these kinds", () => {
-    expect(CASES.map(([{ kind }]) => kind)).toEqual([...NOTIFICATION_KINDS]);
+    const kinds = [...CASES, ...WORKER_CASES].map(([{ kind }]) => kind);
+    expect(kinds).toEqual([...NOTIFICATION_KINDS]);
   });
 });

@@ -19,7 +19,7 @@ interface TenantNotification {
   readonly notification: Notification;
 }
 
-/** The notifications of schedules and runs, of all tenants. */
+/** The notifications of schedules, runs and workers, of all tenants. */
 export class NotificationLog extends FollowedLog<TenantNotification> {
   readonly storage: Storage;
   readonly redactor: () => Redactor;
@@ -31,7 +31,7 @@ export class NotificationLog extends FollowedLog<TenantNotification> {
   }
 }
 
-/** One reader of the notifications of a tenant or an agent. */
+/** One reader of the notifications of a tenant or an agent. Those of workers are of no agent. */
 export class NotificationReader extends LogReader<TenantNotification, Notification> {
   constructor(log: NotificationLog, scope: Scope, options: LogReaderOptions) {
     const { tenant, agent } = scope;
@@ -76,7 +76,14 @@ function notificationSource(
   };
 }
 
-function textLength({ run, reason }: Parameters<typeof toNotification>[0]): number {
-  const texts = [reason, run?.reason, run?.error, run?.resultSummary];
+function textLength({ run, worker, reason }: Parameters<typeof toNotification>[0]): number {
+  const texts = [
+    reason,
+    run?.reason,
+    run?.error,
+    run?.resultSummary,
+    worker?.name,
+    ...(worker?.agents ?? []),
+  ];
   return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }

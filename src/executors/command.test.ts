@@ -9,7 +9,7 @@ import {
   shellProgram,
   untilEnded,
 } from "../../test/support/programs.ts";
-import { type RunnableExecutor, runnable } from "../../test/support/run-executor.ts";
+import { type RunnableExecutor, runnable, TASK_TOKEN } from "../../test/support/run-executor.ts";
 import type { ExecutorConfig } from "../model/executor-config.ts";
 import type { Task } from "../model/task.ts";
 import { until } from "../testing/signals.ts";
@@ -91,6 +91,7 @@ test("its variables are a few of Rota's, those of the configuration and of the t
     ROTA_AGENT_ID: "shell",
     ROTA_TENANT: "ten_1",
     ROTA_ATTEMPT: "2",
+    ROTA_TASK_TOKEN: TASK_TOKEN,
   });
 });
 

@@ -114,12 +114,13 @@ function variablesFor({ environment, env, passEnv = [] }: CommandExecutorOptions
   return { ...Object.fromEntries(passed), ...env };
 }
 
-function variablesOf(task: Task, { tenantId }: ExecutorContext): Record<string, string> {
+function variablesOf(task: Task, { tenantId, taskToken }: ExecutorContext): Record<string, string> {
   return {
     ROTA_TASK_ID: task.taskId,
     ROTA_AGENT_ID: task.agentId,
     ROTA_TENANT: tenantId,
     ROTA_ATTEMPT: String(attemptOf(task)),
+    ROTA_TASK_TOKEN: taskToken,
     ...(task.requestId === undefined ? {} : { ROTA_REQUEST_ID: task.requestId }),
   };
 }

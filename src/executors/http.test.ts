@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
-import { runnable } from "../../test/support/run-executor.ts";
+import { runnable, TASK_TOKEN } from "../../test/support/run-executor.ts";
 import type { Task } from "../model/task.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
@@ -280,4 +280,15 @@ test("says how many bytes it holds: its request, and of the answer what is kept 
   const [request, ...answer] = executor.held;
   expect(request).toBe(sent);
   expect(answer.reduce((sum, bytes) => sum + bytes, 0)).toBe(1_048_576);
+});
+
+test("the task token is sent only for an agent that says so", async () => {
+  const seen: IncomingHttpHeaders[] = [];
+  const url = await serve(({ headers }, response) => {
+    seen.push(headers);
+    response.end();
+  });
+  await runnable({ type: "http", url }).run(task);
+  await runnable({ type: "http", url }, { sendsTaskToken: true }).run(task);
+  expect(seen.map((headers) => headers["x-rota-task-token"])).toEqual([undefined, TASK_TOKEN]);
 });

@@ -21,7 +21,11 @@ export function httpExecutor(options: HttpExecutorOptions): Executor {
       configured: options.headers,
       tenantId: context.tenantId,
       task,
-      identity: { ...identityOf(task), ...signatureOf({ task, body, context, options }) },
+      identity: {
+        ...identityOf(task),
+        ...signatureOf({ task, body, context, options }),
+        ...(context.sendsTaskToken ? { "x-rota-task-token": context.taskToken } : {}),
+      },
     });
     const { signal, holds } = context;
     const request = { method: "POST", headers, body, signal, holds, bodyBytesMax: ANSWER_BYTES_MAX };

@@ -312,7 +312,7 @@ test("does not go where the address guard forbids, for good", async () => {
 
 // ---------------------------------------------------------------------------------------------------- many at a time
 
-test("those who ask at the same time share one question", async () => {
+test("callers that ask at the same time share one request", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   pinchTab.openTab("tab-2", "inst_2");
   const tabs = Array.from({ length: 20 }, (_, index) => `tab-${1 + (index % 2)}`);

@@ -1,5 +1,7 @@
 import type { AUDIT_FILTER } from "../model/input/audit-filter-input.ts";
 import type { InputOf } from "../model/input/schema.ts";
+import type { CreatedBy, Provenance } from "../model/provenance.ts";
+
 /** Who did what, and when. For admins. */
 export interface Audit {
   /** Newest first, a page at a time. */
@@ -25,6 +27,8 @@ export interface NewAuditRecord {
   readonly isChosen?: boolean;
   /** The address of the caller. */
   readonly address?: string;
+  /** Who made the change. Left out: nothing but the key is known. */
+  readonly provenance?: Provenance;
   /** The status of a refused request; left out: the request was carried out. */
   readonly status?: number;
   /** How many requests the entry counts; left out: 1. */
@@ -43,6 +47,12 @@ export interface AuditRecord {
   readonly subject: string | null;
   /** The address of the caller; left out: the change did not come over HTTP. */
   readonly address?: string;
+  /** Who made the change. Left out: an older version of Rota wrote the entry, or only the key is known. */
+  readonly createdBy?: CreatedBy;
+  /** The task in whose attempt the change was made. */
+  readonly parentTaskId?: string;
+  /** The first task of the tree of that task. */
+  readonly rootTaskId?: string;
   /** 401, 403 or 429 if the request was refused; left out: it was carried out. */
   readonly status?: number;
   /** With `status`: how many refused requests this entry counts. After the first few of a minute, one entry counts the others. */

@@ -1,5 +1,7 @@
+import type { Bounds } from "../model/bounds.ts";
 import type { KEY, KEY_OWNER } from "../model/input/key-input.ts";
 import type { InputOf } from "../model/input/schema.ts";
+import type { EnclosingTask } from "../model/provenance.ts";
 import type { Caller, Role } from "../model/role.ts";
 
 /** API keys for HTTP. Over HTTP, an `admin` manages all keys, a `tenant-admin` those of its tenant. */
@@ -27,10 +29,30 @@ export interface LocalKeys extends Keys {
    * if (caller !== null) await rota.tenant(caller.tenant).tasks.list();
    */
   callerOf(key: string): Promise<Caller | null>;
-  /** Its signal fires within a second after the key was deleted or has expired. Call `stop` when you no longer need it. */
+  /**
+   * For whom a task token stands; null: it is forged, or the attempt that got it has ended. Checked anew at each call.
+   *
+   * @example
+   * const task = await rota.keys.callerOfTask("rtt_…");
+   */
+  callerOfTask(token: string): Promise<TaskCaller | null>;
+  /** Its signal fires within a second after the key was deleted or has expired, or the attempt of a task token has ended. Call `stop` when you no longer need it. */
   watch(key: string): KeyWatch;
   /** Whether any tenant has a key. */
   any(): Promise<boolean>;
+}
+
+/** The caller that a task token stands for: an agent within one of its tasks. */
+export interface TaskCaller {
+  readonly tenant: string;
+  readonly agent: string;
+  /** The API key that submitted the task; null: none was required. */
+  readonly keyId: string | null;
+  readonly within: EnclosingTask;
+  /** Other agents that it may submit to; `*`: all. */
+  readonly delegates: readonly string[];
+  /** The bounds of the key that submitted the task; left out: it has none of its own. */
+  readonly bounds?: Bounds;
 }
 
 export interface KeyWatch {
@@ -54,6 +76,8 @@ export interface KeyInfo {
   readonly agentId?: string;
   /** With the role `worker`. */
   readonly agents?: readonly string[];
+  /** What callers with it may make; left out: it has no bounds of its own. */
+  readonly bounds?: Bounds;
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly lastUsedAt?: string;

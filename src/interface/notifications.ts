@@ -1,6 +1,6 @@
 import type { Notification } from "../model/notification.ts";
 
-export type { Notification } from "../model/notification.ts";
+export type { Notification, ScheduleNotification, WorkerNotification } from "../model/notification.ts";
 
 /** One notification after the other. */
 export interface Notifications extends AsyncIterableIterator<Notification, undefined> {

@@ -1,4 +1,5 @@
 import type { Executor, ExecutorConfig } from "../executors/executor.ts";
+import type { Bounds } from "../model/bounds.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Strategy } from "../model/lane.ts";
 import type { ConsoleLog, Log } from "../model/log.ts";
@@ -16,12 +17,14 @@ export interface RotaOptions {
   /** Lanes besides `tasks`, which the options of `scheduler` describe. A number is the concurrency of the lane. */
   readonly lanes?: Readonly<Record<string, number | LaneOptions>>;
   /** Defaults for sessions without settings of their own. */
-  readonly sessions?: Partial<SessionSettings>;
+  readonly sessions?: Partial<SessionSettings & { readonly steerMs: number }>;
   readonly schedules?: ScheduleOptions;
   /** The retry policy of instructions that have none. */
   readonly retry?: Partial<RetryPolicy>;
   readonly timeouts?: TimeoutOptions;
   readonly tenants?: TenantOptions;
+  /** What callers may make whose key and agent set nothing else; null: no bound. */
+  readonly bounds?: Bounds;
   readonly agents?: Readonly<Record<string, AgentOptions>>;
   /** Executors for agents that have none of their own, by the kind of task. */
   readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
@@ -107,7 +110,7 @@ export interface AuditOptions {
 }
 
 export interface ScheduleOptions {
-  /** How long ended runs of schedules, and their notifications, are kept: 90 days by default. */
+  /** How long ended runs of schedules, and all notifications, are kept: 90 days by default. */
   readonly runRetentionDays?: number;
 }
 
@@ -124,6 +127,11 @@ export interface TenantOptions {
    * 0.8 by default. Rounded down, at least 1, and at least one slot less than the lane has.
    */
   readonly maxLaneShare?: number;
+  /**
+   * How often the schedules of one tenant may fire in this process, per second on average, once a second enabled tenant exists;
+   * 200 by default, and ten seconds' worth at once. Beyond it they fire late. 0: any number.
+   */
+  readonly maxFiresPerSec?: number;
 }
 
 export interface AgentOptions {
@@ -143,6 +151,12 @@ export interface AgentOptions {
   readonly require?: { readonly labels: Readonly<Record<string, string>> };
   /** Whether Rota carries out `/schedule` lines in its results. */
   readonly writs?: boolean;
+  /** The agents that its tasks may submit to with their task token, besides itself; `*`: all. Left out: none. */
+  readonly delegates?: readonly string[];
+  /** Whether an executor of type `http` gets the task token. */
+  readonly taskToken?: boolean;
+  /** What its tasks, and keys for it without bounds of their own, may make. */
+  readonly bounds?: Bounds;
 }
 
 /** Which hosts callbacks, and agents made over HTTP, may call. */

@@ -1,8 +1,10 @@
 import type { Executor } from "../executors/executor.ts";
+import type { Bounds } from "../model/bounds.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { EVENT_FILTER } from "../model/input/events-options.ts";
 import type { InputOf } from "../model/input/schema.ts";
 import type { StatsSeriesQuery } from "../model/input/stats-series-input.ts";
+import type { Provenance } from "../model/provenance.ts";
 import type { ReadPace } from "../model/read-pace.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { StatsSeries } from "../model/stats-series.ts";
@@ -60,7 +62,7 @@ export interface RotaApi {
   onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void;
 
   /**
-   * Notifications of schedules and their runs, in order, from now on or after one seen before.
+   * Notifications of schedules, their runs and workers, in order, from now on or after one seen before.
    *
    * @example
    * for await (const { kind, task_id } of rota.notifications()) console.log(kind, task_id);
@@ -160,7 +162,13 @@ export interface Rota extends RotaApi {
    * await rota.tenant("ten_acme").tasks.submit({ message: "hello" });
    * await rota.tenant("ten_acme", { agentId: "research" }).tasks.list();
    */
-  tenant(id: string, options?: { readonly agentId?: string }): LocalTenant;
+  tenant(id: string, options?: TenantAccess): LocalTenant;
+
+  /**
+   * Whether a second enabled tenant exists, as far as this process knows. The server then keeps one tenant from taking what all
+   * share.
+   */
+  hasSecondTenant(): boolean;
 
   /** Called by the server for each request that it refused because of a rate limit or the storage quota of the tenant. */
   noteRefused(reason: "rate" | "quota"): void;
@@ -190,6 +198,18 @@ export interface Rota extends RotaApi {
    * cannot be read or used, or with null that it can. `health()` shows the fault, and the log has each fault once.
    */
   configFault(error: Error | null): void;
+}
+
+/** For whom `rota.tenant()` acts. */
+export interface TenantAccess {
+  /** Only for this agent, as with a key of the role `agent`. Left out: for the whole tenant. */
+  readonly agentId?: string;
+  /** Who calls: all that is made through this object says so. Left out: the program that embeds Rota. */
+  readonly provenance?: Provenance;
+  /** The bounds of the API key of the caller. Left out: it has none of its own. */
+  readonly bounds?: Bounds;
+  /** With `agentId`: other agents that the caller may submit tasks to; `*`: all. Left out: none. */
+  readonly delegates?: readonly string[];
 }
 
 /** `drained` still serves reads; `stopped` has closed everything. */

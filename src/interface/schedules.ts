@@ -1,6 +1,8 @@
+import type { BoundName } from "../model/bounds.ts";
 import type { RUN_FILTER, SCHEDULE_FILTER, UPCOMING_FILTER } from "../model/input/schedule-filters.ts";
 import type { PREVIEW, RETRY_FIELDS, SCHEDULE, SCHEDULE_CHANGES } from "../model/input/schedule-schema.ts";
 import type { ChangesOf, InputOf, OrNull } from "../model/input/schema.ts";
+import type { Via } from "../model/provenance.ts";
 import type { RunStatus } from "../model/run.ts";
 import type { CatchUp, Overlap, ScheduleKind, SchedulePreview, ScheduleStatus } from "../model/schedule.ts";
 
@@ -17,6 +19,14 @@ export interface Schedules {
    * await rota.schedules.create({ schedule: "every Mon at 09:00", message: "Sum up last week.", agent: "research" });
    */
   create(input: NewScheduleInput): Promise<CreatedSchedule>;
+  /**
+   * Checks a schedule as `create` does, and returns what would be stored and its next five due times. Stores nothing. Whether
+   * there is room for another schedule is not checked.
+   *
+   * @example
+   * const { next } = await rota.schedules.dryRun({ schedule: "every Mon at 09:00", message: "Sum up last week." });
+   */
+  dryRun(input: NewScheduleInput): Promise<ScheduleDryRun>;
   /**
    * Returns what a schedule means and its next due times, without creating one. Throws as `create` does.
    *
@@ -74,6 +84,14 @@ export interface CreatedSchedule {
   readonly normalized: string;
 }
 
+/** The schedule that a create would store. */
+export interface ScheduleDryRun extends Omit<SchedulePreview, "kind"> {
+  readonly dryRun: true;
+  readonly scheduled_task: Omit<ScheduledTask, "id">;
+  /** How many more schedules the caller may have, this one included. Left out: no bound counts them. */
+  readonly left?: Readonly<Partial<Record<BoundName, number>>>;
+}
+
 /** A schedule. */
 export interface ScheduledTask {
   readonly id: number;
@@ -81,6 +99,8 @@ export interface ScheduledTask {
   readonly agent_id: string;
   readonly conversation_id: string | null;
   readonly session_key: string | null;
+  /** Only the answers of its runs are added to that session. Left out: its runs are part of the session. */
+  readonly post_to_session?: true;
   /** Null: it has an `instruction` or a `payload`. */
   readonly message: string | null;
   readonly instruction?: string;
@@ -109,6 +129,14 @@ export interface ScheduledTask {
   readonly max_runs?: number;
   readonly until?: number;
   readonly pause_after_failures?: number;
+  /** Who made it. Left out: an older version of Rota stored it. */
+  readonly created_by?: ScheduleMaker;
+  /** The task in whose attempt it was made. */
+  readonly parent_task_id?: string;
+  /** The first task of the tree of that task. */
+  readonly root_task_id?: string;
+  /** How many tasks are above it in that tree. */
+  readonly depth?: number;
   readonly created_at: number;
   readonly updated_at: number;
   readonly last_run_at: number;
@@ -122,6 +150,14 @@ export interface ScheduledTask {
   readonly consecutive_failures: number;
   /** Why it is paused, unless a caller paused it. */
   readonly paused_reason: string | null;
+}
+
+/** Who made a schedule: `CreatedBy` in the spelling of these routes. */
+export interface ScheduleMaker {
+  readonly key_id: string | null;
+  readonly agent_id: string | null;
+  readonly via: Via;
+  readonly client?: string;
 }
 
 export type ScheduleFilter = InputOf<typeof SCHEDULE_FILTER.fields>;

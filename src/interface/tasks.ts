@@ -1,4 +1,5 @@
 import type { Batch, Keyed, SubmittedBatch } from "../model/batch.ts";
+import type { BoundName } from "../model/bounds.ts";
 import type { Explanation } from "../model/explanation.ts";
 import type { BatchInput } from "../model/input/batch-input.ts";
 import type { InputOf } from "../model/input/schema.ts";
@@ -14,6 +15,14 @@ export interface Tasks {
    * instead, `queue_full` that the queue is full (the task is stored as `rejected`).
    */
   submit(input: SubmitInput): Promise<SubmittedTask>;
+  /**
+   * Checks a task as `submit` does and returns what would be stored. Stores nothing. What only the transaction of a submit can
+   * decide is not checked: room in the queue, the quotas of the tenant, and whether the `idempotencyKey` was used before.
+   *
+   * @example
+   * const { task } = await rota.tasks.dryRun({ instruction: "What is new?", runAt: "2030-01-31T09:00:00Z" });
+   */
+  dryRun(input: SubmitInput): Promise<TaskDryRun>;
   /**
    * Submits tasks together. All are checked before any is stored; then each is admitted or rejected by itself, in order. They
    * share a `batchId`, and the agent and the callback of the batch are the defaults of its tasks. At most 50 tasks if one of
@@ -43,8 +52,11 @@ export interface Tasks {
   list(filter?: TaskFilter): Promise<TaskPage>;
   /** The same list with only the fields that fit into a table row: a fraction of the size of whole tasks. */
   listRows(filter?: TaskFilter): Promise<TaskRowPage>;
-  /** Cancels a waiting or running task. Throws `not_found`, and `conflict` if it has already ended. */
-  cancel(taskId: string): Promise<CancelledTask>;
+  /**
+   * Cancels a waiting or running task. Throws `not_found`, and `conflict` if it has already ended. With `tree` also all tasks that
+   * were submitted within it, and within those; then a task that has ended is no conflict.
+   */
+  cancel(taskId: string, options?: CancelOptions): Promise<CancelledTask>;
   /**
    * Puts a failed or cancelled task back into the queue; with `dependants` also the tasks that were cancelled because of it.
    * Throws `not_found`, and `conflict` for a task in another state, or with a dependency that will never be done.
@@ -71,12 +83,18 @@ export interface LocalTasks extends Tasks {
   submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]>;
   list(filter?: TaskFilter, options?: LocalListing): Promise<TaskPage>;
   listRows(filter?: TaskFilter, options?: LocalListing): Promise<TaskRowPage>;
+  cancel(taskId: string, options?: CancelOptions, reading?: LocalListing): Promise<CancelledTask>;
 }
 
-/** For the server, which charges callers for the rows that a list reads. */
+/** For the server, which charges callers for the rows that a list, or a cancel of a tree, reads. */
 export interface LocalListing {
   /** Called with the number of entries read, including those that do not match. Called several times for one page. */
   readonly onLooked?: ((entries: number) => void) | undefined;
+}
+
+export interface CancelOptions {
+  /** Also cancels the tasks below it. */
+  readonly tree?: boolean;
 }
 
 export interface TaskRetryOptions {
@@ -97,9 +115,24 @@ export interface SubmittedManyTask extends SubmittedTask {
   readonly error?: string;
 }
 
+/** The task that a submit would store. */
+export interface TaskDryRun {
+  readonly dryRun: true;
+  /** `state`: the one in which it would begin. */
+  readonly task: PlannedTask;
+  /** How many more tasks each bound of the caller allows, this one included. Left out: no bound counts tasks of the caller. */
+  readonly left?: Readonly<Partial<Record<BoundName, number>>>;
+}
+
+export type PlannedTask = Omit<Task, "taskId" | "position" | "attempts">;
+
 export interface CancelledTask {
   readonly status: "cancelled";
   readonly taskId: string;
+  /** With `tree`: how many tasks were cancelled, the task itself included. */
+  readonly cancelled?: number;
+  /** With `tree`: there are so many tasks that some may be left. Call again. */
+  readonly more?: true;
 }
 
 export interface TaskCounts {

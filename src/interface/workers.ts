@@ -1,3 +1,4 @@
+import type { TaskSession } from "../executors/executor.ts";
 import type {
   AttemptFinishInput,
   AttemptHeartbeatInput,
@@ -6,8 +7,9 @@ import type {
   HeartbeatInput,
   WorkerInput,
 } from "../model/input/worker-schema.ts";
+import type { TakenMessage } from "../model/session.ts";
 import type { Task } from "../model/task.ts";
-import type { AttemptReason, WorkerState } from "../model/worker.ts";
+import type { AttemptReason, WorkerSignal, WorkerState } from "../model/worker.ts";
 
 export type {
   AttemptFinishInput,
@@ -44,6 +46,8 @@ export interface LocalWorkers extends Workers {
   claim(id: string, input: ClaimInput, options: ClaimOptions): Promise<DeliverableClaim>;
   heartbeat(id: string, input: HeartbeatInput, caller: WorkerCaller): Promise<HeartbeatAnswer>;
   finish(id: string, input: FinishInput, caller: WorkerCaller): Promise<FinishAnswers>;
+  /** What happens to the attempts of a worker, and to itself. An earlier feed of the same worker ends. Throws `unknown_worker`. */
+  signals(id: string, caller: WorkerCaller): Promise<WorkerSignalFeed>;
   deleteOwn(id: string, caller: WorkerCaller): Promise<DeletedWorker>;
   heartbeatAttempt(
     token: string,
@@ -55,6 +59,12 @@ export interface LocalWorkers extends Workers {
     input: AttemptFinishInput,
     caller: WorkerCaller,
   ): Promise<FinishAnswers["attempts"][number]>;
+  /** The session of the task of an attempt, as executors see it. Throws `not_found` when the attempt is over. */
+  session(
+    token: string,
+    params: { readonly turns?: number | undefined },
+    caller: WorkerCaller,
+  ): Promise<{ readonly session: TaskSession | null }>;
   /** The result of a dependency that did not fit into the response to the claim. Throws `not_found`. */
   dependency(
     token: string,
@@ -76,6 +86,11 @@ export interface ClaimOptions extends WorkerCaller {
   readonly gone: AbortSignal;
 }
 
+/** Ends when another one is opened, when the worker is removed, and when another key registers the worker. */
+export interface WorkerSignalFeed extends AsyncIterable<WorkerSignal> {
+  end(): void;
+}
+
 export interface RegisteredWorker {
   readonly workerId: string;
   readonly leaseMs: number;
@@ -87,13 +102,16 @@ export interface RegisteredWorker {
 
 export interface ClaimAnswer {
   readonly attempts: readonly ClaimedAttempt[];
-  /** The worker should finish what it has and ask no more; with `retryInMs`: this node stops, ask again after that. */
+  /** The worker should finish what it has and claim no more; with `retryInMs`: only this node stops, claim again after that. */
   readonly drain?: true;
+  /** Claim again after this long: this node stops, or nearly as many claims wait on it as it allows. */
   readonly retryInMs?: number;
 }
 
 export interface ClaimedAttempt {
   readonly attemptToken: string;
+  /** Lets the handler call Rota as its agent within this task, until the attempt has ended: the header `X-Rota-Task-Token`. */
+  readonly taskToken: string;
   readonly number: number;
   readonly leaseMs: number;
   /** Null: only the deadline limits it. */
@@ -119,6 +137,8 @@ export interface HeartbeatAnswer {
     /** False: the attempt is over, `cancel` says why. Its worker should stop working on it. */
     readonly ok: boolean;
     readonly cancel?: AttemptReason;
+    /** The messages that it has taken, after the position in `messagesAfter`. Left out: none. */
+    readonly messages?: readonly TakenMessage[];
   }[];
   readonly drain: boolean;
   /** RFC 3339. */

@@ -1,7 +1,7 @@
 import { toAgentId } from "../model/agent.ts";
 import { RotaError } from "../model/errors.ts";
 import { isObject } from "../model/input/field-checks.ts";
-import type { Scope } from "../model/scope.ts";
+import { ALL_DELEGATES, type Scope } from "../model/scope.ts";
 import { keepOwn } from "../model/text/own-json.ts";
 
 /** The whole API for a tenant. For one agent: these methods alone. Routes refuse the others, too. */
@@ -40,13 +40,25 @@ export function forAgent<Input>(
 ): Input {
   if (agent === undefined || !isObject(input)) return input;
   const named = input[field] ?? undefined;
-  if (named !== undefined && toAgentId(named) !== agent) {
-    throw new RotaError(
-      "forbidden",
-      `this API key is for the agent "${agent}" alone: name that one, or none`,
-    );
-  }
+  if (named !== undefined && toAgentId(named) !== agent) throw otherAgent(agent);
   return keepOwn(input, { ...input, [field]: agent });
+}
+
+/** The same for a task, which may also go to a delegate of the agent. */
+export function forDelegate<Input>(scope: Scope, input: Input): Input {
+  const { agent, delegates } = scope;
+  if (agent === undefined || delegates === undefined || !isObject(input)) return forAgent(scope, input);
+  const named = toAgentId(input["agentId"] ?? undefined);
+  if (named === null || named === agent) return forAgent(scope, input);
+  if (delegates.includes(ALL_DELEGATES) || delegates.includes(named)) return input;
+  throw new RotaError(
+    "forbidden",
+    `a task of the agent "${agent}" may not submit to "${named}": name one of ${[agent, ...delegates].map((each) => `"${each}"`).join(", ")}, or add it to \`delegates\` of the agent (a task reaches no further than its submitter)`,
+  );
+}
+
+function otherAgent(agent: string): RotaError {
+  return new RotaError("forbidden", `this API key is for the agent "${agent}" alone: name that one, or none`);
 }
 
 /** Whether a filter names an agent that the caller does not see. */

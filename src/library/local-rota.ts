@@ -24,6 +24,7 @@ import type {
   Reloaded,
   Rota,
   RotaState,
+  TenantAccess,
 } from "../interface/rota.ts";
 import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
@@ -40,6 +41,7 @@ import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { StatsSeries } from "../model/stats-series.ts";
 import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { rfc3339 } from "../model/text/rfc3339.ts";
+import { TASK_TOKEN_PREFIX } from "../model/text/task-token-mask.ts";
 import { WORKER_ID_PREFIX } from "../model/worker.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
@@ -128,7 +130,11 @@ export class LocalRota implements Rota {
     const { storage, engine, eventLog, clock, tenants } = parts;
     this.#parts = parts;
     this.#startedAt = rfc3339(clock.now());
-    this.keys = parts.access.keys;
+    this.keys = {
+      ...parts.access.keys,
+      callerOfTask: (token) => parts.tokens.callerOf(token),
+      watch: (key) => (key.startsWith(TASK_TOKEN_PREFIX) ? parts.tokens : parts.access.keys).watch(key),
+    };
     this.audit = parts.access.audit;
     this.#configHealth = new ConfigHealth(parts.log);
     this.#storageHealth = new StorageHealth({ storage, clock, log: parts.log });
@@ -226,8 +232,10 @@ export class LocalRota implements Rota {
    * other nodes.
    */
   storageRestored(): void {
-    const { engine, bounds, catalogue, laneCatalogue, access } = this.#parts;
+    const { engine, bounds, catalogue, laneCatalogue, access, tokens, log } = this.#parts;
     access.restored();
+    // A token that was signed with the key of the restored database works once this is done.
+    tokens.restored().catch((error) => log.error({ error }, "could not read the key of task tokens"));
     engine.restored();
     catalogue.restored();
     laneCatalogue.restored();
@@ -257,8 +265,8 @@ export class LocalRota implements Rota {
     engine.abilitiesChanged();
   }
 
-  tenant(id: string, { agentId }: { readonly agentId?: string } = {}): TenantRota {
-    return this.#tenants.of(id, agentId);
+  tenant(id: string, options: TenantAccess = {}): TenantRota {
+    return this.#tenants.of(id, options);
   }
 
   start(): Promise<void> {
@@ -318,6 +326,10 @@ export class LocalRota implements Rota {
 
   metrics(): Promise<string> {
     return this.#own.metrics();
+  }
+
+  hasSecondTenant(): boolean {
+    return this.#parts.tenants.hasSecond;
   }
 
   noteRefused(reason: "rate" | "quota"): void {

@@ -23,6 +23,7 @@ import type { StoredQuota } from "./resources/stored-quota.ts";
 import type { CurrentGuard } from "./settings/current-guard.ts";
 import type { CurrentSettings } from "./settings/current-settings.ts";
 import type { Reloader } from "./settings/reloader.ts";
+import type { TaskTokens } from "./task-tokens.ts";
 
 /** The parts of a Rota that its tenants share. `joinRota` makes each once. */
 export interface SharedParts {
@@ -49,6 +50,7 @@ export interface SharedParts {
   /** Runs long computations of all tenants in steps, between which other work gets its turn. */
   readonly work: WorkTurns;
   readonly access: Access;
+  readonly tokens: TaskTokens;
   readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
   readonly random: () => number;

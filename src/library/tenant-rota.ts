@@ -20,17 +20,22 @@ import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { LocalWorkers } from "../interface/workers.ts";
 import type { Writs } from "../interface/writs.ts";
+import { DEFAULT_AGENT } from "../model/agent.ts";
+import type { Bounds } from "../model/bounds.ts";
 import { RotaError } from "../model/errors.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/input/events-options.ts";
 import type { StatsSeriesQuery } from "../model/input/stats-series-input.ts";
 import { parseSeriesQuery } from "../model/input/stats-series-input.ts";
 import type { TaskDefaults } from "../model/input/task-input.ts";
+import type { Provenance } from "../model/provenance.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
-import type { Scope } from "../model/scope.ts";
+import { ALL_DELEGATES, type Scope } from "../model/scope.ts";
 import type { StatsSeries } from "../model/stats-series.ts";
 import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../model/tenant.ts";
 import { goDuration } from "../model/text/go-duration.ts";
+import { keyGone, liveKey } from "../tenants/live-key.ts";
 import { namesOther, permitted, refuseAgent } from "./agent-scope.ts";
+import { CallerBounds } from "./caller-bounds.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { createAgents } from "./resources/agents.ts";
 import { createBulks } from "./resources/bulks.ts";
@@ -39,6 +44,7 @@ import { EndedTasks } from "./resources/ended-tasks.ts";
 import { eventPage } from "./resources/event-page.ts";
 import type { ProcessSituation } from "./resources/explain-task.ts";
 import { createLanes } from "./resources/lanes.ts";
+import { ownSchedules } from "./resources/own-schedules.ts";
 import { createRuns } from "./resources/runs.ts";
 import { createSchedules } from "./resources/schedules.ts";
 import { createSessions } from "./resources/sessions.ts";
@@ -72,6 +78,13 @@ export interface TenantRotaParts extends SharedParts {
   readonly checkNotDraining: () => void;
 }
 
+/** Who calls. */
+export interface TenantCaller {
+  readonly provenance: Provenance;
+  /** The bounds of its key; undefined: none. */
+  readonly bounds: Bounds | undefined;
+}
+
 /** The API of one tenant, or of one agent in it, in this process. It has no state that would be missed when it is made again. */
 export class TenantRota implements LocalTenant {
   readonly tenant: string;
@@ -90,8 +103,9 @@ export class TenantRota implements LocalTenant {
   readonly #scope: Scope;
   readonly #parts: TenantRotaParts;
 
-  constructor(scope: Scope, parts: TenantRotaParts) {
+  constructor(scope: Scope, caller: TenantCaller, parts: TenantRotaParts) {
     const { tenant } = scope;
+    const provenance = withReach(scope, caller.provenance);
     const { storage, storageClock, engine, eventLog, notificationLog, clock, log } = parts;
     const { current, guard, turns, deliverer, catalogue, laneCatalogue, tenants } = parts;
     const { newTaskId, newBatchId, checkNotDraining } = parts;
@@ -99,6 +113,17 @@ export class TenantRota implements LocalTenant {
     this.#scope = scope;
     this.#parts = parts;
     const checkNotGone = () => tenants.checkNotGone(tenant);
+    const boundsOf = (of: Provenance, ofKey: Bounds | undefined) =>
+      new CallerBounds({
+        tenant,
+        provenance: of,
+        ofKey,
+        ofAgent: (agent) => parts.agents.find({ tenant, agent })?.agent.bounds,
+        configured: () => current.value.options.bounds,
+        storage,
+        now: () => storageClock.now(),
+      });
+    const bounds = boundsOf(provenance, caller.bounds);
     const checkOpen = () => {
       parts.checkOpen();
       checkNotGone();
@@ -127,6 +152,8 @@ export class TenantRota implements LocalTenant {
     });
     const tasks = createTasks({
       scope,
+      provenance,
+      bounds,
       storage,
       engine,
       eventLog,
@@ -149,6 +176,8 @@ export class TenantRota implements LocalTenant {
     });
     const sessions = createSessions({
       scope,
+      provenance,
+      bounds,
       storage,
       engine,
       eventLog,
@@ -171,6 +200,9 @@ export class TenantRota implements LocalTenant {
     });
     const scheduling = {
       scope,
+      provenance,
+      bounds,
+      boundsOf: async (of: Provenance) => boundsOf(of, await this.#keyBounds(of)),
       storage,
       storageClock,
       runner: engine.scheduleTicker,
@@ -192,17 +224,28 @@ export class TenantRota implements LocalTenant {
     const schedules = createSchedules({ ...scheduling, checkOpen });
     const writOptions = { tenant, storage, log };
     this.agents = permitted(scope, agents, ["get", "list"]);
-    // No route cancels a single task of an agent. `cancelOnDisconnect` of a message does.
     this.tasks = permitted(scope, tasks, [
-      ...(["submit", "submitAgain", "submitBatch", "get", "getBatch", "explain", "logs"] as const),
-      ...(["list", "listRows", "wait", "cancel"] as const),
+      ...(["submit", "dryRun", "submitAgain", "submitBatch", "get", "getBatch", "explain", "logs"] as const),
+      ...(["list", "listRows", "wait", "cancel", "retry"] as const),
     ]);
     this.sessions = permitted(scope, sessions, ["send", "get", "list"]);
-    this.schedules = permitted(scope, schedules, ["get", "list", "runs", "preview"]);
+    const hasWrits = () => parts.agents.hasWrits({ tenant, agent: scope.agent ?? DEFAULT_AGENT });
+    this.schedules = permitted(scope, ownSchedules(schedules, { scope, storage, hasWrits }), [
+      ...(["get", "list", "runs", "preview"] as const),
+      ...(["create", "dryRun", "update", "delete", "run"] as const),
+    ]);
     this.writs = createWrits({
       scope,
       storage,
-      runner: new WritRunner({ ...writOptions, schedules }),
+      runner: new WritRunner({
+        ...writOptions,
+        schedules: createSchedules({
+          ...scheduling,
+          provenance: asWrit(provenance),
+          bounds: boundsOf(asWrit(provenance), caller.bounds),
+          checkOpen,
+        }),
+      }),
       isKnown,
       agentIds,
       checkOpen,
@@ -248,6 +291,7 @@ export class TenantRota implements LocalTenant {
       executorOf: (agent) => parts.agents.executorName({ tenant, agent }),
       excluded: (labels) => parts.agents.notForLabels(tenant, labels),
       contextWindow: (record) => parts.agents.contextWindow(record),
+      taskToken: (record, fence) => parts.tokens.sign(record, fence),
       checkEnabled: parts.checkEnabled,
       checkNotGone,
       isDraining: () => parts.state() !== "running" && parts.state() !== "created",
@@ -314,6 +358,16 @@ export class TenantRota implements LocalTenant {
     return collectMetrics({ ...this.#parts, tenant: this.tenant, waiting: () => this.waiting() });
   }
 
+  /** The bounds of the key that submitted a task, on whose behalf the task acts. */
+  /** Throws `forbidden` once the key was deleted or has expired. */
+  async #keyBounds({ createdBy: { keyId } }: Provenance): Promise<Bounds | undefined> {
+    if (keyId === null) return undefined;
+    const { storage, storageClock } = this.#parts;
+    const key = await liveKey(storage, { tenant: this.tenant, id: keyId }, storageClock.now());
+    if (key === null) throw keyGone();
+    return key.bounds ?? undefined;
+  }
+
   #processSituation(lane: string): ProcessSituation {
     const { current, engine, state } = this.#parts;
     const { enabled, noExecutorSec } = current.value.scheduler;
@@ -344,4 +398,14 @@ export class TenantRota implements LocalTenant {
       redactor: settings.redactor,
     };
   }
+}
+
+function asWrit(provenance: Provenance): Provenance {
+  return { ...provenance, createdBy: { ...provenance.createdBy, via: "writ" } };
+}
+
+/** What a caller for one agent makes reaches no further than the caller itself. */
+function withReach({ agent, delegates = [] }: Scope, provenance: Provenance): Provenance {
+  if (agent === undefined || delegates.includes(ALL_DELEGATES)) return provenance;
+  return { ...provenance, reach: [agent, ...delegates] };
 }

@@ -17,6 +17,8 @@ export const ERROR_STATUS = {
   rate_limited: 429,
   too_many_polls: 429,
   quota_exceeded: 429,
+  interval_too_short: 400,
+  too_deep: 403,
   internal_error: 500,
   draining: 503,
   scheduler_disabled: 503,

@@ -98,6 +98,11 @@ export interface ExecutorField {
 
 type FieldsOf<Type extends ExecutorType> = Exclude<keyof Extract<ExecutorConfig, { type: Type }>, "type">;
 
+/** The fields of the types that callers may use. An environment variable of the server is none of them. */
+export type UserExecutorFields = {
+  readonly [Type in Exclude<ExecutorType, "command">]: Exclude<FieldsOf<Type>, "apiKeyEnv">;
+};
+
 /** Every type with its fields. The configuration file, the library and HTTP all use this table for their checks. */
 export const EXECUTOR_FIELDS: {
   readonly [Type in ExecutorType]: { readonly [Field in FieldsOf<Type>]: ExecutorField };
@@ -148,7 +153,7 @@ export const EXECUTOR_TYPES = Object.keys(EXECUTOR_FIELDS) as readonly ExecutorT
 const CONFIGURATION_ONLY: readonly ExecutorType[] = ["command"];
 
 /** Types that callers may use, over HTTP and with `rota.agents`. */
-export const USER_EXECUTOR_TYPES = EXECUTOR_TYPES.filter((type) => !CONFIGURATION_ONLY.includes(type));
+const USER_EXECUTOR_TYPES = EXECUTOR_TYPES.filter((type) => !CONFIGURATION_ONLY.includes(type));
 
 export interface CheckExecutorOptions {
   /** The name of the field in messages, such as `agents.research.executor`; `executor` by default. */

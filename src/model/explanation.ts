@@ -34,6 +34,7 @@ export const REASON_CODES = [
   "preempted",
   "batch_full",
   "session_busy",
+  "taken",
   "key_busy",
   "lane_not_served",
   "lane_full",

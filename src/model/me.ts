@@ -7,6 +7,7 @@ export const FEATURES = [
   "lanes",
   "agents",
   "webhooks",
+  "mcp",
   "tenants",
   "keys",
   "audit",

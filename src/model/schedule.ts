@@ -46,14 +46,3 @@ export type CatchUp = (typeof CATCH_UPS)[number];
 export const FAILED_IN_A_ROW = "failed runs in a row: ";
 /** The error of the task of a run whose schedule was deleted. */
 export const SCHEDULE_DELETED = "schedule deleted";
-
-export const NOTIFICATION_KINDS = [
-  "run.started",
-  "run.completed",
-  "run.failed",
-  "run.skipped",
-  "run.missed",
-  "schedule.paused",
-  "schedule.canceled",
-] as const;
-export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];

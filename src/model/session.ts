@@ -1,5 +1,8 @@
-/** What a message does while others of its session wait or run: it queues behind them, or replaces them. */
-export const SESSION_MODES = ["queue", "followup", "interrupt"] as const;
+/**
+ * What a message does while others of its session wait or run. `queue`, `followup`: it waits behind them. `interrupt`: it replaces
+ * them. `steer`: it waits, and the running attempt may take it. `collect`: it waits, and the next ones are added to it.
+ */
+export const SESSION_MODES = ["queue", "followup", "interrupt", "steer", "collect"] as const;
 export type SessionMode = (typeof SESSION_MODES)[number];
 
 /** Which message is dropped when a session is full: the one that has waited longest, or the new one. */
@@ -23,7 +26,28 @@ export const SESSION_RANGES = {
   cap: { min: 1, max: 10_000 },
   debounceMs: { min: 0, max: 60_000, unit: "milliseconds" },
   maxConcurrent: { min: 1, max: 1_000 },
+  steerMs: { min: 1, max: 600_000, unit: "milliseconds" },
 } as const;
+
+/** How long a message in mode `steer` is offered to the attempt that runs, if the configuration does not say so. */
+export const DEFAULT_STEER_MS = 5_000;
+
+/** The result of a message that a running attempt has taken, once the task of that attempt is done. */
+export interface SteeredResult {
+  /** The id of the task whose attempt took the message. */
+  readonly steeredInto: string;
+}
+
+/** A message that a running attempt has taken. */
+export interface TakenMessage {
+  readonly taskId: string;
+  readonly message: string;
+  /** Grows from message to message of one attempt. */
+  readonly position: number;
+}
+
+/** How many messages an attempt takes at once, and about how many bytes they may have together; the first always fits. */
+export const TAKEN_AT_ONCE = { messages: 20, bytes: 1_048_576 } as const;
 
 export const DEFAULT_SESSION: SessionSettings = {
   mode: "queue",

@@ -127,7 +127,7 @@ function redactedWork(work: TaskWork, redactor: Redactor): TaskWork {
 /** The task as its executor gets it: unmasked. */
 export function toExecutorTask(record: TaskRecord): Task {
   const { work, metadata, conversationId, requestId, retryPolicy, timeoutMs } = record.spec;
-  const { key, dependsOn, preemptible } = record.spec;
+  const { key, dependsOn, preemptible, createdBy, within } = record.spec;
   const last = record.attempts.at(-1);
   return {
     taskId: record.id,
@@ -140,6 +140,10 @@ export function toExecutorTask(record: TaskRecord): Task {
     createdAt: rfc3339(record.createdAt),
     ...withoutKind(work),
     ...(metadata === undefined ? {} : { metadata }),
+    ...(createdBy === undefined ? {} : { createdBy }),
+    ...(within === undefined
+      ? {}
+      : { parentTaskId: within.taskId, rootTaskId: within.rootTaskId, depth: within.depth + 1 }),
     ...(record.batch === null ? {} : { batchId: record.batch }),
     ...(record.session === null ? {} : { sessionKey: record.session }),
     ...(record.schedule === null ? {} : { scheduleId: record.schedule }),

@@ -1,3 +1,4 @@
+import type { CreatedBy, EnclosingTask } from "./provenance.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -30,6 +31,8 @@ export interface TaskSpec {
   readonly conversationId?: string;
   /** The `request_id` of its run. */
   readonly requestId?: string;
+  /** The session that its answer is added to, which is not its own. */
+  readonly postTo?: string;
   readonly retryPolicy: RetryPolicy;
   /** Per attempt, from its start; null: only the deadline limits it. */
   readonly timeoutMs: number | null;
@@ -39,6 +42,12 @@ export interface TaskSpec {
   readonly dependsOn?: readonly string[];
   /** Whether it may be pre-empted for a critical task that finds no free slot. */
   readonly preemptible?: true;
+  /** Left out: an older version of Rota stored the task. */
+  readonly createdBy?: CreatedBy;
+  /** The task in whose attempt it was submitted. Left out: none. */
+  readonly within?: EnclosingTask;
+  /** As in `Provenance`. */
+  readonly reach?: readonly string[];
 }
 
 /** How one execution of a task ended. */
@@ -101,6 +110,14 @@ export interface Task {
   readonly message?: string;
   readonly payload?: unknown;
   readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Who submitted it. Left out: an older version of Rota stored it. */
+  readonly createdBy?: CreatedBy;
+  /** The task in whose attempt it was submitted. */
+  readonly parentTaskId?: string;
+  /** The first task of the tree that it is part of. Left out: it has no parent. */
+  readonly rootTaskId?: string;
+  /** How many tasks are above it in that tree. */
+  readonly depth?: number;
   /** Its batch. */
   readonly batchId?: string;
   /** Its session. */

@@ -28,6 +28,17 @@ export const ATTEMPT_REASONS = [
 ] as const;
 export type AttemptReason = (typeof ATTEMPT_REASONS)[number];
 
+/** What a worker learns at once by its stream of signals. The next heartbeat says the same. */
+export type WorkerSignal =
+  | {
+      readonly type: "cancel";
+      readonly taskId: string;
+      /** Of the attempt. */
+      readonly number: number;
+      readonly cancel: AttemptReason;
+    }
+  | { readonly type: "drain" };
+
 /** How a worker says that an attempt ended. */
 export const WORKER_OUTCOMES = ["done", "failed", "released"] as const;
 export type WorkerOutcome = (typeof WORKER_OUTCOMES)[number];
@@ -36,6 +47,9 @@ export type WorkerOutcome = (typeof WORKER_OUTCOMES)[number];
 export const WORKER_LEASE_MS = { min: 3_000, max: 120_000, default: 15_000 } as const;
 export const WORKER_HEARTBEAT_MS = { min: 500, default: 5_000 } as const;
 export const WORKER_SLOTS_MAX = 1_000;
+/** How many live workers there may be, of all tenants, and how many of one tenant once there is a second one. */
+export const WORKERS_MAX = 1_000;
+export const TENANT_WORKERS_MAX = WORKERS_MAX / 2;
 /** How many agents a worker, or a key of the role `worker`, may name. */
 export const WORKER_AGENTS_MAX = 100;
 /** The longest wait of a claim: proxies cut connections after 30 or 60 seconds. */
@@ -53,7 +67,7 @@ export const RELEASED = "released by its worker";
 export const WORKER_LOST = "worker lost";
 
 /** How long a worker with free slots may not ask for tasks before it counts as `not_polling`. */
-const NOT_POLLING_MS = 30_000;
+export const NOT_POLLING_MS = 30_000;
 
 export interface WorkerActivity {
   readonly lost: boolean;

@@ -32,7 +32,7 @@ test("fails for all waiting callers, and throws nothing when there are none", as
   failing();
 });
 
-test("is dropped by the last of those who leave, at once", async () => {
+test("is dropped at once when its last caller leaves", async () => {
   const { call, isDropped } = open();
   const [first, second] = [new AbortController(), new AbortController()];
   const waiting = [call.wait(first.signal), call.wait(second.signal)];

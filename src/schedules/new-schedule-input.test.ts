@@ -19,6 +19,7 @@ test("what is left out is filled in", () => {
     rule: { kind: "weeks", every: 1, on: ["Mon"], at: "09:00", tz: "Europe/Berlin" },
     conversationId: null,
     sessionKey: null,
+    postToSession: false,
     deleteAfterRun: false,
     retryPolicy: {
       maxRetries: 3,
@@ -108,7 +109,7 @@ test.each([
   [{ payload: { a: [1] } }, { kind: "custom", payload: { a: [1] } }],
   [{ payload: null }, { kind: "custom", payload: null }],
   [{ payload: { when: new Date(0) } }, { kind: "custom", payload: { when: "1970-01-01T00:00:00.000Z" } }],
-])("%j is what the agent is handed in place of a message", (input, work) => {
+])("%j is what the agent gets instead of a message", (input, work) => {
   expect(parse({ schedule: "hourly", ...input }).work).toEqual(work);
 });
 

@@ -43,6 +43,7 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
     agent: DEFAULT_AGENT,
     conversationId: null,
     sessionKey: null,
+    postToSession: false,
     deleteAfterRun: false,
     overlap: DEFAULT_OVERLAP,
     catchUp: DEFAULT_CATCH_UP,
@@ -90,5 +91,17 @@ export function checkDeletion<Definition extends { readonly rule: Rule; readonly
   throw invalidField(
     "delete_after_run",
     `\`delete_after_run\` is for a schedule that is due once, and "${canonicalForm(rule)}" recurs: set it to false`,
+  );
+}
+
+/** Throws if answers are to be added to a session and none is named. */
+export function checkPosting(definition: {
+  readonly postToSession: boolean;
+  readonly sessionKey: string | null;
+}): void {
+  if (!definition.postToSession || definition.sessionKey !== null) return;
+  throw invalidField(
+    "post_to_session",
+    "`post_to_session` adds answers to a session: name it by `session_key`, or leave this out",
   );
 }

@@ -176,7 +176,9 @@ function withOverlap(spans: readonly (readonly Fate[])[], { overlap, openRuns }:
       if (before?.status === "missed" && !isFirst) runs[runs.length - 1] = joined(before, moments);
       else runs.push({ ...moments, status: "missed", reason: missed });
     } else if (isGoing && overlap === "skip" && !inTurn) {
-      runs.push({ ...moments, status: "skipped", reason: STILL_GOING });
+      // A schedule that fires late has several: a row for each would make its transaction many times longer.
+      if (before?.status === "skipped" && !isFirst) runs[runs.length - 1] = joined(before, moments);
+      else runs.push({ ...moments, status: "skipped", reason: STILL_GOING });
     } else {
       runs.push({ ...moments, status: "running", replaces: overlap === "replace" && !inTurn, inTurn });
       isGoing = true;
@@ -185,7 +187,7 @@ function withOverlap(spans: readonly (readonly Fate[])[], { overlap, openRuns }:
   return runs;
 }
 
-/** Consecutive missed due times share a row. */
+/** Consecutive due times that are missed, or skipped, share a row. */
 function joined<Row extends PlannedMoments>(row: Row, { dueAt, moments }: PlannedMoments): Row {
   return { ...row, dueAt, moments: Math.min(row.moments + moments, MOMENTS_MAX) };
 }

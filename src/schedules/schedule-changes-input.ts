@@ -60,6 +60,7 @@ function withDefaults(input: Fields): Fields {
     tz: localZone(),
     status: "active",
     enabled: true,
+    post_to_session: false,
     delete_after_run: false,
     overlap: DEFAULT_OVERLAP,
     catch_up: DEFAULT_CATCH_UP,

@@ -12,6 +12,7 @@ export interface ScheduleFields {
   readonly work: ScheduleWork;
   readonly conversationId: string | null;
   readonly sessionKey: string | null;
+  readonly postToSession: boolean;
   readonly deleteAfterRun: boolean;
   readonly retry: RetryInput;
   readonly overlap: Overlap;
@@ -46,6 +47,7 @@ export function scheduleFieldsOf(
     agent: read.agent,
     conversationId: read.conversation_id,
     sessionKey: read.session_key,
+    postToSession: read.post_to_session,
     deleteAfterRun: read.delete_after_run,
     retry: retry === undefined || retry === null ? undefined : checkRetry(retry),
     overlap: read.overlap,

@@ -416,10 +416,10 @@ describe("a key of the role agent", () => {
     const permitted: Record<string, readonly string[]> = {
       tasks: [
         ...["submit", "submitAgain", "submitBatch", "get", "getBatch", "explain", "logs", "list", "listRows"],
-        ...["wait", "cancel"],
+        ...["dryRun", "wait", "cancel", "retry"],
       ],
       sessions: ["send", "get", "list"],
-      schedules: ["get", "list", "runs", "preview"],
+      schedules: [...["get", "list", "runs", "preview"], ...["create", "dryRun", "update", "delete", "run"]],
       runs: ["get", "list"],
       writs: ["carryOut"],
       agents: ["get", "list"],
@@ -434,12 +434,67 @@ describe("a key of the role agent", () => {
     }
     for (const method of ["stats", "statsSeries", "waiting", "metrics", "eventPage"] as const)
       await expect(own[method](), method).rejects.toMatchObject({ code: "forbidden" });
+    // Without `writs` of its agent it changes no schedules: `schedules` above.
+    await expect(own.tasks.retry(tasks.others)).rejects.toMatchObject({ code: "not_found" });
     await expect(own.tasks.cancel(tasks.others)).rejects.toMatchObject({ code: "not_found" });
     await expect(own.tasks.wait(tasks.others)).rejects.toMatchObject({ code: "not_found" });
     expect(await own.tasks.cancel(tasks.own)).toMatchObject({ status: "cancelled" });
     // Neither is found under the name of the other.
     expect(() => rota.tenant("default\nscout")).toThrow("the id of a tenant");
     expect((await rota.tenant("default").tasks.list()).count).toBe(2);
+  });
+
+  test("cancels and retries tasks of its agent, and no others", async () => {
+    const { ask, rota, tasks } = await openForScout();
+    const post = (path: string) => ask(path, { method: "POST" });
+    for (const order of ["cancel", "retry"]) {
+      expect((await post(`/tasks/${tasks.others}/${order}`)).body.error, order).toBe("task not found");
+    }
+    expect((await ask(`/tasks/${tasks.others}`, { method: "DELETE" })).status).toBe(404);
+    expect((await rota.tasks.get(tasks.others)).state).toBe("queued");
+    expect((await post(`/tasks/${tasks.own}/cancel`)).status).toBe(200);
+    const withOthers = await post(`/tasks/${tasks.own}/retry?dependants=true`);
+    expect([withOthers.status, withOthers.body.code]).toEqual([403, "forbidden"]);
+    expect((await post(`/tasks/${tasks.own}/retry`)).status).toBe(202);
+    expect((await rota.tasks.get(tasks.own)).state).toBe("queued");
+  });
+
+  test("makes and changes schedules of its agent alone, if that may schedule work", async () => {
+    const { key, askWith, rota } = await openKeyedServer({
+      options: { agents: { scout: { writs: true }, writer: {} } },
+    });
+    const own = await key({ role: "agent", agentId: "scout" });
+    const withoutWrits = await key({ role: "agent", agentId: "writer" });
+    const json = { schedule: "every 1 h", message: "look" };
+    const ofWriter = (await rota.schedules.create({ ...json, agent: "writer" })).scheduled_task;
+    const ask = (path: string, init: object) => askWith(own, `/v1/schedules${path}`, init);
+    const planned = await ask("?dryRun=true", { json });
+    expect([planned.status, planned.body.scheduled_task.agent_id]).toEqual([200, "scout"]);
+    const made = await ask("", { json });
+    expect([made.status, made.body.scheduled_task.agent_id]).toEqual([201, "scout"]);
+    const { id } = made.body.scheduled_task;
+    expect((await ask("", { json: { ...json, agent: "writer" } })).status).toBe(403);
+    await rota.sessions.send("theirs", { message: "hi", agentId: "writer" });
+    expect((await ask("", { json: { ...json, session_key: "theirs" } })).status).toBe(404);
+    expect((await ask(`/${id}`, { method: "PATCH", json: { status: "paused" } })).status).toBe(200);
+    expect((await ask(`/${id}`, { method: "PATCH", json: { agent: "writer" } })).status).toBe(403);
+    expect((await ask(`/${id}`, { method: "PATCH", json: { session_key: "theirs" } })).status).toBe(404);
+    for (const [path, init] of [
+      [`/${ofWriter.id}`, { method: "PATCH", json: { status: "paused" } }],
+      [`/${ofWriter.id}/run`, { method: "POST" }],
+      [`/${ofWriter.id}`, { method: "DELETE" }],
+    ] as const) {
+      expect((await ask(path, init)).status, path).toBe(404);
+      const refused = await askWith(withoutWrits, `/v1/schedules${path}`, init);
+      expect([refused.status, refused.body.error], path).toEqual([
+        403,
+        'agent "writer" is not allowed to schedule work: set `writs: true` on the agent',
+      ]);
+    }
+    expect((await askWith(withoutWrits, "/v1/schedules", { json })).status).toBe(403);
+    expect((await rota.schedules.get(ofWriter.id)).status).toBe("active");
+    expect((await ask(`/${id}/run`, { method: "POST" })).body.ran).toBe(true);
+    expect((await ask(`/${id}`, { method: "DELETE" })).status).toBe(200);
   });
 
   test("sees its sessions behind many of others, page by page", async () => {

@@ -1,4 +1,5 @@
-import type { LocalTenant } from "../interface/rota.ts";
+import type { LocalTenant, TenantAccess } from "../interface/rota.ts";
+import type { Provenance } from "../model/provenance.ts";
 import type { Caller } from "../model/role.ts";
 import type { Permission } from "../tenants/permissions.ts";
 import type { Charge, DeclaredWork } from "./middleware/charge-requests.ts";
@@ -7,6 +8,9 @@ import type { Charge, DeclaredWork } from "./middleware/charge-requests.ts";
 export interface CallerContext {
   readonly caller: Caller;
   readonly rota: LocalTenant;
+  readonly provenance: Provenance;
+  /** What `rota` was made with: the agent, the bounds and the provenance of the caller. */
+  readonly access: TenantAccess;
   /** The key of the caller; null: the server has no keys. */
   readonly key: string | null;
 }

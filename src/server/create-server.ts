@@ -16,23 +16,31 @@ import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middlewa
 import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
 import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
-import { DEFAULT_RATE_LIMIT, RateLimit, type RateLimitOptions } from "./middleware/rate-limit.ts";
 import { Refusals } from "./middleware/refusals.ts";
+import {
+  DEFAULT_REQUEST_LIMITS,
+  RequestLimits,
+  type RequestLimitsOptions,
+} from "./middleware/request-limits.ts";
 import { boundUnreadAnswers, UNREAD_MS } from "./middleware/unread-answers.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { Replays } from "./replays.ts";
+import type { RouteParts } from "./route-parts.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskWaits } from "./task-waits.ts";
 import type { UnreadBytesOptions } from "./unread-bytes.ts";
 
 /** More than all streams and waits together. Each connection takes memory, even an idle one. */
 const CONNECTIONS_MAX = 20_000;
+/** The system asks the other end of a silent connection for a sign of life after this. */
+const KEEP_ALIVE_MS = 15_000;
 
 export interface ServerOptions {
   readonly rota: Rota;
   readonly log: Log;
   /** Whether no other machine can reach the server. Default: true. A local server needs no API key until one exists. */
   readonly isLocal?: boolean;
-  readonly rateLimit?: RateLimitOptions;
+  readonly rateLimit?: Partial<RequestLimitsOptions>;
   /** The configuration for `GET /v1/config`, which masks secrets. Default: empty. */
   readonly config?: () => object;
   /** Served at `/ui/`. Default: no dashboard. */
@@ -55,7 +63,7 @@ export interface ServerOptions {
 
 /** The HTTP server of one Rota, not yet listening. */
 export function createServer(options: ServerOptions): FastifyInstance {
-  const { rota, log, isLocal = true, rateLimit = DEFAULT_RATE_LIMIT, clock = systemClock } = options;
+  const { rota, log, isLocal = true, rateLimit, clock = systemClock } = options;
   const {
     config = () => ({}),
     dashboard,
@@ -74,6 +82,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
     // Reads work until the last connection is closed. The library itself refuses what is no longer possible.
     return503OnClosing: false,
     http: {
+      // Finds connections whose other end is gone without a word, as behind a NAT: claims and streams wait on them for long.
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
       headersTimeout: requestMs,
       requestTimeout: requestMs,
       // By default Node checks for slow requests every 30 seconds, which would double the limit.
@@ -99,8 +110,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
   });
   allowOrigins(app, cors?.origins ?? []);
-  chargeRequests(app);
-  const limit = new RateLimit(rateLimit, clock, () => rota.noteRefused("rate"));
+  const hasSecondTenant = () => rota.hasSecondTenant();
+  chargeRequests(app, new ReadTurns(hasSecondTenant));
+  const limit = new RequestLimits(
+    { ...DEFAULT_REQUEST_LIMITS, ...rateLimit },
+    { clock, hasSecondTenant, onRefused: () => rota.noteRefused("rate") },
+  );
   admitCallers(app, {
     rota,
     isLocal,
@@ -108,7 +123,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
     rateLimit: limit,
     clock,
   });
-  boundUnreadAnswers(app, { unreadMs, clock, ...(unreadBytes === undefined ? {} : { unreadBytes }) });
+  boundUnreadAnswers(app, {
+    unreadMs,
+    clock,
+    hasSecondTenant,
+    ...(unreadBytes === undefined ? {} : { unreadBytes }),
+  });
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
@@ -118,18 +138,19 @@ export function createServer(options: ServerOptions): FastifyInstance {
     clock,
     onRefused: (refusal) => rota.noteDenied(refusal),
   });
-  answerErrors(app, {
-    log,
-    onQuota: () => rota.noteRefused("quota"),
-    onRefused: (request, status) => refusals.record(request, status),
-  });
+  const onRefusedCall: RouteParts["onRefusedCall"] = (request, { code, status }) => {
+    if (code === "quota_exceeded") rota.noteRefused("quota");
+    refusals.record(request, status);
+  };
+  answerErrors(app, { log, onRefused: onRefusedCall });
   // The schemas of api/ describe responses, and tests check responses against them. Checking each response again at run time
   // would only turn a bug of ours into an error for the caller.
   app.setSerializerCompiler(() => JSON.stringify);
 
   if (dashboard !== undefined) serveDashboard(app, { dashboard, basePath });
-  const streams = new EventStreams({ keys: rota.keys, clock, log, replays: new Replays(limit) });
-  const waits = new TaskWaits(rota.keys);
+  const replays = new Replays(limit, new ReadTurns(hasSecondTenant));
+  const streams = new EventStreams({ keys: rota.keys, clock, log, replays, hasSecondTenant });
+  const waits = new TaskWaits(rota.keys, { hasSecondTenant });
   registerRoutes(app, {
     installation: rota,
     isLocal,
@@ -139,6 +160,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     waits,
     runs: new MessageRuns({ streams, waits }),
     clock,
+    log,
+    onRefusedCall,
   });
   // Streams and waits would delay the close. Other requests end by themselves.
   app.addHook("preClose", async () => {

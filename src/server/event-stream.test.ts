@@ -9,7 +9,8 @@ import type { RotaEvent } from "../model/event.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
 import { EventStreams } from "./event-stream.ts";
-import { DEFAULT_RATE_LIMIT, RateLimit } from "./middleware/rate-limit.ts";
+import { DEFAULT_REQUEST_LIMITS, RequestLimits } from "./middleware/request-limits.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { Replays } from "./replays.ts";
 
 type Publish = (options: EventsOptions & LocalReading) => AsyncGenerator<RotaEvent, undefined>;
@@ -25,12 +26,17 @@ async function serveStreams(
     Object.assign(publish(options), { ready: Promise.resolve(), position: 0 });
   const rota = { events, notifications: () => expect.unreachable() };
   const keys = { watch: () => expect.unreachable() };
-  const replays = new Replays(new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {}));
-  const streams = new EventStreams({ keys, clock, log, replays, ...(max === undefined ? {} : { max }) });
+  const hasSecondTenant = () => false;
+  const limits = new RequestLimits(DEFAULT_REQUEST_LIMITS, { clock, hasSecondTenant, onRefused: () => {} });
+  const replays = new Replays(limits, new ReadTurns(hasSecondTenant));
+  const streams = new EventStreams({
+    ...{ keys, clock, log, replays, hasSecondTenant },
+    ...(max === undefined ? {} : { max }),
+  });
   const server = createServer(async (_request, response) => {
     await before?.(response);
     try {
-      streams.open(response, { rota, caller: { keyId: null }, key: null }, {});
+      streams.open(response, { rota, caller: { keyId: null, tenant: "default" }, key: null }, {});
     } catch (error) {
       response.writeHead((error as RotaError).status).end((error as RotaError).message);
     }

@@ -3,23 +3,35 @@ import type { LocalKeys } from "../interface/keys.ts";
 import type { Notifications, NotificationsOptions } from "../interface/notifications.ts";
 import type { Events, EventsOptions } from "../interface/rota.ts";
 import type { SentMessage } from "../interface/sessions.ts";
+import type { WorkerSignalFeed } from "../interface/workers.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
+import { WORKERS_MAX } from "../model/worker.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
 import type { CallerContext } from "./caller-context.ts";
+import type { ChargedTo } from "./middleware/request-limits.ts";
 import type { Replays } from "./replays.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { ResponseStream } from "./response-stream.ts";
-import { eventFrame, gapFrame, notificationFrame, positionLine, RECONNECT } from "./stream-frames.ts";
+import {
+  eventFrame,
+  gapFrame,
+  notificationFrame,
+  positionLine,
+  RECONNECT,
+  signalFrame,
+} from "./stream-frames.ts";
 
 /** Proxies close idle connections, many after 30 or 60 seconds. */
-const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
+const HEARTBEAT_MS = { events: 15_000, notifications: 30_000, signals: 15_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
 const STREAMS_PER_KEY_MAX = 1_000;
+/** Streams of workers, besides: each worker has one, and the previous one for a moment. */
+const SIGNAL_STREAMS_MAX = 2 * WORKERS_MAX;
 /** How much all streams write in one turn of the event loop: some milliseconds. */
 const WRITTEN_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 
@@ -39,6 +51,7 @@ export interface EventStreamsOptions {
   readonly log: Log;
   /** Schedules the reads of past events. */
   readonly replays: Replays;
+  readonly hasSecondTenant: () => boolean;
   /** For tests: the most streams at once, in all and with one key. */
   readonly max?: number;
   readonly maxPerKey?: number;
@@ -62,12 +75,12 @@ interface StreamPlan<Item> {
 /** The target of a stream, and the owner whose turns it uses. */
 interface Sink {
   readonly stream: ResponseStream;
-  readonly key: string | null;
+  readonly tenant: string;
 }
 
 /** The caller who reads a stream. The stream ends when their key is deleted or expires. */
 type Reader = Pick<CallerContext, "key"> & {
-  readonly caller: Pick<CallerContext["caller"], "keyId">;
+  readonly caller: Pick<CallerContext["caller"], "keyId" | "tenant">;
   readonly rota: Pick<CallerContext["rota"], "events" | "notifications">;
 };
 
@@ -86,19 +99,25 @@ export interface RunStream {
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #slots: RequestSlots;
+  readonly #signalSlots: RequestSlots;
   readonly #open = new Set<ResponseStream>();
-  readonly #turns = new TurnBudget<string | null>(WRITTEN_PER_TURN);
+  readonly #turns = new TurnBudget<string>(WRITTEN_PER_TURN);
   #closing = false;
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
-    const { max = STREAMS_MAX, maxPerKey = STREAMS_PER_KEY_MAX } = options;
-    this.#slots = new RequestSlots({ max, maxEach: maxPerKey, what: "event streams" });
+    const { max = STREAMS_MAX, maxPerKey = STREAMS_PER_KEY_MAX, hasSecondTenant } = options;
+    this.#slots = new RequestSlots({ max, maxEach: maxPerKey, what: "event streams", hasSecondTenant });
+    this.#signalSlots = new RequestSlots({
+      ...{ max: SIGNAL_STREAMS_MAX, maxEach: SIGNAL_STREAMS_MAX },
+      what: "streams of workers",
+      hasSecondTenant,
+    });
   }
 
   /** How many are open. */
   get size(): number {
-    return this.#slots.taken;
+    return this.#slots.taken + this.#signalSlots.taken;
   }
 
   /** Opens a stream, which lasts until the reader disconnects or the server closes. Throws only before the response begins. */
@@ -109,7 +128,7 @@ export class EventStreams {
     stream.begin(STREAM_HEADERS);
     void this.#send(
       events,
-      { stream, key: reader.key },
+      { stream, tenant: reader.caller.tenant },
       {
         opening: () => `${RECONNECT}${positionLine(events)}\n${missing()}`,
         ...eventPlan(events),
@@ -129,7 +148,7 @@ export class EventStreams {
     stream.begin(STREAM_HEADERS);
     void this.#send(
       notifications,
-      { stream, key: reader.key },
+      { stream, tenant: reader.caller.tenant },
       {
         opening: () =>
           `${RECONNECT}${positionLine(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
@@ -161,7 +180,7 @@ export class EventStreams {
     stream.begin(STREAM_HEADERS);
     void this.#send(
       events,
-      { stream, key: callerContext.key },
+      { stream, tenant: callerContext.caller.tenant },
       {
         opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
         ...eventPlan(events),
@@ -174,6 +193,31 @@ export class EventStreams {
     });
   }
 
+  /** Opens the stream of a worker. Rethrows what `begin` throws. */
+  async openSignals(
+    response: ServerResponse,
+    reader: Pick<Reader, "key" | "caller">,
+    begin: () => Promise<WorkerSignalFeed>,
+  ): Promise<void> {
+    const stream = this.#enter(response, reader, this.#signalSlots);
+    const signals = await begin().catch((error) => {
+      stream.stop();
+      throw error;
+    });
+    stream.stopped.addEventListener("abort", () => signals.end());
+    if (stream.stopped.aborted) return signals.end();
+    stream.begin(STREAM_HEADERS);
+    void this.#send(
+      Object.assign(signals, { ready: Promise.resolve(), position: undefined }),
+      { stream, tenant: reader.caller.tenant },
+      {
+        opening: () => `${RECONNECT}event: open\ndata: {"ok":true}\n\n`,
+        frame: signalFrame,
+        heartbeat: { everyMs: HEARTBEAT_MS.signals, text: () => ": still here\n\n" },
+      },
+    );
+  }
+
   /** Ends all streams. Readers connect again and resume where they were. */
   close(): void {
     this.#closing = true;
@@ -181,9 +225,13 @@ export class EventStreams {
   }
 
   /** Takes one of the slots for streams. Throws `rate_limited` if there is none. */
-  #enter(response: ServerResponse, { key }: Reader): ResponseStream {
+  #enter(
+    response: ServerResponse,
+    { key, caller: { tenant } }: Pick<Reader, "key" | "caller">,
+    slots = this.#slots,
+  ): ResponseStream {
     if (this.#closing) throw new RotaError("draining", "this node is stopping");
-    const freeSlot = this.#slots.take(key);
+    const freeSlot = slots.take({ key, tenant });
     const { keys, clock, log } = this.#options;
     const watch = key === null ? null : keys.watch(key);
     const stream = new ResponseStream(response, {
@@ -202,7 +250,7 @@ export class EventStreams {
   }
 
   /** Returns whether the last event was sent. */
-  async #send<Item>(feed: Feed<Item>, { stream, key }: Sink, plan: StreamPlan<Item>): Promise<boolean> {
+  async #send<Item>(feed: Feed<Item>, { stream, tenant }: Sink, plan: StreamPlan<Item>): Promise<boolean> {
     const turns = this.#turns;
     const { opening, frame, fits = () => true, isLast = () => false } = plan;
     const stopHeartbeat = this.#beat(stream, plan.heartbeat);
@@ -211,7 +259,7 @@ export class EventStreams {
       await stream.write(Buffer.from(opening()));
       for await (const item of feed) {
         if (!fits(item)) continue;
-        if (turns.isOver) await turns.next(key);
+        if (turns.isOver) await turns.next(tenant);
         const bytes = frame(item);
         turns.used(bytes.length);
         // The next item is read only once there is room for it. What a slow reader has not read yet stays in the storage.
@@ -243,7 +291,7 @@ export class EventStreams {
           else missing = gapFrame(gap);
         },
         onBehind: () => stream.pileUp(),
-        pace: this.#options.replays.paceOf(caller.keyId, stream.stopped),
+        pace: this.#options.replays.paceOf(chargedTo(caller), stream.stopped),
       },
       missing: () => {
         hasBegun = true;
@@ -261,6 +309,11 @@ export class EventStreams {
     let timer = clock.setTimer(everyMs, beat);
     return () => timer.cancel();
   }
+}
+
+/** Null: the server has no keys. */
+function chargedTo({ keyId, tenant }: Reader["caller"]): ChargedTo | null {
+  return keyId === null ? null : { key: keyId, tenant };
 }
 
 function eventPlan(events: Feed<RotaEvent>): Pick<StreamPlan<RotaEvent>, "frame" | "heartbeat"> {

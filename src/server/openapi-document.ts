@@ -24,7 +24,7 @@ const TAGS = [
     name: "schedules",
     description: "Recurring or one-time work: rules in words or as cron, and a run for each due time.",
   },
-  { name: "notifications", description: "Notifications of schedules and their runs, live." },
+  { name: "notifications", description: "Notifications of schedules, their runs and workers, live." },
   { name: "events", description: "Events of tasks, live and stored." },
   { name: "scheduler", description: "Numbers of the queue, and statistics over time." },
   {
@@ -34,6 +34,7 @@ const TAGS = [
   { name: "agents", description: "The agents that run tasks: executors and limits." },
   { name: "workers", description: "Processes elsewhere that pull tasks, and their attempts." },
   { name: "webhooks", description: "Deliveries of callbacks." },
+  { name: "mcp", description: "Model Context Protocol: tools for AI agents." },
   {
     name: "tenants",
     description:

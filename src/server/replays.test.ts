@@ -3,15 +3,23 @@ import { openStream } from "../../test/support/event-stream.ts";
 import { openKeyedServer } from "../../test/support/keyed-server.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
-import { RateLimit } from "./middleware/rate-limit.ts";
+import { RequestLimits } from "./middleware/request-limits.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { Replays } from "./replays.ts";
 
 const NEVER = new AbortController().signal;
 
-function openReplays() {
+const A = { key: "a", tenant: "one" };
+const B = { key: "b", tenant: "one" };
+const OTHER = { key: "c", tenant: "other" };
+
+function openReplays({ hasSecondTenant = false } = {}) {
   const clock = new ManualClock();
-  const limit = new RateLimit({ perSecond: 10, burst: 20, maxExpensive: 1 }, clock, () => {});
-  return { clock, limit, replays: new Replays(limit) };
+  const limit = new RequestLimits(
+    { perSecond: 10, burst: 20, maxExpensive: 1, ofTenant: { perSecond: 20, burst: 40, maxExpensive: 1 } },
+    { clock, hasSecondTenant: () => hasSecondTenant, onRefused: () => {} },
+  );
+  return { clock, limit, replays: new Replays(limit, new ReadTurns(() => hasSecondTenant)) };
 }
 
 /** A page of so many entries that hold nothing. */
@@ -22,12 +30,12 @@ function page(rows: number, looked = rows) {
 describe("the streams of one key", () => {
   test("read two pages at once, and the others in turn, also without a key", async () => {
     const { replays } = openReplays();
-    for (const keyId of ["a", null]) {
+    for (const owner of [A, null]) {
       const gates = Array.from({ length: 5 }, () => new Gate());
       const begun: number[] = [];
       const reads = gates.map((gate, index) =>
         replays.paceOf(
-          keyId,
+          owner,
           NEVER,
         )(async () => {
           begun.push(index);
@@ -50,18 +58,18 @@ describe("the streams of one key", () => {
     const { replays } = openReplays();
     const never = new Gate();
     for (let count = 0; count < 5; count += 1) {
-      void replays.paceOf("a", NEVER)(() => never.opened.then(() => page(0)));
+      void replays.paceOf(A, NEVER)(() => never.opened.then(() => page(0)));
     }
-    expect(await replays.paceOf("b", NEVER)(async () => page(1))).toEqual(page(1));
+    expect(await replays.paceOf(B, NEVER)(async () => page(1))).toEqual(page(1));
   });
 
   test("leave the line when their reader goes away, and let the next one through", async () => {
     const { replays } = openReplays();
     const gate = new Gate();
-    const held = [0, 1].map(() => replays.paceOf("a", NEVER)(() => gate.opened.then(() => page(0))));
+    const held = [0, 1].map(() => replays.paceOf(A, NEVER)(() => gate.opened.then(() => page(0))));
     const reader = new AbortController();
-    const left = replays.paceOf("a", reader.signal)(async () => expect.unreachable());
-    const next = replays.paceOf("a", NEVER)(async () => page(3));
+    const left = replays.paceOf(A, reader.signal)(async () => expect.unreachable());
+    const next = replays.paceOf(A, NEVER)(async () => page(3));
     reader.abort(new Error("gone"));
     await expect(left).rejects.toThrow("gone");
     gate.open();
@@ -72,18 +80,18 @@ describe("the streams of one key", () => {
   test("go on after a read that failed", async () => {
     const { replays } = openReplays();
     for (let count = 0; count < 5; count += 1) {
-      const failing = replays.paceOf("a", NEVER)(() => Promise.reject(new Error("away")));
+      const failing = replays.paceOf(A, NEVER)(() => Promise.reject(new Error("away")));
       await expect(failing).rejects.toThrow("away");
     }
   });
 
   test("pay for what is read and looked at, and wait for a bucket that is not half full", async () => {
     const { replays, limit, clock } = openReplays();
-    const read = () => replays.paceOf("a", NEVER)(async () => page(400, 2_000));
+    const read = () => replays.paceOf(A, NEVER)(async () => page(400, 2_000));
     // 400 rows are 8 units, and 2000 that were looked at another 4.
     await read();
-    expect(() => limit.take("a", 9)).toThrow(/costs/);
-    limit.take("a", 3);
+    expect(() => limit.take(A, 9)).toThrow(/costs/);
+    limit.take(A, 3);
     let isRead = false;
     const next = read().then(() => {
       isRead = true;
@@ -99,30 +107,48 @@ describe("the streams of one key", () => {
     let pages = 0;
     const read = async () => {
       for (;;) {
-        await replays.paceOf("a", NEVER)(async () => page(50));
+        await replays.paceOf(A, NEVER)(async () => page(50));
         pages += 1;
       }
     };
-    limit.settle("a", 20);
+    limit.settle(A, 20);
     void read();
     for (let second = 1; second <= 5; second += 1) {
       await clock.advance(1_000);
       expect(pages).toBe(second);
-      limit.settle("a", 20);
+      limit.settle(A, 20);
     }
   });
 
   test("stop waiting for their bucket when their reader goes away, and leave no timer", async () => {
     const { replays, limit, clock } = openReplays();
-    limit.settle("a", 20);
+    limit.settle(A, 20);
     const reader = new AbortController();
-    const read = replays.paceOf("a", reader.signal)(async () => expect.unreachable());
+    const read = replays.paceOf(A, reader.signal)(async () => expect.unreachable());
     await settle();
     expect(clock.pending).toBe(1);
     reader.abort(new Error("gone"));
     await expect(read).rejects.toThrow("gone");
     expect(clock.pending).toBe(0);
   });
+});
+
+test("the streams of all keys of a tenant read three pages at once if there is a second tenant, whose streams do not wait", async () => {
+  const { replays } = openReplays({ hasSecondTenant: true });
+  const never = new Gate();
+  let begun = 0;
+  for (const owner of [A, A, B, B, { ...A, key: "d" }]) {
+    void replays.paceOf(
+      owner,
+      NEVER,
+    )(() => {
+      begun += 1;
+      return never.opened.then(() => page(0));
+    });
+  }
+  expect(await replays.paceOf(OTHER, NEVER)(async () => page(1))).toEqual(page(1));
+  await settle();
+  expect(begun).toBe(3);
 });
 
 test("replays from the first event on go slower where a key asks for many, and are never broken off", async () => {

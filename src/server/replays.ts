@@ -1,36 +1,35 @@
 import type { ReadPace } from "../model/read-pace.ts";
-import { KeyConcurrency } from "./key-concurrency.ts";
-import type { RateLimit } from "./middleware/rate-limit.ts";
 import { unitsOf } from "./middleware/request-cost.ts";
-
-/** Pages read at the same time for the streams of one key. */
-const READS_PER_KEY_MAX = 2;
+import type { ChargedTo, RequestLimits } from "./middleware/request-limits.ts";
+import type { ReadTurns } from "./read-turns.ts";
 
 /**
- * Schedules the reads of streams that replay past events. The streams of one key take turns, a few pages at a time, and each
- * page is charged like a page of a list. No stream is refused or ended for that: while the key's bucket is empty, its replays
+ * Schedules the reads of streams that replay past events. The streams of one key, and of one
+ * tenant, take turns, a few pages at a time, and each
+ * page is charged like a page of a list. No stream is refused or ended for that: while a bucket is empty, its replays
  * are slower.
  */
 export class Replays {
-  readonly #limit: Pick<RateLimit, "whenSpare" | "settle">;
-  readonly #turns = new KeyConcurrency(READS_PER_KEY_MAX);
+  readonly #limit: Pick<RequestLimits, "whenSpare" | "settle">;
+  readonly #turns: ReadTurns;
 
-  constructor(limit: Pick<RateLimit, "whenSpare" | "settle">) {
+  constructor(limit: Pick<RequestLimits, "whenSpare" | "settle">, turns: ReadTurns) {
     this.#limit = limit;
+    this.#turns = turns;
   }
 
-  /** Returns the read pace of a key's stream; `keyId` null: there are no keys, and nothing is charged. `gone` ends its wait. */
-  paceOf(keyId: string | null, gone: AbortSignal): ReadPace {
+  /** Returns the read pace of a caller's stream; null: there are no keys, and nothing is charged. `gone` ends its wait. */
+  paceOf(owner: ChargedTo | null, gone: AbortSignal): ReadPace {
     return async (read) => {
-      const leave = await this.#turns.enter(keyId, gone);
+      const leave = await this.#turns.enter(owner, gone);
       try {
-        if (keyId !== null) await this.#limit.whenSpare(keyId, gone);
+        if (owner !== null) await this.#limit.whenSpare(owner, gone);
         gone.throwIfAborted();
         const work = await read();
-        if (keyId !== null) {
+        if (owner !== null) {
           const { looked, entries } = work;
           const bytesOut = entries.reduce((sum, { bytes }) => sum + bytes, 0);
-          this.#limit.settle(keyId, unitsOf({ looked, rows: entries.length, bytesOut }));
+          this.#limit.settle(owner, unitsOf({ looked, rows: entries.length, bytesOut }));
         }
         return work;
       } finally {

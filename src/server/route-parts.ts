@@ -1,5 +1,8 @@
+import type { FastifyRequest } from "fastify";
 import type { Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
+import type { RotaError } from "../model/errors.ts";
+import type { Log } from "../model/log.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { MessageRuns } from "./message-runs.ts";
 import type { TaskWaits } from "./task-waits.ts";
@@ -16,10 +19,13 @@ export interface RouteParts {
   readonly waits: TaskWaits;
   readonly runs: MessageRuns;
   readonly clock: Clock;
+  readonly log: Log;
+  /** Counts and records an error inside a successful response, such as that of an MCP tool, like an error of HTTP. */
+  readonly onRefusedCall: (request: FastifyRequest, error: RotaError) => void;
 }
 
 /** What belongs to the installation rather than to a tenant. */
 export type Installation = Pick<
   Rota,
-  "state" | "node" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit"
+  "state" | "node" | "tenant" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit"
 >;

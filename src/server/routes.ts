@@ -10,6 +10,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { laneRoutes } from "./routes/lanes.ts";
+import { mcpRoutes } from "./routes/mcp.ts";
 import { meRoutes } from "./routes/me.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { nodeRoutes } from "./routes/nodes.ts";
@@ -56,6 +57,7 @@ const VERSIONED = [
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {
   app.register(rootRoutes, parts);
+  app.register(mcpRoutes, parts);
   for (const routes of EVERYWHERE) app.register(routes, parts);
   for (const routes of [...EVERYWHERE, ...VERSIONED]) app.register(routes, { prefix: "/v1", ...parts });
 }

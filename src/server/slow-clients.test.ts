@@ -134,7 +134,7 @@ describe("a client that asks for much", () => {
       expect(page.status).toBe(200);
       expect(await page.text()).toContain('"count":4');
       socket.destroy();
-      await until(async () => !(await isRefused()), "the key to be let in again");
+      await until(async () => !(await isRefused()), "the key to be admitted again");
     });
   });
 });

@@ -1,5 +1,6 @@
 import type { RotaEvent } from "../model/event.ts";
 import type { Notification } from "../model/notification.ts";
+import type { WorkerSignal } from "../model/worker.ts";
 
 /** How long a browser waits before it connects again. */
 const RECONNECT_MS = 1_000;
@@ -12,6 +13,10 @@ export const eventFrame = framed<RotaEvent>(
 
 export const notificationFrame = framed<Notification>(
   ({ id, ...notification }) => `id: ${id}\nevent: notification\ndata: ${JSON.stringify(notification)}\n\n`,
+);
+
+export const signalFrame = framed<WorkerSignal>(
+  ({ type, ...signal }) => `event: ${type}\ndata: ${JSON.stringify(signal)}\n\n`,
 );
 
 /** `from`: the position at which the stream continues, unless it was written just before. */

@@ -17,12 +17,16 @@ export class TaskWaits {
   readonly #closing = new AbortController();
 
   /** `max` is for tests: the most waits at once. */
-  constructor(keys: Pick<LocalKeys, "watch">, { max = WAITS_MAX }: { readonly max?: number } = {}) {
+  constructor(
+    keys: Pick<LocalKeys, "watch">,
+    { max = WAITS_MAX, hasSecondTenant }: { readonly max?: number; readonly hasSecondTenant: () => boolean },
+  ) {
     this.#keys = keys;
     this.#slots = new RequestSlots({
       max,
       maxEach: WAITS_PER_KEY_MAX,
       what: "requests that wait for a task",
+      hasSecondTenant,
     });
   }
 
@@ -44,8 +48,8 @@ export class TaskWaits {
   }
 
   /** Holds a slot while `work` runs, for a request that does something before it waits. Throws `rate_limited`. */
-  async holding<T>({ key }: CallerContext, work: () => Promise<T>): Promise<T> {
-    const freeSlot = this.#slots.take(key);
+  async holding<T>({ key, caller: { tenant } }: CallerContext, work: () => Promise<T>): Promise<T> {
+    const freeSlot = this.#slots.take({ key, tenant });
     try {
       return await work();
     } finally {

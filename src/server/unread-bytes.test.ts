@@ -1,33 +1,54 @@
 import { expect, test } from "vitest";
 import { UnreadBytes } from "./unread-bytes.ts";
 
+const [a, b, c] = ["a", "b", "c"].map((keyId) => ({ keyId, tenant: "one" })) as [Owner, Owner, Owner];
+const none = { keyId: null, tenant: "one" };
+const other = { keyId: "d", tenant: "other" };
+
+interface Owner {
+  readonly keyId: string;
+  readonly tenant: string;
+}
+
 test("no key takes the room of all others, and each has its own back once its answers are read", () => {
-  const unread = new UnreadBytes({ max: 100, maxEach: 40 });
-  const read = unread.add("a", 30);
-  expect(() => unread.add("a", 11)).toThrow("the unread responses of this API key");
-  unread.add("a", 10);
-  expect(() => unread.check("a")).toThrow("may take 40 bytes");
-  unread.check("b");
-  unread.add("b", 40);
+  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => false);
+  const read = unread.add(a, 30);
+  expect(() => unread.add(a, 11)).toThrow("the unread responses of this API key");
+  unread.add(a, 10);
+  expect(() => unread.check(a)).toThrow("may take 40 bytes");
+  unread.check(b);
+  unread.add(b, 40);
   read();
   read();
   expect(unread.all).toBe(50);
-  unread.check("a");
-  unread.add("a", 30);
+  unread.check(a);
+  unread.add(a, 30);
 });
 
 test("all keys together have an end of their room", () => {
-  const unread = new UnreadBytes({ max: 100, maxEach: 40 });
-  for (const key of ["a", "b", null]) unread.add(key, 30);
-  for (const key of ["c", null]) {
-    expect(() => unread.add(key, 11)).toThrow("the unread responses of all callers");
+  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => false);
+  for (const owner of [a, b, none]) unread.add(owner, 30);
+  for (const owner of [c, none]) {
+    expect(() => unread.add(owner, 11)).toThrow("the unread responses of all callers");
   }
 });
 
 test("what is larger than all the room is answered when it is alone", () => {
-  const unread = new UnreadBytes({ max: 100, maxEach: 40 });
-  const read = unread.add("a", 500);
-  expect(() => unread.add("b", 1)).toThrow();
+  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => false);
+  const read = unread.add(a, 500);
+  expect(() => unread.add(b, 1)).toThrow();
   read();
-  unread.add("b", 500);
+  unread.add(b, 500);
+});
+
+test("all keys of a tenant together take half of the room if there is a second tenant", () => {
+  const unread = new UnreadBytes({ max: 100, maxEach: 40 }, () => true);
+  const read = unread.add(a, 30);
+  expect(() => unread.add(b, 21)).toThrow("the unread responses of this tenant may take 50 bytes");
+  unread.add(b, 20);
+  expect(() => unread.check(c)).toThrow("of this tenant");
+  unread.check(other);
+  unread.add(other, 40);
+  read();
+  unread.check(c);
 });

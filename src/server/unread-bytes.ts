@@ -6,6 +6,13 @@ export interface UnreadBytesOptions {
   readonly maxEach: number;
 }
 
+/** The caller of a response. */
+interface UnreadOwner {
+  /** Null: a server without keys. */
+  readonly keyId: string | null;
+  readonly tenant: string;
+}
+
 const MIB = 1_048_576;
 export const UNREAD_BYTES: UnreadBytesOptions = { max: 256 * MIB, maxEach: 32 * MIB };
 
@@ -15,48 +22,72 @@ export const UNREAD_BYTES: UnreadBytesOptions = { max: 256 * MIB, maxEach: 32 * 
  */
 export class UnreadBytes {
   readonly #options: UnreadBytesOptions;
+  readonly #hasSecondTenant: () => boolean;
   readonly #each = new Map<string, number>();
+  readonly #tenants = new Map<string, number>();
   #all = 0;
 
-  constructor(options: UnreadBytesOptions) {
+  /** One tenant takes at most half of the bytes once a second enabled tenant exists. */
+  constructor(options: UnreadBytesOptions, hasSecondTenant: () => boolean) {
     this.#options = options;
+    this.#hasSecondTenant = hasSecondTenant;
   }
 
   get all(): number {
     return this.#all;
   }
 
-  /** Refuses a key whose unread responses have reached its limit. Throws `rate_limited`. `key` null: a server without keys. */
-  check(key: string | null): void {
+  /** Refuses a caller whose unread responses have reached a limit. Throws `rate_limited`. */
+  check({ keyId, tenant }: UnreadOwner): void {
+    if (keyId === null) return;
     const { maxEach } = this.#options;
-    if (this.#of(key) >= maxEach) throw tooMuch("of this API key", maxEach);
+    if (bytesOf(this.#each, keyId) >= maxEach) throw tooMuch("of this API key", maxEach);
+    if (bytesOf(this.#tenants, tenant) >= this.#tenantMax) throw tooMuch("of this tenant", this.#tenantMax);
   }
 
   /** Returns the function to call once the bytes are read, or the caller is gone. Throws `rate_limited`. */
-  add(key: string | null, bytes: number): () => void {
-    const { max, maxEach } = this.#options;
+  add(owner: UnreadOwner | null, bytes: number): () => void {
+    const { max } = this.#options;
     // A response larger than the limit is sent when it is the only one.
     if (this.#all > 0 && this.#all + bytes > max) throw tooMuch("of all callers", max);
-    if (this.#of(key) > 0 && this.#of(key) + bytes > maxEach) throw tooMuch("of this API key", maxEach);
-    this.#change(key, bytes);
+    if (owner !== null) this.#checkRoom(owner, bytes);
+    this.#change(owner, bytes);
     let counted = true;
     return () => {
-      if (counted) this.#change(key, -bytes);
+      if (counted) this.#change(owner, -bytes);
       counted = false;
     };
   }
 
-  #of(key: string | null): number {
-    return key === null ? 0 : (this.#each.get(key) ?? 0);
+  get #tenantMax(): number {
+    return this.#hasSecondTenant() ? this.#options.max / 2 : Number.POSITIVE_INFINITY;
   }
 
-  #change(key: string | null, bytes: number): void {
-    this.#all += bytes;
-    if (key === null) return;
-    const own = this.#of(key) + bytes;
-    if (own === 0) this.#each.delete(key);
-    else this.#each.set(key, own);
+  #checkRoom({ keyId, tenant }: UnreadOwner, bytes: number): void {
+    if (keyId === null) return;
+    const { maxEach } = this.#options;
+    const own = bytesOf(this.#each, keyId);
+    if (own > 0 && own + bytes > maxEach) throw tooMuch("of this API key", maxEach);
+    const ofTenant = bytesOf(this.#tenants, tenant);
+    if (ofTenant > 0 && ofTenant + bytes > this.#tenantMax) throw tooMuch("of this tenant", this.#tenantMax);
   }
+
+  #change(owner: UnreadOwner | null, bytes: number): void {
+    this.#all += bytes;
+    if (owner === null || owner.keyId === null) return;
+    change(this.#each, owner.keyId, bytes);
+    change(this.#tenants, owner.tenant, bytes);
+  }
+}
+
+function bytesOf(counts: ReadonlyMap<string, number>, name: string): number {
+  return counts.get(name) ?? 0;
+}
+
+function change(counts: Map<string, number>, name: string, by: number): void {
+  const bytes = bytesOf(counts, name) + by;
+  if (bytes === 0) counts.delete(name);
+  else counts.set(name, bytes);
 }
 
 function tooMuch(owner: string, bytesMax: number): RotaError {

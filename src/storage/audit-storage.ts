@@ -26,6 +26,8 @@ export interface AuditStorage {
 }
 
 export interface AuditFacts {
+  /** Who made the change, as JSON text that the hash covers; null: nothing but the key is known. */
+  readonly provenance: string | null;
   readonly at: number;
   /** The tenant of the API key. */
   readonly tenant: string;

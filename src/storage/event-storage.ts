@@ -80,7 +80,7 @@ export interface EventFilter {
  * How much of the log one page reads: rows, each of which holds the same event of one or more tasks, and events in the rows that
  * match. With a filter most rows do not match, and cost little.
  */
-export const PAGE_LOOKED = { rows: 2_000, filteredRows: 5_000, events: 10_000 } as const;
+export const PAGE_LOOKED = { rows: 2_000, filteredRows: 3_000, events: 10_000 } as const;
 
 /**
  * For one task, the log is read from the time of its creation to that of its end, with this margin on both sides. So no event is

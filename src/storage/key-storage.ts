@@ -1,4 +1,5 @@
 /** API keys: one part of the contract in storage.ts. */
+import type { Bounds } from "../model/bounds.ts";
 
 /** API keys that authenticate requests. Only the hash of a key is stored, never the key. */
 export interface KeyStorage {
@@ -9,6 +10,7 @@ export interface KeyStorage {
    * key once the key is durable.
    */
   findByHash(params: { hash: string }): Promise<KeyRecord | null>;
+  get(params: { tenant: string; id: string }): Promise<KeyRecord | null>;
   /** Of one tenant, the oldest first. */
   list(params: { tenant: string }): Promise<KeyRecord[]>;
   /** Whether there is a key of any tenant. */
@@ -32,6 +34,8 @@ export interface NewKey {
   readonly agent: string | null;
   /** The agents whose tasks a worker with this key may run; null or left out: it is not for workers. */
   readonly agents?: readonly string[] | null;
+  /** What its callers may make; null or left out: it has no bounds of its own. */
+  readonly bounds?: Bounds | null;
   /** Unique. */
   readonly hash: string;
   /** Null: never. */
@@ -40,6 +44,7 @@ export interface NewKey {
 
 export interface KeyRecord extends NewKey {
   readonly agents: readonly string[] | null;
+  readonly bounds: Bounds | null;
   readonly createdAt: number;
   /** Null: never. */
   readonly lastUsedAt: number | null;

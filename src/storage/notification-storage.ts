@@ -1,11 +1,12 @@
-/** Notifications about schedules: one part of the contract in storage.ts. */
+/** Notifications about schedules and workers: one part of the contract in storage.ts. */
+import type { ScheduleNotificationKind, WorkerNotificationKind } from "../model/notification.ts";
 import type { RunStatus } from "../model/run.ts";
-import type { NotificationKind } from "../model/schedule.ts";
+import { WORKERS_MAX } from "../model/worker.ts";
 import type { LogMark } from "./event-storage.ts";
 
-/** The log of what schedules and runs did. The transaction that makes a change also writes its notification. */
+/** The log of what schedules, runs and workers did. The transaction that makes a change also writes its notification. */
 export interface NotificationStorage {
-  /** Up to `limit` after `after`, oldest first: of all tenants, or of one, or of an agent. Never skips one that commits later. */
+  /** Up to `limit` after `after`, oldest first: of all tenants, or of one, or of an agent. Those about workers are of no agent. Never skips one that commits later. */
   read(params: ReadNotificationsParams): Promise<NotificationPage>;
   /** As `EventStorage.mark`. Null may also mean that it was deleted with its tenant. */
   mark(params: { seq: number }): Promise<LogMark | null>;
@@ -33,18 +34,41 @@ export interface NotificationPage {
   readonly mark: LogMark | null;
 }
 
-export interface StoredNotification {
+export type StoredNotification = StoredScheduleNotification | StoredWorkerNotification;
+
+interface StoredEntry {
   readonly seq: number;
   readonly at: number;
   readonly tenant: string;
-  readonly kind: NotificationKind;
+}
+
+export interface StoredScheduleNotification extends StoredEntry {
+  readonly kind: ScheduleNotificationKind;
   readonly scheduleId: number;
   readonly agent: string;
   /** The run as it was at that time; null: the notification is about the schedule. */
   readonly run: NotifiedRun | null;
   /** Of a schedule: why it was paused. */
   readonly reason: string | null;
+  readonly worker?: never;
 }
+
+/**
+ * Only the newest `WORKER_NOTIFICATIONS_MAX` of a tenant are kept: each new one deletes the oldest beyond that. A key of a worker
+ * that registers and deletes workers in a loop must not fill the disk.
+ */
+export interface StoredWorkerNotification extends StoredEntry {
+  readonly kind: WorkerNotificationKind;
+  /** The worker as it was at that time. */
+  readonly worker: NotifiedWorker;
+  readonly reason: string | null;
+  readonly scheduleId?: never;
+  readonly agent?: never;
+  readonly run?: never;
+}
+
+/** All workers of an installation may be lost and come back. */
+export const WORKER_NOTIFICATIONS_MAX = 2 * WORKERS_MAX;
 
 export interface NotifiedRun {
   readonly id: number;
@@ -57,3 +81,19 @@ export interface NotifiedRun {
   readonly resultSummary: string | null;
   readonly error: string | null;
 }
+
+export interface NotifiedWorker {
+  readonly id: string;
+  readonly name: string;
+  readonly agents: readonly string[];
+  readonly slots: number;
+  /** How many attempts it held when it was lost; null: it was not lost. */
+  readonly attempts: number | null;
+}
+
+/** Drivers keep notifications about workers in the same table, with this schedule and agent, which do not exist. */
+export const OF_WORKER = { schedule: 0, agent: "" } as const;
+/** The reason of `worker.registered` if the worker was lost. */
+export const WORKER_BACK = "it was lost";
+/** The reason of `worker.lost`; the lease follows, as in `15000 ms`. */
+export const SILENT_FOR = "no sign of life for ";

@@ -1,10 +1,12 @@
 /** Schedules and their runs: one part of the contract in storage.ts. */
 
+import type { Provenance } from "../model/provenance.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { Rule } from "../model/rule.ts";
 import type { RunStatus } from "../model/run.ts";
 import type { CatchUp, Overlap, ScheduleStatus, ScheduleWork } from "../model/schedule.ts";
 import type { EndedTask } from "./session-storage.ts";
+import type { SubmitBounds } from "./submit-bounds.ts";
 import type { InsertedTask, NewTask } from "./task-storage.ts";
 
 /**
@@ -15,7 +17,7 @@ import type { InsertedTask, NewTask } from "./task-storage.ts";
 export interface ScheduleStorage {
   /**
    * Idempotent by `source`: if it was used before and that schedule still exists, the call returns it and creates nothing.
-   * Throws `conflict` when its tenant has `maxSchedules` already.
+   * Throws `conflict` when its tenant has `maxSchedules` already, and `quota_exceeded` when its maker has as many as it may.
    */
   create(params: NewSchedule): Promise<ScheduleRecord>;
   get(params: ScheduleName): Promise<ScheduleRecord | null>;
@@ -37,6 +39,15 @@ export interface ScheduleStorage {
    * call, which writes the notification. Null: there is none.
    */
   delete(params: DeleteScheduleParams): Promise<DeletedSchedule | null>;
+  /** Pauses up to `limit` active schedules that a key made, with a notification each. `more`: call again. */
+  pauseOfKey(params: {
+    tenant: string;
+    key: string;
+    reason: string;
+    limit: number;
+  }): Promise<{ paused: number; more: boolean }>;
+  /** The ids of the active and paused schedules that a limit counts: the oldest `max`. */
+  ofMaker(params: { tenant: string; limit: MakerLimit }): Promise<number[]>;
   /** How many schedules there are, how many runs are running, and when the next schedule is due. */
   status(params: { tenant: string }): Promise<ScheduleCounts>;
 
@@ -63,8 +74,9 @@ export interface ScheduleStorage {
    *   follow share the last.
    * - A run that `replaces` cancels the open runs, with `REPLACED` as the error of their tasks.
    * - A recurring schedule is `completed` once it has fired `maxRuns` times or has no next due time; then it is not paused.
+   * - With `bounds`, their tasks are counted. If that exceeds a bound, nothing is stored.
    */
-  fire(params: { fires: readonly Fire[] }): Promise<FiredSchedule[]>;
+  fire(params: FireParams): Promise<FiredSchedule[]>;
 
   /** The rows of a schedule's due times after `after`, in order. Forced runs are left out. */
   dueRows(params: ScheduleName & { after: number; limit: number }): Promise<DueRow[]>;
@@ -133,6 +145,8 @@ export interface ScheduleDefinition {
   readonly conversationId: string | null;
   /** The session of its runs; null: the schedule has one of its own. */
   readonly sessionKey: string | null;
+  /** Whether the answers of its runs are added to that session, and the runs are in a session of the schedule. */
+  readonly postToSession: boolean;
   /** Whether it is deleted after its run has succeeded: only for a schedule that is due once. */
   readonly deleteAfterRun: boolean;
   readonly retryPolicy: RetryPolicy;
@@ -165,9 +179,24 @@ export interface NewSchedule {
   readonly nextFireAt: number | null;
   /** An idempotency key: only one schedule is created for it. Null: none. */
   readonly source: string | null;
+  /** Left out: unknown. */
+  readonly provenance?: Provenance;
   /** How many schedules of its tenant may be active or paused, including this one; left out or null: no limit. */
   readonly maxSchedules?: number | null;
+  /** How many schedules of its maker may be active or paused, including this one. Left out: no limit. */
+  readonly ofMaker?: MakerLimit;
 }
+
+/** A limit of active and paused schedules that a key or an agent made, or that the tenant has. */
+export interface MakerLimit {
+  readonly by: "key" | "agent" | "tenant";
+  /** The id of the key or the agent; of `tenant`: its own. */
+  readonly id: string;
+  readonly max: number;
+}
+
+/** How many schedules an error about a `MakerLimit` names: the oldest, which could be deleted. */
+export const OLDEST_NAMED = 5;
 
 export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   readonly status: ScheduleStatus;
@@ -195,6 +224,8 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   readonly openRuns: number;
   /** Paused by Rota until its tenant is enabled again; see `whileDisabled`. */
   readonly held: boolean;
+  /** Who made it; null: unknown, because an older version of Rota stored it. */
+  readonly provenance: Provenance | null;
 }
 
 export interface UpdateScheduleParams extends ScheduleName {
@@ -203,12 +234,16 @@ export interface UpdateScheduleParams extends ScheduleName {
     /** `active` sets the consecutive failures to 0. */
     readonly status?: "active" | "paused" | "completed";
     readonly nextFireAt?: number | null;
+    /** With the same maker: an edit may only take rights away. */
+    readonly provenance?: Provenance;
   };
   readonly pauseReason?: string;
   /** Changes nothing while a past due time has no row yet. */
   readonly unlessDue?: boolean;
   /** As in `NewSchedule`. */
   readonly maxSchedules?: number | null;
+  /** As in `NewSchedule`: checked under the same condition. */
+  readonly ofMaker?: MakerLimit;
 }
 
 export interface ScheduleCounts {
@@ -217,6 +252,12 @@ export interface ScheduleCounts {
   /** Runs. */
   readonly running: number;
   readonly nextFireAt: number | null;
+}
+
+export interface FireParams {
+  readonly fires: readonly Fire[];
+  /** Those of the caller that asks for a run; left out: nothing is counted. */
+  readonly bounds?: SubmitBounds;
 }
 
 /** The outcome of due times of a schedule. */

@@ -1,6 +1,7 @@
 /** Sessions: one part of the contract in storage.ts. */
-import type { DropPolicy, SessionMode, SessionSettings } from "../model/session.ts";
+import type { DropPolicy, SessionMode, SessionSettings, TakenMessage } from "../model/session.ts";
 import type { Turn } from "../model/turn.ts";
+import type { SubmitBounds } from "./submit-bounds.ts";
 import type { CancelledTask, Held, InsertedTask, NewTask } from "./task-storage.ts";
 
 /**
@@ -18,8 +19,27 @@ export interface SessionStorage {
    * Within the debounce window it adds the text to the previous message, if that has the same agent, lane and mode. If the
    * session is full, it cancels the message that has waited longest, or refuses this one and stores nothing. A message, or any
    * other task of the session that becomes ready, ends the debounce window of the previous message.
+   *
+   * With `collect` there is no debounce window: it adds the text to the last task that is ready in the session, if that is a
+   * message in mode `collect` for the same agent and lane that has never started. With `steer` and a running task there is no
+   * debounce window either, and `takeMessages` offers the message for `steerMs`.
    */
   send(params: SendParams): Promise<SentMessage>;
+  /**
+   * For an attempt that holds its task: takes messages in mode `steer` to the same agent that wait for the session, in order, while
+   * they are offered. Returns those with a position after `after` that this attempt has taken, now or before. Empty if it
+   * no longer holds the task. See `TAKEN_AT_ONCE`.
+   *
+   * A taken message stays `queued` and keeps its position, but is neither admitted nor dropped, and the `cap` does not count it. It
+   * ends together with the task of the attempt: `done` with a `SteeredResult`, or with the same state and error. If the attempt
+   * ends and its task does not, the message waits for the session again.
+   */
+  takeMessages(params: TakeMessagesParams): Promise<readonly TakenMessage[]>;
+  /**
+   * Adds a task that is done to the session, at the end of what is ready there: nothing runs for it. Idempotent by its id, as
+   * `insert`. The cap does not apply.
+   */
+  post(params: PostParams): Promise<void>;
   /**
    * Cancels tasks of the session. `oldest`: the running task that started first; if none runs, the first by position of those
    * that wait for their retry, for a slot or in the debounce window, but not of those that wait for `runAt` or dependencies.
@@ -66,6 +86,17 @@ export interface UpdateSessionParams extends SessionName {
 
 export type DeletedSession = { readonly found: false } | { readonly found: true; readonly open: number };
 
+export interface PostParams {
+  /** Its `session` names the session. */
+  readonly task: NewTask;
+  readonly result: unknown;
+}
+
+export interface TakeMessagesParams extends Held {
+  /** The position of the last message that the attempt has seen; 0: none. */
+  readonly after: number;
+}
+
 export interface ReadTurnsParams extends Held {
   /** 0: none. */
   readonly limit: number;
@@ -95,6 +126,13 @@ export interface SendParams {
   readonly maxSessions?: number | null;
   /** Used for settings that the session does not have. */
   readonly defaults: Omit<SessionSettings, "maxConcurrent">;
+  /**
+   * Bounds on the message, unless its text is added to another one. Throws `quota_exceeded`, and changes nothing, if they would be
+   * exceeded. Left out: none.
+   */
+  readonly bounds?: SubmitBounds;
+  /** How long a running attempt may take a message in mode `steer`. Left out: `DEFAULT_STEER_MS`. */
+  readonly steerMs?: number;
 }
 
 export type SentMessage =

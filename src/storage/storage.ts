@@ -37,6 +37,7 @@ export * from "./notification-storage.ts";
 export * from "./rollup-storage.ts";
 export * from "./schedule-storage.ts";
 export * from "./session-storage.ts";
+export * from "./submit-bounds.ts";
 export * from "./task-storage.ts";
 export * from "./tenant-storage.ts";
 export * from "./worker-storage.ts";
@@ -61,6 +62,11 @@ export interface Storage {
   readonly rollups: RollupStorage;
   readonly counters: CounterStorage;
 
+  /**
+   * A random key that all nodes share, as hexadecimal digits. The first call with a name stores `fresh` and returns it; all others
+   * return what is stored.
+   */
+  sharedSecret(params: { name: string; fresh: string }): Promise<string>;
   /** The storage's clock, in milliseconds since 1970. */
   now(): Promise<number>;
   /**
@@ -93,11 +99,11 @@ export interface StorageCapabilities {
 export type StorageSignal =
   /** Events were added and may be read. */
   | { readonly kind: "events" }
-  /** A task that could not start before may be able to start now, in some lane. */
-  | { readonly kind: "work" }
+  /** A task that could not start before may be able to start now, in one of these lanes; left out: in any lane. */
+  | { readonly kind: "work"; readonly lanes?: readonly string[] }
   /** The time that `tasks.nextDueAt` returns may be earlier now. */
   | { readonly kind: "due" }
-  /** These attempts lost their lease: the node that runs them should stop them. */
+  /** Rota ended these attempts: the node or the worker that runs them should stop them. */
   | { readonly kind: "fenced"; readonly tokens: readonly number[]; readonly reason: FenceReason }
   /** The end of a task still has to be passed on to dependants: call `tasks.release`. */
   | { readonly kind: "release" }
@@ -117,6 +123,8 @@ export type StorageSignal =
   | { readonly kind: "keys" }
   /** A bulk action was added. */
   | { readonly kind: "bulks" }
+  /** These workers were registered again, drained or removed. */
+  | { readonly kind: "workers"; readonly ids: readonly string[] }
   /** Signals may have been lost: check everything. */
   | { readonly kind: "reconnected" };
 

@@ -46,6 +46,7 @@ export const LIST_FILTERS = [
   "lane",
   "session",
   "schedule",
+  "root",
   "search",
   "from",
   "to",

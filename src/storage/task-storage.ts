@@ -4,6 +4,7 @@ import type { TaskSpec, TaskUsage } from "../model/task.ts";
 import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
 import type { HeldState, TaskState, TerminalState } from "../model/task-state.ts";
+import type { BoundsUsed, SubmitBounds } from "./submit-bounds.ts";
 
 export interface TaskStorage {
   /**
@@ -50,6 +51,12 @@ export interface TaskStorage {
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  /** The task, if the attempt with this fencing token still holds it. */
+  held(params: { tenant: string; id: string; token: number }): Promise<TaskRecord | null>;
+  /** What counts against these bounds now, so that a dry run can say what is left. */
+  boundsUsed(bounds: SubmitBounds): Promise<BoundsUsed>;
+  /** The tasks below a root task, oldest first, and so each after its parent. `after`: the `seq` of the last one that was read. */
+  tree(params: { tenant: string; root: string; after: number; limit: number }): Promise<TreeTask[]>;
   getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
   /** The tasks of a batch, oldest first, without their inputs and results. */
   batchTasks(params: { tenant: string; batch: string; limit: number }): Promise<BatchTaskRecord[]>;
@@ -163,6 +170,21 @@ export interface InsertTasksParams {
   /** New batches. All tasks of each are among `tasks`. */
   readonly batches?: readonly NewBatch[];
   readonly limits: AdmissionLimits;
+  /** Bounds on all tasks of the call. Throws `quota_exceeded`, and stores nothing, if they would be exceeded. Left out: none. */
+  readonly bounds?: SubmitBounds;
+  /** Claims of a node with free slots, made in the same transaction: a task may be inserted and started at once. Left out: none. */
+  readonly claim?: InsertClaim;
+}
+
+export interface InsertClaim {
+  readonly node: string;
+  /** As of `finishAndClaim`, without `ahead`. */
+  readonly claims: readonly Claim[];
+  /**
+   * Called with the result of the claim once it is committed, before the tasks are known to survive a crash. Not called if no claim
+   * was made: the insert failed, or it has `bounds`, idempotency keys, or tasks that exist already.
+   */
+  readonly onClaimed: (answer: FinishedAndClaimed) => void;
 }
 
 /** Tasks that are submitted together. */
@@ -407,6 +429,8 @@ export interface ListTasksParams {
   readonly lane?: string;
   readonly session?: string;
   readonly schedule?: number;
+  /** The first task of a tree, which is not part of the list itself. */
+  readonly root?: string;
   /** The id of a task or the start of one, the id of a batch, or the `key` of a task in its batch. */
   readonly search?: string;
   /** Created at this time or later; with the order `completed`: ended. */
@@ -424,6 +448,14 @@ export interface ListTasksParams {
   readonly onLooked?: ((entries: number) => void) | undefined;
   /** About how many bytes the tasks of a page may take together; the first always fits. Left out: no limit. */
   readonly bytesMax?: number;
+}
+
+/** A task of a tree. */
+export interface TreeTask {
+  readonly seq: number;
+  readonly id: string;
+  readonly parent: string;
+  readonly state: TaskState;
 }
 
 export interface ListedTasks {
@@ -458,11 +490,16 @@ export interface TaskSituation {
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
   /** Its batch, if the batch holds it back: other tasks fill its parallelism. `active` are some of those. */
   readonly batch: { readonly parallelism: number; readonly active: readonly string[] } | null;
-  /** Its session, if the session holds it back: `active` are some of the tasks before it, `max` how many may run at once. */
+  /**
+   * Its session, if the session holds it back: `active` are some of the tasks before it, `max` how many may run at once.
+   * `takenBy`: the task whose attempt has taken it. `offeredUntil`: until when the running attempt may take it.
+   */
   readonly session: {
     readonly key: string;
     readonly max: number;
     readonly active: readonly string[];
+    readonly takenBy: string | null;
+    readonly offeredUntil: number | null;
   } | null;
   /**
    * Set while no live node or worker can execute it. `served`: its agent has an executor, and a node or worker that names the
@@ -565,6 +602,8 @@ export interface RetryTaskParams {
   readonly id: string;
   /** Whether to retry the tasks that were cancelled because of it, too. */
   readonly dependants?: boolean;
+  /** Counts the task like a new one; left out: it is not counted. */
+  readonly bounds?: SubmitBounds;
 }
 
 /** A dependency that has ended without being done. */

@@ -1,5 +1,6 @@
 /** Workers, which pull tasks from elsewhere: one part of the contract in storage.ts. */
 import type { TaskRecord } from "../model/task-record.ts";
+import { WORKERS_MAX } from "../model/worker.ts";
 import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-storage.ts";
 
 /**
@@ -13,15 +14,16 @@ import type { AttemptUsage, FinishedAttempt, Held, TaskLabels } from "./task-sto
 export interface WorkerStorage {
   /**
    * Registers a worker. With the `instance` of an earlier one of the same tenant: replaces what is known of it, and returns its
-   * id. Null: the tenant has `WORKERS_MAX` live workers.
+   * id. `full`: there are `WORKERS_MAX` live workers, or the tenant has half of them and there is a second enabled tenant.
+   * Writes the notification `worker.registered`, unless the worker is live already.
    */
-  register(params: NewWorker): Promise<{ readonly id: string; readonly isNew: boolean } | null>;
+  register(params: NewWorker): Promise<RegisteredWorker | { readonly full: "installation" | "tenant" }>;
   get(params: { tenant: string; id: string }): Promise<WorkerRecord | null>;
   /** Of a tenant, ordered by name, then by id. */
   list(params: { tenant: string }): Promise<WorkerRecord[]>;
   /**
-   * Stores signs of life. A worker that was lost is live again. Returns the ids that no worker has. Need not wait for the disk:
-   * after a power cut the next sign is stored again.
+   * Stores signs of life. A worker that was lost is live again, with the notification `worker.registered`. Returns the ids that
+   * no worker has. Need not wait for the disk: after a power cut the next sign is stored again.
    */
   renew(params: { signs: readonly WorkerSign[] }): Promise<{ readonly unknown: readonly string[] }>;
   /** The worker gets no more tasks, and its record says so. False: there is none. */
@@ -30,7 +32,8 @@ export interface WorkerStorage {
   watch(): Promise<WorkerWatch>;
   /**
    * Declares a worker lost if it has given no sign of life since `beat`. Its attempts stay until `takeBack`. Returns the names
-   * of its agents; null: it gave a sign, or is lost already.
+   * of its agents; null: it gave a sign, or is lost already. Writes the notification `worker.lost`, unless the worker was
+   * draining and held nothing: that one has left.
    */
   markLost(params: { worker: string; beat: number }): Promise<readonly string[] | null>;
   /** Deletes a worker that holds no attempts. False: there is none, or it holds some. */
@@ -49,8 +52,11 @@ export interface WorkerStorage {
    * Need not wait for the disk, as `finishAndClaim`.
    */
   exchange(params: WorkerExchangeParams): Promise<WorkerExchange>;
-  /** The attempts with these token hashes, whether they are held or ended up to `CLAIM_KEPT_MS` ago. Unknown ones are left out. */
-  attempts(params: { hashes: readonly string[] }): Promise<WorkerAttempt[]>;
+  /**
+   * The attempts with these hashes of tokens, or with these fencing tokens, whether they are held or ended up to `CLAIM_KEPT_MS`
+   * ago. Unknown ones are left out.
+   */
+  attempts(params: AttemptNames): Promise<WorkerAttempt[]>;
   /**
    * A worker says that it still works on these attempts. Those that were `assigned` are `running` from then on. `all`: these are
    * all attempts that it knows; one that it named before and leaves out twice in a row is returned in `dropped`. `usage`: what
@@ -73,23 +79,25 @@ export interface WorkerStorage {
   overdue(params: { limit: number }): Promise<OverdueAttempt[]>;
   /**
    * Pre-empts a running task for each ready critical task that workers run and that lacks only a slot: no worker that can run it
-   * has one free, or its lane is at its total. It looks at the first `limit` such tasks. The pre-empted task is one of the same
+   * has one free, or its lane is at its total. A worker that has a free slot but does not ask for tasks (`NOT_POLLING_MS`) would
+   * get neither the critical task nor the slot of another: it counts for nothing. It looks at the first `limit` such tasks. The pre-empted task is one of the same
    * tenant and lane, marked `preemptible`, on a worker that can run the critical one; see `tasks.insert`.
    */
   preempt(params: { limit: number }): Promise<{ readonly preempted: number }>;
   /**
-   * Forgets attempts that ended `CLAIM_KEPT_MS` ago, counts of more than ten minutes ago, and workers that were lost
-   * `WORKER_KEPT_MS` ago.
+   * Forgets attempts that ended `CLAIM_KEPT_MS` ago, counts of more than ten minutes ago, workers that were lost
+   * `WORKER_KEPT_MS` ago, and of each tenant all lost workers but the `LOST_WORKERS_MAX` that were seen last. A worker that
+   * holds attempts stays.
    */
   prune(): Promise<void>;
 }
 
-/** How many live workers a tenant may have. */
-export const WORKERS_MAX = 1_000;
 /** How long attempts are known after they ended, so that a repeated claim or finish finds them. */
 export const CLAIM_KEPT_MS = 60_000;
 /** How long a lost worker is listed. */
 export const WORKER_KEPT_MS = 60 * 60_000;
+/** How many lost workers a tenant has: all workers of an installation may be lost and come back. */
+export const LOST_WORKERS_MAX = WORKERS_MAX;
 /** How many attempts one poll gets at most. */
 export const CLAIMED_PER_POLL_MAX = 100;
 /** Stands for all agents that a worker may run. */
@@ -111,6 +119,11 @@ export interface NewWorker {
   readonly runtime: string | null;
   readonly leaseMs: number;
   readonly heartbeatMs: number;
+}
+
+export interface RegisteredWorker {
+  readonly id: string;
+  readonly isNew: boolean;
 }
 
 export interface WorkerRecord extends NewWorker {
@@ -166,6 +179,15 @@ export interface WorkerFinish extends FinishedAttempt {
   readonly recorded: boolean;
 }
 
+/** The tokens of attempts that ended because Rota decided so: their workers do not know it yet. */
+export function endsOfRota(
+  finishes: readonly WorkerFinish[],
+  finished: readonly { readonly token: number }[],
+): number[] {
+  const ended = new Set(finished.map(({ token }) => token));
+  return finishes.filter(({ token, recorded }) => !recorded && ended.has(token)).map(({ token }) => token);
+}
+
 export interface WorkerPoll {
   readonly worker: string;
   /** A hash of the id of the claim. */
@@ -204,6 +226,8 @@ export interface AssignedTask {
   readonly task: TaskRecord;
   readonly assignedAt: number;
 }
+
+export type AttemptNames = { readonly hashes: readonly string[] } | { readonly tokens: readonly number[] };
 
 export interface WorkerAttempt extends Held {
   readonly hash: string;

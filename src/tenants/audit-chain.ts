@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AuditChainPoint, AuditFacts, AuditLink, NewAuditEntry } from "../storage/storage.ts";
+import { withoutMaker } from "../storage/without-maker.ts";
 
 /** Before the first entry of a chain. */
 export const CHAIN_START: AuditChainPoint = { number: 0, hash: "" };
@@ -21,11 +22,14 @@ export function linked(
 
 /** The hash over the whole entry. A subject that may be erased is represented by its digest. */
 export function hashOf(facts: AuditFacts, link: Omit<AuditLink, "hash">): string {
-  const { at, tenant, keyId, route, subject, subjectDigest, address, status, count } = facts;
+  const { at, tenant, keyId, route, subject, subjectDigest, address, status, count, provenance } = facts;
   const { chain, number, previousHash } = link;
   const named = subjectDigest === null ? subject : null;
   const parts = [chain, number, previousHash, at, tenant, keyId, route, named, subjectDigest];
-  return sha256(JSON.stringify([...parts, address, status, count]));
+  // The names of the agent and the client are erased with their tenant. Entries without a provenance have the hash that versions
+  // without this field gave them.
+  const who = provenance === null ? [] : [withoutMaker(provenance)];
+  return sha256(JSON.stringify([...parts, address, status, count, ...who]));
 }
 
 /** The digest that stays in the log when the name and the salt are erased with their tenant. */

@@ -66,6 +66,7 @@ test("it is kept as long as the configuration says", async () => {
     subjectDigest: null,
     subjectSalt: null,
     address: null,
+    provenance: null,
     status: null,
     count: 1,
   });

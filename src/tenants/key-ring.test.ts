@@ -146,3 +146,21 @@ test("what was used last is written down before a Rota has stopped", async () =>
   await rota.stop();
   expect((await storage.keys.list({ tenant: "default" }))[0]?.lastUsedAt).toBe(clock.now());
 });
+
+test("a key that changes often makes a node look at the keys of its open streams once at a time", async () => {
+  const { clock, one, other, reads } = await openNodes();
+  const keys = await Promise.all(
+    Array.from({ length: 10 }, () => one.keys.create({ role: "viewer", name: "reader" })),
+  );
+  const watches = keys.map(({ key }) => other.keys.watch(key));
+  reads.length = 0;
+  await Promise.all(Array.from({ length: 20 }, () => other.keys.create({ role: "viewer", name: "more" })));
+  await clock.advance(0);
+  // The check that is under way, and one after the last change: not one for each of the 20.
+  const looked = reads.filter((operation) => operation === "keys.findByHash").length;
+  expect(looked).toBeLessThanOrEqual(3 * keys.length);
+  for (const watch of watches) {
+    expect(watch.gone.aborted).toBe(false);
+    watch.stop();
+  }
+});

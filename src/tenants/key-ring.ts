@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock, Timer } from "../model/clock.ts";
 import { type Caller, roleIn } from "../model/role.ts";
+import { FreshRead } from "../services/fresh-read.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { KeyRecord, Storage } from "../storage/storage.ts";
@@ -29,6 +30,7 @@ export class KeyRing {
   #lastAny: boolean | null = null;
   readonly #watched = new Map<string, Set<AbortController>>();
   #timer: Timer | null = null;
+  readonly #checks = new FreshRead(() => this.#endStale());
 
   constructor(options: KeyRingOptions) {
     this.#options = options;
@@ -46,6 +48,7 @@ export class KeyRing {
       role: roleIn(record.tenant, record.role),
       agent: record.agent,
       ...(record.role === "worker" ? { workerAgents: record.agents ?? [] } : {}),
+      ...(record.bounds === null ? {} : { bounds: record.bounds }),
       keyId: record.id,
       keyName: record.name,
     };
@@ -125,7 +128,12 @@ export class KeyRing {
     });
   }
 
-  async #checkWatched(): Promise<void> {
+  /** Checks the keys of open streams and waits. Calls while one is under way share the next one. */
+  #checkWatched(): Promise<void> {
+    return this.#checks.now();
+  }
+
+  async #endStale(): Promise<void> {
     for (const [hash, watchers] of [...this.#watched]) {
       try {
         if ((await this.#find(hash)) !== null) continue;

@@ -10,7 +10,7 @@ export const PERMISSIONS = {
   readOwn: ["viewer", "agent", "operator", "tenant-admin", "admin"],
   /** Reads data of the whole tenant. */
   read: ["viewer", "operator", "tenant-admin", "admin"],
-  /** Submits work for an agent: the role `agent` for its own. */
+  /** Submits, cancels, retries and schedules work of an agent: the role `agent` that of its own. */
   submit: ["agent", "operator", "tenant-admin", "admin"],
   /** Pulls tasks and reports on them: the role `worker` those of its agents. */
   work: ["worker", "operator", "tenant-admin", "admin"],

@@ -101,6 +101,8 @@ export class TestServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const route = routeOf(request);
+    // Not every server has streams of signals: a worker must do without them.
+    if (isForSignals(request)) return send(response, 404, { code: "not_found", error: "no such route" });
     if (route === null) {
       this.faults.push(`${request.method} ${request.url} is no call of the protocol`);
       return send(response, 404, { code: "not_found", error: "no such route" });
@@ -336,6 +338,10 @@ function routeOf({ method, url = "" }: IncomingMessage): Route | null {
   if (kind === "attempts" && (call === "heartbeat" || call === "finish"))
     return { call, attemptToken: id as string };
   return null;
+}
+
+function isForSignals({ method, url = "" }: IncomingMessage): boolean {
+  return method === "GET" && /^\/v1\/workers\/[^/]+\/signals$/.test(url);
 }
 
 /** A flat body as the form with a list. */

@@ -4,6 +4,7 @@ import {
   expectAccessible,
   expectAccessibleEverywhere,
   expectFault,
+  goTo,
   newPerson,
   newTenant,
   type OpenOptions,
@@ -32,11 +33,11 @@ export function administrationTests(world: () => World): void {
       return { page, names };
     };
     const viewer = await pagesOf("viewer");
-    expect(viewer.names.slice(5)).toEqual(["Agents", "Events", "Webhooks"]);
-    await viewer.page.goto(`${world().url}/ui/keys`);
+    expect(viewer.names.slice(5)).toEqual(["Agents", "Workers", "Events", "Webhooks"]);
+    await goTo(viewer.page, "/ui/keys");
     await viewer.page.getByText("There is no such page").waitFor();
     const manager = await pagesOf("tenant-admin");
-    expect(manager.names.slice(5)).toEqual(["Agents", "Events", "Webhooks", "Keys", "Settings"]);
+    expect(manager.names.slice(5)).toEqual(["Agents", "Workers", "Events", "Webhooks", "Keys", "Settings"]);
     await manager.page.keyboard.press("g");
     await manager.page.keyboard.press("k");
     await rowsOf(manager.page, "Keys").filter({ hasText: "tenant-admin key" }).waitFor();
@@ -88,6 +89,17 @@ export function administrationTests(world: () => World): void {
     await rowsOf(page, "Keys").filter({ hasText: "gateway" }).filter({ hasText: "operator" }).waitFor();
     expect(await page.content()).not.toContain(key);
     expect((await world().rota.keys.callerOf(key))?.tenant).toBe(tenant.id);
+    await page.keyboard.press("n");
+    await page.keyboard.type("laptop");
+    await page.getByLabel("Role").selectOption("worker");
+    await page.getByRole("textbox", { name: "Agents" }).fill("translator, summarizer");
+    await page.keyboard.press("Enter");
+    await page.getByRole("textbox", { name: "Your new key" }).waitFor();
+    await page.keyboard.press("Escape");
+    await rowsOf(page, "Keys").filter({ hasText: "worker translator, summarizer" }).waitFor();
+    await page.getByRole("button", { name: "Delete key laptop" }).click();
+    await page.getByRole("button", { name: "Delete laptop" }).click();
+    await page.getByText("Deleted key laptop").waitFor();
     await expectAccessibleEverywhere(page, "keys");
     await page.getByRole("button", { name: "Delete key gateway" }).click();
     await page.getByRole("button", { name: "Delete gateway" }).click();
@@ -109,6 +121,8 @@ export function administrationTests(world: () => World): void {
     await page.getByRole("textbox", { name: "Name" }).fill("made in a browser");
     await page.getByRole("spinbutton", { name: "Running tasks" }).fill("7");
     await page.getByRole("button", { name: "Create tenant" }).click();
+    // A dialog that closes gives the focus back.
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
     const row = rowsOf(page, "Tenants").filter({ hasText: "made in a browser" });
     await page.getByRole("textbox", { name: "Find" }).fill("in a browser");
     await page.keyboard.press("Enter");
@@ -238,8 +252,9 @@ export function administrationTests(world: () => World): void {
       // The first page of an admin examines, and then none for a day.
       ["/doctor", "**/v1/doctor", "The report"],
       ["/nodes", "**/v1/nodes", "The nodes"],
-      ["/keys", "**/v1/keys**", "The keys"],
+      // Before the keys, which are listed by tenant.
       ["/tenants", "**/v1/tenants", "The tenants"],
+      ["/keys", "**/v1/keys**", "The keys"],
       ["/audit", "**/v1/audit**", "The audit log"],
       ["/settings", "**/v1/config", "The configuration"],
     ] as const) {

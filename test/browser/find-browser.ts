@@ -1,12 +1,17 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, cpSync, existsSync, mkdirSync } from "node:fs";
+import { accessSync, constants, cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { withLockFile } from "../../scripts/with-lock-file.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const CACHE = join(ROOT, "node_modules", ".cache", "rota-browser");
+const UNPACKED = join(CACHE, "unpacked");
+const FONTS_CONF = join(CACHE, "fonts.conf");
+/** There once everything has been unpacked. */
+const UNPACKED_MARK = join(CACHE, "unpacked.complete");
 const FIREFOX_NAMES = ["firefox-esr", "firefox"];
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 /** 66 MB over a slow line. */
@@ -55,30 +60,50 @@ function onPath(names: readonly string[]): string | undefined {
   });
 }
 
-/** Its lockfile pins every package by its hash, and names no registry. */
+/**
+ * Its lockfile pins every package by its hash, and names no registry. One process installs and unpacks it, and the others
+ * wait: a browser dies if it starts while its files are being written.
+ */
 async function installed(): Promise<FoundBrowser> {
-  const home = join(CACHE, "node_modules", "@sparticuz", "chromium");
-  if (!existsSync(join(home, "package.json"))) {
-    mkdirSync(CACHE, { recursive: true });
-    cpSync(join(import.meta.dirname, "chromium"), CACHE, { recursive: true });
-    const options = { cwd: CACHE, timeout: INSTALL_MS, shell: process.platform === "win32" };
-    await promisify(execFile)("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], options);
-  }
-  const unpacked = join(CACHE, "unpacked");
-  mkdirSync(unpacked, { recursive: true });
-  // It unpacks into the temporary folder, and its own libraries only where it takes itself to be in a cloud.
-  const { TMPDIR, AWS_LAMBDA_JS_RUNTIME, LD_LIBRARY_PATH } = process.env;
-  const before = { TMPDIR, AWS_LAMBDA_JS_RUNTIME, LD_LIBRARY_PATH };
-  Object.assign(process.env, { TMPDIR: unpacked, AWS_LAMBDA_JS_RUNTIME: "nodejs22.x" });
-  try {
-    const file = createRequire(join(CACHE, "package.json")).resolve("@sparticuz/chromium");
-    const { default: chromium } = await import(pathToFileURL(file).href);
-    const path: string = await chromium.executablePath();
-    return { path, environment: { LD_LIBRARY_PATH: process.env["LD_LIBRARY_PATH"] ?? "" } };
-  } finally {
-    for (const [name, value] of Object.entries(before)) {
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    }
-  }
+  mkdirSync(CACHE, { recursive: true });
+  await withLockFile(join(CACHE, "lock"), {
+    isDone: () => existsSync(UNPACKED_MARK),
+    async work() {
+      await install();
+      await unpack();
+      writeFileSync(FONTS_CONF, fontsConf());
+      writeFileSync(UNPACKED_MARK, "");
+    },
+  });
+  return {
+    path: join(UNPACKED, "chromium"),
+    environment: {
+      LD_LIBRARY_PATH: join(UNPACKED, "al2023", "lib"),
+      FONTCONFIG_FILE: FONTS_CONF,
+    },
+  };
+}
+
+async function install(): Promise<void> {
+  if (existsSync(join(CACHE, "node_modules", "@sparticuz", "chromium", "package.json"))) return;
+  cpSync(join(import.meta.dirname, "chromium"), CACHE, { recursive: true });
+  const options = { cwd: CACHE, timeout: INSTALL_MS, shell: process.platform === "win32" };
+  await promisify(execFile)("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], options);
+}
+
+/** It unpacks into the temporary folder, and its own libraries only where it takes itself to be in a cloud. */
+async function unpack(): Promise<void> {
+  rmSync(UNPACKED, { recursive: true, force: true });
+  mkdirSync(UNPACKED);
+  const file = createRequire(join(CACHE, "package.json")).resolve("@sparticuz/chromium");
+  const program = `await (await import(${JSON.stringify(pathToFileURL(file).href)})).default.executablePath()`;
+  const env = { ...process.env, TMPDIR: UNPACKED, AWS_LAMBDA_JS_RUNTIME: "nodejs22.x" };
+  await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], { env });
+}
+
+/** Where it has unpacked its fonts, and those of the machine. The file it brings names other folders, and it ends without any font. */
+function fontsConf(): string {
+  const folders = [join(UNPACKED, "fonts"), "/usr/share/fonts"].map((folder) => `<dir>${folder}</dir>`);
+  const cache = `<cachedir>${join(CACHE, "font-cache")}</cachedir>`;
+  return `<?xml version="1.0"?>\n<fontconfig>${folders.join("")}${cache}</fontconfig>\n`;
 }

@@ -50,6 +50,44 @@ export function frameTests(world: () => World): void {
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
   });
 
+  test("the palette finds agents, sessions and schedules, opens forms, and shows times in UTC", async () => {
+    const tenant = await newTenant(world());
+    const { key } = await tenant.key("operator");
+    await tenant.rota.agents.create({ id: "research-desk" });
+    await tenant.rota.sessions.send("chat:research-weekly", { message: "Hello" });
+    const schedule = { name: "Research digest", schedule: "every day at 06:00", message: "Write it" };
+    await tenant.rota.schedules.create(schedule);
+    const { open } = await newPerson(world(), { key });
+    const page = await open("/tasks");
+    await page.getByRole("link", { name: "Hello" }).waitFor();
+    const find = async (text: string) => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search or jump to" }).fill(text);
+    };
+    await find("research");
+    await page.getByRole("option", { name: "Agent research-desk" }).waitFor();
+    await page.getByRole("option", { name: "Session chat:research-weekly" }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("option", { name: "Schedule Research digest" }).click();
+    await page.getByRole("heading", { name: "Research digest" }).waitFor();
+    await find("new agent");
+    // Also on the page where its form is.
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "New agent" }).waitFor();
+    await page.keyboard.press("Escape");
+    await find("new key");
+    expect(await page.getByRole("option", { name: "New key", exact: true }).count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await find("UTC");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Tasks", exact: true }).first().click();
+    const time = page.locator(".lrow time").first();
+    await expect.poll(() => time.getAttribute("title")).toMatch(/ UTC, /);
+    await page.reload();
+    await page.locator(".tenant").click();
+    expect(await page.getByLabel("Times in").inputValue()).toBe("utc");
+  });
+
   test("a page that does not exist says so, and a phone reaches every page", async () => {
     const { key } = await (await newTenant(world())).key("viewer");
     const { open } = await newPerson(world(), { key, width: 360 });

@@ -107,7 +107,7 @@ function section(page: Page, name: string) {
 }
 
 export function overviewTests(world: () => World): void {
-  test("with nothing in it it says what to paste, and offers a first task to those who may", async () => {
+  test("with nothing in it it says what to paste, and offers a first task to roles that may", async () => {
     const tenant = await newTenant(world());
     const open = async (role: "viewer" | "operator") =>
       (await newPerson(world(), { key: (await tenant.key(role)).key })).open("/");

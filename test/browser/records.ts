@@ -4,6 +4,7 @@ import {
   expectAccessible,
   expectAccessibleEverywhere,
   expectFault,
+  goTo,
   newPerson,
   newTenant,
   type TestTenant,
@@ -54,7 +55,7 @@ export function recordsTests(world: () => World): void {
     await page.getByRole("link", { name: "Write the report" }).click();
     await page.getByRole("link", { name: /^Batch bat_/ }).click();
     await page.getByRole("heading", { name: "Graph" }).waitFor();
-    await page.goto(`${world().url}/ui/events`);
+    await goTo(page, "/ui/events");
     await page.getByRole("heading", { name: "Events", level: 1 }).waitFor();
     await page.keyboard.press("Control+k");
     await page.keyboard.type(batchId);
@@ -89,18 +90,24 @@ export function recordsTests(world: () => World): void {
       .waitFor();
     await page.keyboard.press("n");
     await page.getByRole("textbox", { name: /^id/ }).fill("writer");
-    await page.getByRole("textbox", { name: /^executor/ }).fill("echo");
+    const executor = page.getByRole("combobox", { name: /^executor/ });
+    await executor.selectOption("http");
+    await page.getByRole("textbox", { name: /^url/ }).fill("https://agents.example.com/writer");
+    await page.getByRole("textbox", { name: /^headers/ }).fill("none");
     await page.getByRole("button", { name: "Create agent" }).click();
-    await page.getByRole("alert").getByText("`executor` is not JSON").waitFor();
+    await page.getByRole("alert").getByText("`executor.headers` is not JSON").waitFor();
     await expectAccessible(page);
-    await page.getByRole("textbox", { name: /^executor/ }).fill('{"type": "echo"}');
+    await executor.selectOption("echo");
+    expect(await page.getByRole("textbox", { name: /^url/ }).count()).toBe(0);
     await page.getByRole("spinbutton", { name: /^maxInflight/ }).fill("2");
     await page.getByRole("button", { name: "Create agent" }).click();
     await page.getByText("Created agent writer").waitFor();
     await page.getByRole("button", { name: "Edit writer" }).click();
     await page.getByRole("spinbutton", { name: /^maxInflight/ }).fill("3");
     await page.getByRole("button", { name: "Save" }).click();
-    await rowsOf(page, "Agents").filter({ hasText: "writer" }).getByText("0 of 3").waitFor();
+    const writer = rowsOf(page, "Agents").filter({ hasText: "writer" });
+    await writer.getByText("0 of 3").waitFor();
+    await writer.getByText("echo").waitFor();
     await expectAccessibleEverywhere(page, "agents");
     await page.getByRole("button", { name: "Delete writer" }).click();
     await page.getByRole("button", { name: "Delete agent" }).click();
@@ -137,6 +144,12 @@ export function recordsTests(world: () => World): void {
     await viewer.keyboard.press("Enter");
     await viewer.getByText(/No event matches/).waitFor();
     await viewer.goBack();
+    await rowsOf(viewer, "Events").first().waitFor();
+    await viewer.getByLabel("Up to").fill("2020-01-01T00:00");
+    await viewer.getByLabel("Up to").press("Enter");
+    await viewer.getByText(/No event matches/).waitFor();
+    expect(new URL(viewer.url()).search).toMatch(/^\?type=task\.failed&before=\d+$/);
+    await viewer.getByRole("button", { name: "Show the newest events" }).click();
     await rowsOf(viewer, "Events").first().waitFor();
     await viewer.locator("#content").focus();
     await viewer.keyboard.press("j");

@@ -60,7 +60,7 @@ export function schedulesTests(world: () => World): void {
     return (await newPerson(world(), { key })).open(path);
   };
 
-  test("with nothing in it it says what to do, and offers it to those who may", async () => {
+  test("with nothing in it it says what to do, and offers it to roles that may", async () => {
     const tenant = await newTenant(world());
     const viewer = await openAs(tenant, "viewer", "/schedules");
     await viewer.getByText("No schedules yet").waitFor();

@@ -4,6 +4,7 @@ import {
   breakRequests,
   expectAccessible,
   expectAccessibleEverywhere,
+  goTo,
   newPerson,
   newTenant,
   type TestTenant,
@@ -233,7 +234,7 @@ export function sessionsTests(world: () => World): void {
     const repair = await breakRequests(context, /\/v1\/sessions/);
     const page = await open("/sessions");
     await page.getByText("The sessions could not be read").waitFor();
-    await page.goto(`${world().url}/ui${ADDRESS}`);
+    await goTo(page, `/ui${ADDRESS}`);
     await page.getByText("The session could not be read").waitFor();
     await expectAccessible(page);
     repair();

@@ -7,11 +7,15 @@ import { expectAccessibleEverywhere, newPerson, newTenant, type World } from "./
 export function signInTests(world: () => World): void {
   test("a key is asked for once, a wrong one is refused, and the place is kept", async () => {
     const { key } = await (await newTenant(world())).key("operator");
+    const worker = await world().rota.keys.create({ role: "worker", name: "laptop", agents: ["py"] });
     const { context, open } = await newPerson(world());
     const page = await open("/tasks?agentId=research");
     await page.getByLabel("API key").fill("rota_wrong");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByText("This key is unknown or was deleted.").waitFor();
+    await page.getByLabel("API key").fill(worker.key);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("This key is for a worker, which runs tasks and reads nothing.").waitFor();
     await page.getByLabel("API key").fill(key);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import { RotaClient } from "../../src/client/index.ts";
 import {
   expectAccessible,
   expectAccessibleEverywhere,
   expectNoSidewaysScroll,
+  goTo,
   keepShot,
   newPerson,
   newTenant,
@@ -200,7 +202,7 @@ export function taskTests(world: () => World): void {
     expect(await page.locator("img").count()).toBe(0);
     expect(await page.title()).not.toBe("owned");
     const long = await tenant.rota.tasks.submit({ message: "x".repeat(5_000) });
-    await page.goto(page.url().replace(taskId, long.taskId));
+    await goTo(page, `/ui/tasks/${long.taskId}`);
     await page.getByRole("heading", { name: /^x+/ }).waitFor();
     await expectNoSidewaysScroll(page);
     const key = "k".repeat(100);
@@ -211,9 +213,56 @@ export function taskTests(world: () => World): void {
       ],
     });
     await page.setViewportSize({ width: 360, height: 860 });
-    await page.goto(`${world().url}/ui/batches/${batchId}`);
+    await goTo(page, `/ui/batches/${batchId}`);
     await page.getByText(/^Critical path: k+/).waitFor();
     await expectNoSidewaysScroll(page);
     expect(await page.locator("img").count()).toBe(0);
+  });
+
+  test("who made it and the tree that it started are shown, and all of that is cancelled at once", async () => {
+    const tenant = await newTenant(world());
+    const { key } = await tenant.key("operator");
+    const client = new RotaClient({ url: world().url, key, name: "gateway/1.4" });
+    const { taskId } = await client.tasks.submit({ agentId: "held", message: "Write the report" });
+    const root = await client.tasks.get(taskId);
+    const within = (id: string, parentTaskId: string) => ({
+      ...root,
+      taskId: `tsk_${id}`,
+      message: `Part ${id}`,
+      parentTaskId,
+      rootTaskId: taskId,
+      depth: 1,
+    });
+    const tasks = [within("one", taskId), within("deep", "tsk_one"), within("two", taskId)];
+    const { context, open } = await newPerson(world(), { key });
+    await context.route(/[?&]rootTaskId=/, (route) =>
+      route.fulfill({ json: { tasks, count: tasks.length, nextCursor: "more" } }),
+    );
+    await context.route("**/v1/tasks/tsk_deep", (route) => route.fulfill({ json: tasks[1] }));
+    const page = await open(`/tasks/${taskId}`);
+    const details = page.getByRole("complementary", { name: "Details" });
+    await details.getByText("your key").waitFor();
+    await details.getByText("over HTTP").waitFor();
+    await details.getByText("gateway/1.4").waitFor();
+    const tree = page.getByRole("region", { name: "Tree" });
+    await tree.getByText("the first 4 tasks").waitFor();
+    const lines = await tree.getByRole("listitem").allInnerTexts();
+    expect(lines.map((line) => line.split("\n")[0])).toEqual([
+      "Write the report",
+      "Part one",
+      "Part deep",
+      "Part two",
+    ]);
+    await expectAccessibleEverywhere(page, "task-tree");
+    await page.getByRole("button", { name: "Cancel with all it started" }).click();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Cancel all" }).click();
+    await page.getByText("Cancelled 1 task").waitFor();
+    expect((await client.tasks.get(taskId)).state).toBe("cancelled");
+    await tree.getByRole("link", { name: "Part deep" }).click();
+    await page.getByRole("heading", { name: "Part deep" }).waitFor();
+    await details.getByRole("link", { name: "tsk_one" }).waitFor();
+    // Nothing was submitted within it.
+    expect(await page.getByRole("button", { name: "Cancel with all it started" }).count()).toBe(0);
   });
 }

@@ -309,6 +309,81 @@ export function tasksTests(world: () => World): void {
     expect(await page.getByRole("link", { name: "Broken things" }).count()).toBe(0);
   });
 
+  test("loaded tasks are grouped by a key of their metadata and sorted by the time they ran", async () => {
+    const tenant = await newTenant(world());
+    for (const [message, project] of [
+      ["one", "atlas"],
+      ["two", "borealis"],
+      ["three", "atlas"],
+      ["four", undefined],
+    ] as const) {
+      const { taskId } = await tenant.rota.tasks.submit({
+        message,
+        ...(project && { metadata: { project } }),
+      });
+      await tenant.rota.tasks.wait(taskId);
+    }
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/tasks");
+    await rowsOf(page).getByText("four").waitFor();
+    await page.getByLabel("Add a filter").selectOption("Group by");
+    const field = page.getByRole("combobox", { name: "Group by" });
+    // The keys that tasks have are suggested.
+    await expect.poll(() => page.locator("datalist option[value=project]").count()).toBe(1);
+    await field.fill("project");
+    await field.press("Enter");
+    const texts = () =>
+      rowsOf(page).evaluateAll((rows) =>
+        rows.map((row) => (row.querySelector(".name") ?? row).textContent?.replaceAll(/\s+/g, " ")),
+      );
+    const grouped = [
+      "project atlas 2",
+      "three",
+      "one",
+      "project borealis 1",
+      "two",
+      "Without project 1",
+      "four",
+    ];
+    // The order of the groups is that of their first rows, which is the newest.
+    await expect.poll(texts).toEqual(grouped);
+    await expectAccessibleEverywhere(page, "tasks-grouped");
+    await page.locator("#content").focus();
+    await page.keyboard.press("j");
+    await page.keyboard.press("x");
+    await page.getByRole("toolbar", { name: "Selected tasks" }).getByText("1 selected").waitFor();
+    expect(await page.getByRole("row", { selected: true }).textContent()).toContain("three");
+    await page.getByLabel("Order").selectOption("Longest run");
+    await page.waitForURL(/sort=run/);
+    await page.reload();
+    await page.getByRole("columnheader", { name: "Run" }).waitFor();
+    expect(await page.getByRole("columnheader", { name: "Run" }).getAttribute("aria-sort")).toBe(
+      "descending",
+    );
+    await expect.poll(async () => (await texts()).toSorted()).toEqual(grouped.toSorted());
+  });
+
+  test("a filter that few tasks match is searched further by itself, and then when one wants it", async () => {
+    const tenant = await newTenant(world());
+    const { taskId } = await tenant.rota.tasks.submit({ message: "the only one" });
+    const { tasks } = await tenant.rota.tasks.listRows({});
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    let pages = 0;
+    await context.route("**/v1/tasks?*", (route) => {
+      pages += 1;
+      const found = pages > 25 ? tasks : [];
+      const nextCursor = pages > 25 ? null : String(1_000 - pages);
+      return route.fulfill({ json: { tasks: found, count: found.length, nextCursor } });
+    });
+    const page = await open("/tasks?lane=team");
+    await page.getByText("No task matches so far.").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Search on" }).click();
+    await page.getByRole("link", { name: "the only one" }).waitFor();
+    expect(await rowsOf(page).locator("a").getAttribute("href")).toContain(taskId);
+    expect(await page.getByRole("button", { name: "Search on" }).count()).toBe(0);
+  });
+
   test("on a phone tasks are selected, too", async () => {
     const tenant = await newTenant(world());
     await tenant.rota.tasks.submit({ agentId: "held", message: "one" });

@@ -5,6 +5,7 @@ import { recordsTests } from "./records.ts";
 import { schedulesTests } from "./schedules.ts";
 import { sessionsTests } from "./sessions.ts";
 import { submitTests } from "./submit.ts";
+import { workersTests } from "./workers.ts";
 import { openWorld, SETUP_MS, type World } from "./world.ts";
 
 let world: World;
@@ -18,5 +19,6 @@ describe("the overview:", () => overviewTests(() => world));
 describe("submitting:", () => submitTests(() => world));
 describe("sessions:", () => sessionsTests(() => world));
 describe("lanes:", () => lanesTests(() => world));
+describe("workers:", () => workersTests(() => world));
 describe("schedules:", () => schedulesTests(() => world));
 describe("batches, agents, events, deliveries:", () => recordsTests(() => world));

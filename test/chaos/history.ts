@@ -21,7 +21,7 @@ export interface History {
   readonly finishes?: readonly Finish[];
   /** The requests that receivers of callbacks got, in order. */
   readonly callbacks: readonly Callback[];
-  /** What is said to have become of callbacks. */
+  /** The outcomes of callbacks, as Rota lists them. */
   readonly deliveries: readonly Delivery[];
   /** What was done to processes that may keep them from hanging up in time. */
   readonly strikes: readonly Strike[];
@@ -95,7 +95,7 @@ export interface LaneShare {
 export interface TenantBounds {
   /** How many tasks of it run at once, in all lanes. */
   readonly maxInflight?: number;
-  /** How many of those that were handed in as tasks may wait for another to be taken. */
+  /** How many submitted tasks may wait while it still accepts another one. */
   readonly maxQueued?: number;
 }
 
@@ -137,7 +137,7 @@ export type Edit =
   | { readonly deed: "paused"; readonly scheduleId: number; readonly at: number }
   /** It was run manually; null: the client does not know whether it was. */
   | { readonly deed: "ran"; readonly scheduleId: number; readonly runId: number | null }
-  /** It was deleted before this task was handed in. */
+  /** It was deleted before this task was submitted. */
   | { readonly deed: "deleted"; readonly scheduleId: number; readonly before: string };
 
 /** One request that the agents' program got. */

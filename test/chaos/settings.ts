@@ -22,7 +22,7 @@ export const SESSIONS: Readonly<Record<string, Readonly<Record<string, unknown>>
 /** What the callbacks of the tenant `default` are signed with. */
 export const WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/** Those who share a Rota, and what bounds them; the first is always there. */
+/** The tenants that share a Rota, and their bounds; the first is always there. */
 export const TENANTS: Readonly<Record<string, TenantBounds>> = {
   default: {},
   acme: { maxInflight: 2, maxQueued: 4 },

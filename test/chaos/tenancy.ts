@@ -3,12 +3,12 @@ import type { TenantBounds } from "./history.ts";
 import { Ledger } from "./ledger.ts";
 import { SESSIONS, TENANTS, WEBHOOK_SECRET } from "./settings.ts";
 
-/** One of those who share a Rota. */
+/** One of the tenants that share a Rota. */
 export interface Tenancy {
   readonly id: string;
   readonly name: string;
   readonly bounds: TenantBounds;
-  /** What its users are let in with. */
+  /** The API key of its users. */
   readonly key: string;
   /** What its callbacks are signed with. */
   readonly webhookSecret: string;

@@ -26,6 +26,8 @@ describe("rota submit", () => {
     const task = (await server.ask(`/tasks/${stdout.trim()}`)).body;
     expect(task).toMatchObject({ message: "hello", priority: 1, preemptible: true });
 
+    const planned = await rota(["submit", "--message", "hi", "--agent", "nobody", "--dry-run"]);
+    expect(planned.stdout).toBe("Nothing was stored. It would be queued, for agent nobody in lane main.\n");
     const asJson = await rota(["submit", "--payload", "[1]", "--json"]);
     expect(JSON.parse(asJson.stdout)).toMatchObject({
       taskId: expect.any(String),
@@ -221,9 +223,9 @@ describe("rota task, rota cancel, rota retry", () => {
     await submit("--message", "hello", "--metadata", '{"user":42}', "--wait");
     const [task] = (await server.ask("/tasks")).body.tasks;
     const { stdout } = await rota(["task", task.taskId]);
-    expect(stdout).toContain(`task       ${task.taskId}\nstate      done\nagent      index\n`);
-    expect(stdout).toMatch(/^metadata {3}\{\n +"user": 42\n +\}$/m);
-    expect(stdout).toMatch(/^result {5}hello$/m);
+    expect(stdout).toContain(`task        ${task.taskId}\nstate       done\nagent       index\n`);
+    expect(stdout).toMatch(/^metadata {4}\{\n +"user": 42\n +\}$/m);
+    expect(stdout).toMatch(/^result {6}hello$/m);
     expect(stdout).toMatch(/^ATTEMPT +STARTED +TOOK +OUTCOME +NODE +ERROR\n +1 .* done /m);
     expect(JSON.parse((await rota(["task", task.taskId, "--json"])).stdout)).toEqual(task);
   });
@@ -255,6 +257,18 @@ describe("rota task, rota cancel, rota retry", () => {
     // It was cancelled before its time, and still waits for that.
     expect(await rota(["retry", id])).toEqual({ code: 0, stdout: `${id} delayed\n`, stderr: "" });
     expect(await rota(["retry", id, "--json"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  test("show and cancel what a program of Rota submitted with its token", async () => {
+    const { rota, server } = await withServer();
+    const root = (await rota(submitLater)).stdout.trim();
+    const alone = await rota(["task", root, "--tree"]);
+    expect(alone.stdout).toMatch(new RegExp(`^${root} delayed index: later\\n$`));
+    expect((await server.ask(`/tasks/${root}`)).body.createdBy).toMatchObject({
+      ...{ via: "cli", client: expect.stringMatching(/^rota\//) },
+    });
+    expect((await rota(["task", root])).stdout).toMatch(/created by +via cli \(rota\//);
+    expect((await rota(["cancel", root, "--tree"])).stdout).toBe(`${root} cancelled, 1 in all\n`);
   });
 
   test("act on all that fit, after a look at what that would be", async () => {

@@ -30,6 +30,7 @@ test("rota demo shows fairness, a retry, a pre-emption and a session, and says w
   expect(indexOf("task.retrying", "flaky")).toBeGreaterThan(-1);
   expect(indexOf("task.completed", "support")).toBeGreaterThan(-1);
   expect(indexOf("task.created", "reporter")).toBeGreaterThan(-1);
+  expect(indexOf("task.completed", "translator")).toBeGreaterThan(-1);
   // The small agent submits last and is served before the greedy one has started all of its tasks.
   expect(indexOf("task.created", "small")).toBeGreaterThan(indexOf("task.created", "greedy", "last"));
   expect(indexOf("task.started", "small")).toBeGreaterThan(-1);

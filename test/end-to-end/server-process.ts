@@ -39,6 +39,8 @@ export interface RunParams {
   readonly folder?: string;
   /** What it can read from stdin. */
   readonly input?: string;
+  /** The program of `rota`; left out: this version's. */
+  readonly main?: string;
 }
 
 export interface ServeParams {
@@ -46,6 +48,7 @@ export interface ServeParams {
   readonly storage?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly folder?: string;
+  readonly main?: string;
 }
 
 /** An empty folder that goes with the test. */
@@ -57,7 +60,8 @@ export function newFolder(): string {
 
 /** Runs `rota ARGS` as a process of its own, which ends with the test. */
 export function runRota(args: readonly string[], params: RunParams = {}): RunningProcess {
-  return run(process.execPath, [MAIN, ...args], { folder: newFolder(), ...params });
+  const { main = MAIN, ...rest } = params;
+  return run(process.execPath, [main, ...args], { folder: newFolder(), ...rest });
 }
 
 /** Starts a server on a free port and waits until it says that it is ready. */

@@ -180,7 +180,11 @@ describe("rota say, stop and sessions", () => {
         "from 0 to 60000, not 7200000 (--debounce: also a span like 30s)\n",
       ],
       [["say", "..", "hi"], 2, "error: `key` must be 1 to 256 characters"],
-      [["say", "x", "hi", "--mode", "now"], 2, "error: `mode` must be queue, followup or interrupt"],
+      [
+        ["say", "x", "hi", "--mode", "now"],
+        2,
+        "error: `mode` must be queue, followup, interrupt, steer or collect",
+      ],
       [["say", "x"], 2, "missing required argument 'text'"],
       [["submit", "--message", "x", "--session", ".."], 2, "(--session)\n"],
     ] as const) {

@@ -101,6 +101,7 @@ export function describeSchedules(open: Open): void {
         catch_up: "one",
         useful_for: null,
         timeout: null,
+        created_by: { key_id: null, agent_id: null, via: expect.stringMatching(/^(library|http)$/) },
         created_at: MIDNIGHT,
         updated_at: MIDNIGHT,
         last_run_at: 0,

@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import { LANE, newTask, OTHER_LANE, ROOMY } from "../../src/storage/conformance/world.ts";
 import { CONNECTION_SETTINGS } from "../../src/storage/postgres/connection/connection-config.ts";
 import { openPostgres } from "../../src/storage/postgres/connection/open.ts";
@@ -53,6 +55,28 @@ export async function openNodes(count: number) {
   await first.storage.lanes.configure({ lanes: [LANE, OTHER_LANE].map((name) => ({ name, ...bounds })) });
   for (const { storage, node } of nodes) await storage.nodes.register({ node });
   return { nodes, first: first.storage, admin, url: database.url };
+}
+
+/**
+ * Resolves once `to` has received every signal that `from` raised so far. A node sends its signals in order, and those of changed
+ * keys at once.
+ */
+export async function signalsArrived(from: Storage, to: Storage): Promise<void> {
+  const arrived = Promise.withResolvers<void>();
+  const unsubscribe = to.subscribe(({ kind }) => kind === "keys" && arrived.resolve());
+  const id = randomUUID();
+  const key = {
+    id,
+    tenant: DEFAULT_TENANT,
+    name: id,
+    role: "viewer",
+    agent: null,
+    hash: id,
+    expiresAt: null,
+  };
+  await from.keys.create(key);
+  await arrived.promise;
+  unsubscribe();
 }
 
 export type Node = Awaited<ReturnType<typeof openNodes>>["nodes"][number];

@@ -11,7 +11,12 @@ type OpenCall = Mutable<Call>;
 const FAULTS = { fails: 5, refuses: 1, hangs: 2, ignores: 2, breaks: 1 } as const;
 type Manner = "answers" | "answers at once" | keyof typeof FAULTS;
 
-/** Those who do the work, in whichever process, and not always well. They write down everything they are asked. */
+/** Some agents are slow more often, so that there are tasks to pre-empt, and turns that take messages. */
+const LONG_ONE_IN: Readonly<Record<string, number>> = { helper: 2, talker: 3, rusher: 200 };
+/** When an agent asks for messages that were steered to it, as shares of its turn. */
+const ASKS_AT = [0.2, 0.4, 0.6, 0.8] as const;
+
+/** The executors of all processes, some of which fail. They write down everything they are asked. */
 export class Agents {
   readonly calls: OpenCall[] = [];
   readonly #climate: () => Climate;
@@ -98,17 +103,21 @@ export class Agents {
 
   #take(process: Actor, call: OpenCall, context: ExecutorContext, agentId: string): unknown {
     const manner = this.#manner(process);
-    const { signal, progress, usage } = context;
+    const { signal, progress, usage, messages } = context;
     const { chance } = process;
     if (manner === "answers at once") return this.#answer(call);
     if (manner === "breaks") {
       this.#end(call);
       throw new Error("it broke");
     }
-    // Some agents are slow, so that there are tasks to pre-empt.
-    const isLong = chance.oneIn(agentId === "helper" ? 2 : agentId === "rusher" ? 200 : 6);
+    const isLong = chance.oneIn(LONG_ONE_IN[agentId] ?? 6);
     const longMs = isLong ? chance.between(500, 6_000) : chance.between(2, agentId === "rusher" ? 12 : 300);
     if (chance.oneIn(4)) process.plan(longMs / 2, "agent reports", () => progress({ half: call.taskId }));
+    // What it asks for while its process is stopped, or after it was aborted, it does not get.
+    if (agentId === "talker") {
+      for (const share of ASKS_AT)
+        process.plan(longMs * share, "agent asks", () => void messages().catch(() => {}));
+    }
     if (chance.oneIn(6)) usage({ inputTokens: chance.between(1, 90), contextWindow: 100 });
     return new Promise((resolve, reject) => {
       const stop = () => reject(signal.reason);

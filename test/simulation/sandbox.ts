@@ -8,7 +8,7 @@ import { type Actor, acting } from "./agenda.ts";
  * simulation instead: turns are planned, random numbers are drawn from the actor's own chance, and who would wait for real
  * time gets an error. Code that is no actor's, such as the test runner's, notices nothing.
  *
- * `callOut`: how an actor reaches those who are called back. Answers what undoes it all.
+ * `callOut`: how an actor reaches the receivers of callbacks. Returns a function that undoes it all.
  */
 export function enterSandbox(callOut: (actor: Actor) => Dispatcher): () => void {
   const real = {

@@ -55,6 +55,17 @@ describe("nodes in a world that goes wrong", { timeout: TEST_TIMEOUT_MS }, () =>
     expect(begun).toBeGreaterThanOrEqual(10);
   });
 
+  test.each(STORAGES)("take messages into running tasks on %s", async (storage) => {
+    let taken = 0;
+    for (let seed = 1; taken === 0 && seed <= 10; seed += 1) {
+      const report = await runSimulation({ seed, storage });
+      expectKept(report);
+      const results = [...report.history.tasks.values()].map(({ result }) => JSON.stringify(result ?? null));
+      taken += results.filter((result) => result.includes("steeredInto")).length;
+    }
+    expect(taken).toBeGreaterThan(0);
+  });
+
   test.each(STORAGES)("do the same on %s, step by step, for the same seed", async (storage) => {
     const once = await runSimulation({ seed: 7, storage });
     const again = await runSimulation({ seed: 7, storage });

@@ -36,7 +36,7 @@ export interface WorldParams {
   readonly spoil: (storage: Storage) => Storage;
 }
 
-/** One storage, processes that share it, those who do their work, and those who use it. */
+/** One storage, the processes that share it, the agents that do their work, and the clients that use it. */
 export class World {
   readonly chance: Chance;
   readonly agenda: Agenda;

@@ -30,6 +30,8 @@ export interface EngineParams {
   readonly maxRunningBytes?: number;
   /** Whether it knows of a second enabled tenant; left out: no. */
   readonly hasSecondTenant?: boolean;
+  /** How often the schedules of one tenant fire, if it knows of a second tenant; left out: any number. */
+  readonly maxFiresPerSec?: number;
   /** Whether a caller of its process waits for tasks; left out: none does. */
   readonly isFollowed?: boolean;
   /** What its memberships are called: this, and a number from the second on. */
@@ -73,6 +75,7 @@ export async function makeEngine(params: EngineParams = {}) {
     concurrency: () => concurrency,
     maxLaneShare: () => DEFAULT_MAX_LANE_SHARE,
     hasSecondTenant: () => params.hasSecondTenant ?? false,
+    maxFiresPerSec: () => params.maxFiresPerSec ?? null,
     isFollowed: () => params.isFollowed ?? false,
     limits: () => ROOMY,
     retentionMs: () => 60_000,

@@ -1,8 +1,12 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
+import type { LocalTenant } from "../../src/interface/rota.ts";
+import type { Provenance } from "../../src/model/provenance.ts";
 import { type ListenOptions, listen } from "../../src/server/listen.ts";
 import { openTestRota, type TestRota, type TestRotaParams } from "./rota.ts";
+
+const OF_HTTP: Provenance = { createdBy: { keyId: null, agentId: null, via: "http" }, within: null };
 
 export interface Answer {
   readonly status: number;
@@ -33,6 +37,8 @@ export async function ask(url: string, init: RequestInit & { json?: unknown } = 
 
 export interface TestServer extends TestRota {
   readonly url: string;
+  /** What the server calls for callers without a key. */
+  readonly served: LocalTenant;
   /** Before the test ends. */
   close(): Promise<void>;
   ask(path: string, init?: Parameters<typeof ask>[1]): Promise<Answer>;
@@ -58,6 +64,7 @@ export async function openTestServer(params: TestServerParams = {}): Promise<Tes
   return {
     ...parts,
     url: server.url,
+    served: rota.tenant("default", { provenance: OF_HTTP }),
     close: () => server.close(),
     ask: (path, init) => ask(server.url + path, init),
   };

@@ -6,6 +6,8 @@ import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { RecordingLog } from "./recording-log.ts";
 
 export interface RunnableOptions {
+  /** Whether the agent has `taskToken`. */
+  readonly sendsTaskToken?: boolean;
   readonly guard?: TargetGuard | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** What the agent says its model takes in. */
@@ -30,6 +32,13 @@ export interface RunnableExecutor {
   readonly held: number[];
 }
 
+/** The task token of every attempt. */
+export const TASK_TOKEN = `rtt_${"t".repeat(20)}.${"s".repeat(43)}`;
+
+async function unexpected(): Promise<never> {
+  throw new Error("Executors of configurations make nothing.");
+}
+
 /** The executor that a configuration describes, with time standing still. */
 export function runnable(config: ExecutorConfig, options: RunnableOptions = {}): RunnableExecutor {
   const clock = new ManualClock();
@@ -39,6 +48,7 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
   const turnsAsked: number[] = [];
   const held: number[] = [];
   const { guard, environment = {}, contextWindow, session, sign = () => null } = options;
+  const { sendsTaskToken = false } = options;
   const executor = createExecutor(config, { clock, guard, environment });
   return {
     clock,
@@ -55,6 +65,7 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
         progress: (data) => progress.push(data),
         usage: (reported) => usage.push(reported),
         contextWindow,
+        messages: async () => [],
         async session({ turns = 0 } = {}) {
           turnsAsked.push(turns);
           if (task.sessionKey === undefined) return null;
@@ -62,6 +73,11 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
         },
         sign,
         holds: (bytes) => held.push(bytes),
+        taskToken: TASK_TOKEN,
+        sendsTaskToken,
+        submit: unexpected,
+        schedule: unexpected,
+        say: unexpected,
       };
       return executor(
         { taskId: "tsk_1", agentId: "agent", attempts: [], ...task } as unknown as Task,

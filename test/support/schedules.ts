@@ -43,6 +43,7 @@ export function createSchedule(
       anchorAt,
       conversationId: null,
       sessionKey: null,
+      postToSession: false,
       deleteAfterRun: false,
       retryPolicy: RUN_RETRY,
       overlap: "skip",
@@ -76,7 +77,7 @@ export async function makeScheduler(params: EngineParams = {}) {
       return schedule;
     },
     runs: (id?: number) => readRuns(storage, id),
-    /** What became of each moment of a schedule, by how long after the start it was due. */
+    /** The outcome of each due time of a schedule, by how long after the start it was due. */
     story: async (id?: number): Promise<string[]> =>
       (await readRuns(storage, id)).map(
         ({ status, firstDueAt, dueAt, moments }) =>

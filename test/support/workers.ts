@@ -51,7 +51,9 @@ export async function submitTask(ask: Ask, more: Record<string, unknown> = {}): 
   return body.taskId;
 }
 
-/** Until what was sent has arrived. */
-export function arrived(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 100));
+/** Resolves once exactly this many claims wait on the server. */
+export async function claimsWait(ask: Ask, count: number): Promise<void> {
+  const waiting = async () =>
+    /^rota_worker_claims_waiting (\d+)$/m.exec((await ask("/metrics")).body as string)?.[1];
+  await expect.poll(waiting, { interval: 5 }).toBe(String(count));
 }

@@ -44,6 +44,7 @@ export async function fill(storage: string): Promise<Filled> {
   await fillCallbacks(rota);
   await rota.bulks.start({ action: "delete", filter: { agentId: "nobody" } });
   await fillWorkers(rota);
+  await fillTree(rota);
   return { rota, keys };
 }
 
@@ -68,6 +69,22 @@ async function fillWorkers(rota: Rota): Promise<void> {
   await rota.agents.create({ id: "far", executor: { type: "worker" } });
   const removed = await rota.workers.register({ name: "gone", agents: ["far"], slots: 1 }, caller);
   await rota.workers.delete(removed.workerId);
+}
+
+/** Tasks within a task, of a caller with bounds, and a schedule of the same caller. */
+async function fillTree(rota: Rota): Promise<void> {
+  const { taskId } = await rota.tasks.submit({ agentId: "stored", payload: "root" });
+  const provenance = {
+    createdBy: { keyId: null, agentId: "stored", via: "library" },
+    within: { taskId, rootTaskId: taskId, depth: 0 },
+  } as const;
+  const bounded = rota.tenant("default", {
+    provenance,
+    bounds: { maxOpenTasks: 10, maxSubmitsPerHour: 10, maxDescendants: 10, maxActiveSchedules: 10 },
+  });
+  await bounded.tasks.submit({ agentId: "stored", payload: "below" });
+  await bounded.tasks.submit({ agentId: "stored", payload: "later", runAt: soon() });
+  await bounded.schedules.create({ schedule: "every hour", message: "the rounds", agent: "stored" });
 }
 
 async function isServed(rota: Rota, agentId: string): Promise<boolean> {

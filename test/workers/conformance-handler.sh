@@ -6,7 +6,7 @@ case $word in
   append) echo ran >>"$first" ;;
   sleep)
     sleep "$(awk "BEGIN { print $first / 1000 }")"
-    if [ -n "$second" ]; then echo slept >>"$second"; fi
+    case $second in /*) echo slept >>"$second" ;; esac
     ;;
   fail)
     echo "$first${second:+ $second}" >&2

@@ -1,4 +1,5 @@
 import { appendFileSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Executor, RotaWorker } from "rota/client";
 
@@ -12,7 +13,7 @@ const handler: Executor = async ({ message = "" }, { signal }) => {
       return appendFileSync(first, "ran\n");
     case "sleep":
       await sleep(Number(first), undefined, { signal });
-      return second === "" ? "slept" : appendFileSync(second, "slept\n");
+      return isAbsolute(second) ? appendFileSync(second, "slept\n") : "slept";
     case "fail":
       throw new Error(message.slice("fail ".length));
     case "big":

@@ -1,6 +1,7 @@
 """Does what docs/worker-conformance.md asks of a handler: even attempts in a thread, or with --async on an event loop."""
 
 import asyncio
+import os
 import sys
 
 import rota
@@ -31,7 +32,7 @@ def in_thread(task, context):
     if word != "sleep":
         return work(task["message"])
     context.sleep(int(rest[0]) / 1000)
-    return append(rest[1], "slept") if len(rest) > 1 else "slept"
+    return append(rest[1], "slept") if len(rest) > 1 and os.path.isabs(rest[1]) else "slept"
 
 
 async def on_loop(task, context):
@@ -39,7 +40,7 @@ async def on_loop(task, context):
     if word != "sleep":
         return work(task["message"])
     await asyncio.sleep(int(rest[0]) / 1000)
-    return append(rest[1], "slept") if len(rest) > 1 else "slept"
+    return append(rest[1], "slept") if len(rest) > 1 and os.path.isabs(rest[1]) else "slept"
 
 
 worker.agent("conformance")(on_loop if "--async" in sys.argv else in_thread)

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openTestServer } from "../support/http.ts";
-import { arrived, claimOne, claimTasks, registerWorker, submitTask } from "../support/workers.ts";
+import { claimOne, claimsWait, claimTasks, registerWorker, submitTask } from "../support/workers.ts";
 
 type Server = Awaited<ReturnType<typeof openTestServer>>;
 
@@ -72,6 +72,28 @@ test("heartbeats keep a worker and its tasks, for as long as they come", async (
   });
 });
 
+test("a busy worker whose claims wait does not count as one that no longer asks for tasks", async () => {
+  const server = await openTestServer();
+  const { ask } = server;
+  const worker = await registerWorker(ask);
+  await submitTask(ask, RETRIES);
+  const { attemptToken } = await claimOne(ask, worker);
+  for (let claim = 0; claim < 4; claim += 1) {
+    // The claim comes directly after a heartbeat, which has just renewed the worker.
+    await beat(server, worker, [attemptToken]);
+    await pass(server, 1);
+    const waiting = claimTasks(ask, worker, { max: 1, waitS: 25 });
+    await claimsWait(ask, 1);
+    for (let second = 1; second < 25; second += 1) {
+      await pass(server, 1);
+      if (second % 5 === 0) await beat(server, worker, [attemptToken]);
+      expect((await ask(`/v1/workers/${worker}`)).body.state).toBe("busy");
+    }
+    await pass(server, 1);
+    expect((await waiting).attempts).toEqual([]);
+  }
+});
+
 test("a task that its worker never names goes back after a lease, even if the worker still asks for tasks", async () => {
   const server = await openTestServer();
   const { ask } = server;
@@ -79,7 +101,7 @@ test("a task that its worker never names goes back after a lease, even if the wo
   const taskId = await submitTask(ask, { timeout: 600_000 });
   await claimOne(ask, worker);
   const waiting = claimTasks(ask, worker, { waitS: 25 });
-  await arrived();
+  await claimsWait(ask, 1);
   await pass(server, 16);
   expect(await waiting).toMatchObject({ attempts: [{ number: 2, task: { taskId } }] });
   expect(await stateOf(server, taskId)).toMatchObject({ state: "assigned", retryCount: 0 });
@@ -156,6 +178,29 @@ test("a session that is stopped stops its worker", async () => {
   expect((await beat(server, worker, [attemptToken])).attempts).toEqual([
     { attemptToken, ok: false, cancel: "session_stopped" },
   ]);
+});
+
+test("of many claims that wait, one of a worker whose task was cancelled can get the next", async () => {
+  const server = await openTestServer();
+  const { ask } = server;
+  const first = await registerWorker(ask, { name: "first" });
+  const cancelled = await submitTask(ask);
+  const { attemptToken } = await claimOne(ask, first);
+  await ask(`/tasks/${cancelled}/cancel`, { method: "POST" });
+  await beat(server, first, [attemptToken]);
+  await pass(server, 10);
+  const waiting = claimTasks(ask, first, { max: 1, waitS: 25 });
+  await claimsWait(ask, 1);
+  // More than one exchange asks for.
+  const others = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => registerWorker(ask, { name: `w${n}` })),
+  );
+  const alsoWaiting = others.map((worker) => claimTasks(ask, worker, { waitS: 25 }));
+  await claimsWait(ask, 21);
+  const taskId = await submitTask(ask);
+  expect((await waiting).attempts.map(({ task }) => task.taskId)).toEqual([taskId]);
+  await pass(server, 25);
+  await Promise.all(alsoWaiting);
 });
 
 test("explain says that all slots of the workers are taken", async () => {

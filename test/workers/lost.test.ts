@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, type TestContext, test } from "vitest";
 import { RotaClient } from "../../src/client/index.ts";
 import { silentLog } from "../../src/model/log.ts";
 import type { Task } from "../../src/model/task.ts";
@@ -11,12 +12,14 @@ import { createRota } from "../../src/rota.ts";
 import { listen } from "../../src/server/listen.ts";
 import { Chance } from "../chaos/chance.ts";
 import { type LosingProxy, startLosingProxy } from "../chaos/workers/losing-proxy.ts";
-import { newFolder } from "../end-to-end/server-process.ts";
 import { createTestDatabase } from "../postgres/database.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-/** Longer than the lease of the workers. */
-const PAST_LEASE_MS = 9_000;
+/** Of the workers. */
+const LEASE_MS = 5_000;
+const PAST_LEASE_MS = LEASE_MS + 4_000;
+/** For a slow machine. */
+const ROOM_MS = 5_000;
 
 interface StartedWorker {
   readonly child: ChildProcess;
@@ -33,7 +36,8 @@ interface Scene {
   lines(): string[];
 }
 
-async function openScene(storage: string): Promise<Scene> {
+/** The tests run at the same time: most of it they only wait. So each ends what it started by its own context. */
+async function openScene(storage: string, { expect, onTestFinished }: TestContext): Promise<Scene> {
   const rota = await createRota({
     storage,
     agents: { slow: { executor: { type: "worker" } } },
@@ -44,7 +48,9 @@ async function openScene(storage: string): Promise<Scene> {
   onTestFinished(() => server.close());
   await rota.start();
   const client = new RotaClient({ url: server.url });
-  const file = join(newFolder(), "lines.txt");
+  const folder = mkdtempSync(join(tmpdir(), "rota-lost-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "lines.txt");
   const program = join(import.meta.dirname, "slow-worker.ts");
   return {
     client,
@@ -77,16 +83,17 @@ const endOf = (client: RotaClient, ids: readonly string[]): Promise<Task[]> =>
   Promise.all(ids.map((id) => client.tasks.wait(id)));
 const outcomesOf = ({ attempts }: Task) => attempts.map(({ outcome }) => outcome);
 
-describe.each(["sqlite", "postgres"] as const)("on %s", (storageName) => {
-  async function openStorage(): Promise<Scene> {
-    if (storageName === "sqlite") return openScene("sqlite::memory:");
+describe.concurrent.each(["sqlite", "postgres"] as const)("on %s", (storageName) => {
+  async function openStorage(context: TestContext): Promise<Scene> {
+    if (storageName === "sqlite") return openScene("sqlite::memory:", context);
     const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
-    return openScene(database.url);
+    context.onTestFinished(() => database.drop());
+    return openScene(database.url, context);
   }
 
-  test("answers that are lost at every call cost no second attempt", { timeout: 60_000 }, async () => {
-    const scene = await openStorage();
+  test("answers that are lost at every call cost no second attempt", { timeout: 60_000 }, async (context) => {
+    const { expect } = context;
+    const scene = await openStorage(context);
     const { child, proxy } = await scene.start("first", (prepared) => {
       for (const call of ["/v1/workers", "/claim", "/heartbeat", "/finish"]) prepared.loseNext(call, 2);
     });
@@ -102,10 +109,24 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (storageName) => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
+  test("an answer to a claim that never comes, on an open connection, costs no more than a lease", {
+    timeout: 60_000,
+  }, async (context) => {
+    const { expect } = context;
+    const scene = await openStorage(context);
+    await scene.start("only", (proxy) => proxy.swallowNext("/claim", 1));
+    const began = performance.now();
+    const [task] = await endOf(scene.client, await scene.submit(1, 5));
+    // The claim is repeated, and hands out the same attempt.
+    expect(task).toMatchObject({ result: "only", attempts: [{ number: 1, outcome: "done" }] });
+    expect(performance.now() - began).toBeLessThan(LEASE_MS + ROOM_MS);
+  });
+
   test("another worker takes over from one that is killed, stopped or cut off past its lease", {
     timeout: 90_000,
-  }, async () => {
-    const scene = await openStorage();
+  }, async (context) => {
+    const { expect } = context;
+    const scene = await openStorage(context);
     const struck: Record<string, StartedWorker> = {};
     for (const name of ["killed", "stopped", "cut"]) struck[name] = await scene.start(name);
     // The worker with the fewest tasks gets the next, so each has one.
@@ -125,7 +146,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (storageName) => {
     struck["stopped"]?.child.kill("SIGCONT");
     struck["cut"]?.proxy.thaw();
     // It works on, and what it reports of the lost attempt changes nothing. The claim of the one that was cut off waits for an
-    // answer that was swallowed, for half a minute.
+    // answer that was swallowed, for a lease.
     await expect
       .poll(
         async () => {

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { RotaClient, RotaWorker } from "../../src/client/index.ts";
 import { PermanentError } from "../../src/executors/errors.ts";
 import type { Executor } from "../../src/executors/executor.ts";
@@ -18,7 +18,7 @@ interface Work {
 /** One handler for all three ways. What it is asked to do is in the payload of the task. */
 function makeHandler(): { readonly handler: Executor; readonly aborted: Set<string> } {
   const aborted = new Set<string>();
-  const handler: Executor = async (task, { signal, progress, usage, log }) => {
+  const handler: Executor = async (task, { signal, progress, usage, log, session }) => {
     const work = task.payload as Work;
     switch (work.do) {
       case "return":
@@ -26,6 +26,10 @@ function makeHandler(): { readonly handler: Executor; readonly aborted: Set<stri
         usage({ inputTokens: 3, outputTokens: 4 });
         log.info({}, "worked");
         return { n: work.n, dependencies: task.dependencies?.map(({ result }) => result) ?? [] };
+      case "recall": {
+        const { turns = [], ...about } = (await session({ turns: 2 })) ?? {};
+        return { ...about, turns: turns.map(({ work, result }) => ({ work, result })) };
+      }
       case "return nothing":
         return undefined;
       case "fail":
@@ -44,7 +48,9 @@ function makeHandler(): { readonly handler: Executor; readonly aborted: Set<stri
 }
 
 /** The handler behind HTTP, for the executor `http`. */
-async function serveHandler(handler: Executor): Promise<string> {
+async function serveHandler(
+  handler: Executor,
+): Promise<{ readonly url: string; readonly close: () => void }> {
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request.setEncoding("utf8")) body += chunk;
@@ -65,34 +71,45 @@ async function serveHandler(handler: Executor): Promise<string> {
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
+  const close = () => {
     server.closeAllConnections();
     server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close };
 }
 
 const AGENTS = ["embedded", "remote", "posted"] as const;
 
 async function openAllThree() {
   const { handler, aborted } = makeHandler();
+  const behindHttp = await serveHandler(handler);
   const rota = await createRota({
     storage: "sqlite::memory:",
     agents: {
       remote: { executor: { type: "worker" } },
-      posted: { executor: { type: "http", url: await serveHandler(handler) } },
+      posted: { executor: { type: "http", url: behindHttp.url } },
     },
   });
-  onTestFinished(() => rota.stop({ graceMs: 0 }));
   rota.agent("embedded", handler);
   const server = await listen({ rota, host: "127.0.0.1", port: 0, log: silentLog });
-  onTestFinished(() => server.close());
   await rota.start();
   const worker = new RotaWorker({ url: server.url, agents: { remote: handler }, slots: 4, heartbeatMs: 500 });
-  onTestFinished(() => worker.stop({ graceMs: 0 }));
   await worker.start();
-  return { client: new RotaClient({ url: server.url }), aborted };
+  const close = async () => {
+    await worker.stop({ graceMs: 0 });
+    await server.close();
+    await rota.stop({ graceMs: 0 });
+    behindHttp.close();
+  };
+  return { client: new RotaClient({ url: server.url }), aborted, close };
 }
+
+/** All tests share them: each looks at tasks of its own. */
+let shared: Awaited<ReturnType<typeof openAllThree>>;
+beforeAll(async () => {
+  shared = await openAllThree();
+  return shared.close;
+});
 
 /** What a task shows that must not depend on where it ran. */
 function shown({ state, result, error, retryCount, attempts, usage }: Task) {
@@ -119,7 +136,7 @@ test.each<readonly [string, Work, object]>([
 ])(
   "a handler that %s does the same embedded, in a worker and behind HTTP",
   async (_what, payload, fields) => {
-    const { client } = await openAllThree();
+    const { client } = shared;
     const submitted = await Promise.all(
       AGENTS.map((agentId) => client.tasks.submit({ agentId, payload, ...fields })),
     );
@@ -131,7 +148,7 @@ test.each<readonly [string, Work, object]>([
 );
 
 test("a cancel ends the handler embedded, in a worker and behind HTTP", async () => {
-  const { client, aborted } = await openAllThree();
+  const { client, aborted } = shared;
   const submitted = await Promise.all(
     AGENTS.map((agentId) => client.tasks.submit({ agentId, payload: { do: "sleep" } })),
   );
@@ -142,11 +159,11 @@ test("a cancel ends the handler embedded, in a worker and behind HTTP", async ()
   expect(embedded?.state).toBe("cancelled");
   expect(remote).toEqual(embedded);
   expect(posted).toEqual(embedded);
-  await expect.poll(() => [...aborted].sort()).toEqual([...ids].sort());
+  await expect.poll(() => ids.filter((id) => !aborted.has(id))).toEqual([]);
 });
 
 test("results of dependencies reach the handler embedded, in a worker and behind HTTP", async () => {
-  const { client } = await openAllThree();
+  const { client } = shared;
   const { tasks } = await client.tasks.submitBatch({
     tasks: [
       { key: "first", payload: "one" },
@@ -162,8 +179,33 @@ test("results of dependencies reach the handler embedded, in a worker and behind
   expect(ended.map(({ result }) => result)).toEqual(AGENTS.map(() => ({ n: 2, dependencies: ["one"] })));
 });
 
+test("the turns of its session reach the handler, embedded and in a worker", async () => {
+  const { client } = shared;
+  const recalled: unknown[] = [];
+  for (const agentId of ["embedded", "remote"]) {
+    const sessionKey = `chat:${agentId}`;
+    for (const n of [1, 2, 3]) {
+      const { taskId } = await client.tasks.submit({ agentId, sessionKey, payload: { do: "return", n } });
+      await client.tasks.wait(taskId);
+    }
+    const { taskId } = await client.tasks.submit({ agentId, sessionKey, payload: { do: "recall" } });
+    recalled.push((await client.tasks.wait(taskId)).result);
+    // Without a session there are no turns.
+    const alone = await client.tasks.submit({ agentId, payload: { do: "recall" } });
+    expect((await client.tasks.wait(alone.taskId)).result).toEqual({ turns: [] });
+  }
+  expect(recalled[0]).toMatchObject({
+    generation: 0,
+    turns: [
+      { work: { payload: { n: 2 } }, result: { n: 2 } },
+      { work: { payload: { n: 3 } }, result: { n: 3 } },
+    ],
+  });
+  expect(recalled[1]).toEqual(recalled[0]);
+});
+
 test("progress and log lines of a handler are stored, embedded and in a worker", async () => {
-  const { client } = await openAllThree();
+  const { client } = shared;
   for (const agentId of ["embedded", "remote"]) {
     const events = client.events();
     const { taskId } = await client.tasks.submit({ agentId, payload: { do: "return" } });

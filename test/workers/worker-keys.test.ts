@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { openTestServer } from "../support/http.ts";
 import { openKeyedServer } from "../support/keyed-server.ts";
-import { type Ask, claimOne, registerWorker, submitTask } from "../support/workers.ts";
+import { type Ask, claimOne, claimsWait, registerWorker, submitTask } from "../support/workers.ts";
 
 async function openWorkers() {
   const server = await openKeyedServer();
@@ -113,6 +113,19 @@ test("a key for workers names its agents", async () => {
   await expect(rota.keys.create({ role: "operator", name: "w", agents: ["py"] })).rejects.toThrow("`agents`");
   await rota.keys.create({ role: "worker", name: "w", agents: ["py"] });
   expect((await rota.keys.list()).keys).toMatchObject([{ role: "worker", agents: ["py"] }]);
+});
+
+test("a key that is deleted while its claim waits gets no task", async () => {
+  const { rota, askWith, operator } = await openWorkers();
+  const { key: doomed, id } = await rota.keys.create({ role: "worker", agents: ["py"], name: "doomed" });
+  const as: Ask = (path, init) => askWith(doomed, path, init);
+  const worker = await registerWorker(as);
+  const waiting = as(`/v1/workers/${worker}/claim`, { json: { claimId: randomUUID(), max: 1, waitS: 25 } });
+  await claimsWait(operator, 1);
+  await rota.keys.delete(id);
+  const taskId = await submitTask(operator);
+  expect(await waiting).toMatchObject({ status: 401, body: { code: "unauthorized" } });
+  expect((await operator(`/tasks/${taskId}`)).body).toMatchObject({ state: "queued", attempts: [] });
 });
 
 test("each worker has a rate limit of its own, and made-up workers have that of the key", async () => {

@@ -1,6 +1,10 @@
 /** A worker that keeps none of the behaviours, so that each check is seen to fail. */
 import { appendFileSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+
+/** How often it sends a finish that was refused. */
+const FINISHES = 3;
 
 const { ROTA_URL: url = "", ROTA_KEY: key = "" } = process.env;
 
@@ -25,10 +29,10 @@ for (;;) {
     const [word, first = "", second = ""] = task.message.split(" ");
     if (word === "append") for (const text of ["ran\n", "ran\n"]) appendFileSync(first, text);
     if (word === "sleep") await sleep(Number(first));
-    if (word === "sleep" && second !== "") appendFileSync(second, "slept\n");
+    if (word === "sleep" && isAbsolute(second)) appendFileSync(second, "slept\n");
     const result = word === "big" ? "x".repeat(Number(first)) : "wrong";
     const outcome = { attemptToken, outcome: "done", result };
-    for (let recorded = false; !recorded; await sleep(100)) {
+    for (let sent = 0, recorded = false; sent < FINISHES && !recorded; sent++) {
       const answer = await call(`workers/${workerId}/finish`, { attempts: [outcome] });
       recorded = (answer as { attempts?: { recorded: boolean }[] }).attempts?.[0]?.recorded === true;
     }

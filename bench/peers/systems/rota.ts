@@ -1,5 +1,5 @@
 import { createRota } from "../../../src/rota.ts";
-import { schedulerOptions } from "../../workload.ts";
+import { RETRIED, schedulerOptions } from "../../workload.ts";
 import type { OpenParams, Queue, System, Task } from "../queue.ts";
 
 const TUNINGS = [50, 200, 1_000].map((atOnce) => ({ atOnce, pollMs: 0, options: { workerCount: atOnce } }));
@@ -25,10 +25,10 @@ async function openRota({ url, tuning }: OpenParams): Promise<Queue> {
   let handler: (task: Task) => unknown = () => null;
   const rota = await createRota({
     storage: url,
-    scheduler: { ...schedulerOptions(tuning), maxPerAgentInflight: tuning.atOnce },
+    scheduler: schedulerOptions(tuning),
     executors: { custom: ({ payload }) => handler(payload as Task) as never },
   });
-  const input = (task: Task) => ({ agentId: task.agentId, payload: task });
+  const input = (task: Task) => ({ agentId: task.agentId, payload: task, retryPolicy: RETRIED });
   return {
     add: async (task) => {
       await rota.tasks.submit(input(task));

@@ -10,6 +10,8 @@ class FakeServer:
 
     def __init__(self, answer):
         self.requests = []
+        #: The headers and bodies of submitted tasks.
+        self.submitted = []
         self.answer = answer
         fake = self
 
@@ -20,6 +22,8 @@ class FakeServer:
                 length = int(self.headers.get("content-length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
                 fake.requests.append((self.command, self.path, body))
+                if (self.command, self.path) == ("POST", "/v1/tasks"):
+                    fake.submitted.append(({name.lower(): value for name, value in self.headers.items()}, body))
                 self.server.last_headers = dict(self.headers)
                 answer = fake.answer(self.command, self.path, body)
                 if answer is None:
@@ -68,6 +72,8 @@ class FakeRota:
         self._lock = threading.Lock()
         self._waiting = list(attempts)
         self.cancel = {}
+        #: Messages in mode steer, which heartbeats that ask for them get.
+        self.messages = []
         self.refuse = lambda _path, _body: False
         self.finished = {}
         self.beats = []
@@ -83,6 +89,8 @@ class FakeRota:
         with self._lock:
             if self.refuse(path, body):
                 return 400, {"code": "invalid_field", "error": "refused by the test"}
+            if path == "/v1/tasks":
+                return 202, {"taskId": "tsk_child", "state": "queued", "position": 1}
             if path == "/v1/workers":
                 return 201, {"workerId": "wrk_1", "leaseMs": 15000, "heartbeatMs": 500, "maxWaitS": 0}
             if method == "DELETE":
@@ -94,8 +102,7 @@ class FakeRota:
                 return 200, {"attempts": taken, "retryInMs": 50}
             if path.endswith("/heartbeat"):
                 self.beats.extend(body["attempts"])
-                tokens = [attempt["attemptToken"] for attempt in body["attempts"]]
-                return 200, {"attempts": [self._alive(token) for token in tokens], "drain": False}
+                return 200, {"attempts": [self._alive(attempt) for attempt in body["attempts"]], "drain": False}
             for attempt in body["attempts"]:
                 self.finished[attempt["attemptToken"]] = attempt
             if len(self.finished) >= self._count:
@@ -103,10 +110,14 @@ class FakeRota:
             tokens = [attempt["attemptToken"] for attempt in body["attempts"]]
             return 200, {"attempts": [{"attemptToken": token, "recorded": True} for token in tokens]}
 
-    def _alive(self, token):
+    def _alive(self, named):
+        token = named["attemptToken"]
         if token in self.cancel:
             return {"attemptToken": token, "ok": False, "cancel": self.cancel[token]}
-        return {"attemptToken": token, "ok": True}
+        if "messagesAfter" not in named:
+            return {"attemptToken": token, "ok": True}
+        messages = [each for each in self.messages if each["position"] > named["messagesAfter"]]
+        return {"attemptToken": token, "ok": True, **({"messages": messages} if messages else {})}
 
 
 def attempt(token, message, **fields):

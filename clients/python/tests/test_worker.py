@@ -33,6 +33,20 @@ class WorkerTest(unittest.TestCase):
         )
         self.assertEqual({finish["outcome"] for finish in fake.finished.values()}, {"done"})
 
+    def test_what_a_handler_submits_carries_the_token_of_its_attempt(self):
+        seen = []
+
+        def handler(task, context):
+            answer = context.submit(message="part")
+            seen.append((context.task_token, answer["taskId"]))
+
+        fake, _ = self.run_worker([{**attempt("t1", "go"), "taskToken": "rtt_1"}], handler)
+        self.assertEqual(seen, [("rtt_1", "tsk_child")])
+        headers, body = fake.server.submitted[0]
+        self.assertEqual((headers["x-rota-task-token"], headers["x-rota-via"]), ("rtt_1", "worker"))
+        self.assertNotIn("authorization", headers)
+        self.assertEqual(body["message"], "part")
+
     def test_async_handlers_run_at_once_on_one_loop(self):
         running = []
         most = []
@@ -47,6 +61,84 @@ class WorkerTest(unittest.TestCase):
         fake, _ = self.run_worker([attempt(f"t{n}", str(n)) for n in range(4)], handler)
         self.assertEqual(max(most), 4)
         self.assertEqual({finish["result"] for finish in fake.finished.values()}, {"rota_asyncio"})
+
+    def test_a_function_that_returns_a_coroutine_is_an_async_handler(self):
+        async def later(task):
+            await asyncio.sleep(0)
+            return task["message"]
+
+        fake, _ = self.run_worker([attempt("t1", "hello")], lambda task, context: later(task))
+        self.assertEqual(fake.finished["t1"]["result"], "hello")
+
+    def test_a_handler_takes_the_messages_for_its_session_each_once(self):
+        fake = FakeRota([attempt("t1", "go", task={"sessionKey": "s"})])
+        self.addCleanup(fake.server.close)
+        fake.messages.append({"taskId": "tsk_left", "message": "left", "position": 3})
+
+        def handler(task, context):
+            first = context.messages()
+            none = context.messages()
+            fake.messages.append({"taskId": "tsk_right", "message": "right", "position": 5})
+            return [first, none, context.messages()]
+
+        worker = rota.Worker(fake.server.url, agents={"py": handler}, heartbeat_ms=500)
+        worker.start()
+        self.addCleanup(worker.stop)
+        self.assertTrue(fake.all_finished.wait(20))
+        left, right = {"taskId": "tsk_left", "message": "left"}, {"taskId": "tsk_right", "message": "right"}
+        self.assertEqual(fake.finished["t1"]["result"], [[left], [], [right]])
+        self.assertEqual([beat["messagesAfter"] for beat in fake.beats if "messagesAfter" in beat], [0, 3, 3])
+
+    def test_a_task_without_a_session_has_no_messages(self):
+        fake, _ = self.run_worker([attempt("t1", "go")], lambda task, context: context.messages())
+        self.assertEqual(fake.finished["t1"]["result"], [])
+
+    def test_a_handler_that_waits_for_messages_ends_when_it_is_cancelled(self):
+        raised = []
+        ended = threading.Event()
+
+        def handler(task, context):
+            try:
+                while True:
+                    context.messages()
+            except rota.Cancelled as error:
+                raised.append(str(error))
+                ended.set()
+                raise
+
+        fake = FakeRota([attempt("t1", "go", task={"sessionKey": "s"})])
+        self.addCleanup(fake.server.close)
+        fake.cancel["t1"] = "preempted"
+        worker = rota.Worker(fake.server.url, agents={"py": handler})
+        worker.start()
+        self.addCleanup(worker.stop)
+        self.assertTrue(ended.wait(20))
+        self.assertEqual(raised, ["preempted"])
+
+    def test_a_coroutine_that_ignores_its_cancel_keeps_its_slot(self):
+        go_on = threading.Event()
+        cancelled = threading.Event()
+
+        async def handler(task, context):
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled.set()
+                while not go_on.is_set():
+                    await asyncio.sleep(0.01)
+
+        fake = FakeRota([attempt("t1", "go")])
+        self.addCleanup(fake.server.close)
+        fake.cancel["t1"] = "cancelled"
+        worker = rota.Worker(fake.server.url, agents={"py": handler})
+        worker.start()
+        self.addCleanup(worker.stop)
+        self.addCleanup(go_on.set)
+        self.assertTrue(cancelled.wait(20))
+        self.assertEqual(worker.running, 1)
+        go_on.set()
+        with worker._changed:
+            self.assertTrue(worker._changed.wait_for(lambda: worker.running == 0, 20))
 
     def test_never_runs_more_than_its_slots(self):
         lock = threading.Lock()
@@ -85,6 +177,15 @@ class WorkerTest(unittest.TestCase):
         self.assertTrue(fake.finished["later"]["retryable"])
         self.assertEqual(fake.finished["nan"]["outcome"], "failed")
         self.assertEqual(fake.finished["plain"]["error"], "RuntimeError")
+
+    def test_does_not_send_a_result_that_no_server_accepts(self):
+        attempts = [attempt("big", "1100000"), attempt("small", "1")]
+        fake, _ = self.run_worker(attempts, lambda task, context: "x" * int(task["message"]))
+        self.assertEqual(fake.finished["small"]["result"], "x")
+        big = fake.finished["big"]
+        self.assertEqual((big["outcome"], big["retryable"]), ("failed", False))
+        self.assertTrue(big["error"].startswith("the result was refused: it is larger than 1048576 bytes"), big["error"])
+        self.assertTrue(all(len(json.dumps(body)) < 1_048_576 for _, _, body in fake.server.requests))
 
     def test_reports_progress_log_lines_and_the_sum_of_usage(self):
         def handler(task, context):

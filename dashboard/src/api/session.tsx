@@ -43,6 +43,7 @@ type State =
 
 const UNKNOWN_KEY = "This key is unknown or was deleted.";
 const FIRST_KEY = "A key was created, so this server asks for one now.";
+const WORKER_KEY = "This key is for a worker, which runs tasks and reads nothing. Sign in with another one.";
 const REVOKED = "Your key was deleted or has expired. Sign in again to go on where you were.";
 
 /** Shows the sign-in page to unknown users. The address stays, so that the user returns to the same page. */
@@ -56,11 +57,17 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     try {
       const client = new RotaClient({
         url: location.origin + basePaths.basePath,
+        via: "dashboard",
         parse: parseExactly,
         retry: { tries: 1, withinMs: 3_000 },
         ...(key === undefined ? {} : { key }),
       });
       const me = await client.me();
+      if (me.role === "worker") {
+        if (remember === undefined) store.clear();
+        setState({ kind: "out", fault: WORKER_KEY });
+        return;
+      }
       if (key !== undefined && remember !== undefined) store.set(key, { remember });
       const leave = (fault: string | undefined) => {
         if (store.get() === key) store.clear();

@@ -43,7 +43,7 @@ describe("the fields of a form", () => {
       preemptible: "boolean",
     });
     expect(kinds("NewBatch")).toMatchObject({ tasks: "json", parallelism: "number" });
-    expect(kinds("NewAgent")).toMatchObject({ id: "text", executor: "json", writs: "boolean" });
+    expect(kinds("NewAgent")).toMatchObject({ id: "text", executor: "variants", writs: "boolean" });
     expect(kinds("NewSchedule")).toMatchObject({
       schedule: "text",
       overlap: "choice",
@@ -62,9 +62,41 @@ describe("the fields of a form", () => {
     expect(require).toMatchObject({ isRequired: false, fields: [{ name: "labels", isRequired: false }] });
     const executor = formFields(SCHEMAS, "NewAgent").find(({ name }) => name === "executor");
     expect(executor?.choices).toEqual(expect.arrayContaining(["echo", "http", "openai"]));
+    expect(executor?.fields.find(({ name }) => name === "http")?.fields).toMatchObject([
+      { name: "url", kind: "text", isRequired: true },
+      { name: "headers", kind: "json", isRequired: false },
+    ]);
     const priority = formFields(SCHEMAS, "NewTask").find(({ name }) => name === "priority");
     expect(priority).toMatchObject({ choices: ["critical", "high", "normal", "low"] });
     expect(priority?.description).toContain("Default: `normal`.");
+  });
+});
+
+describe("an object with a type", () => {
+  const fields = formFields(SCHEMAS, "NewAgent");
+  const executor = { type: "http", headers: { a: "b" }, url: "https://agents.example.com" };
+  const filled = {
+    "executor.type": "http",
+    "executor.url": executor.url,
+    "executor.headers": JSON.stringify(executor.headers, null, 2),
+  };
+
+  test("has the fields of its type", () => {
+    expect(inputOf(fields, formOf({ id: "a", ...filled }))).toEqual({ id: "a", executor });
+    expect(inputOf(fields, formOf({ id: "a", "executor.type": "echo" }))).toEqual({
+      id: "a",
+      executor: { type: "echo" },
+    });
+    expect(inputOf(fields, formOf({ id: "a", "executor.type": "" }))).toEqual({ id: "a" });
+  });
+
+  test("is sent only if it changed, and then as a whole", () => {
+    const before = { executor };
+    expect(inputOf(fields, formOf(filled), before)).toEqual({});
+    expect(inputOf(fields, formOf({ ...filled, "executor.url": "https://b.example" }), before)).toEqual({
+      executor: { ...executor, url: "https://b.example" },
+    });
+    expect(inputOf(fields, formOf({ "executor.type": "" }), before)).toEqual({ executor: null });
   });
 });
 

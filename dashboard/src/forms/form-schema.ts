@@ -24,16 +24,16 @@ export type Schemas = Readonly<Record<string, JsonSchema>>;
 /** A field of a form. */
 export interface FormField {
   readonly name: string;
-  readonly kind: "text" | "number" | "boolean" | "choice" | "time" | "list" | "json" | "group";
+  readonly kind: "text" | "number" | "boolean" | "choice" | "time" | "list" | "json" | "group" | "variants";
   readonly isRequired: boolean;
   readonly description: string;
   readonly min?: number | undefined;
   readonly max?: number | undefined;
-  /** All values of a choice; suggestions for a text; the values of `type` in JSON. */
+  /** All values of a choice; suggestions for a text; the types of variants. */
   readonly choices: readonly string[];
   /** A text of digits is sent as a number. */
   readonly takesNumber: boolean;
-  /** The fields of a group. */
+  /** The fields of a group; of variants, one group for each type. */
   readonly fields: readonly FormField[];
 }
 
@@ -69,7 +69,10 @@ function fieldsOf(schemas: Schemas, schema: JsonSchema): FormField[] {
       name,
       ...kind,
       // A group that may be left out requires nothing. The server checks one that is filled in part.
-      fields: isRequired ? kind.fields : kind.fields.map((field) => ({ ...field, isRequired: false })),
+      fields:
+        isRequired || kind.kind === "variants"
+          ? kind.fields
+          : kind.fields.map((field) => ({ ...field, isRequired: false })),
       isRequired,
       description: property.description ?? forms[0]?.description ?? "",
       takesNumber: forms.length > 1 && forms.some(({ type }) => type === "integer"),
@@ -96,6 +99,18 @@ function kindOf(schemas: Schemas, forms: readonly JsonSchema[]): Kind {
     .map(String);
   const is = (kind: FormField["kind"]): Kind => ({ kind, choices, fields: [] });
   const [form] = forms;
+  const types = forms.map(({ properties }) => properties?.["type"]?.const);
+  if (forms.length > 1 && types.every((type) => typeof type === "string")) {
+    const fields = forms.map((variant, index) => ({
+      ...is("group"),
+      name: String(types[index]),
+      isRequired: false,
+      description: "",
+      takesNumber: false,
+      fields: fieldsOf(schemas, variant).filter(({ name }) => name !== "type"),
+    }));
+    return { ...is("variants"), choices: types.map(String), fields };
+  }
   if (form === undefined || forms.length > 1) {
     return is(forms.some(({ type }) => type === "string") ? "text" : "json");
   }
@@ -112,7 +127,7 @@ function kindOf(schemas: Schemas, forms: readonly JsonSchema[]): Kind {
       return is(resolve(schemas, form.items ?? {}).every(({ type }) => type === "string") ? "list" : "json");
     default:
       if (form.properties === undefined || form.additionalProperties !== false) {
-        return { ...is("json"), choices: (form.properties?.["type"]?.enum ?? []).map(String) };
+        return is("json");
       }
       return { ...is("group"), fields: fieldsOf(schemas, form) };
   }
@@ -165,6 +180,16 @@ function read(
       if (Object.keys(group).length > 0) input[field.name] = { ...(known as Input | undefined), ...group };
       continue;
     }
+    if (field.kind === "variants") {
+      const type = String(data.get(`${path}.type`) ?? "");
+      const { fields: own = [] } = field.fields.find(({ name }) => name === type) ?? {};
+      // It is replaced as a whole.
+      const variant = { type, ...read(own, data, {}, `${path}.`, faults) };
+      if (type === "") {
+        if (known !== undefined) input[field.name] = null;
+      } else if (!isSame(variant, known)) input[field.name] = variant;
+      continue;
+    }
     const text = String(data.get(path) ?? "");
     if (text.trim() === "") {
       if (known !== undefined && data.has(path)) input[field.name] = null;
@@ -177,6 +202,12 @@ function read(
     }
   }
   return input;
+}
+
+/** Whether two objects have the same fields, in any order. */
+function isSame(one: Input, other: unknown): boolean {
+  const text = (value: object) => JSON.stringify(Object.entries(value).sort());
+  return typeof other === "object" && other !== null && text(one) === text(other);
 }
 
 function parsedValue({ kind, takesNumber }: FormField, text: string): unknown {

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Field } from "../parts/form.tsx";
 import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -28,7 +28,14 @@ export function SchemaFields({
   prefix = "",
 }: SchemaFieldsProps) {
   return fields.map((field, index) =>
-    field.kind === "group" ? (
+    field.kind === "variants" ? (
+      <Variants
+        key={field.name}
+        field={field}
+        values={(values[field.name] ?? {}) as Input}
+        path={prefix + field.name}
+      />
+    ) : field.kind === "group" ? (
       <fieldset key={field.name} className="field group">
         <legend className="label mono">{field.name}</legend>
         <span className="hint">{described(field)}</span>
@@ -57,6 +64,41 @@ export function SchemaFields({
   );
 }
 
+interface VariantsProps {
+  readonly field: FormField;
+  readonly values: Input;
+  readonly path: string;
+}
+
+/** An object with a type, and the fields of the chosen type. */
+function Variants({ field, values, path }: VariantsProps) {
+  const before = String(values["type"] ?? "");
+  const [type, setType] = useState(before);
+  const chosen = field.fields.find(({ name }) => name === type);
+  return (
+    <>
+      <Field
+        name={`${path}.type`}
+        label={<span className="mono">{field.name}</span>}
+        hint={described(field)}
+        isOptional
+        // Types that only the configuration may use stay as they are.
+        options={[...new Set(["", ...field.choices, before])]}
+        defaultValue={before}
+        onChange={setType}
+      />
+      {chosen !== undefined && chosen.fields.length > 0 && (
+        <fieldset className="field group" key={type}>
+          <legend className="label mono">{type}</legend>
+          <div className="form-2">
+            <SchemaFields fields={chosen.fields} values={type === before ? values : {}} prefix={`${path}.`} />
+          </div>
+        </fieldset>
+      )}
+    </>
+  );
+}
+
 function controlOf({ name, kind, choices, min, max, isRequired }: FormField) {
   switch (kind) {
     case "choice":
@@ -75,7 +117,7 @@ function controlOf({ name, kind, choices, min, max, isRequired }: FormField) {
 }
 
 /** Its description, its bounds, and how to write it. */
-function described({ description, kind, choices, min, max }: FormField): ReactNode {
+function described({ description, kind, min, max }: FormField): ReactNode {
   const bounds =
     min !== undefined && max !== undefined
       ? ` ${formatCount(min)} to ${formatCount(max)}.`
@@ -84,8 +126,7 @@ function described({ description, kind, choices, min, max }: FormField): ReactNo
     <>
       {description.split("`").map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}
       {bounds}
-      {kind === "json" && " As JSON"}
-      {kind === "json" && (choices.length === 0 ? "." : `, with the type ${choices.join(", ")}.`)}
+      {kind === "json" && " As JSON."}
       {kind === "list" && " With commas between them."}
     </>
   );

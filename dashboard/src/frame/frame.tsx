@@ -5,6 +5,7 @@ import { useLiveState, useSignOut } from "../live/live.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import { Link, useLocation } from "../parts/router.tsx";
+import { useZone, ZONES, type Zone } from "../parts/zone.ts";
 import type { NavGroup } from "../views/registry.ts";
 import { useFreshNode } from "./banners.tsx";
 import { useKeptSearch } from "./kept-search.ts";
@@ -108,7 +109,9 @@ function NavLink(props: {
   const { path, href, onClick, children } = props;
   // The path of one session is not below that of all sessions.
   const isBelow = path !== "/" && (location.startsWith(`${path}/`) || `${location}s` === path);
-  const isHere = location === path || isBelow;
+  // A batch has no list of its own: its tasks are in that of all tasks.
+  const isBatch = path === "/tasks" && location.startsWith("/batches/");
+  const isHere = location === path || isBelow || isBatch;
   return (
     <Link href={href} aria-current={isHere ? "page" : undefined} onClick={onClick}>
       {children}
@@ -150,6 +153,7 @@ function Account({ onDone }: { readonly onDone: () => void }) {
   const { me } = useSession();
   const { isPaused, togglePaused } = useLiveState();
   const signOut = useSignOut();
+  const [zone, setZone] = useZone();
   return (
     <div className="dialog-form">
       <dl className="props">
@@ -169,6 +173,26 @@ function Account({ onDone }: { readonly onDone: () => void }) {
         <dd className="mono">{me.node}</dd>
         <dt>Version</dt>
         <dd>{me.version}</dd>
+        <dt>
+          <label htmlFor="zone">Times in</label>
+        </dt>
+        <dd>
+          <span className="select">
+            <select
+              className="input"
+              id="zone"
+              value={zone}
+              onChange={({ target }) => setZone(target.value as Zone)}
+            >
+              {Object.entries(ZONES).map(([each, word]) => (
+                <option key={each} value={each}>
+                  {word}
+                </option>
+              ))}
+            </select>
+            <Icon name="down" size={12} />
+          </span>
+        </dd>
       </dl>
       <div className="btn-group">
         <button type="button" className="btn" onClick={togglePaused}>

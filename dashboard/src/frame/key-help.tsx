@@ -9,7 +9,7 @@ const KEYS = [
   ["r", "", "Retry what is selected"],
   ["/", "", "Search"],
   ["n", "", "New entry on this page"],
-  ["p", "", "Pause, or go on live"],
+  ["p", "", "Pause or resume live updates"],
   ["?", "", "This help"],
 ] as const;
 

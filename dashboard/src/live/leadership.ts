@@ -78,6 +78,11 @@ export class HeartbeatLeadership implements Leadership {
     this.#channel.post({ kind: "bye", from: this.#id });
   }
 
+  /** The tab may be closed: another one need not wait until the heartbeats are missed. If it stays, it goes on. */
+  mayEnd(): void {
+    if (this.#leading !== undefined) this.#channel.post({ kind: "bye", from: this.#id });
+  }
+
   #receive(kind: string, from: string): void {
     if (from === this.#id) return;
     const isLeading = this.#leading !== undefined;

@@ -32,7 +32,7 @@ export class LiveQueries {
     const leaveEvents = this.#feed.subscribe({
       onEvents: (events) => this.#take(events),
       onChanged: () => {
-        for (const query of this.#live()) this.#mark(query);
+        for (const query of this.#queries.all()) if (query.meta?.live !== undefined) this.#changed(query);
       },
     });
     const leaveStatus = this.#feed.status.subscribe(() => {
@@ -69,7 +69,7 @@ export class LiveQueries {
           query.setData(patched, query.state.dataUpdatedAt);
         }
       }
-      if (live !== undefined && query.isActive() && events.some(live)) this.#mark(query);
+      if (live !== undefined && events.some(live)) this.#changed(query);
     }
   }
 
@@ -81,6 +81,12 @@ export class LiveQueries {
   /** Queries that are on screen. */
   #live(): Query[] {
     return this.#queries.all().filter((query) => query.isActive() && query.meta?.live !== undefined);
+  }
+
+  /** A query that is not on screen is read when it is shown again, however recently it was read. */
+  #changed(query: Query): void {
+    if (query.isActive()) this.#mark(query);
+    else query.invalidate();
   }
 
   #mark(query: Query): void {

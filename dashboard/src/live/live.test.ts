@@ -157,6 +157,27 @@ describe("tabs without locks", () => {
     expect(server.opened).toHaveLength(1);
   });
 
+  test("take over at once from one that is being closed, and not from one that stays", async () => {
+    const room = newRoom();
+    const led: string[] = [];
+    const lead = (id: string) => async () => void led.push(id);
+    const channel = room();
+    const closing = new HeartbeatLeadership(channel, "a");
+    closing.join(lead("a"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    const other = new HeartbeatLeadership(room(), "b");
+    other.join(lead("b"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    closing.mayEnd();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(led).toEqual(["a"]);
+    closing.mayEnd();
+    // A closed tab sends nothing any more.
+    channel.post = () => {};
+    await vi.advanceTimersByTimeAsync(600);
+    expect(led).toEqual(["a", "b"]);
+  });
+
   test("of two that lead one steps down", async () => {
     const room = newRoom();
     const server = new FakeServer();
@@ -254,7 +275,7 @@ describe("queries", () => {
           events.some(({ taskId }) => taskId === "patched") ? { n: 100 } : data,
       },
     };
-    query.subscribe(() => {}, { current: observer });
+    const leave = query.subscribe(() => {}, { current: observer });
     void query.fetch();
     await vi.advanceTimersByTimeAsync(2_000);
     return {
@@ -263,6 +284,8 @@ describe("queries", () => {
       away,
       live,
       slow,
+      leave,
+      isStale: () => query.isStale(Number.POSITIVE_INFINITY),
       reads: () => reads,
       data: () => query.state.data?.n,
     };
@@ -321,6 +344,17 @@ describe("queries", () => {
     expect(data()).toBe(100);
     await vi.advanceTimersByTimeAsync(3_000);
     expect(reads()).toBe(1);
+  });
+
+  test("that are not on screen are out of date after an event that concerns them, and are not read before they are shown", async () => {
+    const { server, leave, isStale, reads } = await openQuery();
+    leave();
+    server.send(event(1, { lane: "other" }));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(isStale()).toBe(false);
+    server.send(event(2));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([isStale(), reads()]).toEqual([true, 1]);
   });
 
   test("stay as they are while paused, and catch up after", async () => {

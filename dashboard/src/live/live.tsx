@@ -4,7 +4,7 @@ import { hasCode } from "../api/errors.ts";
 import { type Session, useSession } from "../api/session.tsx";
 import { QueryClient } from "../queries/query-client.ts";
 import { QueryContext } from "../queries/query-context.ts";
-import { type FeedStatus, openChannel } from "./channel.ts";
+import { type Channel, type FeedStatus, openChannel } from "./channel.ts";
 import { HeartbeatLeadership, LockLeadership } from "./leadership.ts";
 import { LiveFeed, type LiveFeedOptions } from "./live-feed.ts";
 import { LiveQueries } from "./live-queries.ts";
@@ -92,12 +92,18 @@ function createFeed({ basePaths, me, key, refused, signOut }: Session): LiveFeed
   return new LiveFeed({
     id,
     channel,
-    leadership: locks === undefined ? new HeartbeatLeadership(channel, id) : new LockLeadership(locks, name),
+    leadership: locks === undefined ? heartbeats(channel, id) : new LockLeadership(locks, name),
     open: openStream(location.origin + basePaths.basePath, key),
     isRefusal: (error) => hasCode(error, "unauthorized"),
     onRefused: refused,
     onSignedOut: signOut,
   });
+}
+
+function heartbeats(channel: Channel, id: string): HeartbeatLeadership {
+  const leadership = new HeartbeatLeadership(channel, id);
+  addEventListener("pagehide", () => leadership.mayEnd());
+  return leadership;
 }
 
 /** Uses a client of its own, because only the requests of the stream show the status of the stream. */

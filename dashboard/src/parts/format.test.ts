@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import {
   countOf,
+  formatClock,
   formatCount,
   formatDuration,
   formatExact,
@@ -94,4 +95,12 @@ test("ordinals and ids are short", () => {
     "tsk_1",
     "tsk_01a1e2…7f17",
   ]);
+});
+
+test("times in a zone are those of its clocks", () => {
+  const at = Date.parse("2026-03-08T23:30:05Z");
+  expect(formatMoment(at, at, "UTC")).toBe("23:30");
+  expect(formatMoment(at, at + 3_600_000, "UTC")).toBe("8 Mar");
+  expect(formatMoment(at, at + 3_600_000, "Asia/Tokyo")).toBe("08:30");
+  expect(formatClock(at, "Asia/Tokyo")).toBe("08:30:05");
 });

@@ -53,36 +53,53 @@ export function sayRelative(at: number, now: number): string {
 const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 
 /** `21:02` today, `8 Mar` this year, `8 Mar 2025` before: as short as it is clear. */
-export function formatMoment(at: number, now: number): string {
-  const date = new Date(at);
-  const today = new Date(now);
-  if (date.toDateString() === today.toDateString()) return date.toLocaleTimeString("en-GB", CLOCK);
-  const isThisYear = date.getFullYear() === today.getFullYear();
-  return date.toLocaleDateString("en-GB", {
-    day: "numeric",
-    month: "short",
-    ...(isThisYear ? {} : { year: "numeric" }),
-  });
+export function formatMoment(at: number, now: number, timeZone?: string): string {
+  if (isSameDay(at, now, timeZone)) return formatIn(CLOCK, timeZone).format(at);
+  const year = formatIn({ year: "numeric" }, timeZone);
+  const isThisYear = year.format(at) === year.format(now);
+  return formatIn(
+    { day: "numeric", month: "short", ...(isThisYear ? {} : { year: "numeric" }) },
+    timeZone,
+  ).format(at);
 }
 
 /** `21:02:54`. */
-export function formatClock(at: number): string {
-  return new Date(at).toLocaleTimeString("en-GB", { ...CLOCK, second: "2-digit" });
+export function formatClock(at: number, timeZone?: string): string {
+  return formatIn({ ...CLOCK, second: "2-digit" }, timeZone).format(at);
+}
+
+export function isSameDay(one: number, other: number, timeZone?: string): boolean {
+  const day = formatIn({ year: "numeric", month: "2-digit", day: "2-digit" }, timeZone);
+  return day.format(one) === day.format(other);
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** A list formats hundreds of times every second, and making a format takes a hundred times as long as using it. */
+function formatIn(options: Intl.DateTimeFormatOptions, timeZone: string | undefined): Intl.DateTimeFormat {
+  const name = JSON.stringify([options, timeZone]);
+  let format = formats.get(name);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat("en-GB", { ...options, ...(timeZone !== undefined && { timeZone }) });
+    formats.set(name, format);
+  }
+  return format;
 }
 
 /** `2026-03-08 21:02:54.120 UTC+1`: exactly, for titles and for copying. */
 export function formatExact(at: number, timeZone?: string): string {
-  const date = new Date(at);
-  const parts = new Intl.DateTimeFormat("en-GB", {
-    ...CLOCK,
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-    second: "2-digit",
-    fractionalSecondDigits: 3,
-    timeZoneName: "short",
-    ...(timeZone === undefined ? {} : { timeZone }),
-  }).formatToParts(date);
+  const parts = formatIn(
+    {
+      ...CLOCK,
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      second: "2-digit",
+      fractionalSecondDigits: 3,
+      timeZoneName: "short",
+    },
+    timeZone,
+  ).formatToParts(at);
   const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((each) => each.type === type)?.value ?? "";
   const day = `${part("year")}-${part("month")}-${part("day")}`;
   const time = `${part("hour")}:${part("minute")}:${part("second")}.${part("fractionalSecond")}`;

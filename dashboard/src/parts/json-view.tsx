@@ -13,8 +13,16 @@ const ENTRIES = 500;
 /** Deeper levels are folded at first. */
 const FOLD_DEPTH = 6;
 
+interface JsonViewProps {
+  readonly value: unknown;
+  readonly label: string;
+  /** Whether the keys of objects are in alphabetical order, and not as they were sent. */
+  readonly isSorted?: boolean;
+}
+
 /** A value as JSON, coloured and foldable. A text is shown as it is. Contents are never rendered as HTML. */
-export function JsonView({ value, label }: { readonly value: unknown; readonly label: string }) {
+export function JsonView({ value: given, label, isSorted = false }: JsonViewProps) {
+  const value = useMemo(() => (isSorted ? withSortedKeys(given) : given), [given, isSorted]);
   const text = useMemo(() => toText(value), [value]);
   const [isOpen, setOpen] = useState(false);
   if (text.length > LARGE_CHARS && !isOpen) {
@@ -49,6 +57,22 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
         )}
       </pre>
     </div>
+  );
+}
+
+/** Whether there is an object with keys to sort. */
+export function hasKeys(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || isExact(value)) return false;
+  const items = Object.values(value);
+  return (!Array.isArray(value) && items.length > 1) || items.some(hasKeys);
+}
+
+function withSortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSortedKeys);
+  if (typeof value !== "object" || value === null || isExact(value)) return value;
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(
+    keys.map((key) => [key, withSortedKeys((value as Record<string, unknown>)[key])]),
   );
 }
 

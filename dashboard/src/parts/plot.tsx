@@ -120,14 +120,19 @@ export function Plot(props: PlotProps) {
   );
 }
 
-/** A line with gaps where there is no data. A single value between two gaps is a short stroke. */
+/** A single value between two gaps is a stroke of this length, so that it is seen. */
+const LONE = 12;
+
+/** A line with gaps where there is no data. */
 function pathOf(points: Points, x: (index: number) => number, y: (value: number) => number): string {
   let path = "";
   for (const [index, value] of points.entries()) {
     if (value === null) continue;
     const isFirst = index === 0 || points[index - 1] === null;
-    path += `${isFirst ? "M" : "L"}${x(index).toFixed(1)} ${y(value).toFixed(1)}`;
-    if (isFirst && (points[index + 1] ?? null) === null) path += "h3";
+    const isLone = isFirst && (points[index + 1] ?? null) === null;
+    const at = isLone ? Math.min(x(index), WIDTH - LONE) : x(index);
+    path += `${isFirst ? "M" : "L"}${at.toFixed(1)} ${y(value).toFixed(1)}`;
+    if (isLone) path += `h${LONE}`;
   }
   return path;
 }

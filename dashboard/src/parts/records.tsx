@@ -1,5 +1,6 @@
 import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
 import { type KeyActions, useKeys } from "../keys/use-keys.ts";
+import { Heading } from "./heading.ts";
 import { ShowMore } from "./notices.tsx";
 import "./records.css";
 import { Link, useLocation } from "./router.tsx";
@@ -25,8 +26,11 @@ export interface Column<Row> {
 interface RecordsProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
-  readonly rows: readonly Row[];
+  /** In their order, with headings between them. */
+  readonly rows: readonly (Row | Heading)[];
   readonly keyOf: (row: Row) => string | number;
+  /** What a heading shows. */
+  readonly heading?: (heading: Heading) => ReactNode;
   /** What a click on the row opens. */
   readonly href?: (row: Row) => string | undefined;
   /** Buttons at the end of the row. */
@@ -55,7 +59,7 @@ const AHEAD_ROWS = 40;
 
 /** A list of any length, of which only the rows on the screen are drawn. `j` and `k` move, `enter` opens. */
 export function Records<Row>(props: RecordsProps<Row>) {
-  const { label, columns, rows, keyOf, href, actions, actionsWidth = "7rem", select } = props;
+  const { label, columns, rows, keyOf, href, actions, actionsWidth = "7rem", select, heading } = props;
   const { onMore, isFetching = false, isEndless = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const { from, to, rowPx, scrollTo } = useRowsOnScreen(box, rows.length);
@@ -65,16 +69,21 @@ export function Records<Row>(props: RecordsProps<Row>) {
   useEffect(() => {
     if (isEndless && to >= rows.length - AHEAD_ROWS) onMore?.();
   }, [to, rows.length, onMore === undefined]);
-  const cursor = cursorKey === undefined ? -1 : rows.findIndex((row) => keyOf(row) === cursorKey);
+  const cursor =
+    cursorKey === undefined
+      ? -1
+      : rows.findIndex((row) => !(row instanceof Heading) && keyOf(row) === cursorKey);
   const move = (step: number) => {
-    const next = Math.max(0, Math.min(rows.length - 1, cursor + step));
+    let next = Math.max(0, Math.min(rows.length - 1, cursor + step));
+    // The first entry may be a heading, the last one is none.
+    if (rows[next] instanceof Heading) next += next === 0 ? 1 : step;
     const row = rows[next];
-    if (row === undefined) return;
+    if (row === undefined || row instanceof Heading) return;
     setCursorKey(keyOf(row));
     scrollTo(next);
   };
   const current = rows[cursor];
-  const target = current === undefined ? undefined : href?.(current);
+  const target = current === undefined || current instanceof Heading ? undefined : href?.(current);
   useKeys({
     j: () => move(1),
     k: () => move(-1),
@@ -122,6 +131,20 @@ export function Records<Row>(props: RecordsProps<Row>) {
         <div className="lbody" role="rowgroup" ref={box} style={{ height: rows.length * rowPx }}>
           {rows.slice(from, to).map((row, index) => {
             const at = from + index;
+            const style = { transform: `translateY(${at * rowPx}px)` };
+            if (row instanceof Heading) {
+              return (
+                <div
+                  key={`of ${row.value}`}
+                  className="lrow lgroup"
+                  role="row"
+                  aria-rowindex={at + 2}
+                  style={style}
+                >
+                  <span role="cell">{heading?.(row)}</span>
+                </div>
+              );
+            }
             const link = href?.(row);
             return (
               <div
@@ -131,7 +154,7 @@ export function Records<Row>(props: RecordsProps<Row>) {
                 aria-rowindex={at + 2}
                 aria-selected={select?.isSelected(row)}
                 data-cursor={at === cursor ? "" : undefined}
-                style={{ transform: `translateY(${at * rowPx}px)` }}
+                style={style}
               >
                 {select && (
                   <span role="cell" className="over no-cut">

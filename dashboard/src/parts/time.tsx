@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from "react";
-import { formatClock, formatDuration, formatExact, formatMoment, sayRelative } from "./format.ts";
+import { formatClock, formatDuration, formatExact, formatMoment, isSameDay, sayRelative } from "./format.ts";
+import { useTimeZone } from "./zone.ts";
 
 /** One timer for all components that show time. It runs only while there are any. */
 const listeners = new Set<() => void>();
@@ -36,10 +37,15 @@ interface MomentProps {
 /** A time in short form, with the exact time on hover. */
 export function Moment({ at, className }: MomentProps) {
   const shown = useNow();
+  const zone = useTimeZone();
   const time = Date.parse(at);
   return (
-    <time className={className} dateTime={at} title={`${formatExact(time)}, ${sayRelative(time, shown)}`}>
-      {formatMoment(time, shown)}
+    <time
+      className={className}
+      dateTime={at}
+      title={`${formatExact(time, zone)}, ${sayRelative(time, shown)}`}
+    >
+      {formatMoment(time, shown, zone)}
     </time>
   );
 }
@@ -47,11 +53,12 @@ export function Moment({ at, className }: MomentProps) {
 /** The same to the second. */
 export function Clock({ at }: MomentProps) {
   const shown = useNow();
+  const zone = useTimeZone();
   const time = Date.parse(at);
-  const isToday = new Date(time).toDateString() === new Date(shown).toDateString();
+  const clock = formatClock(time, zone);
   return (
-    <time dateTime={at} title={`${formatExact(time)}, ${sayRelative(time, shown)}`}>
-      {isToday ? formatClock(time) : `${formatMoment(time, shown)}, ${formatClock(time)}`}
+    <time dateTime={at} title={`${formatExact(time, zone)}, ${sayRelative(time, shown)}`}>
+      {isSameDay(time, shown, zone) ? clock : `${formatMoment(time, shown, zone)}, ${clock}`}
     </time>
   );
 }
@@ -64,9 +71,10 @@ interface RelativeProps extends MomentProps {
 /** How long ago, or in how long, with the exact time on hover. */
 export function Relative({ at, className, isPast = false }: RelativeProps) {
   const shown = useNow();
+  const zone = useTimeZone();
   const time = isPast ? Math.min(Date.parse(at), shown) : Date.parse(at);
   return (
-    <time className={className} dateTime={at} title={formatExact(time)}>
+    <time className={className} dateTime={at} title={formatExact(time, zone)}>
       {sayRelative(time, shown)}
     </time>
   );

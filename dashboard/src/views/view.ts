@@ -23,6 +23,8 @@ export interface View {
     readonly path: string;
     /** The second key after `g`. */
     readonly key?: string;
+    /** What its form for a new entry is called, and who may use it. */
+    readonly creates?: { readonly label: string; readonly needs: Permission };
   };
   /** The permission to see it. Absent: every user may. */
   readonly needs?: Permission;

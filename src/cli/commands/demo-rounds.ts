@@ -2,6 +2,7 @@ import type { Rota } from "../../interface/rota.ts";
 import type { NewScheduleInput } from "../../interface/schedules.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
 import { type DemoWorld, LOG_IN, TALK } from "./demo-agents.ts";
+import { TRANSLATOR } from "./demo-worker.ts";
 
 /** Few slots, so that tasks wait. The receiver of the callbacks is on this machine. */
 export const DEMO_OPTIONS = {
@@ -64,7 +65,7 @@ interface DemoStep {
 }
 
 /** One round: a backlog, and what the scheduler makes of it. */
-function stepsOf(round: number, { random }: DemoWorld, callbackUrl: string): readonly DemoStep[] {
+function stepsOf(round: number, { random, callbackUrl, hasWorker }: PlayOptions): readonly DemoStep[] {
   const reports = Math.round(10 + 4 * Math.cos(round / 5) + 3 * random());
   const [question = ""] = TALK[(2 * round) % TALK.length] ?? [];
   const [another = ""] = TALK[(2 * round + 1) % TALK.length] ?? [];
@@ -113,6 +114,18 @@ function stepsOf(round: number, { random }: DemoWorld, callbackUrl: string): rea
       says: "small submits one task. It does not wait for the backlog of greedy: agents share the slots.",
       tasks: [{ agentId: "small", instruction: "Translate one sentence", callbackUrl }],
     },
+    ...(hasWorker
+      ? [
+          {
+            atMs: 7_500,
+            says: "translator is no agent of the server: a worker asks for its tasks over HTTP, two at a time.",
+            tasks: ["French", "Spanish", "Polish"].map((language) => ({
+              agentId: TRANSLATOR,
+              instruction: `Translate the manual into ${language}`,
+            })),
+          },
+        ]
+      : []),
     {
       atMs: 8_500,
       says: "A customer writes to support. Messages of a session run in order, here in the lane main.",
@@ -139,6 +152,8 @@ function stepsOf(round: number, { random }: DemoWorld, callbackUrl: string): rea
 interface PlayOptions extends DemoWorld {
   /** Where the end of some tasks is posted. */
   readonly callbackUrl: string;
+  /** Whether there is a worker, which some tasks are for. */
+  readonly hasWorker: boolean;
   readonly signal: AbortSignal;
   /** Called with what the viewer sees happen. */
   readonly say?: (text: string) => void;
@@ -146,12 +161,12 @@ interface PlayOptions extends DemoWorld {
 
 /** Creates the schedules, and submits the steps of a round again and again until the signal fires. */
 export async function playRounds(rota: Rota, options: PlayOptions): Promise<void> {
-  const { sleep, callbackUrl, signal, say } = options;
+  const { sleep, signal, say } = options;
   const wait = (ms: number) => sleep(ms, signal).catch(() => {});
   for (const schedule of SCHEDULES) await rota.schedules.create(schedule);
   for (let round = 0; !signal.aborted; round++) {
     let atMs = 0;
-    for (const step of stepsOf(round, options, callbackUrl)) {
+    for (const step of stepsOf(round, options)) {
       await wait(step.atMs - atMs);
       if (signal.aborted) return;
       atMs = step.atMs;

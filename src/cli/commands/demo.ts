@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
-import { RotaClient } from "../../client/index.ts";
+import { RotaClient, type RotaWorker } from "../../client/index.ts";
 import { processEnvironment } from "../../config/process-environment.ts";
 import type { Rota } from "../../interface/rota.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -17,6 +17,7 @@ import { liveView } from "../views/live-view.ts";
 import { addDemoAgents } from "./demo-agents.ts";
 import { openReceiver } from "./demo-receiver.ts";
 import { DEMO_OPTIONS, playRounds } from "./demo-rounds.ts";
+import { demoWorker } from "./demo-worker.ts";
 import { printEvents } from "./watch.ts";
 
 interface DemoFlags {
@@ -54,11 +55,14 @@ async function demo(flags: DemoFlags): Promise<void> {
   };
   const receiver = await openReceiver();
   let server: RunningServer | undefined;
+  let worker: RotaWorker | undefined;
   try {
     server = await listenSomewhere(rota, dashboard, flags.port);
     addDemoAgents(rota, world);
     await rota.start();
     void dashboard.open();
+    worker = demoWorker(server.url, world);
+    await worker.start();
     const over = new AbortController();
     const patience = forMs === undefined ? [] : [AbortSignal.timeout(forMs)];
     const signal = AbortSignal.any([interrupted.signal, over.signal, ...patience]);
@@ -66,7 +70,7 @@ async function demo(flags: DemoFlags): Promise<void> {
     const say = (text: string) => {
       said = text;
     };
-    const working = playRounds(rota, { ...world, callbackUrl: receiver.url, signal, say });
+    const working = playRounds(rota, { ...world, callbackUrl: receiver.url, signal, say, hasWorker: true });
     await show(server.url, { ...flags, signal, caption: () => said });
     over.abort();
     await working;
@@ -74,6 +78,7 @@ async function demo(flags: DemoFlags): Promise<void> {
     process.exitCode = interrupted.exitCodeOfEndless();
   } finally {
     dashboard.stop();
+    await worker?.stop();
     await rota.drain({ graceMs: 0 });
     await server?.close();
     await rota.stop();

@@ -1,6 +1,7 @@
 import { Command } from "commander";
-import type { NewScheduleInput } from "../../client/index.ts";
+import type { NewScheduleInput, ScheduleDryRun } from "../../client/index.ts";
 import { SCHEDULE } from "../../model/input/schedule-schema.ts";
+import { leftText } from "../../model/text/left-text.ts";
 import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { scheduleOrder } from "../flags/schedule-order.ts";
@@ -13,6 +14,7 @@ interface NewScheduleFlags extends ServerFlags {
   readonly instruction?: string;
   readonly payload?: string;
   readonly paused?: boolean;
+  readonly dryRun?: boolean;
 }
 
 /** `rota schedule "WHEN: MESSAGE"`: creates a schedule that sends an agent a message, once or repeatedly. */
@@ -20,10 +22,9 @@ export function scheduleCommand(): Command {
   const command = new Command("schedule")
     .description("Send a message to an agent at a time, or repeatedly.")
     .argument("<text...>", 'the time and the message for the agent: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
-  const withOptions = withInputOptions(command, SCHEDULE.fields).option(
-    "--paused",
-    "it begins only when it is resumed",
-  );
+  const withOptions = withInputOptions(command, SCHEDULE.fields)
+    .option("--paused", "it begins only when it is resumed")
+    .option("--dry-run", "only check it, and show its next due times");
   return withServerOptions(withOptions).addHelpText("after", EXAMPLES).action(schedule);
 }
 
@@ -48,13 +49,21 @@ async function schedule(words: readonly string[], flags: NewScheduleFlags): Prom
     ...inputOfFlags(SCHEDULE.fields, flags, Date.now()),
     ...(flags.paused ? { enabled: false } : {}),
   };
-  const created = await openClient(flags)
-    .schedules.create(input as NewScheduleInput)
-    .catch((error) => {
-      throw flags.json ? error : listingForms(namingFlags(error, flagsOfFields(SCHEDULE.fields)));
-    });
+  const { schedules } = openClient(flags);
+  const named = (error: unknown) => {
+    throw flags.json ? error : listingForms(namingFlags(error, flagsOfFields(SCHEDULE.fields)));
+  };
+  if (flags.dryRun) return showDryRun(await schedules.dryRun(input as NewScheduleInput).catch(named), flags);
+  const created = await schedules.create(input as NewScheduleInput).catch(named);
   if (flags.json) return printJson(created);
   const { scheduled_task: made, normalized } = created;
   print(scheduleLine({ ...made, schedule_phrase: normalized }, Date.now()));
   if (process.stdout.isTTY) printNotice(`See it with "rota schedules show ${made.id}".`);
+}
+
+function showDryRun(planned: ScheduleDryRun, { json }: ServerFlags): void {
+  const { normalized, next, notes, scheduled_task: schedule } = planned;
+  const first = `Nothing was stored. ${normalized} (${schedule.tz}) → ${schedule.agent_id}`;
+  if (json) printJson(planned);
+  else print([first, ...next, ...notes, ...leftText(planned.left)].join("\n"));
 }

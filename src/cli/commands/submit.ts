@@ -1,8 +1,9 @@
 import { Command } from "commander";
-import type { CallOptions, RotaClient } from "../../client/index.ts";
+import type { CallOptions, RotaClient, TaskDryRun } from "../../client/index.ts";
 import { inputOfTask } from "../../model/input/input-of-task.ts";
 import type { SubmitInput, SubmittedTask } from "../../model/input/submit-input.ts";
 import { TASK } from "../../model/input/task-schema.ts";
+import { leftText } from "../../model/text/left-text.ts";
 import { flagsOfFields, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
@@ -15,6 +16,7 @@ interface SubmitFlags extends ServerFlags {
   readonly file?: string;
   readonly again?: string;
   readonly wait?: string | true;
+  readonly dryRun?: boolean;
 }
 
 /** `rota submit`: submits a task, and with `--wait` waits for its end. */
@@ -25,7 +27,8 @@ export function submitCommand(): Command {
   withInputOptions(command, TASK.fields)
     .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags count over it")
     .option("--again <taskId>", "copy this task, secrets included; other flags replace its fields")
-    .option("--wait [seconds]", "wait until it has ended, at most this long, and print its result");
+    .option("--wait [seconds]", "wait until it has ended, at most this long, and print its result")
+    .option("--dry-run", "only check it, and show what would be stored");
   return withServerOptions(command).action(submit);
 }
 
@@ -36,14 +39,27 @@ async function submit(flags: SubmitFlags): Promise<void> {
       "write what to do, for instance --message hello; there are --message, --instruction, --action and --payload",
     );
   }
+  if (flags.dryRun && (flags.again !== undefined || flags.wait !== undefined)) {
+    throw new UsageError("--dry-run takes no --again and no --wait: it stores nothing");
+  }
   const rota = openClient(flags);
   try {
+    if (flags.dryRun) return showDryRun(await rota.tasks.dryRun(input), flags);
     const submit =
       flags.again === undefined ? submitNew(rota, input) : await submitAgain(rota, flags.again, input);
     if (flags.wait === undefined) await submitOnly(submit, flags);
     else await submitAndWait(rota, submit, { wait: flags.wait, json: flags.json === true });
   } catch (error) {
     throw namingFlags(error, flagsOfFields(TASK.fields));
+  }
+}
+
+function showDryRun(planned: TaskDryRun, { json }: ServerFlags): void {
+  const { state, agentId, lane } = planned.task;
+  if (json) printJson(planned);
+  else {
+    const line = `Nothing was stored. It would be ${state}, for agent ${agentId} in lane ${lane}.`;
+    print([line, ...leftText(planned.left)].join("\n"));
   }
 }
 

@@ -31,7 +31,7 @@ export function watchCommand(): Command {
     .option("--schedule <id>", "only what concerns this schedule")
     .option(
       "--notifications",
-      "what schedules and their runs do, a line for each; of all of them, or of --schedule",
+      "what schedules, their runs and workers do, a line for each; or of --schedule alone",
     )
     .option("--lines", "a line for each event, as when it is not written to a terminal")
     .option("--after <number>", "with lines: from this one on, 0 for all there are");

@@ -95,7 +95,7 @@ function valueOfFlag(shape: Shape, text: string, { flag, now }: { flag: string; 
     case "time":
       return momentFlag(text, now);
     case "object":
-    case "open":
+    case "variants":
     case "json":
       return jsonFlag(flag, text);
     case "list":

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Notification } from "../../interface/notifications.ts";
+import type { ScheduleNotification, WorkerNotification } from "../../interface/notifications.ts";
 import { notificationLine } from "./notification-line.ts";
 
-const COMPLETED: Notification = {
+const COMPLETED: ScheduleNotification = {
   id: 5,
   kind: "run.completed",
   task_id: 17,
@@ -13,7 +13,7 @@ const COMPLETED: Notification = {
   timestamp: Date.parse("2026-05-08T12:00:00Z") / 1_000,
 };
 
-test.each<[Partial<Notification>, string]>([
+test.each<[Partial<ScheduleNotification>, string]>([
   [{}, "run.completed  #17  run 42  research  two lines"],
   [{ kind: "run.failed", error_message: "exit code 1" }, "run.failed  #17  run 42  research  exit code 1"],
   [
@@ -29,4 +29,23 @@ test("a schedule that is paused is a line without a run", () => {
   expect(notificationLine({ ...rest, kind: "schedule.paused", status: "paused" })).toBe(
     "2026-05-08T12:00:00Z  schedule.paused  #17  research",
   );
+});
+
+test.each<[Partial<WorkerNotification>, string]>([
+  [{}, "worker.registered  wrk_1  py 1  writer,reader  4 slots"],
+  [
+    { kind: "worker.lost", attempts: 2, reason: "no sign of life for 15000 ms" },
+    "worker.lost  wrk_1  py 1  writer,reader  held 2 of 4 slots  no sign of life for 15000 ms",
+  ],
+])("%j of a worker is a line", (fields, line) => {
+  const registered: WorkerNotification = {
+    id: 6,
+    kind: "worker.registered",
+    worker_id: "wrk_1",
+    name: "py\n1",
+    agents: ["writer", "reader"],
+    slots: 4,
+    timestamp: COMPLETED.timestamp,
+  };
+  expect(notificationLine({ ...registered, ...fields })).toBe(`2026-05-08T12:00:00Z  ${line}`);
 });

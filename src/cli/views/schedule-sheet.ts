@@ -29,7 +29,7 @@ export function scheduleSheet(schedule: ScheduledTask, { next, now }: ScheduleSh
       ["message", schedule.message === null ? undefined : safeLines(schedule.message)],
       ["instruction", schedule.instruction === undefined ? undefined : safeLines(schedule.instruction)],
       ["payload", jsonOf(schedule.payload)],
-      ["session", textOf(schedule.session_key)],
+      ["session", sessionText(schedule)],
       ["conversation", textOf(schedule.conversation_id)],
       ["lane", schedule.lane === undefined ? undefined : oneLine(schedule.lane)],
       ["priority", priority === undefined ? undefined : String(priority)],
@@ -53,6 +53,11 @@ export function scheduleSheet(schedule: ScheduledTask, { next, now }: ScheduleSh
     ]),
     ...(next === null ? [] : ["", ...momentLines(next, now)]),
   ];
+}
+
+function sessionText({ session_key, post_to_session }: ScheduledTask): string | undefined {
+  const key = textOf(session_key);
+  return key === undefined || post_to_session === undefined ? key : `${key}, which gets the answers`;
 }
 
 function pausedText({ paused_reason }: ScheduledTask): string {

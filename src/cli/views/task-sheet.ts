@@ -18,6 +18,9 @@ export function taskSheet(task: Task, now: number): string[] {
       ["lane", task.lane],
       ["priority", String(task.priority)],
       ["preemptible", task.preemptible ? "yes" : undefined],
+      ["created by", makerText(task.createdBy)],
+      ["parent", task.parentTaskId],
+      ["root", task.rootTaskId],
       ["batch", task.batchId],
       ["session", text(task.sessionKey)],
       ["concurrency", text(task.concurrencyKey)],
@@ -47,6 +50,13 @@ export function taskSheet(task: Task, now: number): string[] {
     ]),
     ...(attempts.length === 0 ? [] : ["", ...attemptLines(task, now)]),
   ];
+}
+
+function makerText(createdBy: Task["createdBy"]): string | undefined {
+  if (createdBy === undefined) return undefined;
+  const { keyId, agentId, via, client } = createdBy;
+  const who = [keyId, agentId === null ? null : `agent ${agentId}`].filter((each) => each !== null);
+  return oneLine([...who, `via ${via}`, ...(client === undefined ? [] : [`(${client})`])].join(" "));
 }
 
 function attemptLines({ attempts }: Task, now: number): string[] {

@@ -3,10 +3,16 @@ import type { FinishAnswers, FinishInput } from "../../interface/workers.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
 import { jsonText } from "./held-attempt.ts";
-import { Backoff, type Tried, type WorkerCalls } from "./worker-calls.ts";
+import { Backoff, type WorkerCalls } from "./worker-calls.ts";
 
 /** How many outcomes one request carries, and about how many characters. A body may have 1 MiB. */
 const GROUP_MAX = { outcomes: 100, length: 262_144 } as const;
+
+/**
+ * The largest body that a server accepts. A larger one is not sent: the server closes the connection while the worker still writes,
+ * so that the worker may never read the refusal and would send it again for ever.
+ */
+const BODY_BYTES_MAX = 1_048_576;
 
 /** How an attempt ended. */
 export type AttemptEnd = FinishInput["attempts"][number];
@@ -77,12 +83,14 @@ export class Finisher {
     const { calls, clock, log } = this.#options;
     const { signal } = this.#gaveUp;
     for (;;) {
-      const tried = await calls.try<FinishAnswers>("finish", { body: { attempts: group }, signal });
+      const body = { attempts: group };
+      if (isTooLarge(body)) return this.#refused(group, TOO_LARGE);
+      const tried = await calls.try<FinishAnswers>("finish", { body, signal });
       if (tried.ok) {
         this.#backoff.reset();
         return this.#answered(group, tried.answer);
       }
-      if (!tried.passing) return this.#refused(group, tried);
+      if (!tried.passing) return this.#refused(group, tried.error.message);
       log.warn({ error: tried.error }, "a finish failed; the worker sends it again");
       await pause(clock, this.#backoff.pauseMs(tried.retryAfterMs), signal);
     }
@@ -100,10 +108,7 @@ export class Finisher {
   }
 
   /** The server will never accept this request: the outcomes are sent one by one, and the wrong one as an error. */
-  async #refused(
-    group: readonly AttemptEnd[],
-    { error }: Extract<Tried<unknown>, { ok: false }>,
-  ): Promise<void> {
+  async #refused(group: readonly AttemptEnd[], why: string): Promise<void> {
     const [outcome] = group;
     if (group.length > 1 || outcome === undefined) {
       for (const each of group) await this.#send([each]);
@@ -111,17 +116,25 @@ export class Finisher {
     }
     const { attemptToken, result, usage } = outcome;
     if (result === undefined) {
-      this.#options.log.error({ error }, "Rota refuses the outcome of an attempt; its lease will run out");
+      this.#options.log.error({ why }, "Rota refuses the outcome of an attempt; its lease will run out");
       return this.#options.onAnswered(attemptToken);
     }
     await this.#send([
       {
         attemptToken,
         outcome: "failed",
-        error: `the result was refused: ${error.message}`,
+        error: `the result was refused: ${why}`,
         retryable: false,
         ...(usage === undefined ? {} : { usage }),
       },
     ]);
   }
+}
+
+const TOO_LARGE = `it is larger than ${BODY_BYTES_MAX} bytes with what belongs to it: store large data elsewhere, and return where`;
+
+function isTooLarge(body: { readonly attempts: readonly AttemptEnd[] }): boolean {
+  const text = jsonText(body) ?? "";
+  // A character has at most three bytes.
+  return text.length * 3 > BODY_BYTES_MAX && new TextEncoder().encode(text).length > BODY_BYTES_MAX;
 }

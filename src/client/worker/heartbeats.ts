@@ -112,8 +112,12 @@ export class Heartbeats {
     this.#backoff.reset();
     this.#notBefore = 0;
     for (const report of reports) held.get(report.attemptToken)?.sent(report);
-    for (const { attemptToken, ok, cancel } of tried.answer.attempts) {
+    const asked = new Set(
+      reports.flatMap((report) => (report.messagesAfter === undefined ? [] : report.attemptToken)),
+    );
+    for (const { attemptToken, ok, cancel, messages = [] } of tried.answer.attempts) {
       const attempt = held.get(attemptToken);
+      if (ok && asked.has(attemptToken)) attempt?.took(messages);
       if (attempt !== undefined && !attempt.over && (!ok || cancel !== undefined)) {
         this.#options.onCancel(attempt, cancel ?? "unknown");
       }
@@ -134,7 +138,7 @@ function reportsOf(held: readonly HeldAttempt[]): AttemptReport[] {
   let left = NEWS_BYTES_MAX;
   return held.map((attempt) => {
     const { report, bytes } = attempt.heartbeat(left);
-    if (bytes > left) return { attemptToken: attempt.token };
+    if (bytes > left) return attempt.namedOnly();
     left -= bytes;
     return report;
   });

@@ -1,16 +1,26 @@
 import { keptLog } from "../../attempts/kept-log.ts";
 import { addUsage, type UsageSum } from "../../attempts/usage-sum.ts";
-import type { ExecutorContext, ReadSessionParams, TaskSession, Usage } from "../../executors/executor.ts";
+import type {
+  ExecutorContext,
+  ReadSessionParams,
+  SteeredMessage,
+  TaskActions,
+  TaskSession,
+  Usage,
+} from "../../executors/executor.ts";
 import { PROGRESS_BYTES_MAX } from "../../executors/executor.ts";
 import type { ClaimedAttempt, HeartbeatInput } from "../../interface/workers.ts";
 import type { Clock, Timer } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
+import type { TakenMessage } from "../../model/session.ts";
 import type { Task } from "../../model/task.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 
 /** How many log lines wait for the next heartbeat, and how long one may be. Older lines are dropped. */
 const LINES_MAX = 1_000;
 const LINE_LENGTH_MAX = 4_000;
+
+const OVER = "the attempt is over: it gets no more messages";
 
 /** What a heartbeat says of one attempt. */
 export type AttemptReport = HeartbeatInput["attempts"][number];
@@ -30,13 +40,19 @@ export interface HeldAttemptHooks {
   readonly log: Log;
   /** There is something new for the next heartbeat. */
   readonly onNews: () => void;
+  /** What a handler makes with the token of its attempt. */
+  readonly actionsOf: (taskToken: string) => TaskActions;
+  /** Reads the session of the task. */
+  readonly readSession: (attempt: HeldAttempt, turns: number) => Promise<TaskSession | null>;
 }
 
 /** One attempt that this worker runs, and the context of its handler. */
 export class HeldAttempt implements ExecutorContext {
   readonly token: string;
+  readonly number: number;
   readonly task: Task;
   readonly tenantId: string;
+  readonly taskToken: string;
   readonly contextWindow: number | undefined;
   readonly log: Log;
   /** Whether its outcome is decided: nothing that the handler does has an effect any more. */
@@ -50,11 +66,16 @@ export class HeldAttempt implements ExecutorContext {
   #lines: LogLine[] = [];
   #used: UsageReport | null = null;
   #usedIsNew = false;
+  /** Its handler waits for messages. */
+  #asked: PromiseWithResolvers<readonly SteeredMessage[]> | null = null;
+  #seenPosition = 0;
 
   constructor(claimed: ClaimedAttempt, hooks: HeldAttemptHooks) {
     this.token = claimed.attemptToken;
+    this.number = claimed.number;
     this.task = claimed.task;
     this.tenantId = claimed.tenantId;
+    this.taskToken = claimed.taskToken;
     this.contextWindow = claimed.contextWindow;
     this.#hooks = hooks;
     const { taskId, agentId } = this.task;
@@ -78,7 +99,7 @@ export class HeldAttempt implements ExecutorContext {
   }
 
   get hasNews(): boolean {
-    return !this.named || this.hasLines || this.#progress !== null || this.#usedIsNew;
+    return !this.named || this.hasLines || this.#progress !== null || this.#usedIsNew || this.#asked !== null;
   }
 
   readonly progress = (data: unknown): void => {
@@ -110,13 +131,33 @@ export class HeldAttempt implements ExecutorContext {
   /** The memory of a worker is its own affair. */
   readonly holds = (): void => {};
 
-  /** The protocol does not carry the turns of sessions. */
-  readonly session = async (_params?: ReadSessionParams): Promise<TaskSession | null> => {
-    if (this.task.sessionKey === undefined) return null;
-    throw new Error(
-      "a worker cannot read the session of a task: put what the handler needs into the task, or run it in the process of Rota",
-    );
+  readonly session = async ({ turns = 0 }: ReadSessionParams = {}): Promise<TaskSession | null> =>
+    this.task.sessionKey === undefined ? null : this.#hooks.readSession(this, turns);
+
+  /** Executors of workers are functions. */
+  readonly sendsTaskToken = false;
+
+  readonly submit: TaskActions["submit"] = async (input) => this.#actions().submit(input);
+  readonly schedule: TaskActions["schedule"] = async (input) => this.#actions().schedule(input);
+  readonly say: TaskActions["say"] = async (sessionKey, input) => this.#actions().say(sessionKey, input);
+  /** The next heartbeat asks for them. */
+  readonly messages = async (): Promise<readonly SteeredMessage[]> => {
+    this.signal.throwIfAborted();
+    if (this.task.sessionKey === undefined) return [];
+    if (this.over) throw new Error(OVER);
+    this.#asked ??= Promise.withResolvers();
+    // A handler that does not wait for it need not handle its rejection.
+    this.#asked.promise.catch(() => {});
+    this.#hooks.onNews();
+    return this.#asked.promise;
   };
+
+  /** The server responded to a heartbeat that asked for messages. */
+  took(messages: readonly TakenMessage[]): void {
+    this.#seenPosition = messages.at(-1)?.position ?? this.#seenPosition;
+    this.#asked?.resolve(messages.map(({ taskId, message }) => ({ taskId, message })));
+    this.#asked = null;
+  }
 
   /** The secrets of webhooks stay with Rota. */
   readonly sign = (): null => null;
@@ -131,6 +172,8 @@ export class HeldAttempt implements ExecutorContext {
     this.over = true;
     for (const timer of this.#timers) timer.cancel();
     this.#timers = [];
+    this.#asked?.reject(new Error(OVER));
+    this.#asked = null;
   }
 
   /** Ends it and aborts its handler. */
@@ -151,12 +194,20 @@ export class HeldAttempt implements ExecutorContext {
       bytes += lineBytes;
     }
     const report = {
-      attemptToken: this.token,
+      ...this.namedOnly(),
       ...(progress === null ? {} : { progress: progress.data }),
       ...(this.#used === null || !this.#usedIsNew ? {} : { usage: this.#used }),
       ...(log.length === 0 ? {} : { log }),
     };
     return { report, bytes };
+  }
+
+  /** The least that a heartbeat says of it. */
+  namedOnly(): AttemptReport {
+    return {
+      attemptToken: this.token,
+      ...(this.#asked === null ? {} : { messagesAfter: this.#seenPosition }),
+    };
   }
 
   /** A heartbeat arrived. What was reported meanwhile stays for the next. */
@@ -166,6 +217,15 @@ export class HeldAttempt implements ExecutorContext {
     if (usage !== undefined && this.#used === usage) this.#usedIsNew = false;
     const arrived = new Set<unknown>(log);
     this.#lines = this.#lines.filter((line) => !arrived.has(line));
+  }
+
+  #actions(): TaskActions {
+    if (this.over)
+      throw new DOMException(
+        "the attempt is over: it can no longer submit, schedule or say anything",
+        "AbortError",
+      );
+    return this.#hooks.actionsOf(this.taskToken);
   }
 
   #keep(line: LogLine): void {

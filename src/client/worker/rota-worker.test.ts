@@ -20,6 +20,8 @@ interface FakeAttempt {
   readonly timeoutMs?: number;
 }
 
+const SESSION = { generation: 0, contextWindow: null, turns: [] };
+
 /** A server of this process, as `fetch` sees it: it hands out the attempts once, and records every request. */
 function fakeRota(
   attempts: readonly FakeAttempt[],
@@ -28,6 +30,7 @@ function fakeRota(
   const waiting = [...attempts];
   const sent: Sent[] = [];
   const cancel = new Map<string, string>();
+  const messages: { taskId: string; message: string; position: number }[] = [];
   const answer = (request: Sent): object => {
     const { method, path, body } = request;
     const tokens = (body["attempts"] as { attemptToken: string }[] | undefined)?.map(
@@ -35,6 +38,7 @@ function fakeRota(
     );
     if (path === "/v1/workers") return { workerId: "wrk_1", leaseMs: 15_000, heartbeatMs: 500, maxWaitS: 1 };
     if (method === "DELETE") return { released: [] };
+    if (path.endsWith("/session")) return { session: SESSION };
     if (path.startsWith("/v1/attempts/")) return { result: `result of ${path.split("/").at(-1)}` };
     if (path.endsWith("/claim")) {
       const taken = waiting.splice(0, body["max"] as number);
@@ -47,8 +51,12 @@ function fakeRota(
         cancel: cancel.get(attemptToken),
       });
       return {
-        attempts: tokens?.map((token) =>
-          cancel.has(token) ? stopped(token) : { attemptToken: token, ok: true },
+        attempts: (body["attempts"] as AttemptReport[]).map(
+          ({ attemptToken: token, messagesAfter: after }) => {
+            if (cancel.has(token)) return stopped(token);
+            const taken = after === undefined ? [] : messages.filter(({ position }) => position > after);
+            return { attemptToken: token, ok: true, ...(taken.length > 0 && { messages: taken }) };
+          },
         ),
       };
     }
@@ -69,6 +77,7 @@ function fakeRota(
     fetch: fetch as typeof globalThis.fetch,
     sent,
     cancel,
+    messages,
     finished: () => list<AttemptEnd>("/finish"),
     heartbeats: () => list<AttemptReport>("/heartbeat"),
   };
@@ -225,6 +234,21 @@ test("a heartbeat that the server refuses is sent again without what it reported
   expect(worker.running).toBe(1);
 });
 
+test("a result that no server accepts is not sent: the attempt fails, and others finish", async () => {
+  const server = fakeRota([{ token: "big" }, { token: "small" }]);
+  startWorker(server, ({ message }) => (message === "big" ? "é".repeat(600_000) : "fine"), { slots: 2 });
+  await expect.poll(() => server.finished().length).toBe(2);
+  expect(server.finished()).toEqual([
+    {
+      attemptToken: "big",
+      outcome: "failed",
+      error: expect.stringMatching(/^the result was refused: it is larger than 1048576 bytes/),
+      retryable: false,
+    },
+    { attemptToken: "small", outcome: "done", result: "fine" },
+  ]);
+});
+
 test("results of dependencies that were too large for the claim are fetched", async () => {
   const dependencies = [
     { taskId: "tsk_1", result: 1 },
@@ -254,13 +278,15 @@ test("a cancel aborts the handler with its reason, and no outcome is sent", asyn
   expect(server.finished()).toEqual([]);
 });
 
-test("the session of a task cannot be read, and the error says what to do", async () => {
+test("the session of a task is read from the server, but not for a task without one", async () => {
   const server = fakeRota([{ token: "with", task: { sessionKey: "user:42" } }, { token: "without" }]);
   startWorker(server, async (_task, { session }) => session({ turns: 3 }));
   await expect.poll(() => server.finished().length).toBe(2);
   const outcomes = new Map(server.finished().map((finish) => [finish.attemptToken, finish]));
-  expect(outcomes.get("with")?.error).toContain("a worker cannot read the session of a task: put what");
+  expect(outcomes.get("with")).toMatchObject({ outcome: "done", result: SESSION });
   expect(outcomes.get("without")).toMatchObject({ outcome: "done", result: null });
+  const asked = server.sent.filter(({ path }) => path.endsWith("/session"));
+  expect(asked.map(({ path }) => path)).toEqual(["/v1/attempts/with/session"]);
 });
 
 describe("a stop", () => {
@@ -329,4 +355,31 @@ test.each([
   expect(
     () => new RotaWorker({ url: "http://rota.test", ...options } as unknown as RotaWorkerOptions),
   ).toThrow(message);
+});
+
+test("a handler gets the messages that were sent to its session, each once", async () => {
+  const server = fakeRota([{ token: "a", task: { sessionKey: "user:1" } }, { token: "b" }]);
+  server.messages.push({ taskId: "tsk_left", message: "left", position: 3 });
+  startWorker(server, async ({ sessionKey }, { messages }) => {
+    const first = await messages();
+    if (sessionKey !== undefined)
+      server.messages.push({ taskId: "tsk_right", message: "right", position: 5 });
+    return [first, await messages(), await messages()];
+  });
+  await expect.poll(() => server.finished().length, { timeout: 15_000 }).toBe(2);
+  expect(
+    Object.fromEntries(server.finished().map(({ attemptToken, result }) => [attemptToken, result])),
+  ).toEqual({
+    a: [[{ taskId: "tsk_left", message: "left" }], [{ taskId: "tsk_right", message: "right" }], []],
+    b: [[], [], []],
+  });
+});
+
+test("a handler that waits for messages when its attempt ends gets an error", async () => {
+  const server = fakeRota([{ token: "a", task: { sessionKey: "user:1" } }]);
+  server.cancel.set("a", "cancelled");
+  const error = new Promise((resolve) => {
+    startWorker(server, (_task, { messages }) => messages().catch(resolve));
+  });
+  expect(await error).toMatchObject({ message: expect.stringContaining("over") });
 });

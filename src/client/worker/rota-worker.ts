@@ -1,17 +1,22 @@
 import { failureOf } from "../../attempts/attempt-error.ts";
 import { pause } from "../../clock/pause.ts";
-import type { Executor } from "../../executors/executor.ts";
+import type { Executor, ExecutorContext } from "../../executors/executor.ts";
 import type { ClaimAnswer, ClaimedAttempt, ClaimInput } from "../../interface/workers.ts";
 import { DEPENDENCY_BYTES_MAX, type DependencyResult } from "../../model/task.ts";
 import { Connection } from "../connection.ts";
+import { attemptActions } from "./attempt-actions.ts";
 import { type AttemptEnd, Finisher } from "./finisher.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { HeldAttempt, jsonText } from "./held-attempt.ts";
+import { Signals } from "./signals.ts";
 import { Backoff, WorkerCalls } from "./worker-calls.ts";
 import { checkWorkerOptions, type RotaWorkerOptions, type WorkerSettings } from "./worker-options.ts";
 
-/** How long the answer of a claim may take beyond the time that the server holds it. */
-const CLAIM_ANSWER_MS = 10_000;
+/**
+ * How long a claim takes at most, and of that its answer once the server no longer holds it, as shares of the lease. If the answer
+ * gets lost on a connection that stays open, the claim is repeated while the server still keeps its attempts for this worker.
+ */
+const CLAIM_SHARE = { all: 0.9, answer: 0.15, answerMaxMs: 5_000 } as const;
 /** A server that answers an empty claim at once, without `retryInMs`, is not asked again before this. */
 const EMPTY_CLAIM_MS = 1_000;
 /** A handler that ignores its signal for so long is logged. */
@@ -38,6 +43,7 @@ export class RotaWorker {
   readonly #settings: WorkerSettings;
   readonly #calls: WorkerCalls;
   readonly #heartbeats: Heartbeats;
+  readonly #signals: Signals;
   readonly #finisher: Finisher;
   /** Attempts whose handler runs or whose outcome is not recorded: each takes a slot. */
   readonly #held = new Map<string, HeldAttempt>();
@@ -59,13 +65,20 @@ export class RotaWorker {
     // Programs that call `start` need not wait for the end. The failure is logged.
     this.#over.promise.catch(() => undefined);
     const { clock, random, log } = this.#settings.client;
-    this.#calls = new WorkerCalls(new Connection(this.#settings.client), this.#settings);
+    const connection = new Connection(this.#settings.client);
+    this.#calls = new WorkerCalls(connection, this.#settings);
     const shared = { calls: this.#calls, clock, random, log };
     this.#finisher = new Finisher({ ...shared, onAnswered: (token) => this.#forget(token) });
     this.#heartbeats = new Heartbeats({
       ...shared,
       attempts: () => [...this.#held.values()].filter(({ over, token }) => !over || this.#isFinishing(token)),
       onCancel: (attempt, reason) => this.#cancel(attempt, reason),
+      onDrain: () => void this.stop(),
+    });
+    this.#signals = new Signals({
+      ...shared,
+      connection,
+      onCancel: (ended, reason) => this.#cancelled(ended, reason),
       onDrain: () => void this.stop(),
     });
   }
@@ -123,6 +136,7 @@ export class RotaWorker {
       await pause(clock, backoff.pauseMs(tried.retryAfterMs), this.#claims.signal).catch(() => undefined);
     }
     void this.#claimLoop();
+    void this.#signals.run();
   }
 
   async #claimLoop(): Promise<void> {
@@ -160,9 +174,12 @@ export class RotaWorker {
   }
 
   #claim(claimId: string) {
-    const waitS = this.#calls.registration?.maxWaitS ?? 0;
+    const { maxWaitS = 0, leaseMs = 0 } = this.#calls.registration ?? {};
+    const answerMs = Math.min(leaseMs * CLAIM_SHARE.answer, CLAIM_SHARE.answerMaxMs);
+    const withinLeaseS = Math.floor((leaseMs * CLAIM_SHARE.all - answerMs) / 1_000);
+    const waitS = Math.min(maxWaitS, Math.max(withinLeaseS, 1));
     const body: ClaimInput = { claimId, max: this.#settings.slots - this.#held.size, waitS };
-    const timeoutMs = waitS * 1_000 + CLAIM_ANSWER_MS;
+    const timeoutMs = waitS * 1_000 + answerMs;
     return this.#calls.try<ClaimAnswer>("claim", { body, timeoutMs, signal: this.#claims.signal });
   }
 
@@ -181,7 +198,13 @@ export class RotaWorker {
     // The answer to a repeated claim names attempts that are already running.
     if (this.#held.has(attemptToken) || this.#ended.has(attemptToken)) return;
     const { clock, log } = this.#settings.client;
-    const attempt = new HeldAttempt(claimed, { clock, log, onNews: this.#heartbeats.wake });
+    const attempt = new HeldAttempt(claimed, {
+      clock,
+      log,
+      onNews: this.#heartbeats.wake,
+      readSession: (each, turns) => this.#readSession(each, turns),
+      actionsOf: (taskToken) => attemptActions(this.#settings.client, taskToken),
+    });
     this.#held.set(attempt.token, attempt);
     // The server ends it, too: this is for the time in which the server cannot be reached.
     attempt.limit(timeoutMs, () => this.#expire(attempt, `timed out after ${timeoutMs} ms`, true));
@@ -227,6 +250,17 @@ export class RotaWorker {
       return handler(task, attempt);
     }
     return handler({ ...task, dependencies: await this.#dependencies(attempt) }, attempt);
+  }
+
+  async #readSession({ token, signal }: HeldAttempt, turns: number): ReturnType<ExecutorContext["session"]> {
+    const { clock, random } = this.#settings.client;
+    const backoff = new Backoff(random);
+    for (;;) {
+      const tried = await this.#calls.session(token, turns, signal);
+      if (tried.ok) return tried.answer.session;
+      if (!tried.passing) throw tried.error;
+      await pause(clock, backoff.pauseMs(tried.retryAfterMs), signal);
+    }
   }
 
   /** Fetches results that were too large for the claim, up to what handlers get in the process of Rota. */
@@ -282,6 +316,13 @@ export class RotaWorker {
     this.#abort(attempt, error);
   }
 
+  #cancelled(ended: { readonly taskId: string; readonly number: number }, reason: string): void {
+    for (const attempt of this.#held.values()) {
+      const { over, task, number } = attempt;
+      if (!over && task.taskId === ended.taskId && number === ended.number) this.#cancel(attempt, reason);
+    }
+  }
+
   /** The server has ended the attempt: its outcome is not sent. */
   #cancel(attempt: HeldAttempt, reason: string): void {
     attempt.log.debug({ reason }, "Rota ended the attempt");
@@ -311,6 +352,7 @@ export class RotaWorker {
     await this.#finisher.idle();
     gaveUp.cancel();
     this.#heartbeats.stop();
+    this.#signals.stop();
     if (this.#calls.registration !== null) {
       // The lease of a worker that cannot unregister runs out.
       const tried = await this.#calls.try("", { method: "DELETE" });

@@ -1,3 +1,4 @@
+import type { TaskSession } from "../../executors/executor.ts";
 import type { RegisteredWorker, WorkerInput } from "../../interface/workers.ts";
 import type { RotaError } from "../../model/errors.ts";
 import type { Connection } from "../connection.ts";
@@ -71,6 +72,19 @@ export class WorkerCalls {
   dependency(attemptToken: string, taskId: string, signal: AbortSignal): Promise<Tried<{ result: unknown }>> {
     const path = `/v1/attempts/${encodeURIComponent(attemptToken)}/dependencies/${encodeURIComponent(taskId)}`;
     return this.#try({ path, signal });
+  }
+
+  /** The session of the task of an attempt. */
+  session(
+    attemptToken: string,
+    turns: number,
+    signal: AbortSignal,
+  ): Promise<Tried<{ session: TaskSession | null }>> {
+    return this.#try({
+      path: `/v1/attempts/${encodeURIComponent(attemptToken)}/session`,
+      query: { turns },
+      signal,
+    });
   }
 
   async #register(): Promise<Tried<RegisteredWorker>> {

@@ -2,7 +2,7 @@ import type { Executor } from "../../executors/executor.ts";
 import { checkKnown, invalidField, isObject, optionalNumber } from "../../model/input/field-checks.ts";
 import { type ClientSettings, checkOptions, type RotaClientOptions } from "../settings.ts";
 
-export interface RotaWorkerOptions extends Omit<RotaClientOptions, "retry"> {
+export interface RotaWorkerOptions extends Omit<RotaClientOptions, "retry" | "via" | "name" | "taskToken"> {
   /**
    * The agents whose tasks this worker runs: names with one `handler` for all, or an object with a handler for each. A handler
    * is the same function that `rota.agent(…)` takes.

@@ -16,7 +16,7 @@ async function makeNode(params: EngineParams = {}) {
   return makeEngine({ ...params, clock, storage });
 }
 
-/** An executor that never ends by itself, and what became of each of its runs. */
+/** An executor that never ends by itself, and the outcome of each of its runs. */
 function makeEndless(): { executor: Executor; signals: AbortSignal[] } {
   const signals: AbortSignal[] = [];
   return {

@@ -18,6 +18,7 @@ import type {
   ScheduleName,
   ScheduleRecord,
   Storage,
+  SubmitBounds,
 } from "../../storage/storage.ts";
 import { type RunDefaults, toRunTask } from "../work/run-task.ts";
 import {
@@ -73,6 +74,8 @@ export interface RunOptions {
 export interface RunNowParams extends ScheduleName {
   /** `force`: one run now, whether it is due or not; `due`: only if a due time has come. */
   readonly mode: "force" | "due";
+  /** Those of the caller; left out: the run is not counted. */
+  readonly bounds?: SubmitBounds;
 }
 
 /** The result of `runNow`. A run that failed because its agent is missing counts as a run, since it has a row. */
@@ -148,7 +151,7 @@ export class RunMaker {
   }
 
   /** Returns null if there is no such schedule. Throws `conflict` if it keeps changing, or if its tenant is disabled. */
-  async runNow({ tenant, id, mode }: RunNowParams): Promise<RanNow | null> {
+  async runNow({ tenant, id, mode, bounds }: RunNowParams): Promise<RanNow | null> {
     const { storage, storageClock } = this.#options;
     await storageClock.sync();
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
@@ -170,7 +173,7 @@ export class RunMaker {
             })
           : fireForced(schedule, this.#parts(isOrphan));
       if (fire === null) return { ran: false, reason: "already-running" };
-      const [answer] = await this.#write([fire]);
+      const [answer] = await this.#write([fire], bounds);
       if (answer?.fired === true) return ranNow(fire, answer);
     }
     throw new RotaError("conflict", `schedule ${id} changes all the time: try again`);
@@ -282,8 +285,8 @@ export class RunMaker {
     return new Set(found.flat());
   }
 
-  async #write(fires: readonly Fire[]): Promise<FiredSchedule[]> {
-    const answers = await this.#options.storage.schedules.fire({ fires });
+  async #write(fires: readonly Fire[], bounds?: SubmitBounds): Promise<FiredSchedule[]> {
+    const answers = await this.#options.storage.schedules.fire({ fires, ...(bounds && { bounds }) });
     const byName = new Map(fires.map((fire) => [scheduleKey(fire), fire]));
     const tasks: NewTask[] = [];
     const inserted: InsertedTask[] = [];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createSchedule, HOUR, MINUTE, makeScheduler, SECOND } from "../../../test/support/schedules.ts";
 import { asSharedStorage, away, type Call, openMemory } from "../../../test/support/storages.ts";
+import { UNBOUNDED } from "../../storage/conformance/tenants/share-out.ts";
 import type { Fire } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
 import { Gate, until } from "../../testing/signals.ts";
@@ -679,4 +680,44 @@ test("counts the outcomes of due times, and how late the runs were", async () =>
   });
   const lag = lags?.series[0]?.value;
   expect(typeof lag === "object" ? lag.sumSec : undefined).toBe(30 + 30);
+});
+
+describe("schedules of one tenant that are due more often than `maxFiresPerSec`", () => {
+  const PER_SEC = 2;
+  const MANY = 60;
+  const GREEDY = { id: "ten_greedy", name: "greedy", limits: UNBOUNDED };
+
+  async function makeGreedy(params: { hasSecondTenant: boolean }) {
+    const made = await makeScheduler({ ...params, maxFiresPerSec: PER_SEC });
+    const { engine, storage, clock, create } = made;
+    await storage.tenants.create(GREEDY);
+    for (let n = 0; n < MANY; n++) await create({ tenant: GREEDY.id, everyMs: SECOND });
+    const { id } = await create({ everyMs: 3 * SECOND });
+    await engine.start();
+    const fired = async () => {
+      const { runs } = await storage.schedules.listRuns({ tenant: GREEDY.id, limit: 1_000 });
+      return runs.filter(({ taskId }) => taskId !== null).length;
+    };
+    return { ...made, id, clock, fired };
+  }
+
+  test("fire late, and those of others on time", async () => {
+    const { clock, anchor, runs, id, fired, log } = await makeGreedy({ hasSecondTenant: true });
+    for (let sec = 0; sec < 12; sec++) await clock.advance(SECOND);
+    expect(await fired()).toBeLessThanOrEqual(10 * PER_SEC + 12 * PER_SEC);
+    expect(await fired()).toBeGreaterThanOrEqual(10 * PER_SEC + 10 * PER_SEC);
+    const late = (await runs(id)).map(({ startedAt, dueAt }) => [
+      (dueAt - anchor) / SECOND,
+      (startedAt ?? 0) - dueAt,
+    ]);
+    expect(late.map(([at]) => at)).toEqual([3, 6, 9, 12]);
+    for (const [, ms] of late) expect(ms).toBeLessThanOrEqual(25);
+    expect(log.messages("warn")).toEqual([expect.stringContaining("`tenants.maxFiresPerSec`")]);
+  });
+
+  test("fire on time while there is no second tenant", async () => {
+    const { clock, fired } = await makeGreedy({ hasSecondTenant: false });
+    for (let sec = 0; sec < 3; sec++) await clock.advance(SECOND);
+    expect(await fired()).toBe(3 * MANY);
+  });
 });

@@ -1,6 +1,7 @@
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
 import type { ScheduleRecord, Storage } from "../../storage/storage.ts";
+import type { FirePace } from "./fire-pace.ts";
 import type { RanNow, RunMaker, RunNowParams } from "./run-maker.ts";
 
 /** Schedules fired in one transaction: on SQLite, requests wait until it ends. */
@@ -13,11 +14,16 @@ const POLL_MS = 30_000;
 const SIGNAL_MS = 20;
 /** The delay when a schedule is due but nothing fired: another node was faster, or the clocks differ slightly. */
 const AGAIN_MS = 5;
+/** The delay while all due schedules belong to tenants over `maxFiresPerSec`. Schedules of other tenants fire this late at most. */
+const PACED_MS = 20;
+/** How often the log may warn that schedules fire late for that reason. */
+const WARN_EVERY_MS = 60_000;
 
 export interface ScheduleTickerOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly runs: RunMaker;
+  readonly pace: FirePace;
 }
 
 /** The part of the schedule ticker that other modules call. */
@@ -52,6 +58,7 @@ export class ScheduleTicker extends Service<ScheduleTickerOptions> implements Sc
   #closed = false;
   /** The tenant that the last slice ended with. The next slice begins after it, so that all tenants get their turn. */
   #lastTenant = "";
+  #warnedAt = Number.NEGATIVE_INFINITY;
 
   expect(at: number): void {
     this.#dueAt = Math.min(this.#dueAt, at);
@@ -90,17 +97,33 @@ export class ScheduleTicker extends Service<ScheduleTickerOptions> implements Sc
   }
 
   async #fireSlice(): Promise<number> {
-    const { storage, runs } = this.options;
+    const { storage, runs, pace } = this.options;
     const due = await storage.schedules.due({ limit: SLICE, after: this.#lastTenant });
-    const fires = await runs.plan(due);
+    const allowed = pace.allowed(due);
+    if (allowed.length < due.length) this.#warnOfPace(due, allowed);
+    const fires = await runs.plan(allowed);
     // `closeDown` may have been called while the storage was read.
     if (this.#closed) return LOOK_MS;
-    this.#lastTenant = fires.at(-1)?.tenant ?? this.#lastTenant;
+    pace.used(fires);
+    const last = fires.length < allowed.length ? fires.at(-1) : due.at(-1);
+    this.#lastTenant = last?.tenant ?? this.#lastTenant;
     const moved = await runs.write(fires);
     const isMore = fires.length < due.length || due.length === SLICE;
     if (!isMore) await this.#ask();
     if (!isMore && !this.#isDue()) return this.#untilNext();
+    if (allowed.length === 0 && due.length > 0) return PACED_MS;
     return moved > 0 ? 0 : AGAIN_MS;
+  }
+
+  #warnOfPace(due: readonly ScheduleRecord[], allowed: readonly ScheduleRecord[]): void {
+    const now = this.clock.monotonic();
+    if (now - this.#warnedAt < WARN_EVERY_MS) return;
+    this.#warnedAt = now;
+    const tenant = due.find((schedule) => !allowed.includes(schedule))?.tenant;
+    this.log.warn(
+      { tenant },
+      "schedules of a tenant fire late: more are due per second than `tenants.maxFiresPerSec` allows; raise it, or spread their due times",
+    );
   }
 
   #mustAsk(): boolean {

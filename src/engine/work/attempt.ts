@@ -5,10 +5,13 @@ import type {
   ReadSessionParams,
   SignedContent,
   SignOptions,
+  SteeredMessage,
+  TaskActions,
   TaskSession,
   Usage,
 } from "../../executors/executor.ts";
 import type { Log } from "../../model/log.ts";
+import type { TakenMessage } from "../../model/session.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { AttemptUsage } from "../../storage/storage.ts";
@@ -30,9 +33,29 @@ export interface AttemptHooks {
   /** The context window of the model of its agent; undefined: the agent does not name one. */
   readonly contextWindow: (record: TaskRecord) => number | undefined;
   readonly readSession: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Takes messages for its task, those after a position. */
+  readonly takeMessages: (attempt: Attempt, after: number) => Promise<readonly TakenMessage[]>;
   /** Signs a request for a task of this tenant; null: no secret is set. */
   readonly sign: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
+  readonly taskTokens: TaskTokenHooks;
 }
+
+export interface TaskTokenHooks {
+  /** `fence`: the fencing token of the attempt. */
+  readonly sign: (record: TaskRecord, fence: number) => string;
+  /** Whether `http` executors get the token. */
+  readonly isSent: (record: TaskRecord) => boolean;
+  readonly actionsOf: (record: TaskRecord) => TaskActions;
+}
+
+/** For an engine whose attempts cannot submit, schedule or say anything. */
+export const NO_TASK_TOKENS: TaskTokenHooks = {
+  sign: () => "",
+  isSent: () => false,
+  actionsOf: () => {
+    throw new Error("This engine has no `taskTokens`: its attempts cannot submit, schedule or say anything.");
+  },
+};
 
 /**
  * One execution of a task in this process, and the context of its executor. At twenty thousand tasks a second most executors
@@ -55,6 +78,8 @@ export class Attempt implements ExecutorContext {
   resultBytes = 0;
 
   #heldBytes = 0;
+  /** The position of the last message that its executor got. */
+  #seenPosition = 0;
   #returned = false;
   readonly #hooks: AttemptHooks;
   #controller: AbortController | null = null;
@@ -64,6 +89,7 @@ export class Attempt implements ExecutorContext {
   #progress: ((data: unknown) => void) | null = null;
   #usage: ((usage: Usage) => void) | null = null;
   #holds: ((bytes: number) => void) | null = null;
+  #taskToken: string | null = null;
 
   constructor(params: { token: number; record: TaskRecord; begunAt: number; hooks: AttemptHooks }) {
     const { timeoutMs } = params.record.spec;
@@ -148,8 +174,54 @@ export class Attempt implements ExecutorContext {
     return ({ turns = 0 } = {}) => this.#hooks.readSession(this, turns);
   }
 
+  get messages(): () => Promise<readonly SteeredMessage[]> {
+    return async () => {
+      const taken = await this.#hooks.takeMessages(this, this.#seenPosition);
+      // A call that ran at the same time may have returned some of them.
+      const fresh = taken.filter(({ position }) => position > this.#seenPosition);
+      this.#seenPosition = fresh.at(-1)?.position ?? this.#seenPosition;
+      return fresh.map(({ taskId, message }) => ({ taskId, message }));
+    };
+  }
+
   get sign(): ExecutorContext["sign"] {
     return (content, options) => this.#hooks.sign(this.record.tenant, content, options);
+  }
+
+  get taskToken(): string {
+    this.#taskToken ??= this.#hooks.taskTokens.sign(this.record, this.token);
+    return this.#taskToken;
+  }
+
+  /** Whether its executor has its token, and may repeat it. */
+  get hasGivenToken(): boolean {
+    return this.#taskToken !== null;
+  }
+
+  get sendsTaskToken(): boolean {
+    return this.#hooks.taskTokens.isSent(this.record);
+  }
+
+  get submit(): TaskActions["submit"] {
+    return async (input) => this.#actions().submit(input);
+  }
+
+  get schedule(): TaskActions["schedule"] {
+    return async (input) => this.#actions().schedule(input);
+  }
+
+  get say(): TaskActions["say"] {
+    return async (sessionKey, input) => this.#actions().say(sessionKey, input);
+  }
+
+  /** Throws once the attempt is over: what it makes would belong to a task that another attempt runs. */
+  #actions(): TaskActions {
+    if (this.over)
+      throw new DOMException(
+        "the attempt is over: it can no longer submit, schedule or say anything",
+        "AbortError",
+      );
+    return this.#hooks.taskTokens.actionsOf(this.record);
   }
 
   /**

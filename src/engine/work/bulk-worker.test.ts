@@ -46,18 +46,18 @@ async function world() {
   return { clock, calls, turns, storage, worker, submit, add, memory };
 }
 
-test("yields to other tenants after each slice of 500, and ends at the limit", async () => {
+test("yields to other tenants after each slice of 100, and ends at the limit", async () => {
   const { turns, worker, submit, add, memory } = await world();
-  await submit("acme", 1_200);
-  await submit("zeta", 600);
+  await submit("acme", 240);
+  await submit("zeta", 120);
   await add("a", "acme");
-  await add("z", "zeta", { limit: 550 });
+  await add("z", "zeta", { limit: 110 });
   const bulks = worker();
   for (let tick = 0; tick < 5; tick += 1) expect(await bulks.tick()).toBe(0);
-  expect(turns).toEqual(["acme 500", "zeta 500", "acme 500", "zeta 50", "acme 200"]);
-  expect(await memory.bulks.get({ tenant: "acme", id: "a" })).toMatchObject({ state: "done", done: 1_200 });
-  expect(await memory.bulks.get({ tenant: "zeta", id: "z" })).toMatchObject({ state: "done", done: 550 });
-  expect((await memory.tasks.counts({ tenant: "zeta" })).queued).toBe(50);
+  expect(turns).toEqual(["acme 100", "zeta 100", "acme 100", "zeta 10", "acme 40"]);
+  expect(await memory.bulks.get({ tenant: "acme", id: "a" })).toMatchObject({ state: "done", done: 240 });
+  expect(await memory.bulks.get({ tenant: "zeta", id: "z" })).toMatchObject({ state: "done", done: 110 });
+  expect((await memory.tasks.counts({ tenant: "zeta" })).queued).toBe(10);
 });
 
 test("looks once a minute while nothing runs, and no further", async () => {
@@ -68,7 +68,7 @@ test("looks once a minute while nothing runs, and no further", async () => {
 
 test("another node goes on where one stopped that is gone, once its lease is over", async () => {
   const { clock, storage, worker, submit, add, memory } = await world();
-  await submit("acme", 700);
+  await submit("acme", 140);
   await add("a", "acme");
   const lost = asSharedStorage(
     meddle(storage, {
@@ -85,7 +85,7 @@ test("another node goes on where one stopped that is gone, once its lease is ove
   expect(await other.tick()).toBe(0);
   expect(await memory.bulks.get({ tenant: "acme", id: "a" })).toMatchObject({
     state: "done",
-    done: 700,
+    done: 140,
     skipped: 0,
   });
 });

@@ -1,8 +1,8 @@
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { BulkRecord, BulkStep, EndedTask, Storage } from "../../storage/storage.ts";
 
-/** Tasks of one transaction. */
-const SLICE = 500;
+/** Tasks of one transaction, so that other writes do not wait for long. */
+const SLICE = 100;
 /** How long a node may take for a slice before another node tries it. Only the first to commit has an effect. */
 const LEASE_MS = 15_000;
 /** A signal may be lost: check at least this often. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { unboundedMemory } from "../../../test/support/memory.ts";
 import { RecordingLog } from "../../../test/support/recording-log.ts";
 import { claimedTask, type RecordOverrides } from "../../../test/support/records.ts";
-import { Attempt } from "./attempt.ts";
+import { Attempt, NO_TASK_TOKENS } from "./attempt.ts";
 import { Completer } from "./completer.ts";
 
 const NOW = 1_000_000;
@@ -23,7 +23,9 @@ function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,
+    takeMessages: async () => [],
     sign: () => null,
+    taskTokens: NO_TASK_TOKENS,
   };
   return new Attempt({ token, record: task, begunAt: 0, hooks });
 }
@@ -116,6 +118,23 @@ test("ends are handed over oldest first, no more than asked for", () => {
     completer.take(2).finishes.map(({ settlement }) => settlement.to === "done" && settlement.result);
   expect(results()).toEqual([1, 2]);
   expect(results()).toEqual([3]);
+});
+
+test("ends with large results are written in small groups, the largest alone", () => {
+  const completer = makeCompleter();
+  for (const [index, kib] of [100, 100, 100, 1_000, 1_000, 1].entries()) {
+    const attempt = attemptOf();
+    attempt.resultBytes = kib * 1_024;
+    completer.finish(attempt, { kind: "done", result: index });
+  }
+  const groups = Array.from({ length: 4 }, () => completer.take(10).finishes);
+  expect(groups.map((finishes) => finishes.map(({ heldBytes }) => heldBytes / 1_024))).toEqual([
+    [100, 100],
+    [100],
+    [1_000],
+    [1_000],
+  ]);
+  expect(completer.take(10).finishes).toHaveLength(1);
 });
 
 test("ends that could not be written come first the next time", () => {

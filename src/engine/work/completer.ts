@@ -7,6 +7,9 @@ import type { Attempt } from "./attempt.ts";
 import { checkJson } from "./result-json.ts";
 import type { RunningBytes } from "./running-bytes.ts";
 
+/** Results that are written together take at most this much, or are one: other writes wait until they are stored. */
+const BYTES_PER_TAKE_MAX = 262_144;
+
 export interface Finish extends Held {
   readonly settlement: Settlement;
   /** What the attempt cost. Left out: its executor did not report it. */
@@ -125,10 +128,11 @@ export class Completer {
     this.#progress.delete(attempt.token);
   }
 
-  /** Removes and returns up to `max` ends, oldest first, and as many reports. The caller gives back what it could not write. */
+  /** Removes and returns up to `max` ends, fewer if their results are large, oldest first, and as many reports. The caller gives back what it could not write. */
   take(max: number): Completed {
-    const finishes = this.#finishes.length <= max ? this.#finishes : this.#finishes.slice(0, max);
-    this.#finishes = this.#finishes.length <= max ? [] : this.#finishes.slice(max);
+    const count = countWithin(this.#finishes, max);
+    const finishes = this.#finishes.slice(0, count);
+    this.#finishes = this.#finishes.slice(count);
     const progress: Report[] = [];
     for (const report of this.#progress.values()) {
       if (progress.length === max) break;
@@ -149,6 +153,16 @@ export class Completer {
       if (!this.#progress.has(report.token)) this.#progress.set(report.token, report);
     }
   }
+}
+
+/** How many of the first ends, at most `max`, are written together. */
+function countWithin(finishes: readonly Finish[], max: number): number {
+  let bytes = 0;
+  for (const [index, { heldBytes }] of finishes.entries()) {
+    bytes += heldBytes;
+    if (index === max || (index > 0 && bytes > BYTES_PER_TAKE_MAX)) return index;
+  }
+  return finishes.length;
 }
 
 function summaryOf({ schedule }: TaskRecord, settlement: Settlement): { summary?: string } {

@@ -31,6 +31,18 @@ describe("the dispatcher", () => {
     ]);
   });
 
+  test("passes on a bound by memory only if it claims more: such an exchange is a step of its own", async () => {
+    const bounds = async (maxRunningBytes: number) => {
+      const { engine, exchanges } = await makeEngine({ maxRunningBytes });
+      await engine.intake.addMany(manyTasks(12));
+      await engine.start();
+      await settle();
+      return [...new Set(exchanges.map(({ claimsMax }) => claimsMax))];
+    };
+    expect(await bounds(256 * 1024 * 1024)).toEqual([undefined]);
+    expect(await bounds(2 * 1024 * 1024)).toContain(2);
+  });
+
   test("never runs more than its slots", async () => {
     let running = 0;
     let most = 0;

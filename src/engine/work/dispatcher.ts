@@ -5,7 +5,13 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
-import type { BegunAttempt, ClaimedTask, FinishedAndClaimed, Storage } from "../../storage/storage.ts";
+import type {
+  BegunAttempt,
+  ClaimedTask,
+  FinishedAndClaimed,
+  InsertClaim,
+  Storage,
+} from "../../storage/storage.ts";
 import { AheadQueue } from "./ahead-queue.ts";
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
@@ -83,6 +89,8 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** The lanes of ends that wait to be written, and until when they wait for others. */
   readonly #endedIn = new Set<string>();
   #lingersUntil = Number.POSITIVE_INFINITY;
+  /** Resolves once the storage has answered the claim of an insert; null: no insert claims now. */
+  #inserting: Promise<void> | null = null;
 
   constructor(options: DispatcherOptions) {
     super(options);
@@ -133,6 +141,41 @@ export class Dispatcher extends Service<DispatcherOptions> {
   /** How many tasks are held ahead. */
   get aheadSize(): number {
     return this.#ahead.size;
+  }
+
+  /**
+   * Lets an insert of tasks in these lanes claim for the free slots of this node, in the same transaction. Null: no slots are free,
+   * other work comes first, or the storage is so near that a claim of its own costs little.
+   */
+  claimWithInsert(lanes: ReadonlySet<string>): ClaimWithInsert | null {
+    const { storage, node, slots, completer } = this.options;
+    if (!storage.capabilities.claimsAhead || !this.#isOpen()) return null;
+    if (this.#begun > this.#ended || completer.size + this.#unreported.length > 0) return null;
+    const bounds = this.#bounds();
+    const claims = slots.claimsOfInsert(lanes, this.clock.monotonic(), bounds);
+    if (claims.length === 0) return null;
+    const answered = Promise.withResolvers<void>();
+    this.#inserting = answered.promise;
+    this.#fencedEarly.clear();
+    this.#begun += 1;
+    const settle = () => {
+      this.#ended += 1;
+      this.#inserting = null;
+      answered.resolve();
+    };
+    const claimed = new Set<string>();
+    const onClaimed = (answer: FinishedAndClaimed) => {
+      for (const { lane } of claims) claimed.add(lane);
+      this.#wroteDown([], answer);
+      this.#begin(answer, claims, bounds);
+      settle();
+    };
+    const end = () => {
+      if (claimed.size > 0) return;
+      slots.unanswered(claims);
+      settle();
+    };
+    return { claim: { node: node(), claims, onClaimed }, lanes: claimed, end };
   }
 
   /** An attempt has ended. Its slot goes to the next task that is held ahead. */
@@ -216,6 +259,8 @@ export class Dispatcher extends Service<DispatcherOptions> {
     this.#lookNowAndThen();
     await this.#lookForAloneNowAndThen();
     const { completer, slots, memory } = this.options;
+    // That insert may fill the free slots: they must not be claimed twice.
+    while (this.#inserting !== null) await this.#inserting;
     this.#giveBackHeldTooLong();
     const lingersMs = this.#lingersMs(this.clock.monotonic());
     if (lingersMs > 0) return lingersMs;
@@ -402,8 +447,10 @@ export class Dispatcher extends Service<DispatcherOptions> {
   async #exchange({ completed, begun, claims, bounds }: Exchange): Promise<void> {
     const { storage, node, slots } = this.options;
     const { claimsMax } = bounds;
+    const asked = claims.reduce((sum, { limit, ahead = 0 }) => sum + limit + ahead, 0);
     const more = {
-      ...(Number.isFinite(claimsMax) && { claimsMax }),
+      // Left out where it limits nothing: an exchange with such a limit does not share a step with those of other nodes.
+      ...(asked > claimsMax && { claimsMax }),
       ...(begun.length > 0 && { begun }),
     };
     let answer: FinishedAndClaimed;
@@ -555,6 +602,15 @@ export class Dispatcher extends Service<DispatcherOptions> {
     }
     completer.giveBack(completed);
   }
+}
+
+/** A claim that an insert makes for this node. */
+export interface ClaimWithInsert {
+  readonly claim: InsertClaim;
+  /** The lanes in which the insert has claimed, empty before it is answered: no other claim is needed there. */
+  readonly lanes: ReadonlySet<string>;
+  /** Call it once the insert has ended in any way. */
+  readonly end: () => void;
 }
 
 /** An attempt that was held ahead and has begun. */

@@ -32,6 +32,7 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
     clock,
     random: () => 0,
     limits: () => ROOMY,
+    claimFor: () => null,
     onSent: (tasks) => sent.push(...tasks.map(({ id }) => id)),
     onInserted: (_tasks, answers) => reported.push(...answers.map(({ id }) => id)),
   });

@@ -3,7 +3,16 @@ import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { type Backoff, backoffMs } from "../../services/backoff.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
-import type { AdmissionLimits, InsertedTask, NewBatch, NewTask, Storage } from "../../storage/storage.ts";
+import { canClaim } from "../../storage/insert-claim.ts";
+import type {
+  AdmissionLimits,
+  InsertedTask,
+  NewBatch,
+  NewTask,
+  Storage,
+  SubmitBounds,
+} from "../../storage/storage.ts";
+import type { ClaimWithInsert } from "./dispatcher.ts";
 
 /** Tasks written in one transaction. The rest of a batch may come on top. */
 const INSERT_MAX = 500;
@@ -17,6 +26,8 @@ const TRIES_MAX = 5;
 const GIVE_UP_MS = 10_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
+const NO_LANES: ReadonlySet<string> = new Set();
+
 export interface IntakeOptions {
   readonly storage: Storage;
   readonly clock: Clock;
@@ -24,8 +35,14 @@ export interface IntakeOptions {
   readonly limits: () => AdmissionLimits;
   /** Called when tasks are on their way to the storage, so that a claim can follow right behind the insert. */
   readonly onSent: (tasks: readonly NewTask[]) => void;
-  /** Called after each commit, before the promises of the callers resolve. */
-  readonly onInserted: (tasks: readonly NewTask[], answers: readonly InsertedTask[]) => void;
+  /** Lets an insert of these tasks claim for free slots in the same transaction; null: it does not. */
+  readonly claimFor: (tasks: readonly NewTask[]) => ClaimWithInsert | null;
+  /** Called after each commit, before the promises of the callers resolve. `claimedIn`: the lanes that it has claimed from; left out: none. */
+  readonly onInserted: (
+    tasks: readonly NewTask[],
+    answers: readonly InsertedTask[],
+    claimedIn?: ReadonlySet<string>,
+  ) => void;
 }
 
 interface Pending {
@@ -49,6 +66,23 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Inserts the tasks of a bounded caller, all or none, in a transaction of their own. Throws `quota_exceeded` if they would exceed
+   * the bounds.
+   */
+  async addBounded(
+    tasks: readonly NewTask[],
+    bounds: SubmitBounds,
+    batch: NewBatch | null = null,
+  ): Promise<InsertedTask[]> {
+    this.#makeRoom(tasks.length);
+    const inserting = this.#insertWithRetries(tasks, batch === null ? [] : [batch], bounds);
+    this.#last = Promise.allSettled([this.#last, inserting]);
+    const { answers, claimedIn } = await inserting;
+    this.#options.onInserted(tasks, answers, claimedIn);
+    return answers;
   }
 
   /** Resolves with the result of the insert, once the task is durable. */
@@ -119,12 +153,13 @@ export class Intake {
   async #insert(group: readonly Pending[]): Promise<void> {
     const tasks = group.map(({ task }) => task);
     let answers: InsertedTask[];
+    let claimedIn: ReadonlySet<string>;
     try {
-      answers = await this.#insertWithRetries(tasks, batchesOf(group));
+      ({ answers, claimedIn } = await this.#insertWithRetries(tasks, batchesOf(group)));
     } catch (error) {
       return this.#insertApart(group, error);
     }
-    this.#options.onInserted(tasks, answers);
+    this.#options.onInserted(tasks, answers, claimedIn);
     for (const [index, { task, resolve, reject }] of group.entries()) {
       const answer = answers[index];
       if (answer !== undefined) resolve(answer);
@@ -144,17 +179,32 @@ export class Intake {
     await this.#insert(group.slice(middle));
   }
 
-  async #insertWithRetries(tasks: readonly NewTask[], batches: readonly NewBatch[]): Promise<InsertedTask[]> {
-    const { storage, limits, clock, random, onSent } = this.#options;
+  async #insertWithRetries(
+    tasks: readonly NewTask[],
+    batches: readonly NewBatch[],
+    bounds?: SubmitBounds,
+  ): Promise<{ answers: InsertedTask[]; claimedIn: ReadonlySet<string> }> {
+    const { storage, limits, clock, random, onSent, claimFor } = this.#options;
     const begun = clock.monotonic();
+    const more = bounds === undefined ? {} : { bounds };
     for (let tries = 1; ; tries++) {
+      // An insert that is repeated may find its tasks inserted, and claimed.
+      const claiming = tries === 1 && canClaim({ tasks, ...more }) ? claimFor(tasks) : null;
       try {
-        const inserted = storage.tasks.insert({ tasks, batches, limits: limits() });
-        onSent(tasks);
-        return await inserted;
+        const inserted = storage.tasks.insert({
+          tasks,
+          batches,
+          limits: limits(),
+          ...more,
+          ...(claiming && { claim: claiming.claim }),
+        });
+        if (claiming === null) onSent(tasks);
+        return { answers: await inserted, claimedIn: claiming?.lanes ?? NO_LANES };
       } catch (error) {
         const waitedMs = clock.monotonic() - begun;
         if (!isStorageAway(error) || tries === TRIES_MAX || waitedMs > GIVE_UP_MS) throw error;
+      } finally {
+        claiming?.end();
       }
       await pause(clock, backoffMs(RETRY, tries, random));
     }

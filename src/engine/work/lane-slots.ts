@@ -185,23 +185,51 @@ export class LaneSlots {
       const asksAhead = ahead !== undefined && (ahead > 0 || slots.ahead > 0);
       if (limit === 0 && !asksAhead) continue;
       if (max > 0 && slots.restsUntil <= now) {
-        const all = limit + (ahead ?? 0);
-        const perTenant = without(overShare, tenantSlots(slots, freedHere, all), all);
-        slots.promised = limit;
-        claims.push({
-          lane,
-          limit,
-          wakes: slots.wakes,
-          reservations: slots.reservations,
-          ...(asksAhead && { ahead }),
-          ...(perTenant !== null && { perTenant }),
-        });
+        const asked = { limit, freed: freedHere, overShare, ...(asksAhead && { ahead }) };
+        claims.push(this.#claim(lane, slots, asked));
       } else {
         // Nothing may be claimed now. Claim from this lane as soon as that is allowed.
         slots.hungry = true;
       }
     }
     return this.#inTurn(claims, max);
+  }
+
+  /**
+   * The claims for an insert of tasks in these lanes: for slots that are free and for which no other task is known to wait. The
+   * slots are promised as in `claims`.
+   */
+  claimsOfInsert(lanes: Iterable<string>, now: number, { claimsMax, overShare } = UNBOUNDED): LaneClaim[] {
+    const claims: LaneClaim[] = [];
+    let left = claimsMax;
+    for (const lane of lanes) {
+      const slots = this.#slots.get(lane);
+      if (slots === undefined || slots.hungry || slots.ahead > 0 || slots.restsUntil > now) continue;
+      const limit = Math.min(slots.concurrency - slots.held, CLAIM_MAX);
+      if (limit <= 0 || limit > left) continue;
+      left -= limit;
+      claims.push(this.#claim(lane, slots, { limit, freed: [], overShare }));
+    }
+    return claims;
+  }
+
+  #claim(
+    lane: string,
+    slots: Slots,
+    given: { limit: number; ahead?: number; freed: readonly Finish[]; overShare: ReadonlySet<string> },
+  ): LaneClaim {
+    const { limit, ahead, freed, overShare } = given;
+    const all = limit + (ahead ?? 0);
+    const perTenant = without(overShare, tenantSlots(slots, freed, all), all);
+    slots.promised = limit;
+    return {
+      lane,
+      limit,
+      wakes: slots.wakes,
+      reservations: slots.reservations,
+      ...(ahead !== undefined && { ahead }),
+      ...(perTenant !== null && { perTenant }),
+    };
   }
 
   /** If `max` is smaller than all limits together, another lane is first each time. */

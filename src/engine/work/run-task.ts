@@ -1,5 +1,6 @@
 import { FALLBACK_LANE, RUNS_LANE } from "../../model/lane.ts";
 import { DEFAULT_PRIORITY } from "../../model/priority.ts";
+import type { CreatedBy } from "../../model/provenance.ts";
 import type { NewTask, ScheduleRecord } from "../../storage/storage.ts";
 
 /** Values for fields that a schedule leaves out. */
@@ -48,10 +49,20 @@ export function toRunTask(schedule: ScheduleRecord, params: RunTaskParams): NewT
       ...(metadata === null ? {} : { metadata }),
       requestId,
       ...(conversationId === null ? {} : { conversationId }),
+      ...(schedule.postToSession && schedule.sessionKey !== null ? { postTo: schedule.sessionKey } : {}),
       retryPolicy,
       timeoutMs: timeoutMs ?? defaults.timeoutMs,
+      createdBy: makerOf(schedule),
+      // The runs of a schedule may do what its maker may.
+      ...(schedule.provenance?.reach === undefined ? {} : { reach: schedule.provenance.reach }),
     },
   };
+}
+
+/** A run is made for the caller that made its schedule. It begins a tree of its own. */
+function makerOf({ provenance }: ScheduleRecord): CreatedBy {
+  const { keyId = null, agentId = null } = provenance?.createdBy ?? {};
+  return { keyId, agentId, via: "schedule" };
 }
 
 /** A lane that does not exist is replaced by the fallback lane, as for any task. */
@@ -60,10 +71,11 @@ function laneOf({ lane }: ScheduleRecord, { hasLane }: RunDefaults): string {
   return hasLane(lane) ? lane : FALLBACK_LANE;
 }
 
-/** The runs of a schedule share a session, so that they run one after the other. With overlap `allow` each gets its own. */
+/** The runs of a schedule without a session, or that only posts to it, share one of their own, so that they run one after the other. With overlap `allow` each gets its own. */
 function sessionOf(schedule: ScheduleRecord, { id, inTurn, defaults }: RunTaskParams): NewTask["session"] {
-  const { sessionKey, overlap } = schedule;
-  if (sessionKey !== null) return { key: sessionKey, maxConcurrent: defaults.sessionMaxConcurrent };
+  const { sessionKey, postToSession, overlap } = schedule;
+  if (sessionKey !== null && !postToSession)
+    return { key: sessionKey, maxConcurrent: defaults.sessionMaxConcurrent };
   const own = `schedule:${schedule.id}`;
   return { key: overlap === "allow" && !inTurn ? `${own}:${id}` : own, maxConcurrent: 1 };
 }

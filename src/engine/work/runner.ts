@@ -4,12 +4,14 @@ import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from ".
 import type { Clock, Timer } from "../../model/clock.ts";
 import type { Log } from "../../model/log.ts";
 import type { Outcome } from "../../model/outcome.ts";
+import type { TakenMessage } from "../../model/session.ts";
 import { DEPENDENCY_BYTES_MAX } from "../../model/task.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
+import { hideTaskTokensIn } from "../../model/text/task-token-mask.ts";
 import { TurnBudget } from "../../services/turn-budget.ts";
 import type { ClaimedTask } from "../../storage/storage.ts";
-import { Attempt, type AttemptHooks } from "./attempt.ts";
+import { Attempt, type AttemptHooks, NO_TASK_TOKENS, type TaskTokenHooks } from "./attempt.ts";
 import type { ReadDependencies } from "./dependency-results.ts";
 import { type Checked, checkJson, checkJsonSteps, RESULT_BYTES_MAX } from "./result-json.ts";
 import type { RunningBytes } from "./running-bytes.ts";
@@ -48,10 +50,14 @@ export interface RunnerOptions {
   readonly contextWindow?: (record: TaskRecord) => number | undefined;
   /** Reads the session of an attempt's task, with its last turns. Left out: no task has a session. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Takes messages in mode `steer` for the task of an attempt. Left out: there are none. */
+  readonly takeMessages?: (attempt: Attempt, after: number) => Promise<readonly TakenMessage[]>;
   /** Masks secrets of a task in its errors. Left out: masks those of `llmConfig` only. */
   readonly secrets?: SecretHider;
   /** Signs a request for a task of this tenant. Left out: no secret is set. */
   readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
+  /** What attempts may do in Rota. Left out: nothing. */
+  readonly taskTokens?: TaskTokenHooks;
 }
 
 /**
@@ -80,11 +86,16 @@ export class Runner {
       onProgress: options.onProgress,
       onLog: (attempt, level, text) => options.onLog?.(attempt, level, text),
       hideSecrets: ({ record }, text) => this.#secrets.hide(record, text),
-      hideModelSecrets: ({ record }, answer) => this.#secrets.hideModelSecrets(record, answer),
+      hideModelSecrets: ({ record, hasGivenToken }, answer) => {
+        const hidden = this.#secrets.hideModelSecrets(record, answer);
+        return hasGivenToken ? hideTaskTokensIn(hidden) : hidden;
+      },
       onUsage: options.onUsage ?? (() => {}),
       contextWindow: options.contextWindow ?? (() => undefined),
       readSession: options.readSession ?? (async () => null),
+      takeMessages: options.takeMessages ?? (async () => []),
       sign: options.sign ?? (() => null),
+      taskTokens: options.taskTokens ?? NO_TASK_TOKENS,
     };
   }
 
@@ -271,9 +282,9 @@ export class Runner {
     }
   }
 
-  /** The result of an attempt that holds little memory is checked at once: it is most likely small. */
+  /** An object of an attempt that holds little memory is checked at once: it is most likely small. */
   #outcomeOfResult(attempt: Attempt, result: unknown): Outcome | Promise<Outcome> {
-    if (attempt.heldBytes >= LARGE_BYTES && typeof result === "object") {
+    if (isLarge(result) || (attempt.heldBytes >= LARGE_BYTES && typeof result === "object")) {
       return this.#checkInTurns(attempt, result);
     }
     return outcomeOf(attempt, checkJson("result", result, RESULT_BYTES_MAX));
@@ -296,6 +307,11 @@ export class Runner {
       if (done) return outcomeOf(attempt, checked);
     }
   }
+}
+
+/** A long text. How large an object is shows only when it is serialized. */
+function isLarge(result: unknown): boolean {
+  return typeof result === "string" && result.length >= LARGE_BYTES;
 }
 
 function outcomeOf(attempt: Attempt, checked: Checked): Outcome {

@@ -3,6 +3,7 @@ import { Redactor } from "../../model/redactor.ts";
 import type { TaskSpec } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import { hideValuesInJson, valueHider } from "../../model/text/mask.ts";
+import { hideTaskTokens } from "../../model/text/task-token-mask.ts";
 
 interface Hider {
   /** The redactor it was made with. The configuration may replace it, with other names of secrets. */
@@ -32,7 +33,7 @@ export class SecretHider {
       hider = { redactor, hide: secrets.length === 0 ? null : valueHider(secrets) };
       this.#hiders.set(spec, hider);
     }
-    return hider.hide === null ? text : hider.hide(text);
+    return hideTaskTokens(hider.hide === null ? text : hider.hide(text));
   }
 
   /** The result of a model never needs the API keys of its `llmConfig`. Other secrets may be what the next task needs. */

@@ -6,7 +6,7 @@ import { away, meddle, openMemory } from "../../../test/support/storages.ts";
 import { TURNS_MAX } from "../../model/turn.ts";
 import type { ReadTurnsParams, SessionTurns } from "../../storage/storage.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { Attempt } from "./attempt.ts";
+import { Attempt, NO_TASK_TOKENS } from "./attempt.ts";
 import { readTaskSession } from "./task-session.ts";
 
 const SHOWN = { generation: 3, contextWindow: null, turns: [] };
@@ -35,7 +35,9 @@ async function reading(answer: () => Promise<SessionTurns | null>, session: stri
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,
+    takeMessages: async () => [],
     sign: () => null,
+    taskTokens: NO_TASK_TOKENS,
   };
   const attempt = new Attempt({ token, record: task, begunAt: 0, hooks });
   const read = (turns: number) =>

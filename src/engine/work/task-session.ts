@@ -1,12 +1,16 @@
 import type { TaskSession } from "../../executors/executor.ts";
+import type { TakenMessage } from "../../model/session.ts";
 import { TURNS_MAX } from "../../model/turn.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { type PatientReadParams, readPatiently } from "./patient-read.ts";
 
-export interface TaskSessionParams extends Omit<PatientReadParams<unknown>, "read" | "signal"> {
+interface SessionReadParams extends Omit<PatientReadParams<unknown>, "read" | "signal"> {
   readonly storage: Storage;
   readonly attempt: Attempt;
+}
+
+export interface TaskSessionParams extends SessionReadParams {
   /** How many turns to read. */
   readonly turns: number;
 }
@@ -27,4 +31,24 @@ export async function readTaskSession(params: TaskSessionParams): Promise<TaskSe
   const { turnsLength, ...shown } = session;
   attempt.hold(turnsLength);
   return shown;
+}
+
+export interface TakeMessagesParams extends SessionReadParams {
+  /** The position of the last message that the attempt has got. */
+  readonly after: number;
+}
+
+/** Takes messages in mode `steer` for an attempt. Rejects when the attempt is over. */
+export async function takeMessages(params: TakeMessagesParams): Promise<readonly TakenMessage[]> {
+  const { storage, attempt, after, ...patience } = params;
+  const { record, token, signal } = attempt;
+  if (record.session === null) return [];
+  const taken = await readPatiently({
+    ...patience,
+    signal,
+    read: () => storage.sessions.takeMessages({ seq: record.seq, token, after }),
+  });
+  signal.throwIfAborted();
+  attempt.hold(taken.reduce((sum, { message }) => sum + message.length, 0));
+  return taken;
 }

@@ -3,8 +3,10 @@ import { addUsage } from "../../attempts/usage-sum.ts";
 import type { Usage } from "../../executors/executor.ts";
 import { settle } from "../../model/outcome.ts";
 import { runSummary } from "../../model/run.ts";
+import type { TakenMessage } from "../../model/session.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
+import { hideTaskTokens, hideTaskTokensIn } from "../../model/text/task-token-mask.ts";
 import {
   type AttemptReason,
   endOfAttempt,
@@ -12,7 +14,13 @@ import {
   WORKER_LOST,
   type WorkerOutcome,
 } from "../../model/worker.ts";
-import type { AssignedTask, AttemptUsage, Storage, WorkerAttempt } from "../../storage/storage.ts";
+import type {
+  AssignedTask,
+  AttemptSecret,
+  AttemptUsage,
+  Storage,
+  WorkerAttempt,
+} from "../../storage/storage.ts";
 import type { LoggingAttempt } from "../work/log-keeper.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { checkJson, RESULT_BYTES_MAX } from "../work/result-json.ts";
@@ -54,12 +62,15 @@ export interface AttemptReport {
   readonly progress?: unknown;
   readonly usage?: Usage;
   readonly log?: readonly ReportedLine[];
+  /** Takes messages in mode `steer`: those after this position. */
+  readonly messagesAfter?: number;
 }
 
 export interface ReportAnswer {
   readonly attemptToken: string;
   readonly ok: boolean;
   readonly cancel?: AttemptReason;
+  readonly messages?: readonly TakenMessage[];
 }
 
 /** How a worker ends an attempt. */
@@ -85,6 +96,11 @@ export class WorkerAttempts {
   readonly #options: WorkerAttemptsOptions;
   /** Tasks that were assigned here, by fencing token. */
   readonly #records = new Map<number, TaskRecord>();
+  /**
+   * Attempts that were assigned here and of which nothing was reported yet, by the hash of their token. Only if this is the only
+   * node: they may have reported something to another.
+   */
+  readonly #fresh = new Map<string, WorkerAttempt>();
   readonly #logging = new Map<number, LoggingAttempt>();
   /** The hashes of tokens that the next query looks up. */
   #wanted: string[] = [];
@@ -94,8 +110,26 @@ export class WorkerAttempts {
     this.#options = options;
   }
 
-  assigned(tasks: readonly AssignedTask[]): void {
+  assigned(worker: string, tasks: readonly AssignedTask[], secrets: readonly AttemptSecret[]): void {
     for (const { token, task } of tasks) this.#keep(token, task);
+    if (!this.#options.storage.capabilities.exclusive) return;
+    const hashes = new Map(secrets.map(({ nonce, hash }) => [nonce, hash]));
+    for (const { token, nonce, task } of tasks) {
+      const hash = hashes.get(nonce);
+      // The claim is a repeated one.
+      if (hash === undefined) continue;
+      const { tenant, id: taskId, seq, attempts } = task;
+      const state = { number: attempts.at(-1)?.number ?? 1, held: true, recorded: false, usage: null };
+      if (this.#fresh.size >= KEPT_MAX) this.#fresh.delete(this.#fresh.keys().next().value ?? "");
+      this.#fresh.set(hash, { hash, worker, tenant, taskId, seq, token, ...state });
+    }
+  }
+
+  /** Rota ended these attempts. */
+  fenced(tokens: readonly number[]): void {
+    if (this.#fresh.size === 0) return;
+    const ended = new Set(tokens);
+    for (const [hash, { token }] of this.#fresh) if (ended.has(token)) this.#fresh.delete(hash);
   }
 
   /** The attempt of a token, whichever worker has it. */
@@ -110,7 +144,7 @@ export class WorkerAttempts {
     reports: readonly AttemptReport[],
     { all }: { all: boolean },
   ): Promise<ReportAnswer[]> {
-    const { storage, watch, dispatcher } = this.#options;
+    const { storage, watch } = this.#options;
     const found = await this.#findAll(worker, reports);
     const held = reports.flatMap((report) => {
       const attempt = found.get(report.attemptToken);
@@ -126,28 +160,50 @@ export class WorkerAttempts {
       const { dropped } = await storage.workers.name({ worker, attempts: named, all });
       await watch.takeBack(worker, dropped, { counted: true, error: WORKER_LOST });
     }
-    for (const { report, attempt } of held) {
-      this.#log(attempt, report);
-      if (report.progress === undefined) continue;
-      const record = await this.#recordOf(attempt);
-      if (record === null) continue;
-      const progress = this.#options.secrets.hideModelSecrets(record, report.progress);
-      await dispatcher.report({ worker, seq: attempt.seq, token: attempt.token, progress });
-    }
+    for (const { report, attempt } of held) this.#log(attempt, report);
+    await Promise.all(held.map((each) => this.#reportProgress(worker, each)));
     return Promise.all(
-      reports.map(async ({ attemptToken }) => {
+      reports.map(async ({ attemptToken, messagesAfter: after }) => {
         const attempt = found.get(attemptToken);
         if (attempt === undefined) return { attemptToken, ok: false, cancel: "unknown" };
-        if (attempt.held) return { attemptToken, ok: true };
+        if (attempt.held) {
+          const { seq, token } = attempt;
+          const messages =
+            after === undefined ? [] : await storage.sessions.takeMessages({ seq, token, after });
+          return { attemptToken, ok: true, ...(messages.length > 0 && { messages }) };
+        }
         return { attemptToken, ok: false, cancel: await this.#reasonOf(attempt) };
       }),
     );
   }
 
+  async #reportProgress(
+    worker: string,
+    { report, attempt }: { readonly report: AttemptReport; readonly attempt: WorkerAttempt },
+  ): Promise<void> {
+    if (report.progress === undefined) return;
+    const record = await this.#recordOf(attempt);
+    if (record === null) return;
+    const { dispatcher, secrets } = this.#options;
+    const progress = hideTaskTokensIn(secrets.hideModelSecrets(record, report.progress));
+    await dispatcher.report({ worker, seq: attempt.seq, token: attempt.token, progress });
+  }
+
   /** Ends attempts. Repeating it changes nothing. */
   async finish(worker: string, finishes: readonly AttemptFinish[]): Promise<FinishAnswer[]> {
-    const found = await this.#findAll(worker, finishes);
-    return Promise.all(finishes.map((finish) => this.#finishOne(finish, found.get(finish.attemptToken))));
+    const found = await this.#findAll(worker, finishes, { ends: true });
+    const answers = new Map<string, Promise<FinishAnswer>>();
+    return Promise.all(
+      finishes.map((finish) => {
+        const { attemptToken } = finish;
+        const earlier = answers.get(attemptToken);
+        // Of several ends of one attempt in a request the first counts.
+        if (earlier !== undefined) return earlier.then(asRepeated);
+        const answer = this.#finishOne(finish, found.get(attemptToken));
+        answers.set(attemptToken, answer);
+        return answer;
+      }),
+    );
   }
 
   async #finishOne(finish: AttemptFinish, attempt: WorkerAttempt | undefined): Promise<FinishAnswer> {
@@ -214,7 +270,7 @@ export class WorkerAttempts {
       if (!checked.ok)
         return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true } as const;
       const result = await processResult(record, checked.value);
-      return { kind: "done", result: secrets.hideModelSecrets(record, result) } as const;
+      return { kind: "done", result: hideTaskTokensIn(secrets.hideModelSecrets(record, result)) } as const;
     }
     const error = cleanText(finish.error ?? "failed without a message", ERROR_BYTES_MAX);
     return {
@@ -252,7 +308,8 @@ export class WorkerAttempts {
     }
     const record = this.#records.get(attempt.token);
     for (const line of log) {
-      const text = record === undefined ? line.text : this.#options.secrets.hide(record, line.text);
+      const text =
+        record === undefined ? hideTaskTokens(line.text) : this.#options.secrets.hide(record, line.text);
       this.#options.addLog(logging, { ...line, text });
     }
   }
@@ -260,15 +317,24 @@ export class WorkerAttempts {
   async #findAll(
     worker: string,
     given: readonly { readonly attemptToken: string }[],
+    { ends = false }: { readonly ends?: boolean } = {},
   ): Promise<Map<string, WorkerAttempt>> {
     const tokens = new Map(given.map(({ attemptToken }) => [hashOfToken(attemptToken), attemptToken]));
-    const found = await this.#lookUp([...tokens.keys()]);
+    const found = (ends ? this.#takeFresh(tokens) : null) ?? (await this.#lookUp([...tokens.keys()]));
+    // From now on the storage knows more than this node.
+    for (const hash of tokens.keys()) this.#fresh.delete(hash);
     return new Map(
       found.flatMap((attempt) => {
         const token = tokens.get(attempt.hash);
         return token === undefined || attempt.worker !== worker ? [] : [[token, attempt] as const];
       }),
     );
+  }
+
+  /** Null if the storage has to be asked for one of them. */
+  #takeFresh(hashes: ReadonlyMap<string, unknown>): WorkerAttempt[] | null {
+    const fresh = [...hashes.keys()].flatMap((hash) => this.#fresh.get(hash) ?? []);
+    return fresh.length === hashes.size ? fresh : null;
   }
 
   /** One query for all requests of the same turn of the event loop. */
@@ -308,4 +374,8 @@ export class WorkerAttempts {
   #forget(token: number): void {
     this.#records.delete(token);
   }
+}
+
+function asRepeated(answer: FinishAnswer): FinishAnswer {
+  return answer.recorded ? { ...answer, repeated: true } : answer;
 }

@@ -3,7 +3,7 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import { isTerminal, type TaskState } from "../../model/task-state.ts";
 import { Service, type ServiceOptions } from "../../services/service.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
-import type { Held, Storage, WorkerExchange, WorkerFinish } from "../../storage/storage.ts";
+import type { AttemptSecret, Held, Storage, WorkerExchange, WorkerFinish } from "../../storage/storage.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { type Poll, type PollAnswer, type PollRequest, WorkerPolls } from "./worker-polls.ts";
 
@@ -23,7 +23,11 @@ export interface WorkerDispatcherOptions extends ServiceOptions {
   /** Called when tasks ended that may have a callback URL. */
   readonly onEnded: () => void;
   /** Called with attempts that were assigned to workers here. */
-  readonly onAssigned: (worker: string, assigned: PollAnswer["assigned"]) => void;
+  readonly onAssigned: (
+    worker: string,
+    assigned: PollAnswer["assigned"],
+    secrets: readonly AttemptSecret[],
+  ) => void;
 }
 
 /** An end of an attempt that waits to be written. */
@@ -49,8 +53,10 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   readonly polls: WorkerPolls;
   #ends: Ending[] = [];
   #progress: { readonly report: WorkerProgress; readonly resolve: () => void }[] = [];
-  /** Polls that have not asked yet. */
+  /** Polls that have not asked yet, and ask at once. */
   readonly #new = new Set<Poll>();
+  /** Polls that have not asked yet, but others with the same agents found nothing: they ask when the others ask again. */
+  readonly #joined = new Set<Poll>();
   /** The agents that may have ready tasks; null: any. */
   #wanted: Set<string> | null = new Set();
   /** Whether limits held back tasks at the last exchange. */
@@ -58,12 +64,14 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   #askedAt = 0;
   #isClosed = false;
   #isStopped = false;
+  /** How many attempts each worker holds, as far as this node knows. */
   readonly #held = new Map<string, number>();
 
   constructor(options: WorkerDispatcherOptions) {
     super(options);
     this.polls = new WorkerPolls({
       clock: this.clock,
+      random: this.random,
       tenantMax: options.tenantPollsMax,
       heldBy: (worker) => this.#held.get(worker) ?? 0,
     });
@@ -73,10 +81,12 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   async poll(request: PollRequest): Promise<PollAnswer> {
     if (this.#isClosed) return { assigned: [], empty: "draining" };
     const poll = this.polls.add(request);
-    this.#new.add(poll);
-    this.wake();
+    const joins = request.waitMs > ASK_EVERY_MS && this.polls.hasIdle(poll);
+    const asksLater = joins ? this.#joined : this.#new;
+    asksLater.add(poll);
+    this.wake(joins ? Math.max(this.#askedAt + ASK_EVERY_MS - this.clock.monotonic(), 0) : 0);
     const answer = await poll.answer;
-    this.#new.delete(poll);
+    asksLater.delete(poll);
     return answer;
   }
 
@@ -126,6 +136,12 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     else this.#held.delete(worker);
   }
 
+  /** How many attempts each worker holds now. This node does not notice what ends elsewhere, or by a cancel. */
+  correctHeld(held: ReadonlyMap<string, number>): void {
+    this.#held.clear();
+    for (const [worker, count] of held) if (count > 0) this.#held.set(worker, count);
+  }
+
   /** From now on polls end empty. Ends are still written. */
   closeDown(): void {
     this.#isClosed = true;
@@ -141,12 +157,27 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   }
 
   async tick(): Promise<number> {
-    const ends = this.#ends.splice(0, FINISHES_MAX);
+    const ends = this.#takeEnds();
     const progress = this.#progress.splice(0);
     const polls = this.#takePolls();
     if (ends.length + progress.length + polls.length > 0) await this.#exchange(ends, progress, polls);
     if (this.#ends.length + this.#progress.length + this.#new.size > 0 || this.#isWanted) return 0;
     return this.polls.size > 0 ? ASK_EVERY_MS : IDLE_MS;
+  }
+
+  /** The ends that are written next, of each tenant in turn: many of one tenant do not delay those of another. */
+  #takeEnds(): Ending[] {
+    if (this.#ends.length <= FINISHES_MAX) return this.#ends.splice(0);
+    const waiting = [...Map.groupBy(this.#ends, ({ record }) => record.tenant).values()];
+    const taken = new Set<Ending>();
+    for (let round = 0; taken.size < FINISHES_MAX; round += 1) {
+      for (const own of waiting) {
+        const end = own[round];
+        if (end !== undefined && taken.size < FINISHES_MAX) taken.add(end);
+      }
+    }
+    this.#ends = this.#ends.filter((end) => !taken.has(end));
+    return [...taken];
   }
 
   get #isWanted(): boolean {
@@ -159,7 +190,8 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     const woken = wanted !== null && wanted.size === 0 ? [] : this.polls.next(wanted);
     if (isLate) this.#askedAt = this.clock.monotonic();
     this.#wanted = new Set();
-    const polls = new Set([...woken, ...this.#new]);
+    const polls = new Set([...woken, ...this.#new, ...(isLate ? this.#joined : [])]);
+    for (const poll of polls) this.#joined.delete(poll);
     this.#new.clear();
     const open = [...polls].filter(({ isOver }) => !isOver);
     for (const poll of open) poll.isAsking = true;
@@ -209,17 +241,26 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
       if (assigned === null) {
         this.polls.end(poll, "gone");
       } else if (assigned.length > 0) {
-        onAssigned(worker.id, assigned);
+        onAssigned(worker.id, assigned, poll.stored.tokens);
         for (const { task } of assigned) metrics.of(task.tenant).dispatched(task);
         this.#held.set(worker.id, (this.#held.get(worker.id) ?? 0) + assigned.length);
-        if (poll.isOver) void this.putBack(worker.id, assigned);
-        else this.polls.give(poll, assigned);
+        this.#deliver(poll, assigned);
         // There may be more for the other polls.
         this.wakeFor(assigned.map(({ task }) => task.agent));
       } else {
         this.polls.asked(poll);
       }
     }
+  }
+
+  /** A poll that ended meanwhile may have been replaced by a repeated claim, which gets the same attempts. */
+  #deliver(poll: Poll, assigned: PollAnswer["assigned"]): void {
+    const { id } = poll.request.worker;
+    const repeated = this.polls.of(id).find(({ claim }) => claim === poll.claim);
+    if (!poll.isOver) this.polls.give(poll, assigned);
+    else if (repeated === undefined) void this.putBack(id, assigned);
+    // One that is about to ask will find them.
+    else if (!repeated.isAsking) this.polls.give(repeated, assigned);
   }
 
   /** The response did not reach the worker: the tasks go back at once, uncounted. */

@@ -7,6 +7,8 @@ import { hashOfClaim, newSecrets } from "./attempt-token.ts";
 const PER_WORKER_MAX = 2;
 /** How many polls may wait on this node. */
 export const POLLS_MAX = 10_000;
+/** From this share of the polls that may wait on, workers that got nothing are asked to pause. */
+const NEARLY_FULL = 0.9;
 /** How many polls with the same agents one exchange asks for: a ready task needs one of them. */
 const PER_GROUP_MAX = 16;
 
@@ -31,8 +33,8 @@ export interface PollRequest {
   readonly gone: AbortSignal;
 }
 
-/** Why a poll ended without tasks. `gone`: its worker is unknown. */
-export type EmptyReason = "waited" | "replaced" | "draining" | "gone" | "closed";
+/** Why a poll ended without tasks. `draining`: this node stops. `drained`: its worker should end. `gone`: its worker is unknown. */
+export type EmptyReason = "waited" | "replaced" | "draining" | "drained" | "gone" | "closed";
 
 export type PollAnswer =
   | { readonly assigned: readonly AssignedTask[]; readonly empty?: never }
@@ -97,6 +99,7 @@ export class Poll {
 
 export interface WorkerPollsOptions {
   readonly clock: Clock;
+  readonly random: () => number;
   /** How many of the waiting polls one tenant may have. */
   readonly tenantMax: () => number;
   /** How many attempts a worker holds, as far as this node knows. */
@@ -124,6 +127,21 @@ export class WorkerPolls {
     return [...this.#ofWorker.keys()];
   }
 
+  /** The polls of a worker that wait here. */
+  of(worker: string): readonly Poll[] {
+    return this.#ofWorker.get(worker) ?? [];
+  }
+
+  /** Whether another poll with the same agents, of a worker with a free slot, has asked and found nothing. */
+  hasIdle(poll: Poll): boolean {
+    const { heldBy } = this.#options;
+    for (const other of this.#groups.get(poll.group) ?? []) {
+      const { id, slots } = other.request.worker;
+      if (other !== poll && !other.isAsking && heldBy(id) < slots) return true;
+    }
+    return false;
+  }
+
   /** Adds a poll. A poll of the same claim, and the oldest of too many, ends empty. Throws `too_many_polls`. */
   add(request: PollRequest): Poll {
     const { id, tenant } = request.worker;
@@ -131,12 +149,13 @@ export class WorkerPolls {
     const same = own.find(({ request: { claimId } }) => claimId === request.claimId);
     const replaced = same ?? (own.length >= PER_WORKER_MAX ? own[0] : undefined);
     if (replaced !== undefined) this.end(replaced, "replaced");
-    const max = Math.min(this.#options.tenantMax(), POLLS_MAX);
+    const max = this.#tenantMax;
     if (this.#size >= POLLS_MAX || (this.#ofTenant.get(tenant) ?? 0) >= max) {
       throw new RotaError(
         "too_many_polls",
         `${this.#size >= POLLS_MAX ? this.#size : max} claims wait on this node, and there can be no more: wait before the next claim, or ask for more slots with fewer workers`,
-        { retryAfterSec: 1 },
+        // Not all at the same time.
+        { retryAfterSec: 1 + Math.floor(3 * this.#options.random()) },
       );
     }
     const poll = new Poll(request);
@@ -149,6 +168,16 @@ export class WorkerPolls {
     request.gone.addEventListener("abort", () => this.end(poll, "closed"), { once: true });
     if (request.gone.aborted) this.end(poll, "closed");
     return poll;
+  }
+
+  /** Whether nearly all polls wait that may wait here, of all tenants or of this one. */
+  isNearlyFull(tenant: string): boolean {
+    const own = this.#ofTenant.get(tenant) ?? 0;
+    return this.#size >= NEARLY_FULL * POLLS_MAX || own >= NEARLY_FULL * this.#tenantMax;
+  }
+
+  get #tenantMax(): number {
+    return Math.min(this.#options.tenantMax(), POLLS_MAX);
   }
 
   end(poll: Poll, empty: EmptyReason): void {

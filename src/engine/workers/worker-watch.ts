@@ -4,6 +4,7 @@ import { Service, type ServiceOptions } from "../../services/service.ts";
 import type { OverdueAttempt, Storage, WorkerWatch as Watched } from "../../storage/storage.ts";
 import type { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import type { WorkerDispatcher } from "./worker-dispatcher.ts";
+import type { WorkerRecords } from "./worker-records.ts";
 
 /**
  * Signs of life are written together: a quarter of the shortest lease apart, within these bounds. While many workers only wait,
@@ -25,11 +26,18 @@ export interface WorkerWatchOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageNow: () => number;
   readonly dispatcher: WorkerDispatcher;
+  readonly records: WorkerRecords;
   readonly metrics: MetricsByTenant;
   /** How often a worker may be lost with a task before the task fails. */
   readonly maxLost: () => number;
   readonly onRequeued: () => void;
   readonly onFailed: () => void;
+}
+
+interface Renewal {
+  readonly at: number;
+  /** When it was last stored that the worker asks for tasks. */
+  readonly polledAt: number;
 }
 
 interface Sighting {
@@ -46,8 +54,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   readonly name = "worker watch";
   /** Workers with signs that are not written yet, and whether they asked for tasks. */
   readonly #signs = new Map<string, boolean>();
-  /** When each worker was last renewed here, by the monotonic clock. */
-  readonly #renewed = new Map<string, number>();
+  /** When each worker was last renewed here, and last as one that asks for tasks, by the monotonic clock. */
+  readonly #renewed = new Map<string, Renewal>();
   #seen = new Map<string, Sighting>();
   /** Workers that held attempts when this node last looked. */
   #busy: ReadonlySet<string> = new Set();
@@ -70,11 +78,15 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
 
   /** A worker gave a sign of life. `polls`: it asked for tasks. */
   sign(worker: string, { polls }: { polls: boolean }): void {
-    const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
-    if (this.clock.monotonic() - renewedAt < this.#signsMs / 2) return;
+    if (this.#isRecent(worker, { polls })) return;
     this.#signs.set(worker, polls || (this.#signs.get(worker) ?? false));
     if (!this.#isKnown) this.#lookedAt = Number.NEGATIVE_INFINITY;
     this.wake(Math.max(this.#signedAt + this.#signsMs - this.clock.monotonic(), 0));
+  }
+
+  /** A worker registered for the first time. */
+  registered(about: { readonly worker: string; readonly name: string; readonly tenant: string }): void {
+    this.log.info(about, "a worker registered");
   }
 
   /** A worker got an attempt that will be overdue at this time of the storage's clock. */
@@ -110,8 +122,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     // An open poll is a sign of life as long as it waits. A worker that holds attempts must send heartbeats: the connection of a
     // poll stays open when its process stands still or is cut off.
     for (const worker of this.options.dispatcher.polls.workers()) {
-      const renewedAt = this.#renewed.get(worker) ?? Number.NEGATIVE_INFINITY;
-      if (!this.#busy.has(worker) && now - renewedAt >= this.#signsMs / 2) this.#signs.set(worker, true);
+      const isSign = !this.#busy.has(worker) && !this.#isRecent(worker, { polls: true });
+      if (isSign || this.#signs.has(worker)) this.#signs.set(worker, true);
     }
     if (this.#signs.size === 0) return;
     this.#signedAt = now;
@@ -119,7 +131,18 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     this.#signs.clear();
     const { unknown } = await this.options.storage.workers.renew({ signs });
     const isUnknown = new Set(unknown);
-    for (const { worker } of signs) if (!isUnknown.has(worker)) this.#renewed.set(worker, now);
+    for (const { worker, polls } of signs) {
+      if (isUnknown.has(worker)) continue;
+      const polledAt = polls ? now : (this.#renewed.get(worker)?.polledAt ?? Number.NEGATIVE_INFINITY);
+      this.#renewed.set(worker, { at: now, polledAt });
+    }
+  }
+
+  /** Whether a sign of life was stored a moment ago that says as much. */
+  #isRecent(worker: string, { polls }: { polls: boolean }): boolean {
+    const renewed = this.#renewed.get(worker);
+    if (renewed === undefined) return false;
+    return this.clock.monotonic() - (polls ? renewed.polledAt : renewed.at) < this.#signsMs / 2;
   }
 
   get #signsMs(): number {
@@ -142,6 +165,8 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
     const now = this.clock.monotonic();
     this.#lookedAt = now;
     const { workers, nextDueAt } = await this.options.storage.workers.watch();
+    this.options.dispatcher.correctHeld(new Map(workers.map(({ worker, held }) => [worker, held])));
+    await this.options.records.check(workers);
     this.#dueAt = nextDueAt;
     if (workers.length > 0 || nextDueAt !== null) this.#knownAt = now;
     const live = workers.filter(({ lost }) => !lost);
@@ -153,7 +178,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
       }),
     );
     this.#busy = new Set(live.filter(({ held }) => held > 0).map(({ worker }) => worker));
-    this.#hasCritical = live.length > 0;
+    this.#hasCritical = this.#busy.size > 0;
     for (const worker of this.#renewed.keys()) if (!this.#seen.has(worker)) this.#renewed.delete(worker);
     for (const each of workers) {
       const since = this.#seen.get(each.worker)?.since ?? now;

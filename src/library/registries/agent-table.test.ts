@@ -19,6 +19,7 @@ function makeTable(options: RotaOptions = {}, parts: Partial<AgentTableOptions> 
     log: silentLog,
     withWrits: (executor) => Object.assign(executor.bind(null), { withWrits: executor }),
     withoutWrits: (executor) => executor,
+    posting: (executor) => executor,
     ...parts,
   });
 }

@@ -19,6 +19,8 @@ export interface AgentTableOptions {
   readonly withWrits: (executor: Executor, tenant: string) => Executor;
   /** The same for an agent without `writs`: adds to the result that its lines were not carried out. */
   readonly withoutWrits: (executor: Executor) => Executor;
+  /** Wraps an executor: adds the result of this task to the session that the task names. */
+  readonly posting: (executor: Executor, record: TaskRecord) => Executor;
   readonly log: Log;
 }
 
@@ -134,6 +136,11 @@ export class AgentTable {
     return this.find(name)?.agent.contextWindow;
   }
 
+  /** Whether it may schedule work. */
+  hasWrits(name: AgentName): boolean {
+    return this.find(name)?.agent.writs === true;
+  }
+
   /** The executor that runs an agent in this process or on any node, for people; null: none, or workers do. */
   executorName(name: AgentName): string | null {
     const own = this.find(name)?.agent.made ?? this.#stored.get(name.tenant)?.get(name.agent)?.made;
@@ -145,13 +152,11 @@ export class AgentTable {
 
   /** Carries out what the result of a worker asks for, as for any executor of its agent. */
   async resultOf(record: TaskRecord, result: unknown): Promise<unknown> {
-    const { withWrits, withoutWrits, log } = this.#options;
-    const executor: Executor = async () => result;
-    const wrapped = this.find(record)?.agent.writs
-      ? withWrits(executor, record.tenant)
-      : withoutWrits(executor);
-    const context = { signal: new AbortController().signal, log } as unknown as ExecutorContext;
-    return wrapped(toExecutorTask(record), context);
+    const context = {
+      signal: new AbortController().signal,
+      log: this.#options.log,
+    } as unknown as ExecutorContext;
+    return this.#withFollowUps(async () => result, record)(toExecutorTask(record), context);
   }
 
   /** The agents of a tenant that a worker with these labels may not run. */
@@ -175,8 +180,16 @@ export class AgentTable {
     const made = own ?? this.#options.current.value.executors.get(spec.work.kind);
     const executor = made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);
     if (executor === undefined) return undefined;
-    const { withWrits, withoutWrits } = this.#options;
-    return known?.writs ? withWrits(executor, tenant) : withoutWrits(executor);
+    return this.#withFollowUps(executor, record);
+  }
+
+  /** Wraps an executor so that its result has its effects: writs are carried out, and it is posted to a session. */
+  #withFollowUps(executor: Executor, record: TaskRecord): Executor {
+    const { withWrits, withoutWrits, posting } = this.#options;
+    const wrapped = this.find(record)?.agent.writs
+      ? withWrits(executor, record.tenant)
+      : withoutWrits(executor);
+    return record.spec.postTo === undefined ? wrapped : posting(wrapped, record);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Environment } from "../../config/process-environment.ts";
 import { createExecutor } from "../../executors/create-executor.ts";
 import type { Executor, ExecutorConfig } from "../../executors/executor.ts";
 import type { AgentOptions } from "../../interface/options.ts";
+import type { Bounds } from "../../model/bounds.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { AGENT_FIELDS } from "../../model/input/agent-schema.ts";
@@ -27,6 +28,11 @@ export interface Agent {
   readonly require: { readonly labels: Readonly<Record<string, string>> } | undefined;
   /** Whether Rota carries out `/schedule` lines in its results. */
   readonly writs: boolean;
+  /** The agents that its tasks may submit to, besides itself; `*`: all. */
+  readonly delegates: readonly string[];
+  /** Whether an executor of type `http` gets the task token. */
+  readonly taskToken: boolean;
+  readonly bounds: Bounds | undefined;
   /** Why this process cannot use the stored agent; left out: it can. */
   readonly unusable?: string;
 }
@@ -41,6 +47,9 @@ export const UNDESCRIBED: Agent = {
   contextWindow: undefined,
   require: undefined,
   writs: false,
+  delegates: [],
+  taskToken: false,
+  bounds: undefined,
 };
 
 /** An executor and its configuration. */
@@ -85,6 +94,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
   const { executor, ...others } = options;
   const made = attempt(faults, () => makeExecutor(executor, `${prefix}executor`, params));
   const { lane, maxInflight = null, maxQueued = null, contextWindow, require, writs = false } = fields;
+  const { delegates = [], taskToken = false, bounds } = fields;
   return {
     // A copy, since the caller may change its object and pass it again.
     options: { ...others, ...(made === undefined ? {} : { executor: made.config }) },
@@ -95,6 +105,9 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
     contextWindow,
     require,
     writs,
+    delegates,
+    taskToken,
+    bounds,
   };
 }
 

@@ -1,5 +1,8 @@
+import type { TenantAccess } from "../../interface/rota.ts";
 import { agentKey, checkAgentId } from "../../model/agent.ts";
 import { checkTenantId } from "../../model/input/tenant-input.ts";
+import { OF_LIBRARY, type Provenance, provenanceKey } from "../../model/provenance.ts";
+import type { Scope } from "../../model/scope.ts";
 import { TenantRota, type TenantRotaParts } from "../tenant-rota.ts";
 
 /** How many are cached: making one again takes some microseconds and loses nothing. */
@@ -16,16 +19,26 @@ export class TenantRotas {
   }
 
   /** Throws `invalid_field` for what cannot be the id of a tenant or an agent. */
-  of(id: string, agentId?: string): TenantRota {
+  of(id: string, access: TenantAccess = {}): TenantRota {
+    const { agentId, provenance = OF_LIBRARY, bounds, delegates } = access;
     const tenant = checkTenantId(id);
-    const scope = agentId === undefined ? { tenant } : { tenant, agent: checkAgentId(agentId) };
+    const scope: Scope =
+      agentId === undefined
+        ? { tenant }
+        : { tenant, agent: checkAgentId(agentId), ...(delegates && { delegates }) };
     // No agent has an empty id: that is the key of the whole tenant.
-    const key = agentKey({ tenant, agent: scope.agent ?? "" });
+    const key = agentKey({ tenant, agent: scope.agent ?? "" }) + callerKey(provenance, access);
     const known = this.#kept.get(key);
     if (known !== undefined) this.#kept.delete(key);
-    const rota = known ?? new TenantRota(scope, this.#parts);
+    const rota = known ?? new TenantRota(scope, { provenance, bounds }, this.#parts);
     this.#kept.set(key, rota);
     if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.keys().next().value as string);
     return rota;
   }
+}
+
+/** Differs for callers that make things in another name, or under other bounds. */
+function callerKey(provenance: Provenance, { bounds, delegates }: TenantAccess): string {
+  const own = provenanceKey(provenance);
+  return bounds === undefined && delegates === undefined ? own : own + JSON.stringify([bounds, delegates]);
 }

@@ -5,6 +5,7 @@ import type { KeyInfo, LocalKeys } from "../../interface/keys.ts";
 import { RotaError } from "../../model/errors.ts";
 import { parseAuditFilter } from "../../model/input/audit-filter-input.ts";
 import { keyTenantNotFound, parseKeyInput, parseKeyOwner } from "../../model/input/key-input.ts";
+import type { Provenance } from "../../model/provenance.ts";
 import { roleIn } from "../../model/role.ts";
 import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
@@ -20,6 +21,9 @@ import { KeyUses } from "../../tenants/key-uses.ts";
 /** The most keys of one tenant: a `tenant-admin` creates keys, and a list returns all of them. */
 const KEYS_MAX = 1_000;
 
+/** Schedules of a deleted key that are paused in one transaction. */
+const PAUSED_AT_ONCE = 500;
+
 /** The salt in the digest of a name, long enough that it cannot be guessed. */
 const SALT_BYTES = 16;
 
@@ -33,7 +37,7 @@ export interface AccessOptions extends ServiceOptions {
 
 /** API keys and the audit log of this process. */
 export class Access {
-  readonly keys: LocalKeys;
+  readonly keys: Omit<LocalKeys, "callerOfTask">;
   readonly audit: LocalAudit;
   readonly #options: AccessOptions;
   readonly #uses: KeyUses;
@@ -73,7 +77,7 @@ export class Access {
     );
   }
 
-  #createKeys(): LocalKeys {
+  #createKeys(): Omit<LocalKeys, "callerOfTask"> {
     const { storage, storageClock, clock } = this.#options;
     const newId = idMaker("key_", clock);
     const ring = this.#ring;
@@ -103,8 +107,12 @@ export class Access {
 
       delete: async (id, owner = {}) => {
         const tenant = parseKeyOwner(owner) ?? DEFAULT_TENANT;
-        const deleted = !id.includes("\0") && (await storage.keys.delete({ tenant, id }));
-        if (!deleted) throw new RotaError("not_found", "key not found");
+        const key = id.includes("\0") ? null : await storage.keys.get({ tenant, id });
+        if (key === null) throw keyNotFound();
+        // Before: if this process dies in between, no schedule of a deleted key goes on. After: what the key made meanwhile.
+        await pauseSchedules(storage, key);
+        if (!(await storage.keys.delete({ tenant, id }))) throw keyNotFound();
+        await pauseSchedules(storage, key);
         return { deleted: true };
       },
 
@@ -123,8 +131,9 @@ export class Access {
       const subjectSalt = isErasable ? randomBytes(SALT_BYTES).toString("base64url") : null;
       const subjectDigest = isErasable ? digestOf(subject, subjectSalt) : null;
       const { address = null, status = null, count = 1 } = about;
+      const provenance = about.provenance === undefined ? null : JSON.stringify(about.provenance);
       const who = { at: storageClock.now(), tenant: tenantId, keyId, address };
-      return { ...who, route, subject, subjectDigest, subjectSalt, status, count };
+      return { ...who, route, subject, subjectDigest, subjectSalt, provenance, status, count };
     };
     return {
       list: async (filter = {}) => {
@@ -143,8 +152,19 @@ export class Access {
   }
 }
 
+/** The schedules of a key end with it, until a caller resumes them. */
+async function pauseSchedules(storage: Storage, { tenant, id: key, name }: KeyRecord): Promise<void> {
+  const reason = `the API key "${name}" (${key}), which made it, was deleted`;
+  const params = { tenant, key, reason, limit: PAUSED_AT_ONCE };
+  for (let more = true; more; ) ({ more } = await storage.schedules.pauseOfKey(params));
+}
+
+function keyNotFound(): RotaError {
+  return new RotaError("not_found", "key not found");
+}
+
 function toKeyInfo(record: KeyRecord): KeyInfo {
-  const { id, name, role, tenant, agent, agents, createdAt, expiresAt, lastUsedAt } = record;
+  const { id, name, role, tenant, agent, agents, bounds, createdAt, expiresAt, lastUsedAt } = record;
   return {
     id,
     name,
@@ -152,13 +172,27 @@ function toKeyInfo(record: KeyRecord): KeyInfo {
     tenantId: tenant,
     ...(agent === null ? {} : { agentId: agent }),
     ...(agents === null ? {} : { agents }),
+    ...(bounds === null ? {} : { bounds }),
     createdAt: rfc3339(createdAt),
     ...(expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) }),
     ...(lastUsedAt === null ? {} : { lastUsedAt: rfc3339(lastUsedAt) }),
   };
 }
 
-function toAuditRecord({ at, keyId, route, subject, address, status, count }: AuditEntry): AuditRecord {
-  const refused = status === null ? {} : { status, count };
-  return { at: rfc3339(at), keyId, route, subject, ...(address === null ? {} : { address }), ...refused };
+function toAuditRecord(entry: AuditEntry): AuditRecord {
+  const { at, keyId, route, subject, address, status, count, provenance } = entry;
+  return {
+    at: rfc3339(at),
+    keyId,
+    route,
+    subject,
+    ...(address === null ? {} : { address }),
+    ...(provenance === null ? {} : shownProvenance(JSON.parse(provenance))),
+    ...(status === null ? {} : { status, count }),
+  };
+}
+
+function shownProvenance({ createdBy, within }: Provenance): Partial<AuditRecord> {
+  if (within === null) return { createdBy };
+  return { createdBy, parentTaskId: within.taskId, rootTaskId: within.rootTaskId };
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import type { BatchTaskInput } from "../../model/batch.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { BatchInput } from "../../model/input/batch-input.ts";
 import { invalidField, isObject } from "../../model/input/field-checks.ts";
@@ -7,7 +8,7 @@ import { ownRecord, type Scope } from "../../model/scope.ts";
 import { isTaskId } from "../../model/task-id.ts";
 import { keepOwn } from "../../model/text/own-json.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { forAgent } from "../agent-scope.ts";
+import { forDelegate } from "../agent-scope.ts";
 import { findOwnSession } from "./own-session.ts";
 
 /** How many tasks one request may depend on in all: each of them is read. */
@@ -16,8 +17,15 @@ const PARENTS_MAX = 1_000;
 /** The input of a batch with the agent of the caller filled in, as `forAgent` does for a task. */
 export function batchForAgent(scope: Scope, input: BatchInput): BatchInput {
   if (scope.agent === undefined || !isObject(input) || !Array.isArray(input.tasks)) return input;
-  const own = forAgent(scope, input);
-  return keepOwn(input, { ...own, tasks: own.tasks.map((task) => forAgent(scope, task)) });
+  const own = forDelegate(scope, input);
+  // The agent of the batch is the default of its tasks.
+  const { agentId } = own;
+  const named = (task: BatchTaskInput): BatchTaskInput =>
+    agentId !== undefined && isObject(task) && (task.agentId ?? null) === null
+      ? keepOwn(task, { ...task, agentId })
+      : task;
+  const tasks = own.tasks.map((task) => forDelegate(scope, named(task)));
+  return keepOwn(input, { ...own, tasks });
 }
 
 /**

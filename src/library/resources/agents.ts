@@ -148,6 +148,7 @@ function shownAgent(id: string, { agent, source }: KnownAgent): AgentInfo {
 /** With secrets masked, and without a handler of the program, which cannot be shown. */
 function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]): AgentInfo {
   const { executor, lane, maxInflight, maxQueued, contextWindow, require, writs } = options;
+  const { delegates, taskToken, bounds } = options;
   return {
     id,
     ...(executor === undefined || typeof executor === "function" ? {} : { executor: masked(executor) }),
@@ -157,6 +158,9 @@ function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]):
     ...(contextWindow === undefined ? {} : { contextWindow }),
     ...(require === undefined ? {} : { require }),
     ...(writs === undefined ? {} : { writs }),
+    ...(delegates === undefined ? {} : { delegates }),
+    ...(taskToken === undefined ? {} : { taskToken }),
+    ...(bounds === undefined ? {} : { bounds }),
     source,
   };
 }

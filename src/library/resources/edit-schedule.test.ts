@@ -23,6 +23,7 @@ function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): Sch
     anchorAt: MADE,
     conversationId: null,
     sessionKey: null,
+    postToSession: false,
     deleteAfterRun: false,
     retryPolicy: {
       maxRetries: 3,
@@ -57,6 +58,7 @@ function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): Sch
     pausedReason: null,
     openRuns: 0,
     held: false,
+    provenance: null,
     ...overrides,
   };
 }

@@ -1,7 +1,7 @@
 import { RotaError } from "../../model/errors.ts";
 import type { OnceRule, Rule } from "../../model/rule.ts";
 import { nextDue, runsLeft } from "../../schedules/limits.ts";
-import { checkDeletion, checkUntil, endsTooSoon } from "../../schedules/new-schedule-input.ts";
+import { checkDeletion, checkPosting, checkUntil, endsTooSoon } from "../../schedules/new-schedule-input.ts";
 import { onceAt } from "../../schedules/once.ts";
 import { retryPolicyOf } from "../../schedules/retry-input.ts";
 import type { ParsedScheduleChanges } from "../../schedules/schedule-changes-input.ts";
@@ -22,6 +22,7 @@ export function editSchedule(record: ScheduleRecord, wanted: ParsedScheduleChang
     ...timing(record, wanted, now),
   };
   checkDeletion({ ...record, ...changes });
+  checkPosting({ ...record, ...changes });
   checkUntil(fields.untilAt, now);
   checkOnceWithin({ ...record, ...changes });
   const moves = changes.rule !== undefined && !isSameMoment(record.rule, changes.rule);

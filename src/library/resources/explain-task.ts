@@ -127,7 +127,8 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     add("preempted", "it made way for a critical task and goes first of its agent's that are not critical");
   }
   if (batch !== null) add("batch_full", ...batchFull(batch));
-  if (session !== null) add("session_busy", ...sessionBusy(session));
+  if (session?.takenBy != null) add("taken", ...taken(session.takenBy));
+  else if (session !== null) add("session_busy", ...sessionBusy(session, process.now));
   if (key !== null) add("key_busy", keyBusy(key), { taskId: key.holder });
   if (situation.workers !== null) {
     const { count, slots, held } = situation.workers;
@@ -256,17 +257,20 @@ function batchFull({
 /** How many tasks ahead in the session are named. */
 const NAMED_MAX = 3;
 
-function sessionBusy({
-  key,
-  max,
-  active,
-}: NonNullable<TaskSituation["session"]>): [message: string, more: Partial<Reason>] {
+function sessionBusy(
+  { key, max, active, offeredUntil }: NonNullable<TaskSituation["session"]>,
+  now: number,
+): [message: string, more: Partial<Reason>] {
   const [taskId] = active;
   const others = active.length === 0 ? "others" : active.slice(0, NAMED_MAX).join(", ");
-  return [
-    `the session ${quoted(key)} is busy with ${others}; it runs ${max} at once`,
-    taskId === undefined ? {} : { taskId },
-  ];
+  const busy = `the session ${quoted(key)} is busy with ${others}; it runs ${max} at once`;
+  const more = taskId === undefined ? {} : { taskId };
+  if (offeredUntil === null || offeredUntil <= now) return [busy, more];
+  return [`${busy}; the running task may take this message until ${rfc3339(offeredUntil)}`, more];
+}
+
+function taken(taskId: string): [message: string, more: Partial<Reason>] {
+  return [`${taskId} has taken this message while it ran: it ends with that task`, { taskId }];
 }
 
 function keyBusy({ name, holder }: NonNullable<TaskSituation["key"]>): string {

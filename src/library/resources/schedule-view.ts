@@ -13,6 +13,7 @@ export function toScheduledTask(record: ScheduleRecord, redactor: Redactor): Sch
     agent_id: record.agent,
     conversation_id: record.conversationId,
     session_key: record.sessionKey,
+    ...(record.postToSession ? { post_to_session: true } : {}),
     message: work.kind === "message" ? work.message : null,
     ...(work.kind === "instruction" ? { instruction: work.instruction } : {}),
     ...(work.kind === "custom" ? { payload: redactor.json(work.payload) } : {}),
@@ -41,6 +42,7 @@ export function toScheduledTask(record: ScheduleRecord, redactor: Redactor): Sch
     ...(record.maxRuns === null ? {} : { max_runs: record.maxRuns }),
     ...(record.untilAt === null ? {} : { until: toSeconds(record.untilAt) }),
     ...(record.pauseAfterFailures === null ? {} : { pause_after_failures: record.pauseAfterFailures }),
+    ...shownProvenance(record.provenance),
     created_at: toSeconds(record.createdAt),
     updated_at: toSeconds(record.updatedAt),
     last_run_at: toSeconds(record.lastRunAt),
@@ -50,6 +52,18 @@ export function toScheduledTask(record: ScheduleRecord, redactor: Redactor): Sch
     last_error: record.lastError === null ? null : redactor.text(record.lastError),
     consecutive_failures: record.consecutiveFailures,
     paused_reason: record.pausedReason,
+  };
+}
+
+function shownProvenance(provenance: ScheduleRecord["provenance"]): Partial<ScheduledTask> {
+  if (provenance === null) return {};
+  const { createdBy, within } = provenance;
+  const { keyId: key_id, agentId: agent_id, via, client } = createdBy;
+  return {
+    created_by: { key_id, agent_id, via, ...(client === undefined ? {} : { client }) },
+    ...(within === null
+      ? {}
+      : { parent_task_id: within.taskId, root_task_id: within.rootTaskId, depth: within.depth + 1 }),
   };
 }
 

@@ -3,16 +3,19 @@ import type { EventLog } from "../../events/event-log.ts";
 import type { NotificationLog } from "../../events/notification-log.ts";
 import type { CreatedSchedule, NewScheduleInput, Schedules } from "../../interface/schedules.ts";
 import { RotaError } from "../../model/errors.ts";
-import { preview } from "../../model/input/field-checks.ts";
+import { invalidField, preview } from "../../model/input/field-checks.ts";
 import { refuseMasks } from "../../model/input/masked-input.ts";
+import type { Provenance } from "../../model/provenance.ts";
 import type { Redactor } from "../../model/redactor.ts";
+import { PREVIEW_COUNT } from "../../model/schedule.ts";
 import { ownRecord, type Scope } from "../../model/scope.ts";
 import { isSerialId } from "../../model/serial-id.ts";
 import { toSeconds } from "../../model/text/epoch-seconds.ts";
 import { nearestName } from "../../model/text/nearest-name.ts";
+import { rfc3339 } from "../../model/text/rfc3339.ts";
 import { canonicalForm } from "../../schedules/canonical-form.ts";
 import { nextMoment } from "../../schedules/moments.ts";
-import { parseNewSchedule } from "../../schedules/new-schedule-input.ts";
+import { checkPosting, parseNewSchedule } from "../../schedules/new-schedule-input.ts";
 import { openSpans } from "../../schedules/open-spans.ts";
 import { previewSteps } from "../../schedules/preview.ts";
 import { parsePreviewInput } from "../../schedules/preview-input.ts";
@@ -28,10 +31,13 @@ import { localZone } from "../../schedules/zone.ts";
 import { letOthersThrough } from "../../services/large-input.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
 import type { WorkTurns } from "../../services/work-turns.ts";
-import type { NewSchedule, ScheduleRecord, Storage } from "../../storage/storage.ts";
-import { namesOther } from "../agent-scope.ts";
+import { type NewSchedule, OLDEST_NAMED, type ScheduleRecord, type Storage } from "../../storage/storage.ts";
+import { tooManyOfMaker } from "../../storage/too-many-of-maker.ts";
+import { forAgent, namesOther } from "../agent-scope.ts";
+import type { CallerBounds } from "../caller-bounds.ts";
 import { type Changes, editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
+import { plannedSchedule } from "./planned-schedule.ts";
 import { toRunPage } from "./runs.ts";
 import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
@@ -51,6 +57,11 @@ const DELETE_SLICE = 500;
 
 export interface SchedulesOptions {
   readonly scope: Scope;
+  /** Who calls, and in which task. */
+  readonly provenance: Provenance;
+  readonly bounds: CallerBounds;
+  /** The bounds of another caller, such as a task whose result makes a schedule. */
+  readonly boundsOf: (provenance: Provenance) => Promise<CallerBounds>;
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly runner: ScheduleRunner;
@@ -75,17 +86,26 @@ export interface SchedulesOptions {
   readonly checkOpen: () => void;
 }
 
+export interface CreateOptions {
+  /** Identifies the origin: the schedule that was created before from the same source is returned, if there is one. */
+  readonly source?: string;
+  /** Whose schedule it is, instead of the caller's. */
+  readonly provenance?: Provenance;
+  /** The bounds of its agent apply, too. */
+  readonly isWrit?: boolean;
+}
+type Home = Pick<ScheduleRecord, "sessionKey" | "conversationId">;
+
 /** The schedules API with options that only this process uses. */
 export interface WrittenSchedules extends Schedules {
-  /** `source`: identifies the origin. Returns the schedule that was created before from the same source, if there is one. */
-  create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
+  create(input: NewScheduleInput, options?: CreateOptions): Promise<CreatedSchedule>;
   /** `sparesRunning`: running tasks are not cancelled. */
   delete(id: number, options?: { readonly sparesRunning?: boolean }): Promise<{ readonly deleted: true }>;
 }
 
 /** The schedules API of one tenant or agent. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
-  const { scope, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
+  const { scope, bounds, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
   const { isKnown, agentIds, timeoutMaxMs, redactor, checkCallback, maxSchedules, quota, work, checkOpen } =
     options;
 
@@ -109,14 +129,27 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     let wish = wanted;
     for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
       const record = await find(id);
-      const changes = await pastTaken(record, editSchedule(record, wish, storageClock.now()));
+      const bounded = withinBounds(record, wish);
+      const changes = narrowed(
+        record,
+        await pastTaken(record, editSchedule(record, bounded, storageClock.now())),
+      );
       if (Object.keys(changes).length === 0) return record;
       const { revision } = record;
       // A due time that has passed must fire before the edit. No node may have fired it yet, and a pause or another rule would
       // leave it without a run.
       const unlessDue = changes.status !== undefined || changes.nextFireAt !== undefined;
       const max = await maxSchedules();
-      const edited = { tenant, id, revision, changes, unlessDue, maxSchedules: max };
+      const ofMaker = bounds.scheduleLimit();
+      const edited = {
+        tenant,
+        id,
+        revision,
+        changes,
+        unlessDue,
+        maxSchedules: max,
+        ...(ofMaker && { ofMaker }),
+      };
       const updated = await storage.schedules.update(edited);
       if (updated !== null) return updated;
       if (!unlessDue) continue;
@@ -125,6 +158,29 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       if (paused && wish.schedule !== undefined) wish = { ...wish, status: wish.status ?? "active" };
     }
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
+  }
+
+  /** With another message, the runs of a schedule do what the caller says. So they reach no further than the caller. */
+  function narrowed({ provenance, agent }: ScheduleRecord, changes: Changes): Changes {
+    const { reach } = options.provenance;
+    const isOther =
+      changes.work !== undefined || changes.metadata !== undefined || (changes.agent ?? agent) !== agent;
+    if (!isOther || reach === undefined || provenance === null) return changes;
+    const before = provenance.reach ?? reach;
+    return {
+      ...changes,
+      provenance: { ...provenance, reach: reach.filter((each) => before.includes(each)) },
+    };
+  }
+
+  /** The edit, with an earlier end if the schedule would last longer than the caller may let it. */
+  function withinBounds(record: ScheduleRecord, wish: ParsedScheduleChanges): ParsedScheduleChanges {
+    const changes = editSchedule(record, wish, storageClock.now());
+    const isNew = changes.rule !== undefined || changes.untilAt !== undefined || changes.status === "active";
+    if (!isNew) return wish;
+    const after = { ...record, ...changes };
+    const { untilAt } = bounds.checkSchedule(after, { phrase: after.phrase });
+    return untilAt === after.untilAt ? wish : { ...wish, fields: { ...wish.fields, untilAt } };
   }
 
   async function store(schedule: NewSchedule): Promise<ScheduleRecord> {
@@ -146,31 +202,76 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     return { ...changes, nextFireAt: openSpans(schedule, nextFireAt - 1).nextFireAt };
   }
 
+  /** What is planned within a task that is part of a session or a conversation returns there, unless it names its own. */
+  async function homeOf({ sessionKey, conversationId }: Home, { within }: Provenance): Promise<Home> {
+    if (within === null || sessionKey !== null || conversationId !== null)
+      return { sessionKey, conversationId };
+    const task = await storage.tasks.get({ tenant, id: within.taskId });
+    return { sessionKey: task?.session ?? null, conversationId: task?.spec.conversationId ?? null };
+  }
+
   function expectNext({ nextFireAt }: ScheduleRecord): void {
     if (nextFireAt !== null) runner.expect(nextFireAt);
   }
 
+  /** All checks of a create before its transaction. */
+  async function prepare(
+    given: NewScheduleInput,
+    { source, provenance, isWrit = false }: CreateOptions = {},
+  ): Promise<NewSchedule> {
+    const input = forAgent(scope, given, "agent");
+    checkOpen();
+    await storageClock.sync();
+    const now = storageClock.now();
+    const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
+    refuseMasks(parsed, redactor());
+    const { enabled, ...described } = parsed;
+    const definition = { ...described, ...(await homeOf(described, provenance ?? options.provenance)) };
+    checkPosting(definition);
+    const own = provenance === undefined ? bounds : await options.boundsOf(provenance);
+    const agent = isWrit ? definition.agent : undefined;
+    const { untilAt } = own.checkSchedule(definition, { agent, phrase: definition.phrase });
+    const nextFireAt = enabled ? nextMoment(definition.rule, { after: now, anchor: now }) : null;
+    if (untilAt !== definition.untilAt && untilAt !== null && nextFireAt !== null && nextFireAt > untilAt)
+      throw dueTooLate(definition.phrase, untilAt);
+    const ofMaker = own.scheduleLimit(agent);
+    await letOthersThrough(input);
+    await checkAgent(definition.agent);
+    if (definition.callbackUrl !== null) await checkCallback(definition.callbackUrl, "callback_url");
+    return {
+      tenant,
+      definition: { ...definition, untilAt, anchorAt: now },
+      status: enabled ? "active" : "paused",
+      nextFireAt,
+      source: source ?? null,
+      provenance: provenance ?? options.provenance,
+      ...(ofMaker && { ofMaker }),
+    };
+  }
+
   return {
-    async create(input, { source } = {}) {
-      checkOpen();
-      await storageClock.sync();
-      const now = storageClock.now();
-      const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
-      refuseMasks(parsed, redactor());
-      const { enabled, ...definition } = parsed;
-      await letOthersThrough(input);
-      await checkAgent(definition.agent);
-      if (definition.callbackUrl !== null) await checkCallback(definition.callbackUrl, "callback_url");
-      const record = await store({
-        tenant,
-        definition: { ...definition, anchorAt: now },
-        status: enabled ? "active" : "paused",
-        nextFireAt: enabled ? nextMoment(definition.rule, { after: now, anchor: now }) : null,
-        source: source ?? null,
-      });
+    async create(input, creating) {
+      const record = await store(await prepare(input, creating));
       expectNext(record);
       await letOthersThrough(input);
       return { scheduled_task: toScheduledTask(record, redactor()), normalized: canonicalForm(record.rule) };
+    },
+
+    async dryRun(input) {
+      const schedule = await prepare(input);
+      const { rule, anchorAt } = schedule.definition;
+      const range = { from: anchorAt, count: PREVIEW_COUNT.default };
+      const { kind: _kind, ...preview } = await work.run(previewSteps(rule, range));
+      const planned = {
+        dryRun: true,
+        scheduled_task: plannedSchedule(schedule, redactor()),
+        ...preview,
+      } as const;
+      const { ofMaker: limit } = schedule;
+      if (limit === undefined) return planned;
+      const made = await storage.schedules.ofMaker({ tenant, limit });
+      if (made.length >= limit.max) throw tooManyOfMaker(limit, made.slice(0, OLDEST_NAMED));
+      return { ...planned, left: { maxActiveSchedules: limit.max - made.length } };
     },
 
     async preview(input) {
@@ -202,6 +303,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const { agent, callbackUrl = null } = wanted.fields;
       if (agent !== undefined) {
         await find(id);
+        forAgent(scope, { agent }, "agent");
         await checkAgent(agent);
       }
       if (callbackUrl !== null) await checkCallback(callbackUrl, "callback_url");
@@ -214,6 +316,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     async delete(id, { sparesRunning = false } = {}) {
       await notificationLog.tried;
       if (!isSerialId(id)) throw notFound();
+      if (scope.agent !== undefined) await find(id);
       const params = { tenant, id, sparesRunning, limit: DELETE_SLICE };
       for (let slices = 0; ; slices += 1) {
         const deleted = await storage.schedules.delete(params);
@@ -228,9 +331,14 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       checkOpen();
       const mode = parseRunMode(runOptions);
       if (!isSerialId(id)) throw notFound();
+      if (scope.agent !== undefined) await find(id);
       await Promise.all([eventLog.tried, notificationLog.tried]);
       // Here the caller gets `quota_exceeded`; a run at a due time is stored with that reason instead.
-      const answer = await quota.storing(tenant, [], () => runner.runNow({ tenant, id, mode }));
+      // What is due would run without the caller as well.
+      const counted = mode === "force" ? bounds.forRunAgain() : undefined;
+      const answer = await quota.storing(tenant, [], () =>
+        runner.runNow({ tenant, id, mode, ...(counted && { bounds: counted }) }),
+      );
       if (answer === null) throw notFound();
       return answer.ran
         ? { ok: true, ran: true, run_id: answer.runId }
@@ -253,6 +361,13 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       return upcomingMoments(storage, tenant, range);
     },
   };
+}
+
+function dueTooLate(phrase: string, untilAt: number): RotaError {
+  return invalidField(
+    "schedule",
+    `"${phrase}" is first due after ${rfc3339(untilAt)}, when schedules of this caller end (\`scheduleTtlDays\`): write an earlier one`,
+  );
 }
 
 function notFound(): RotaError {

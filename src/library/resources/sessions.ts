@@ -14,6 +14,7 @@ import {
 } from "../../model/input/session-input.ts";
 import { parseTaskInput, type TaskDefaults } from "../../model/input/task-input.ts";
 import { checkWait } from "../../model/input/wait-input.ts";
+import { type Provenance, withProvenance } from "../../model/provenance.ts";
 import type { Scope } from "../../model/scope.ts";
 import type { SessionSettings } from "../../model/session.ts";
 import { checkSessionKey } from "../../model/session-key.ts";
@@ -25,6 +26,7 @@ import type {
   Storage,
 } from "../../storage/storage.ts";
 import { forAgent, refuseAgent } from "../agent-scope.ts";
+import type { CallerBounds } from "../caller-bounds.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { findOwnSession, isShared, sessionNotFound } from "./own-session.ts";
 import { toSession } from "./session-view.ts";
@@ -41,13 +43,16 @@ const STOP_SLICE = 10_000;
 
 export interface SessionsOptions {
   readonly scope: Scope;
+  /** Who calls, and in which task. */
+  readonly provenance: Provenance;
+  readonly bounds: CallerBounds;
   readonly storage: Storage;
   readonly engine: Engine;
   readonly eventLog: EventLog;
   readonly tasks: Pick<Tasks, "wait">;
   readonly estimates: TokenEstimates;
   readonly ended: EndedTasks;
-  readonly settings: () => SessionSettings;
+  readonly settings: () => SessionSettings & { readonly steerMs: number };
   readonly defaults: () => TaskDefaults;
   /** Refuses tasks beyond the storage quota of the tenant. */
   readonly quota: StoredQuota;
@@ -67,7 +72,7 @@ export interface SessionsOptions {
 
 /** The sessions API of one tenant or agent. */
 export function createSessions(options: SessionsOptions): Sessions {
-  const { scope, storage, engine, eventLog, tasks, estimates, ended } = options;
+  const { scope, provenance, bounds, storage, engine, eventLog, tasks, estimates, ended } = options;
   const { settings, defaults, quota, parse, maxSessions, contextWindow, newTaskId } = options;
   const { checkOpen, checkNotGone } = options;
   const { tenant } = scope;
@@ -84,12 +89,18 @@ export function createSessions(options: SessionsOptions): Sessions {
     checkOpen();
     const unstored = await estimates.refresh({ tenant, key });
     const task = await newTask(key, message);
+    const bounded = await bounds.forTasks([task]);
     await eventLog.tried;
     checkOpen();
     const { maxConcurrent } = message;
     const max = maxConcurrent === null ? null : await maxSessions();
     const sent = await quota.storing(tenant, [task], () =>
-      storage.sessions.send({ task, mode, maxConcurrent, maxSessions: max, defaults: settings() }),
+      storage.sessions.send({
+        ...{ task, mode, maxConcurrent, maxSessions: max },
+        ...(bounded && { bounds: bounded }),
+        defaults: settings(),
+        steerMs: settings().steerMs,
+      }),
     );
     if (sent.refused !== null) throw sessionFull(key, sent.refused);
     if (unstored !== null) await estimates.store({ tenant, key }, unstored);
@@ -117,14 +128,21 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   /** A message without an agent or a lane gets those of the message before it, from the session. */
-  async function newTask(key: string, { message, agent, lane }: ParsedMessage): Promise<NewTask> {
+  async function newTask(key: string, parsed: ParsedMessage): Promise<NewTask> {
+    const { message, agent, lane, callbackUrl } = parsed;
     const session = agent === undefined || lane === undefined ? await find(key) : null;
     const agentId = agent ?? session?.agent ?? undefined;
     // The lane of the session belongs to its agent: a message for another agent does not inherit it.
     const isOfAgent = session?.agent === null || session?.agent === agentId;
-    const given = { message, agentId, lane: lane ?? (isOfAgent ? (session?.lane ?? undefined) : undefined) };
+    const given = {
+      ...{ message, agentId, callbackUrl },
+      lane: lane ?? (isOfAgent ? (session?.lane ?? undefined) : undefined),
+    };
     return {
-      ...(await parse((known) => parseTaskInput({ ...given, sessionKey: key }, known))),
+      ...withProvenance(
+        await parse((known) => parseTaskInput({ ...given, sessionKey: key }, known)),
+        provenance,
+      ),
       id: newTaskId(),
       tenant,
       origin: "message",

@@ -13,6 +13,7 @@ import type { SubmitInput, SubmittedTask } from "../../model/input/submit-input.
 import { parseTaskFilter } from "../../model/input/task-filter-input.ts";
 import { type ParsedTask, parseTaskInput } from "../../model/input/task-input.ts";
 import { checkWait } from "../../model/input/wait-input.ts";
+import { enclosing, type Provenance, withProvenance } from "../../model/provenance.ts";
 import type { Redactor } from "../../model/redactor.ts";
 import { ownRecord, type Scope } from "../../model/scope.ts";
 import { taskCursorText } from "../../model/task-cursor.ts";
@@ -33,14 +34,19 @@ import type {
   NewBatch,
   NewTask,
   Storage,
+  SubmitBounds,
   TaskSituation,
 } from "../../storage/storage.ts";
-import { forAgent, namesOther } from "../agent-scope.ts";
+import { boundsLeft } from "../../storage/submit-bounds.ts";
+import { forDelegate, namesOther } from "../agent-scope.ts";
+import type { CallerBounds } from "../caller-bounds.ts";
 import { batchForAgent, checkNeighbours } from "./agent-submits.ts";
 import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
+import { cancelTree } from "./cancel-tree.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { type ListedPage, listPage, listRowPage } from "./list-page.ts";
+import { plannedTask } from "./planned-task.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { inputAgain } from "./submit-again.ts";
 import { submitWarnings } from "./submit-warnings.ts";
@@ -53,6 +59,9 @@ const SUBMIT_MANY_MAX = 10_000;
 
 export interface TasksOptions {
   readonly scope: Scope;
+  /** Who calls, and in which task. */
+  readonly provenance: Provenance;
+  readonly bounds: CallerBounds;
   readonly storage: Storage;
   readonly engine: Engine;
   readonly eventLog: EventLog;
@@ -89,14 +98,27 @@ const NO_TEXTS: RequestTexts = new Map();
 
 /** The tasks API of one tenant or agent. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { scope, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
-    options;
+  const {
+    scope,
+    provenance,
+    bounds,
+    storage,
+    engine,
+    eventLog,
+    waiter,
+    limits,
+    maxQueued,
+    quota,
+    work,
+    parse,
+    checkOpen,
+  } = options;
   const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation, redactor } = options;
   const { tenant } = scope;
 
-  /** `copied`: the input of a task of the caller, whose neighbours it has already had. */
-  async function submit(given: SubmitInput, { copied = false } = {}): Promise<SubmittedTask> {
-    const input = forAgent(scope, given);
+  /** All checks of a submit before its transaction. `copied`: the input of a task of the caller, whose neighbours it has already had. */
+  async function prepare(given: SubmitInput, { copied = false } = {}): Promise<NewTask> {
+    const input = forDelegate(scope, given);
     checkOpen();
     const parsed = await parse((defaults) => parseTaskInput(input, defaults));
     if (!copied) await checkOwn([parsed]);
@@ -107,14 +129,30 @@ export function createTasks(options: TasksOptions): LocalTasks {
       await checkCallback(task.callbackUrl, "callbackUrl");
       checkOpen();
     }
+    return task;
+  }
+
+  async function submit(
+    given: SubmitInput,
+    copying: { readonly copied?: boolean } = {},
+  ): Promise<SubmittedTask> {
+    const task = await prepare(given, copying);
+    const bounded = await bounds.forTasks([task]);
     await eventLog.tried;
     checkNotGone();
-    const inserted = await quota.storing(tenant, [task], () => engine.intake.add(task));
+    const inserted = await quota.storing(tenant, [task], () => insertOne(task, bounded));
     if (inserted.repeats === "other") throw await hideOthers(idempotencyConflict(inserted));
     if (inserted.rejection !== null) {
       throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
     }
     return { ...toSubmitted(inserted), ...(await submitWarnings(options, [task], [inserted])) };
+  }
+
+  async function insertOne(task: NewTask, bounded: SubmitBounds | undefined): Promise<InsertedTask> {
+    if (bounded === undefined) return engine.intake.add(task);
+    const [inserted] = await engine.intake.addBounded([task], bounded);
+    if (inserted === undefined) throw new Error("One task has one result.");
+    return inserted;
   }
 
   /** Calls `checkOpen` after the reads, during which this node may have begun to stop. */
@@ -174,10 +212,14 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const texts = large.length === 0 ? NO_TEXTS : await writeInTurns(large);
     const tasks = newTasks(parsed, batch?.id ?? null, texts);
     await checkCallbacks(tasks, batch);
+    const bounded = await bounds.forTasks(tasks);
     await eventLog.tried;
     checkNotGone();
     const ordered = parentsFirst(tasks);
-    const store = () => engine.intake.addMany(ordered, batch ?? undefined);
+    const store = () =>
+      bounded === undefined
+        ? engine.intake.addMany(ordered, batch ?? undefined)
+        : engine.intake.addBounded(ordered, bounded, batch);
     const inserted = await quota.storing(tenant, ordered, store).catch(async (error) => {
       throw atRefused(await hideOthers(error), tasks);
     });
@@ -216,7 +258,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
   function newTask(parsed: ParsedTask, batch: string | null, texts: RequestTexts): NewTask {
     return {
-      ...parsed,
+      ...withProvenance(parsed, provenance),
       id: newTaskId(),
       tenant,
       origin: "task",
@@ -274,6 +316,10 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return answers;
   }
 
+  async function cancelOpen(ids: readonly string[]): Promise<number> {
+    return (await cancelAll(ids)).filter((answer) => answer.found && answer.was === null).length;
+  }
+
   /** Why a task is not retried: a dependency of it will never be done. */
   async function blocked(taskId: string, by: BlockingDependency | null): Promise<RotaError> {
     if (by !== null) return blockedError(by.id, by.state);
@@ -283,6 +329,16 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
   return {
     submit,
+
+    async dryRun(input) {
+      const task = await prepare(input);
+      const bounded = await bounds.forTasks([task]);
+      const now = options.storageNow();
+      const planned = { dryRun: true, task: plannedTask(task, now, redactor()) } as const;
+      if (bounded === undefined) return planned;
+      return { ...planned, left: boundsLeft(bounded, await storage.tasks.boundsUsed(bounded), now) };
+    },
+
     submitMany,
     submitBatch,
 
@@ -313,12 +369,24 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
     async cancelBatch(batchId) {
       const ids = stillOpen(await readBatch(storage, scope, batchId));
-      const answers = ids.length === 0 ? [] : await cancelAll(ids);
-      return { cancelled: answers.filter((answer) => answer.found && answer.was === null).length };
+      return { cancelled: ids.length === 0 ? 0 : await cancelOpen(ids) };
     },
 
-    async cancel(taskId) {
+    async cancel(taskId, { tree } = {}, { onLooked = () => {} } = {}) {
       checkId(taskId);
+      if (optionalBoolean({ tree }, "tree") === true) {
+        const { spec } = await find(taskId);
+        const { rootTaskId } = enclosing(taskId, spec);
+        const { cancelled, more } = await cancelTree({
+          storage,
+          tenant,
+          taskId,
+          rootTaskId,
+          cancel: cancelOpen,
+          onLooked,
+        });
+        return { status: "cancelled", taskId, cancelled, ...(more ? { more } : {}) };
+      }
       if (scope.agent !== undefined) await find(taskId);
       const [cancelled] = await cancelAll([taskId]);
       if (cancelled === undefined || !cancelled.found) throw notFound();
@@ -333,7 +401,15 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkOpen();
       checkId(taskId);
       const asked = optionalBoolean({ dependants }, "dependants") ?? false;
-      const retried = await storage.tasks.retry({ tenant, id: taskId, dependants: asked });
+      if (scope.agent !== undefined) {
+        await find(taskId);
+        if (asked) throw othersRetried();
+      }
+      const counted = bounds.forRunAgain();
+      const retried = await storage.tasks.retry({
+        ...{ tenant, id: taskId, dependants: asked },
+        ...(counted && { bounds: counted }),
+      });
       if (!retried.found) throw notFound();
       if (retried.was === "overdue") {
         throw new RotaError("conflict", "the task's `deadline` has passed: submit it again with a later one");
@@ -356,7 +432,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const record = await find(taskId);
       const again = { redactor: redactor(), now: options.storageNow() };
       const copied = input === undefined || input === null;
-      return submit(inputAgain(record, forAgent(scope, input), again), { copied });
+      return submit(inputAgain(record, forDelegate(scope, input), again), { copied });
     },
 
     async wait(taskId, waitOptions = {}) {
@@ -394,6 +470,14 @@ function keyOf(task: NewTask | undefined): { key?: string } {
 function rejectionOf(task: InsertedTask): { error?: string } {
   if (task.repeats === "other") return { error: idempotencyConflict(task).message };
   return task.rejection === null ? {} : { error: rejectionError(task.rejection.full) };
+}
+
+/** Tasks that depend on one of an agent may be those of other agents. */
+function othersRetried(): RotaError {
+  return new RotaError(
+    "forbidden",
+    "the role `agent` may retry only the task itself: leave `dependants` out, or use a key with the role `operator`",
+  );
 }
 
 function blockedError(dependency: string, state: BlockingDependency["state"] | null): RotaError {

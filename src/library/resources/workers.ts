@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import type { Engine } from "../../engine/engine.ts";
 import { tokenOf } from "../../engine/workers/attempt-token.ts";
 import type {
@@ -10,6 +11,7 @@ import type {
 } from "../../interface/workers.ts";
 import { taskJson } from "../../model/dependency-result.ts";
 import { RotaError } from "../../model/errors.ts";
+import { optionalNumber } from "../../model/input/field-checks.ts";
 import {
   parseAttemptFinish,
   parseAttemptHeartbeat,
@@ -21,19 +23,29 @@ import {
 import type { DependencyResult } from "../../model/task.ts";
 import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
-import { CLAIM_BYTES_MAX, CLAIM_WAIT_S_MAX, RELEASED, workerState } from "../../model/worker.ts";
+import { TURNS_MAX } from "../../model/turn.ts";
+import {
+  CLAIM_BYTES_MAX,
+  CLAIM_WAIT_S_MAX,
+  RELEASED,
+  TENANT_WORKERS_MAX,
+  WORKERS_MAX,
+  workerState,
+} from "../../model/worker.ts";
 import type { StorageClock } from "../../services/storage-clock.ts";
 import {
   ALL_AGENTS,
   type AssignedTask,
   type Storage,
-  WORKERS_MAX,
   type WorkerAttempt,
   type WorkerRecord,
 } from "../../storage/storage.ts";
 
-/** When a worker that got nothing should ask again: at once, but not all at the same time. */
-const RETRY_IN_MS = { draining: 2_000, spread: 1_000 } as const;
+/** Bytes of claimed tasks that are serialized before other requests get their turn: a few milliseconds. */
+const SERIALIZED_PER_TURN = 524_288;
+
+/** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
+const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
 
 export interface WorkersOptions {
   readonly tenant: string;
@@ -47,6 +59,8 @@ export interface WorkersOptions {
   /** The agents that a worker with these labels may not run. */
   readonly excluded: (labels: WorkerRecord["labels"]) => readonly string[];
   readonly contextWindow: (record: TaskRecord) => number | undefined;
+  /** The token with which an attempt calls Rota. `fence`: its fencing token. */
+  readonly taskToken: (record: TaskRecord, fence: number) => string;
   /** Throws while the scheduler is disabled. */
   readonly checkEnabled: () => void;
   readonly checkNotGone: () => void;
@@ -62,7 +76,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     return worker;
   }
 
-  /** The worker, if the caller may act for it. May be a second old. */
+  /** The worker, if the caller may act for it, as it registered: how many attempts it holds may be old. */
   async function findOwn(id: string, { keyId }: WorkerCaller): Promise<WorkerRecord> {
     const worker = id.includes("\0") ? null : await engine.workers.records.get(tenant, id);
     if (worker === null) throw unknownWorker();
@@ -117,14 +131,19 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   }
 
   async function remove(id: string): Promise<string[]> {
-    const { requeued, failed } = await engine.workers.watch.takeBackAll(id, {
-      counted: false,
-      error: RELEASED,
-    });
-    const isRemoved = await storage.workers.remove({ tenant, id });
-    engine.workers.records.changed(tenant, id);
-    if (!isRemoved) throw unknownWorker();
-    return [...requeued, ...failed].map((task) => task.id);
+    const released = new Set<string>();
+    for (;;) {
+      const { requeued, failed } = await engine.workers.watch.takeBackAll(id, {
+        counted: false,
+        error: RELEASED,
+      });
+      for (const task of [...requeued, ...failed]) released.add(task.id);
+      if (await storage.workers.remove({ tenant, id })) break;
+      // A claim that was under way has got tasks meanwhile, or the worker is gone already. A draining worker gets no more tasks.
+      if (!(await storage.workers.drain({ tenant, id }))) throw unknownWorker();
+    }
+    engine.workers.records.changed(id);
+    return [...released];
   }
 
   async function toClaimed(
@@ -134,21 +153,26 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     const attempts: ClaimedAttempt[] = [];
     const left: AssignedTask[] = [];
     let bytes = 0;
-    for (const each of assigned) {
+    let yieldedAt = 0;
+    for (const [index, each] of assigned.entries()) {
       const attempt = await toAttempt(each, claimId, worker.leaseMs, CLAIM_BYTES_MAX - bytes);
       const size = Buffer.byteLength(taskJson(attempt.task));
       if (attempts.length > 0 && bytes + size > CLAIM_BYTES_MAX) {
-        left.push(each);
-        continue;
+        // The others would have to be serialized to know whether one of them fits.
+        left.push(...assigned.slice(index));
+        break;
       }
       bytes += size;
       attempts.push(attempt);
+      if (bytes - yieldedAt < SERIALIZED_PER_TURN) continue;
+      yieldedAt = bytes;
+      await yieldToOthers();
     }
     return { attempts, left };
   }
 
   async function toAttempt(
-    { nonce, task: record, assignedAt }: AssignedTask,
+    { nonce, token, task: record, assignedAt }: AssignedTask,
     claimId: string,
     leaseMs: number,
     bytesLeft: number,
@@ -160,6 +184,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       record.spec.dependsOn === undefined ? undefined : await readDependencies(record, bytesLeft);
     return {
       attemptToken: tokenOf(nonce, claimId),
+      taskToken: options.taskToken(record, token),
       number: record.attempts.at(-1)?.number ?? 1,
       leaseMs,
       timeoutMs: timeoutMs === null ? null : Math.max(timeoutMs - (now - assignedAt), 0),
@@ -198,13 +223,15 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         version: parsed.version ?? null,
         runtime: parsed.runtime ?? null,
       });
-      if (registered === null) {
-        throw new RotaError(
-          "conflict",
-          `the tenant has ${WORKERS_MAX} workers, which is the limit: delete one first, or use fewer with more slots`,
-        );
+      if ("full" in registered) {
+        const reached =
+          registered.full === "tenant"
+            ? `the tenant has ${TENANT_WORKERS_MAX} workers, which is its share of ${WORKERS_MAX}`
+            : `there are ${WORKERS_MAX} workers, which is the limit of the installation`;
+        throw new RotaError("conflict", `${reached}: delete one first, or use fewer with more slots`);
       }
-      engine.workers.records.changed(tenant, registered.id);
+      engine.workers.records.changed(registered.id);
+      if (registered.isNew) engine.workers.watch.registered({ worker: registered.id, name, tenant });
       const now = rfc3339(storageClock.now());
       return { workerId: registered.id, leaseMs, heartbeatMs, maxWaitS: CLAIM_WAIT_S_MAX, now };
     },
@@ -215,7 +242,10 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       const worker = await findOwn(id, caller);
       const { watch, dispatcher } = engine.workers;
       watch.sign(id, { polls: true });
-      if (worker.lost) await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+      if (worker.lost) {
+        await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+        engine.workers.records.changed(id);
+      }
       if (worker.draining) return undeliverable({ attempts: [], drain: true });
       if (options.isDraining()) return undeliverable(drained(random));
       const foreign = agents?.find(
@@ -224,7 +254,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       if (foreign !== undefined)
         throw new RotaError(
           "forbidden",
-          `\`agents\`: this worker is not registered for the agent "${foreign}"`,
+          `\`agents\`: this worker is not registered for the agent "${foreign}": register it again with that agent, or leave it out`,
         );
       const poll = () =>
         dispatcher.poll({
@@ -240,13 +270,18 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       let answer = await poll();
       if (answer.empty === "gone") {
         // Lost a moment ago: this claim is a sign of life.
-        engine.workers.records.changed(tenant, id);
+        engine.workers.records.changed(id);
         const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
         if (unknown.length === 0) answer = await poll();
       }
       if (answer.empty === "gone") throw unknownWorker();
+      if (answer.empty === "drained") return undeliverable({ attempts: [], drain: true });
+      if (answer.empty === "draining") return undeliverable(drained(random));
       if (answer.empty !== undefined)
-        return undeliverable(answer.empty === "draining" ? drained(random) : { attempts: [] });
+        return undeliverable({
+          attempts: [],
+          ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
+        });
       const { attempts, left } = await toClaimed(answer.assigned, { claimId, worker });
       if (left.length > 0) await dispatcher.putBack(id, left);
       return { answer: { attempts }, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
@@ -265,6 +300,12 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       await findOwn(id, caller);
       engine.workers.watch.sign(id, { polls: false });
       return { attempts: await engine.workers.attempts.finish(id, finishes.map(toFinish)) };
+    },
+
+    async signals(id, caller) {
+      const worker = await findOwn(id, caller);
+      engine.workers.watch.sign(id, { polls: false });
+      return engine.workers.signals.open(worker);
     },
 
     async heartbeatAttempt(token, input, caller) {
@@ -297,8 +338,24 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         bytesMax: Number.MAX_SAFE_INTEGER,
       });
       if (stored === undefined || stored.result === null)
-        throw new RotaError("not_found", "the result of this dependency is no longer kept");
+        throw new RotaError(
+          "not_found",
+          "the result of this dependency is no longer kept: raise `resultTTLSec`, or put the data into the task",
+        );
       return { taskId, result: JSON.parse(stored.result) };
+    },
+
+    async session(token, params, caller) {
+      const turns = optionalNumber({ ...params }, "turns", { min: 0, max: TURNS_MAX }) ?? 0;
+      const { attempt } = await findAttempt(token, caller);
+      const record = await storage.tasks.get({ tenant, id: attempt.taskId });
+      if (!attempt.held || record === null) throw unknownAttempt();
+      if (record.session === null) return { session: null };
+      const { seq, token: fence } = attempt;
+      const read = await storage.sessions.readTurns({ seq, token: fence, limit: turns });
+      if (read === null) throw unknownAttempt();
+      const { turnsLength: _, ...session } = read;
+      return { session };
     },
 
     async deleteOwn(id, caller) {
@@ -314,7 +371,7 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
 
     async drain(id) {
       if (id.includes("\0") || !(await storage.workers.drain({ tenant, id }))) throw unknownWorker();
-      engine.workers.records.changed(tenant, id);
+      engine.workers.records.changed(id);
       return resource.get(id);
     },
 
@@ -339,9 +396,11 @@ interface Own {
 type Report = Parameters<Engine["workers"]["attempts"]["heartbeat"]>[1][number];
 type Finish = Parameters<Engine["workers"]["attempts"]["finish"]>[1][number];
 
-function toReport({ attemptToken, progress, usage, log }: ReturnType<typeof parseAttemptHeartbeat>): Report {
+function toReport(report: ReturnType<typeof parseAttemptHeartbeat>): Report {
+  const { attemptToken, progress, usage, log, messagesAfter } = report;
   return {
     attemptToken,
+    ...(messagesAfter === undefined ? {} : { messagesAfter }),
     ...(progress === undefined ? {} : { progress }),
     ...(usage === undefined ? {} : { usage }),
     ...(log === undefined
@@ -360,8 +419,11 @@ function undeliverable(answer: ClaimAnswer): DeliverableClaim {
 
 /** This node stops: the worker asks again, when another or the next one is there. */
 function drained(random: () => number): ClaimAnswer {
-  const retryInMs = Math.round(RETRY_IN_MS.draining + random() * RETRY_IN_MS.spread);
-  return { attempts: [], drain: true, retryInMs };
+  return { attempts: [], drain: true, retryInMs: retryInMs("draining", random) };
+}
+
+function retryInMs(why: "draining" | "nearlyFull", random: () => number): number {
+  return Math.round(RETRY_IN_MS[why] + random() * RETRY_IN_MS.spread);
 }
 
 function unknownWorker(): RotaError {

@@ -1,6 +1,7 @@
 import type { Executor } from "../../executors/executor.ts";
 import { RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
+import type { Provenance } from "../../model/provenance.ts";
 import type { Task } from "../../model/task.ts";
 import { nextMoments } from "../../schedules/moments.ts";
 import { parseSchedule } from "../../schedules/schedule-input.ts";
@@ -64,10 +65,12 @@ export class WritAnswers {
 
   async #carryOutAll(
     writs: readonly (Writ | InvalidWrit)[],
-    { taskId, agentId: agent, sessionKey, conversationId }: Task,
+    task: Task,
     signal: AbortSignal,
   ): Promise<string[]> {
     const { runner } = this.#options;
+    const { taskId, agentId: agent, sessionKey, conversationId } = task;
+    const provenance = ofAnswer(task);
     const check = (writ: CreateWrit) => this.#check(writ, agent);
     const blocks: string[] = [];
     let made = 0;
@@ -78,7 +81,7 @@ export class WritAnswers {
       // A task may run again because its end was not stored. The same source makes that idempotent.
       const source = `writ:${taskId}:${made}`;
       const conversation = { sessionKey: sessionKey ?? null, conversationId: conversationId ?? null };
-      blocks.push((await runner.carryOut(writ, { agent, ...conversation, source, check })).block);
+      blocks.push((await runner.carryOut(writ, { agent, ...conversation, source, provenance, check })).block);
     }
     const [next, ...others] = writs.slice(ANSWER_WRITS_MAX);
     if (next !== undefined) blocks.push(errorBlock(next, tooMany(others.length)));
@@ -109,6 +112,15 @@ export class WritAnswers {
       return false;
     }
   }
+}
+
+/** The agent made it, for the key that submitted the task. */
+function ofAnswer({ taskId, rootTaskId = taskId, depth = 0, agentId, createdBy }: Task): Provenance {
+  return {
+    createdBy: { keyId: createdBy?.keyId ?? null, agentId, via: "writ" },
+    within: { taskId, rootTaskId, depth },
+    reach: [agentId],
+  };
 }
 
 function tooMany(others: number): string {

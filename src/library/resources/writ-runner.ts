@@ -1,5 +1,6 @@
 import { RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
+import type { Provenance } from "../../model/provenance.ts";
 import type { ScheduleWork } from "../../model/schedule.ts";
 import { canonicalForm } from "../../schedules/canonical-form.ts";
 import { minuteText } from "../../schedules/moment-text.ts";
@@ -42,6 +43,8 @@ export interface Bearer {
   readonly conversationId: string | null;
   /** Identifies the origin of a new schedule, so that a repeated writ does not create it twice. */
   readonly source?: string;
+  /** Whose schedules these are. Left out: the caller's. */
+  readonly provenance?: Provenance;
   /** Throws for a new schedule that the agent must not create. */
   readonly check?: (writ: CreateWrit) => Promise<void>;
 }
@@ -76,13 +79,17 @@ export class WritRunner {
   }
 
   async #create(writ: CreateWrit, bearer: Bearer): Promise<string> {
-    const { agent, sessionKey, conversationId, source, check } = bearer;
+    const { agent, sessionKey, conversationId, source, provenance, check } = bearer;
     const { schedules } = this.#options;
     await check?.(writ);
     const { phrase: schedule, message } = writ;
     const { scheduled_task: made, normalized } = await schedules.create(
       { schedule, message, agent, session_key: sessionKey, conversation_id: conversationId },
-      source === undefined ? {} : { source },
+      {
+        isWrit: true,
+        ...(source === undefined ? {} : { source }),
+        ...(provenance === undefined ? {} : { provenance }),
+      },
     );
     const due = made.next_fire_at || made.fire_at || made.created_at;
     // A schedule that was created before from the same source may have another message.

@@ -98,7 +98,11 @@ const REFUSED: [unknown, string][] = [
   [{ lanes: { main: { concurrency: 1, max: 2 } } }, "unknown option `lanes.main.max`"],
   [{ retry: { maxRetries: -1 } }, "`retry.maxRetries` must be an integer from 0 to 100"],
   [{ timeouts: { defaultMs: 5 } }, "`timeouts.defaultMs` must be an integer of milliseconds from 1000"],
-  [{ sessions: { mode: "steer" } }, "`sessions.mode` must be one of queue, followup, interrupt"],
+  [
+    { sessions: { mode: "merge" } },
+    "`sessions.mode` must be one of queue, followup, interrupt, steer, collect",
+  ],
+  [{ sessions: { steerMs: 0 } }, "`sessions.steerMs` must be an integer of milliseconds from 1"],
   [{ sessions: { cap: 10_001 } }, "`sessions.cap` must be an integer from 1 to 10000, not 10001"],
   [{ sessions: { drop: "none" } }, "`sessions.drop` must be one of old, new"],
   [{ sessions: { debounceMs: 60_001 } }, "`sessions.debounceMs` must be an integer of milliseconds from 0"],

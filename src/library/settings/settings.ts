@@ -32,7 +32,7 @@ export interface Settings {
   /** The built-in lanes and those of the configuration. Users may have stored more: see lane-table.ts. */
   readonly lanes: readonly Lane[];
   /** Defaults for sessions without settings of their own. */
-  readonly sessions: SessionSettings;
+  readonly sessions: SessionSettings & { readonly steerMs: number };
   readonly retryPolicy: RetryPolicy;
   readonly timeoutMs: number;
   readonly timeoutMaxMs: number;
@@ -64,7 +64,7 @@ export function resolveSettings(options: RotaOptions, executorDependencies: Exec
 
 /**
  * The same for options that replace `before`: a section that is left out keeps its values. In `scheduler`, `sessions`,
- * `schedules`, `retry`, `timeouts`, `tenants` and `audit`, so does an option that is left out.
+ * `schedules`, `retry`, `timeouts`, `tenants`, `bounds` and `audit`, so does an option that is left out.
  */
 export function resolveAgain(
   options: ReloadOptions,
@@ -81,6 +81,7 @@ export function resolveAgain(
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
     tenants: over(before.options.tenants, given["tenants"]),
+    bounds: over(before.options.bounds, given["bounds"]),
     audit: over(before.options.audit, given["audit"]),
   };
   return resolve(options, merged, executorDependencies, before);

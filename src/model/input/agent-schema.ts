@@ -1,8 +1,10 @@
-import { type ExecutorConfig, USER_EXECUTOR_TYPES } from "../executor-config.ts";
-import { agentId, boolean, choice, number, object, text } from "./kinds.ts";
+import type { ExecutorConfig } from "../executor-config.ts";
+import { bounds } from "./bounds-schema.ts";
+import { EXECUTOR_VARIANTS } from "./executor-variants.ts";
+import { agentId, boolean, number, object, text } from "./kinds.ts";
 import { pageLimit } from "./page-input.ts";
 import { type FilterSchema, type Kind, optional, required, type Schema } from "./schema.ts";
-import { labels } from "./worker-schema.ts";
+import { agentNames, labels } from "./worker-schema.ts";
 
 /** More than this is a typing mistake. */
 const LIMIT = { min: 1, max: 10_000_000 } as const;
@@ -44,6 +46,23 @@ export const AGENT_FIELDS = {
     description: "Whether `/schedule` lines in its answers are carried out.",
     default: "they are not",
     flag: "--writs",
+  }),
+  delegates: optional(agentNames({ star: "all agents of the tenant" }), {
+    description:
+      "The agents that its tasks may submit tasks to with their task token, besides itself; `*`: all of the tenant.",
+    default: "none",
+    flag: "--delegates <ids>",
+  }),
+  taskToken: optional(boolean(), {
+    description:
+      "Whether an executor of type `http` gets the task token, as the header `X-Rota-Task-Token`. The server that has it acts for this agent until the attempt ends.",
+    default: "it does not",
+    flag: "--task-token",
+  }),
+  bounds: optional(bounds(), {
+    description: "What its tasks, and keys for it without bounds of their own, may make.",
+    default: "`bounds` of the configuration",
+    flag: "--bounds <json>",
   }),
 } as const;
 
@@ -89,7 +108,7 @@ export const AGENT_PAGE = {
 /** `checkExecutorConfig` checks it, when the executor is made. */
 function executor(): Kind<ExecutorConfig, unknown> {
   return {
-    shape: { type: "open", fields: { type: required(choice(USER_EXECUTOR_TYPES)) } },
+    shape: { type: "variants", of: EXECUTOR_VARIANTS },
     read: (value) => value,
   };
 }

@@ -1,7 +1,9 @@
 import { AGENT_ID_FORM } from "../agent.ts";
+import type { Bounds } from "../bounds.ts";
 import { RotaError } from "../errors.ts";
 import { ROLES, type Role } from "../role.ts";
 import { DEFAULT_TENANT } from "../tenant.ts";
+import { bounds } from "./bounds-schema.ts";
 import { checkFilledText, invalidField, isObject } from "./field-checks.ts";
 import { agentId, choice, textLike, time } from "./kinds.ts";
 import { readFields } from "./read-fields.ts";
@@ -34,9 +36,14 @@ export const KEY = {
       description: "With the role `agent`, and only there: its agent.",
       flag: "--agent <id>",
     }),
-    agents: optional(agentNames({ star: false }), {
+    agents: optional(agentNames({ star: null }), {
       description: "With the role `worker`, and only there: the agents whose tasks it may run.",
       flag: "--agents <ids>",
+    }),
+    bounds: optional(bounds(), {
+      description: "What callers with this key may make.",
+      default: "those of its agent, else `bounds` of the configuration",
+      flag: "--bounds <json>",
     }),
     expiresAt: optional(time(), {
       description: "From when on it is refused.",
@@ -75,6 +82,7 @@ export interface ParsedKey {
   readonly name: string;
   readonly agent: string | null;
   readonly agents: readonly string[] | null;
+  readonly bounds: Bounds | null;
   readonly expiresAt: number | null;
   readonly tenant: string | undefined;
 }
@@ -85,12 +93,12 @@ export function parseKeyInput(input: unknown, { now }: { readonly now: number })
     throw invalidField("role", 'a key is an object, like {"role": "operator", "name": "laptop"}');
   }
   const read = readFields(KEY, input);
-  const { role, name, expiresAt = null, tenantId: tenant } = read;
+  const { role, name, bounds: own = null, expiresAt = null, tenantId: tenant } = read;
   if (role === "admin") checkAdminTenant(tenant);
   if (expiresAt !== null && expiresAt <= now) {
     throw invalidField("expiresAt", "`expiresAt` is in the past: write a later time, or leave it out");
   }
-  return { role, name, agent: agentOf(read), agents: workerAgentsOf(read), expiresAt, tenant };
+  return { role, name, agent: agentOf(read), agents: workerAgentsOf(read), bounds: own, expiresAt, tenant };
 }
 
 /** The tenant of the keys; undefined: the caller's own. */

@@ -7,7 +7,7 @@ import { type FilterSchema, optional } from "./schema.ts";
 
 /** The most runs of a page. */
 export const RUN_PAGE_MAX = 100;
-const UPCOMING_LIMIT = { min: 1, max: 2_000 } as const;
+export const UPCOMING_LIMIT = { min: 1, max: 2_000 } as const;
 export const UPCOMING_LIMIT_DEFAULT = 100;
 
 /** Which schedules to list. */

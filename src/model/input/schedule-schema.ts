@@ -207,6 +207,11 @@ const SETTINGS = {
     default: "one of its own",
     flag: "--session <key>",
   }),
+  post_to_session: optional(boolean(), {
+    description:
+      "True: its runs do not wait for `session_key`, and only the answer of each is added to that session.",
+    flag: "--post-to-session",
+  }),
   enabled: optional(boolean(), { description: "False: it is paused, and nothing is due." }),
   delete_after_run: optional(boolean(), {
     description: "True: delete it once it has succeeded; only for a one-time schedule.",

@@ -13,8 +13,8 @@ export type Shape =
   | { readonly type: "choice"; readonly choices: readonly string[] }
   | { readonly type: "list"; readonly of: Shape; readonly min?: number; readonly max?: number }
   | { readonly type: "fields"; readonly fields: FieldTable }
-  /** An object of which only these fields are described. */
-  | { readonly type: "open"; readonly fields: FieldTable }
+  /** An object whose field `type` says which other fields it has: those of each type. */
+  | { readonly type: "variants"; readonly of: Readonly<Record<string, FieldTable>> }
   | { readonly type: "union"; readonly of: readonly Shape[] }
   /** One of the others with a name and a description of its own. */
   | (Component & { readonly type: "component"; readonly of: Shape });

@@ -7,10 +7,13 @@ import {
   type SessionMode,
 } from "../session.ts";
 import { type Fields, isObject, withoutNulls } from "./field-checks.ts";
-import { agentId, anyLane, boolean, choice, filledText, laneName, number } from "./kinds.ts";
+import { agentId, anyLane, boolean, callbackUrl, choice, filledText, laneName, number } from "./kinds.ts";
 import { LIMIT_DEFAULT, PAGE, type Page } from "./page-input.ts";
 import { readChanges, readFields } from "./read-fields.ts";
 import { optional, required, type Schema } from "./schema.ts";
+
+const MODES =
+  "`queue` or `followup`: it waits for those before it; `interrupt`: it replaces them; `steer`: the running task may take it; `collect`: those after it are added to it until it starts.";
 
 /** A message to a session. */
 export const MESSAGE = {
@@ -33,16 +36,23 @@ export const MESSAGE = {
       flag: "--lane <name>",
     }),
     mode: optional(choice(SESSION_MODES), {
-      description: "For this message: `interrupt` replaces all running and waiting tasks of the session.",
+      description: `What it does while others of the session run or wait. ${MODES}`,
+      default: "the mode of the session",
       flag: "--mode <mode>",
     }),
     maxConcurrent: optional(number(SESSION_RANGES.maxConcurrent), {
       description: "How many tasks of the session may run at once; stays on the session.",
     }),
+    callbackUrl: optional(callbackUrl(), {
+      description:
+        "URL that receives a `POST` of the task when it has ended, also if the message was dropped. Of merged messages that of the first counts.",
+      flag: "--callback <url>",
+    }),
   },
   examples: [
     { message: "Where is my parcel?", agentId: "support" },
     { message: "hello", lane: "main", maxConcurrent: 3 },
+    { message: "Skip the last part", mode: "steer" },
     { message: "/stop" },
   ],
 } as const satisfies Schema;
@@ -78,8 +88,7 @@ export const SESSION_CHANGES = {
     agentId: optional(agentId(), { description: "The agent that gets its messages.", flag: "--agent <id>" }),
     lane: optional(laneName(), { description: "The lane that they run in.", flag: "--lane <name>" }),
     mode: optional(choice(SESSION_MODES), {
-      description:
-        "What a message does while others of the session wait or run: `queue`, `followup` or `interrupt`.",
+      description: `What a message does while others of the session run or wait. ${MODES}`,
       flag: "--mode <mode>",
     }),
     cap: optional(number(SESSION_RANGES.cap), {
@@ -130,6 +139,7 @@ export interface ParsedMessage {
   readonly maxConcurrent: number | null;
   /** Which tasks it stops, if it is a stop word; null: it is an ordinary message. */
   readonly stop: StopScope | null;
+  readonly callbackUrl: string | undefined;
 }
 
 /** Parses a message to a session. Throws `invalid_field`. */
@@ -140,8 +150,14 @@ export function parseSessionMessage(given: unknown): ParsedMessage {
     lane,
     mode = null,
     maxConcurrent = null,
+    callbackUrl,
   } = readFields(MESSAGE, asFields(given, "a message"));
-  return { message, agent: agentId, lane, mode, maxConcurrent, stop: stopWordIn(message) };
+  return { message, agent: agentId, lane, mode, maxConcurrent, stop: stopWordIn(message), callbackUrl };
+}
+
+/** Whether a message ends tasks instead of reaching the agent. */
+export function isStopWord(message: string): boolean {
+  return stopWordIn(message) !== null;
 }
 
 /** Null: it is an ordinary message. */

@@ -22,6 +22,7 @@ export interface ParsedTaskFilter extends Page {
   readonly lane?: string;
   readonly session?: string;
   readonly schedule?: number;
+  readonly root?: string;
   readonly search?: string;
   readonly from?: number;
   readonly to?: number;
@@ -42,6 +43,9 @@ export const SELECTING_FIELDS = {
   sessionKey: optional(sessionKey(), { description: "Of this session." }),
   lane: optional(name("the name of a lane"), { description: "In this lane." }),
   scheduleId: optional(scheduleId(), { description: "Runs of this schedule." }),
+  rootTaskId: optional(name("the id of a task"), {
+    description: "Submitted within this task, or within a task that was; the task itself is not listed.",
+  }),
   q: optional(search(), {
     description: "The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch.",
   }),
@@ -103,6 +107,7 @@ export function selectionOf(read: ReadOf<typeof SELECTING_FIELDS>, given: Fields
     lane,
     sessionKey: session,
     scheduleId,
+    rootTaskId,
     q,
     from,
     to,
@@ -121,6 +126,7 @@ export function selectionOf(read: ReadOf<typeof SELECTING_FIELDS>, given: Fields
     lane,
     session,
     schedule: scheduleId,
+    root: rootTaskId,
     search: q,
     from,
     to,

@@ -50,9 +50,9 @@ function shortText(what: string): Kind<string> {
   );
 }
 
-/** Names of agents, each once. */
-export function agentNames({ star }: { star: boolean }): Kind<readonly string[]> {
-  const form = `an array of 1 to ${WORKER_AGENTS_MAX} agent ids${star ? `, or ["${ALL}"] for all that workers may run` : ""}`;
+/** Names of agents, each once. `star`: what `["*"]` stands for; null: it is refused. */
+export function agentNames({ star }: { star: string | null }): Kind<readonly string[]> {
+  const form = `an array of 1 to ${WORKER_AGENTS_MAX} agent ids${star === null ? "" : `, or ["${ALL}"] for ${star}`}`;
   return {
     shape: { type: "list", of: { type: "text" }, min: 1, max: WORKER_AGENTS_MAX },
     read: (value, field) => {
@@ -61,7 +61,9 @@ export function agentNames({ star }: { star: boolean }): Kind<readonly string[]>
       const names = value.map((agent, index) =>
         checkAgentId(checkText(agent, `${field}[${index}]`), `${field}[${index}]`),
       );
-      if (names.includes(ALL) && (!star || names.length > 1))
+      if (names.includes(ALL) && star === null)
+        throw invalidField(field, `\`${field}\` must be ${form}: "${ALL}" is none`);
+      if (names.includes(ALL) && names.length > 1)
         throw invalidField(field, `\`${field}\` must be ${form}: "${ALL}" stands alone`);
       return [...new Set(names)];
     },
@@ -98,7 +100,7 @@ export const WORKER = {
       description:
         "A UUID that identifies the process. A registration with the same one is the same worker, also with another key. Left out: each registration makes a new worker.",
     }),
-    agents: required(agentNames({ star: true }), {
+    agents: required(agentNames({ star: "all that workers may run" }), {
       description: `The agents whose tasks it runs, at most ${WORKER_AGENTS_MAX}; \`["${ALL}"]\`: all that workers may run, for the role \`operator\` and above.`,
     }),
     slots: required(number({ min: 1, max: WORKER_SLOTS_MAX }), {
@@ -133,7 +135,7 @@ export const CLAIM = {
       description:
         "A new UUID for each claim. The same one again, when the response got lost, returns the same attempts.",
     }),
-    max: required(number({ min: 1, max: WORKER_SLOTS_MAX }), {
+    max: required(number({ min: 1, max: Number.MAX_SAFE_INTEGER }), {
       description: "How many tasks it wants. It gets no more than it has free slots.",
       missing: "must be a whole number from 1 on: how many tasks to get",
     }),
@@ -141,7 +143,7 @@ export const CLAIM = {
       description: "How long to wait for a task.",
       default: "0",
     }),
-    agents: optional(agentNames({ star: false }), { description: "Only tasks of these of its agents." }),
+    agents: optional(agentNames({ star: null }), { description: "Only tasks of these of its agents." }),
   },
   examples: [{ claimId: "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d", max: 4, waitS: 20 }],
 } as const satisfies Schema;
@@ -189,6 +191,10 @@ const REPORT_FIELDS = {
     ),
     { description: "Log lines, which are stored with the task." },
   ),
+  messagesAfter: optional(number({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
+    description:
+      "Takes messages in mode `steer` for the task: the `position` of the last one that the worker has got, 0 at first. The response has those after it.",
+  }),
 } as const satisfies FieldTable;
 
 const FINISH_FIELDS = {
@@ -283,7 +289,8 @@ export function parseWorker(input: unknown): ParsedWorker {
 }
 
 export function parseClaim(input: unknown): ReadOf<typeof CLAIM.fields> {
-  return readFields(CLAIM, fieldsOf(input, '{"claimId": "…", "max": 4, "waitS": 20}'));
+  const read = readFields(CLAIM, fieldsOf(input, '{"claimId": "…", "max": 4, "waitS": 20}'));
+  return { ...read, max: Math.min(read.max, WORKER_SLOTS_MAX) };
 }
 
 export function parseHeartbeat(input: unknown): readonly ParsedReport[] {
@@ -293,7 +300,7 @@ export function parseHeartbeat(input: unknown): readonly ParsedReport[] {
 }
 
 export function parseAttemptHeartbeat(token: string, input: unknown): ParsedReport {
-  const read = readFields(ATTEMPT_HEARTBEAT, isObject(input) ? input : {});
+  const read = readFields(ATTEMPT_HEARTBEAT, fieldsOf(input ?? {}, '{"progress": {"percent": 50}}'));
   const report = { attemptToken: token, ...read };
   checkReportBytes([report]);
   return report;

@@ -6,3 +6,9 @@ export function goDuration(seconds: number): string {
   if (hours > 0) return `${hours}h${minutes}m${rest}`;
   return minutes > 0 ? `${minutes}m${rest}` : rest;
 }
+
+/** Reads such a text; null: it is not a duration. */
+export function goDurationSeconds(text: string): number | null {
+  const [, hours = "0", minutes = "0", seconds] = /^(?:(\d+)h)?(?:(\d+)m)?(\d+(?:\.\d+)?)s$/.exec(text) ?? [];
+  return seconds === undefined ? null : Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
+}

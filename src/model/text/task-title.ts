@@ -1,7 +1,7 @@
 import type { TaskSpec } from "../task.ts";
 
 /** How many characters of a spec are read for its title. */
-export const TITLE_READ = 400;
+export const TITLE_READ = 600;
 /** Larger specs have no title: to read the start of a text, SQLite reads all of it. */
 export const TITLED_BYTES_MAX = 65_536;
 /** How long a title and the error of a row are at most. */

@@ -10,7 +10,7 @@ import { ROLES, type Role } from "../../model/role.ts";
 import { PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
 import { createServer } from "../create-server.ts";
 import { admitCallers } from "./admission.ts";
-import { DEFAULT_RATE_LIMIT, RateLimit } from "./rate-limit.ts";
+import { DEFAULT_REQUEST_LIMITS, RequestLimits } from "./request-limits.ts";
 
 const OPEN_PATHS = ["/health", "/ready", "/v1/health", "/v1/ready"];
 
@@ -28,7 +28,11 @@ function pathOf({ path }: KnownRoute): string {
 test("a route that names no permission does not come to be", async () => {
   const { rota, clock } = await openTestRota();
   const app = Fastify();
-  const rateLimit = new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {});
+  const rateLimit = new RequestLimits(DEFAULT_REQUEST_LIMITS, {
+    clock,
+    hasSecondTenant: () => false,
+    onRefused: () => {},
+  });
   admitCallers(app, { rota, isLocal: true, hasDashboard: false, rateLimit, clock });
   expect(() => app.get("/forgotten", async () => "secret")).toThrow("names no permission");
 });

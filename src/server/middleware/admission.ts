@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { within } from "../../clock/within.ts";
+import type { TaskCaller } from "../../interface/keys.ts";
 import type { Rota } from "../../interface/rota.ts";
+import { lesserBounds } from "../../model/bounds.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { joinWithOr } from "../../model/input/field-checks.ts";
@@ -11,7 +13,8 @@ import type { CallerContext } from "../caller-context.ts";
 import { leadsToDashboard } from "../dashboard/serve-dashboard.ts";
 import { chargeHead } from "./charge-requests.ts";
 import { allowLocalOnly } from "./local-only.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import { provenanceOf } from "./provenance.ts";
+import type { RequestLimits } from "./request-limits.ts";
 import { WorkerBuckets } from "./worker-buckets.ts";
 
 export interface AdmissionOptions {
@@ -20,7 +23,7 @@ export interface AdmissionOptions {
   readonly isLocal: boolean;
   /** Whether browsers that open `/` are redirected to the dashboard, with or without a key. */
   readonly hasDashboard: boolean;
-  readonly rateLimit: RateLimit;
+  readonly rateLimit: RequestLimits;
   readonly clock: Clock;
 }
 
@@ -54,16 +57,27 @@ export function admitCallers(app: FastifyInstance, options: AdmissionOptions): v
       if (isLocal && (await isSurelyKeyless(options))) allowLocalOnly(request);
       return;
     }
-    if (isLocal && !(await rota.keys.any())) {
-      allowLocalOnly(request);
-      request.callerContext = { caller: LOCAL_CALLER, rota: rota.tenant(LOCAL_CALLER.tenant), key: null };
-      return;
-    }
-    request.callerContext = await identify(request, rota);
+    const token = taskTokenOf(request);
+    const task = token === undefined ? null : await identifyTask(token, rota);
+    const isKeyless = isLocal && !(await rota.keys.any());
+    if (isKeyless) allowLocalOnly(request);
+    const keyed = isKeyless
+      ? { caller: LOCAL_CALLER, key: null }
+      : task !== null && request.headers.authorization === undefined
+        ? null
+        : await identify(request, rota);
+    request.callerContext = contextOf(request, rota, { keyed, task, token });
+    if (isKeyless && task === null) return;
     const { caller } = request.callerContext;
-    chargeHead(request, rateLimit, workerBuckets.bucketOf(request, caller.keyId as string));
+    const bucket = keyed?.caller.keyId ?? `task of ${caller.tenant} ${caller.agent}`;
+    chargeHead(request, rateLimit, {
+      key: workerBuckets.bucketOf(request, bucket),
+      tenant: caller.tenant,
+    });
     // Any valid key may learn that a route does not exist.
-    if (access !== undefined) checkRole(caller, access);
+    if (access === undefined) return;
+    if (keyed !== null) checkRole(keyed.caller, access);
+    checkRole(caller, access);
   });
 }
 
@@ -83,8 +97,11 @@ function refuseRoutesWithoutAccess(app: FastifyInstance): void {
   });
 }
 
-async function identify({ headers }: FastifyRequest, rota: Rota): Promise<CallerContext> {
-  const { authorization } = headers;
+/** The caller of an API key. */
+type Keyed = Pick<CallerContext, "caller" | "key">;
+
+async function identify(request: FastifyRequest, rota: Rota): Promise<Keyed> {
+  const { authorization } = request.headers;
   if (authorization === undefined) {
     throw new RotaError("unauthorized", "an API key is missing: send it as `Authorization: Bearer rota_…`");
   }
@@ -99,8 +116,61 @@ async function identify({ headers }: FastifyRequest, rota: Rota): Promise<Caller
       "this API key is not known: it is mistyped, was deleted or has expired",
     );
   }
-  const { tenant, agent } = caller;
-  return { caller, key, rota: rota.tenant(tenant, agent === null ? {} : { agentId: agent }) };
+  return { caller, key };
+}
+
+function taskTokenOf({ headers }: FastifyRequest): string | undefined {
+  const token = headers["x-rota-task-token"];
+  return Array.isArray(token) ? token.join() : token;
+}
+
+async function identifyTask(token: string, rota: Rota): Promise<TaskCaller> {
+  const task = await rota.keys.callerOfTask(token);
+  if (task !== null) return task;
+  throw new RotaError(
+    "unauthorized",
+    "this task token is not valid: it is mistyped, its attempt has ended, or the API key that submitted its task was deleted or has expired",
+  );
+}
+
+interface Identified {
+  /** Null: only a task token was sent. */
+  readonly keyed: Keyed | null;
+  /** Null: no task token was sent. */
+  readonly task: TaskCaller | null;
+  readonly token: string | undefined;
+}
+
+function contextOf(request: FastifyRequest, rota: Rota, { keyed, task, token }: Identified): CallerContext {
+  const caller = task === null ? (keyed?.caller ?? LOCAL_CALLER) : withinTask(task, keyed?.caller);
+  const provenance = provenanceOf(request, caller, task?.within ?? null);
+  const { tenant, agent, bounds } = caller;
+  const access = {
+    provenance,
+    ...(agent === null ? {} : { agentId: agent }),
+    ...(bounds === undefined ? {} : { bounds }),
+    // A key for one agent does not submit to others, so neither do both together.
+    ...(task === null ? {} : { delegates: keyed?.caller.role === "agent" ? [] : task.delegates }),
+  };
+  return { caller, key: token ?? keyed?.key ?? null, provenance, access, rota: rota.tenant(tenant, access) };
+}
+
+/** The caller of a task token, which may do no more than the key beside it. */
+function withinTask(task: TaskCaller, keyed: Caller | undefined): Caller {
+  const { tenant, agent, bounds } = task;
+  const isOther = keyed !== undefined && (keyed.tenant !== tenant || (keyed.agent ?? agent) !== agent);
+  if (isOther) {
+    throw new RotaError(
+      "forbidden",
+      "the API key and the task token are for different tenants or agents: send one of them",
+    );
+  }
+  const own = lesserBounds(keyed?.bounds, bounds);
+  return {
+    ...{ tenant, role: "agent", agent, keyName: keyed?.keyName ?? null },
+    keyId: keyed?.keyId ?? task.keyId,
+    ...(own === undefined ? {} : { bounds: own }),
+  };
 }
 
 function checkRole({ role }: Caller, access: Permission): void {

@@ -55,11 +55,11 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
   if (!CHANGES.includes(access) || READS.includes(method) || written.has(request)) return;
   const { keyId } = callerContext.caller;
   const manages = MANAGES.includes(access);
-  if (keyId === null && !manages) return;
+  if (keyId === null && callerContext.provenance.within === null && !manages) return;
   written.add(request);
   const route = routeOf(request);
   const subject = request.subject ?? subjectOf(request, undefined);
-  const entry = { keyId, route, subject, isChosen: ABOUT_NAMES.test(route), address: addressOf(request) };
+  const entry = { keyId, route, subject, isChosen: ABOUT_NAMES.test(route), ...whoOf(request) };
   if (!manages) audit.record({ ...entry, tenantId: callerContext.caller.tenant });
   else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
 }
@@ -71,7 +71,11 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
 export function auditWorker(request: FastifyRequest, audit: LocalAudit, subject: string): void {
   const { keyId, tenant: tenantId } = request.callerContext.caller;
   if (keyId === null) return;
-  audit.record({ keyId, tenantId, route: routeOf(request), subject, address: addressOf(request) });
+  audit.record({ keyId, tenantId, route: routeOf(request), subject, ...whoOf(request) });
+}
+
+function whoOf(request: FastifyRequest) {
+  return { address: addressOf(request), provenance: request.callerContext.provenance };
 }
 
 /** The tenants in whose logs the change is recorded: that of the caller, and the changed one. */

@@ -79,6 +79,22 @@ describe("a key is charged", () => {
     expect((await submit()).body).toMatchObject({ code: "rate_limited", details: { burst: 200 } });
   });
 
+  test("for the tasks of a tree that a cancel reads, for events that are searched, and for a list of due times", async () => {
+    const { key, askWith } = await openKeyedServer({ start: false });
+    const countOf = async (path: string, method: "GET" | "POST") => {
+      const own = await key({});
+      let count = 0;
+      while ((await askWith(own, path, { method })).status !== 429) count += 1;
+      return count;
+    };
+    const { body } = await askWith(await key({}), "/tasks", { method: "POST", json: { payload: null } });
+    const { taskId } = body as { taskId: string };
+    expect(await countOf(`/tasks/${taskId}/cancel?tree=true`, "POST")).toBe(20);
+    expect(await countOf("/v1/events?type=task.created", "GET")).toBe(40);
+    expect(await countOf("/v1/schedules/upcoming", "GET")).toBe(13);
+    expect(await countOf("/v1/schedules/upcoming?limit=2000", "GET")).toBe(1);
+  });
+
   test("for a body that comes without its length", async () => {
     const { key, url } = await openKeyedServer({ start: false });
     const own = await key({});

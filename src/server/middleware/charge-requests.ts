@@ -1,15 +1,13 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { KeyConcurrency } from "../key-concurrency.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";
+import type { ReadTurns } from "../read-turns.ts";
 import { whenClosed } from "../when-closed.ts";
 import { pageText } from "./page-text.ts";
-import type { RateLimit } from "./rate-limit.ts";
 import { costOf, isExpensive, type RequestUsage } from "./request-cost.ts";
+import type { ChargedTo, RequestLimits } from "./request-limits.ts";
 
 /** The work that a request announces before it is carried out. */
 export type DeclaredWork = Partial<Pick<RequestUsage, "rows" | "dueTimes">>;
 
-/** Pages read at the same time for one key. On PostgreSQL all keys share a few connections. */
-const PAGES_PER_KEY_MAX = 2;
 /** A response below this size changes no charge, so it is not settled. */
 const SMALL_ANSWER = 16_384;
 /** A page of so few rows is serialized in one go: a few milliseconds, even if the rows are as large as possible. */
@@ -19,17 +17,17 @@ const PAGE_ROWS = { usual: 100, max: 1_000 } as const;
 
 /** What one request has been charged so far. */
 export class Charge {
-  readonly #limit: RateLimit;
-  readonly keyId: string;
+  readonly #limit: RequestLimits;
+  readonly owner: ChargedTo;
   #usage: RequestUsage;
   #paid = 0;
   /** Called when the request is over. */
   readonly #leave: (() => void)[] = [];
   #isExpensive = false;
 
-  constructor(limit: RateLimit, keyId: string, usage: RequestUsage) {
+  constructor(limit: RequestLimits, owner: ChargedTo, usage: RequestUsage) {
     this.#limit = limit;
-    this.keyId = keyId;
+    this.owner = owner;
     this.#usage = usage;
   }
 
@@ -42,10 +40,10 @@ export class Charge {
     const declared = { ...this.#usage, ...usage };
     const cost = costOf(declared);
     if (isExpensive(declared) && !this.#isExpensive) {
-      this.onEnd(this.#limit.enter(this.keyId));
+      this.onEnd(this.#limit.enter(this.owner));
       this.#isExpensive = true;
     }
-    if (cost > this.#paid) this.#limit.take(this.keyId, cost - this.#paid, cost);
+    if (cost > this.#paid) this.#limit.take(this.owner, cost - this.#paid, cost);
     this.#usage = declared;
     this.#paid = Math.max(cost, this.#paid);
   }
@@ -55,7 +53,7 @@ export class Charge {
     if (this.#paid === 0) return;
     this.#usage = { ...this.#usage, ...usage };
     const cost = costOf(this.#usage);
-    if (cost !== this.#paid) this.#limit.settle(this.keyId, cost - this.#paid);
+    if (cost !== this.#paid) this.#limit.settle(this.owner, cost - this.#paid);
     this.#paid = cost;
   }
 
@@ -75,29 +73,29 @@ export class Charge {
 }
 
 /** Charges a request of a key with what its head announces: its body, and the page that it asks for. Throws `rate_limited`. */
-export function chargeHead(request: FastifyRequest, limit: RateLimit, keyId: string): void {
+export function chargeHead(request: FastifyRequest, limit: RequestLimits, owner: ChargedTo): void {
   const { headers, routeOptions } = request;
   const bytesIn = Number(headers["content-length"] ?? 0) || 0;
   const rows = routeOptions.config.paged === true ? rowsAsked(request.query) : 0;
-  request.charge = new Charge(limit, keyId, { bytesIn, bytesOut: 0, rows, looked: 0, dueTimes: 0 });
+  request.charge = new Charge(limit, owner, { bytesIn, bytesOut: 0, rows, looked: 0, dueTimes: 0 });
   request.charge.pay();
 }
 
 /** Charges what is known only later: the body and the response. A request without a key is free. */
-export function chargeRequests(app: FastifyInstance): void {
-  const pageTurns = new KeyConcurrency(PAGES_PER_KEY_MAX);
+export function chargeRequests(app: FastifyInstance, pageTurns: ReadTurns): void {
   app.decorateRequest("charge", null);
   app.addHook("onRoute", (route) => {
     const { declares, paged } = route.config ?? {};
+    const before: preHandlerAsyncHookHandler[] = [];
     if (declares !== undefined) {
-      route.preHandler = async (request: FastifyRequest, reply: FastifyReply) => {
+      before.push(async (request, reply) => {
         request.charge?.pay(declares(request.body, request.query));
         endWhenClosed(request, reply);
-      };
+      });
     }
+    if (paged) before.push((request, reply) => takeTurn(pageTurns, request, reply));
+    if (before.length > 0) route.preHandler = before;
     if (paged) {
-      route.preHandler = (request: FastifyRequest, reply: FastifyReply) =>
-        takeTurn(pageTurns, request, reply);
       route.preSerialization = async (
         { charge }: FastifyRequest,
         reply: FastifyReply,
@@ -132,19 +130,15 @@ function endWhenClosed({ charge }: FastifyRequest, reply: FastifyReply): void {
   if (charge !== null && !charge.isSmall) whenClosed(reply.raw, () => charge.end());
 }
 
-/** Pages of one key take turns. Nothing is read for a caller that has disconnected meanwhile. */
-async function takeTurn(
-  turns: KeyConcurrency,
-  { charge }: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
+/** Pages of one key and of one tenant take turns. Nothing is read for a caller that has disconnected meanwhile. */
+async function takeTurn(turns: ReadTurns, { charge }: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (charge === null) return;
   const gone = new AbortController();
   whenClosed(reply.raw, () => {
     gone.abort();
     charge.end();
   });
-  const leave = await turns.enter(charge.keyId, gone.signal).catch(() => null);
+  const leave = await turns.enter(charge.owner, gone.signal).catch(() => null);
   if (leave !== null) charge.onEnd(leave);
   if (!gone.signal.aborted) return;
   charge.end();

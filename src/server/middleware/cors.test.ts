@@ -64,7 +64,7 @@ describe("a preflight", () => {
     expect(headers.get("access-control-allow-origin")).toBe(APP);
     expect(headers.get("access-control-allow-methods")).toBe("DELETE, GET, HEAD, PATCH, POST, PUT");
     expect(headers.get("access-control-allow-headers")).toBe(
-      "authorization, content-type, idempotency-key, last-event-id",
+      "authorization, content-type, idempotency-key, last-event-id, x-rota-client, x-rota-task-token, x-rota-via, mcp-method, mcp-name, mcp-protocol-version",
     );
     expect(headers.get("access-control-max-age")).toBe("600");
     expect(headers.get("vary")).toBe("origin");

@@ -3,7 +3,9 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 /** The methods of the API's routes. A browser asks about each method but GET, HEAD and POST. */
 const METHODS = "DELETE, GET, HEAD, PATCH, POST, PUT";
 /** The request headers that Rota reads. A browser asks about each of them, apart from a few harmless ones. */
-const REQUEST_HEADERS = "authorization, content-type, idempotency-key, last-event-id";
+const REQUEST_HEADERS =
+  "authorization, content-type, idempotency-key, last-event-id, x-rota-client, x-rota-task-token, x-rota-via, " +
+  "mcp-method, mcp-name, mcp-protocol-version";
 /** Response headers that `RotaClient` reads and that browsers hide from pages of another origin by default. */
 const RESPONSE_HEADERS = "retry-after";
 /** How long a browser may remember a preflight. Chrome caps it at two hours. */

@@ -16,13 +16,12 @@ export const RETRY_AFTER_SEC = {
 
 export interface AnswerErrorsOptions {
   readonly log: Log;
-  readonly onQuota: () => void;
   /** Called for every request that gets an error. */
-  readonly onRefused: (request: FastifyRequest, status: number) => void;
+  readonly onRefused: (request: FastifyRequest, error: RotaError) => void;
 }
 
 /** Responds to every error, also those of the HTTP library, as `{code, error, retryable?, details?}`. */
-export function answerErrors(app: FastifyInstance, { log, onQuota, onRefused }: AnswerErrorsOptions): void {
+export function answerErrors(app: FastifyInstance, { log, onRefused }: AnswerErrorsOptions): void {
   app.setErrorHandler<FastifyError>((given, request, reply) => {
     const error = toRotaError(given);
     if (error.code === "internal_error") {
@@ -31,8 +30,7 @@ export function answerErrors(app: FastifyInstance, { log, onQuota, onRefused }: 
         "a request failed unexpectedly",
       );
     }
-    if (error.code === "quota_exceeded") onQuota();
-    onRefused(request, error.status);
+    onRefused(request, error);
     return sendError(reply, error);
   });
 }

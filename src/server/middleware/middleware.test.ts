@@ -92,7 +92,7 @@ describe("which machine may ask:", () => {
     expect(await cancel({ origin: "http://localhost:3000", "content-type": "text/plain" })).toBe(403);
     expect((await rota.tasks.get(taskId)).state).toBe("queued");
     expect(await cancel({ origin: "http://localhost:3000", "sec-fetch-site": "same-origin" })).toBe(200);
-    // It has ended, so that a second cancel that is let in is a conflict.
+    // It has ended, so that a second cancel that is admitted is a conflict.
     expect(await cancel({ origin: url })).toBe(409);
     expect(await cancel({ origin: "http://localhost:3000", "content-type": "application/json" })).toBe(409);
     expect(await cancel({})).toBe(409);
@@ -234,6 +234,13 @@ describe("which body:", () => {
   test.each([
     ["half a body", "{", json, "invalid_json", "the body is not JSON: "],
     ["a text", "hello", json, "invalid_json", "the body is not JSON: "],
+    [
+      "a number that would become null",
+      '{"payload":{"n":1e400}}',
+      json,
+      "invalid_json",
+      "`payload.n` is too large for a number: write it as text",
+    ],
     [
       "bytes that are no text",
       Buffer.from([0x22, 0xff, 0x22]),

@@ -2,12 +2,12 @@ import { pause } from "../../clock/pause.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 
-/** How much each key may use, in units of cost: see `request-cost.ts`. */
+/** How much each key or tenant may use, in units of cost: see `request-cost.ts`. */
 export interface RateLimitOptions {
   readonly perSecond: number;
   /** How many units a full bucket holds. */
   readonly burst: number;
-  /** How many expensive requests of one key may be in flight. */
+  /** How many expensive requests may be in flight. */
   readonly maxExpensive: number;
 }
 
@@ -24,18 +24,24 @@ interface Bucket {
   at: number;
 }
 
-/** A token bucket for each key, so that one key cannot take the process from all others. */
+/** Whose limit it is, for error messages. */
+type Owner = keyof typeof OWNERS;
+const OWNERS = { key: "this API key", tenant: "the API keys of this tenant together" } as const;
+
+/** A token bucket for each key or tenant, so that one cannot take the process from all others. */
 export class RateLimit {
   readonly #options: RateLimitOptions;
   readonly #clock: Clock;
   readonly #onRefused: () => void;
+  readonly #owner: Owner;
   readonly #buckets = new Map<string, Bucket>();
   readonly #expensive = new Map<string, number>();
 
-  constructor(options: RateLimitOptions, clock: Clock, onRefused: () => void) {
+  constructor(options: RateLimitOptions, clock: Clock, onRefused: () => void, owner: Owner = "key") {
     this.#options = options;
     this.#clock = clock;
     this.#onRefused = onRefused;
+    this.#owner = owner;
   }
 
   /** Takes `units` out of the key's bucket before the work is done. Throws `rate_limited`. */
@@ -46,7 +52,7 @@ export class RateLimit {
     const needed = Math.min(units, burst);
     if (bucket.left < needed) {
       this.#onRefused();
-      throw new RotaError("rate_limited", tooMuch(cost, perSecond), {
+      throw new RotaError("rate_limited", tooMuch(cost, perSecond, this.#owner), {
         details: { cost, perSecond, burst },
         retryAfterSec: Math.max(1, Math.ceil((needed - bucket.left) / perSecond)),
       });
@@ -88,7 +94,7 @@ export class RateLimit {
       this.#onRefused();
       throw new RotaError(
         "rate_limited",
-        `${inFlight} expensive requests of this API key are in flight, and there can be no more: wait for one to end, or ask for less at once`,
+        `${inFlight} expensive requests of ${OWNERS[this.#owner]} are in flight, and there can be no more: wait for one to end, or ask for less at once`,
         { details: { inFlight, max } },
       );
     }
@@ -130,8 +136,9 @@ export class RateLimit {
   }
 }
 
-function tooMuch(cost: number, perSecond: number): string {
+function tooMuch(cost: number, perSecond: number, owner: Owner): string {
+  const [makes, has] = owner === "key" ? ["makes", "has"] : ["make", "have"];
   return cost === 1
-    ? `this API key makes more than ${perSecond} requests a second: send fewer, or many tasks as one batch`
-    : `this request costs as much as ${cost} small ones, and this API key has ${perSecond} a second: ask for less at once, or later`;
+    ? `${OWNERS[owner]} ${makes} more than ${perSecond} requests a second: send fewer, or many tasks as one batch`
+    : `this request costs as much as ${cost} small ones, and ${OWNERS[owner]} ${has} ${perSecond} a second: ask for less at once, or later`;
 }

@@ -16,6 +16,7 @@ export interface UnreadAnswersOptions {
   readonly unreadMs: number;
   readonly clock: Clock;
   readonly unreadBytes?: UnreadBytesOptions;
+  readonly hasSecondTenant: () => boolean;
 }
 
 /**
@@ -23,13 +24,13 @@ export interface UnreadAnswersOptions {
  * that does not read is closed. Streams are written only as they are read, so they are not counted.
  */
 export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersOptions): void {
-  const { unreadMs, clock, unreadBytes = UNREAD_BYTES } = options;
-  const unread = new UnreadBytes(unreadBytes);
+  const { unreadMs, clock, unreadBytes = UNREAD_BYTES, hasSecondTenant } = options;
+  const unread = new UnreadBytes(unreadBytes, hasSecondTenant);
   const connections = new Connections();
 
   // Before any work for a caller that does not read. Responses of open routes are small, and have no caller.
   app.addHook("onRequest", async ({ callerContext }) => {
-    if (callerContext !== undefined) unread.check(callerContext.caller.keyId);
+    if (callerContext !== undefined) unread.check(callerContext.caller);
   });
 
   app.addHook("onSend", async (request, reply, payload) => {
@@ -51,7 +52,7 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
   /** Null: there is no room. A change that is already done cannot be refused, so the connection is closed instead. */
   function count({ callerContext, method }: FastifyRequest, { raw }: FastifyReply, bytes: number) {
     try {
-      return unread.add(callerContext?.caller.keyId ?? null, bytes);
+      return unread.add(callerContext?.caller ?? null, bytes);
     } catch (error) {
       if (READS.includes(method)) throw error;
       raw.destroy();

@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { newFolder } from "../../../test/end-to-end/server-process.ts";
 import { type Frame, type OpenStream, openStream } from "../../../test/support/event-stream.ts";
 import { openTestServer, type TestServer } from "../../../test/support/http.ts";
+import { openKeyedServer } from "../../../test/support/keyed-server.ts";
+import { claimOne, registerWorker, submitTask } from "../../../test/support/workers.ts";
 import { gap } from "../../api/events.ts";
 import { notification } from "../../api/notifications.ts";
 import { openSqlite } from "../../storage/sqlite/connection/open.ts";
@@ -66,6 +68,62 @@ test("says at once that it is open, and then what schedules and runs do", async 
     expect(notification.parse(data)).toMatchObject({ task_id, agent_id: "index" });
   }
   expect(frames[1]?.data).toMatchObject({ status: "succeeded", result_summary: "look", run_id: 1 });
+});
+
+test("reports workers that register, are lost with their attempts, and come back", async () => {
+  const { url, ask, clock } = await openTestServer();
+  const live = await opened(url);
+  const instanceId = "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d";
+  const worker_id = await registerWorker(ask, { instanceId });
+  await registerWorker(ask, { instanceId });
+  await submitTask(ask);
+  await claimOne(ask, worker_id);
+  // It gives no sign of life for more than its lease.
+  for (let seconds = 0; seconds < 25; seconds += 5) await clock.advance(5_000);
+  await registerWorker(ask, { instanceId });
+  await ask(`/v1/workers/${worker_id}`, { method: "DELETE" });
+  const next = await registerWorker(ask, { instanceId });
+  const worker = { worker_id, name: "w", agents: ["py"], slots: 2, timestamp: expect.any(Number) };
+  const frames = await take(live, 4);
+  expect(frames.map(({ id, data }) => [id, data])).toEqual([
+    ["1", { kind: "worker.registered", ...worker }],
+    ["2", { kind: "worker.lost", ...worker, attempts: 1, reason: "no sign of life for 15000 ms" }],
+    ["3", { kind: "worker.registered", ...worker, reason: "it was lost" }],
+    ["4", { kind: "worker.registered", ...worker, worker_id: next }],
+  ]);
+  for (const { data } of frames) expect(notification.parse(data)).toEqual(data);
+  const again = await opened(url, { "Last-Event-ID": "1" });
+  expect(await take(again, 3)).toEqual(frames.slice(1));
+});
+
+test("reports workers to keys of their tenant, but not to keys of an agent or of the role worker", async () => {
+  const { url, key, askWith, rota } = await openKeyedServer();
+  const { id: tenantId } = await rota.tenants.create({ name: "acme" });
+  const [own, other] = [await key({}), await key({ tenantId })];
+  const headersOf = (secret: string) => ({ authorization: `Bearer ${secret}` });
+  const ofAgent = headersOf(await key({ role: "agent", agentId: "py" }));
+  const [liveOfAgent, liveOfOther] = [await opened(url, ofAgent), await opened(url, headersOf(other))];
+  const worker = await registerWorker((path, init) => askWith(own, path, init));
+  const foreign = await registerWorker((path, init) => askWith(other, path, init));
+  const { scheduled_task } = await rota.schedules.create({
+    agent: "py",
+    schedule: "every 1 h",
+    message: "look",
+  });
+  await rota.schedules.update(scheduled_task.id, { status: "paused" });
+
+  const first = async (stream: OpenStream) => {
+    const [frame] = await take(stream, 1);
+    return frame?.data.worker_id ?? frame?.data.kind;
+  };
+  const replay = (headers: Record<string, string>) => opened(url, { ...headers, "Last-Event-ID": "0" });
+  expect(await first(await replay(headersOf(own)))).toBe(worker);
+  for (const stream of [liveOfAgent, await replay(ofAgent)])
+    expect(await first(stream)).toBe("schedule.paused");
+  for (const stream of [liveOfOther, await replay(headersOf(other))])
+    expect(await first(stream)).toBe(foreign);
+  const ofWorker = await askWith(await key({ role: "worker", agents: ["py"] }), PATH);
+  expect([ofWorker.status, ofWorker.body.code]).toEqual([403, "forbidden"]);
 });
 
 test("is the same for all readers, and goes on for each after its last entry", async () => {

@@ -5,7 +5,7 @@ import { parseLastEventId } from "../last-event-id.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { requiredRole } from "./required-role.ts";
 
-/** The notifications of schedules and their runs, as a stream. */
+/** The notifications of schedules, their runs and workers, as a stream. */
 export const notificationRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { streams }) => {
   app.get("/notifications/stream", requiredRole("readOwn", streamNotifications), async (request, reply) => {
     const after = parseLastEventId(request.headers["last-event-id"] ?? request.query.lastEventId);

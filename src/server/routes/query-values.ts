@@ -1,3 +1,5 @@
+import { optionalBoolean } from "../../model/input/field-checks.ts";
+
 /** Query values are text. Text that is not a number stays as it is, and the library refuses it. */
 export function toNumber(text: unknown): unknown {
   return typeof text === "string" && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
@@ -20,4 +22,9 @@ export function toBoolean(text: unknown): unknown {
 /** The number of a schedule or a run in a path. 0, which no row has, if it is not a number. */
 export function toSerialId(text: string): number {
   return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
+}
+
+/** Whether a request is only to be checked. Throws `invalid_field`. */
+export function isDryRun({ dryRun }: { readonly dryRun?: string }): boolean {
+  return optionalBoolean({ dryRun: toBoolean(dryRun) }, "dryRun") ?? false;
 }

@@ -21,16 +21,23 @@ import type {
   UpcomingFilter,
 } from "../../interface/schedules.ts";
 import { isObject } from "../../model/input/field-checks.ts";
+import { UPCOMING_LIMIT, UPCOMING_LIMIT_DEFAULT } from "../../model/input/schedule-filters.ts";
 import { PREVIEW_COUNT } from "../../model/schedule.ts";
+import { skipAudit } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { refuseKey } from "./idempotency-header.ts";
-import { toSerialId, withNumbers } from "./query-values.ts";
+import { isDryRun, toSerialId, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Schedules: create, read, change and run them, and read their runs. */
 export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.post("/schedules", requiredRole("operate", createSchedule), async ({ rota, headers, body }, reply) => {
+  app.post("/schedules", requiredRole("submit", createSchedule), async (request, reply) => {
+    const { rota, headers, body, query } = request;
     refuseKey(headers["idempotency-key"], "schedules have none; leave it out");
+    if (isDryRun(query)) {
+      skipAudit(request);
+      return rota.schedules.dryRun(body as NewScheduleInput);
+    }
     reply.code(201);
     return rota.schedules.create(body as NewScheduleInput);
   });
@@ -49,23 +56,26 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
     rota.schedules.status(),
   );
 
-  app.get("/schedules/upcoming", requiredRole("read", listUpcoming), async ({ rota, query }) =>
-    rota.schedules.upcoming(withNumbers(query, "from", "to", "limit", "per_schedule") as UpcomingFilter),
+  app.get(
+    "/schedules/upcoming",
+    requiredRole("read", listUpcoming, dueTimesListed),
+    async ({ rota, query }) =>
+      rota.schedules.upcoming(withNumbers(query, "from", "to", "limit", "per_schedule") as UpcomingFilter),
   );
 
   app.get("/schedules/:id", requiredRole("readOwn", getSchedule), async ({ rota, params }) => ({
     scheduled_task: await rota.schedules.get(toSerialId(params.id)),
   }));
 
-  app.patch("/schedules/:id", requiredRole("operate", updateSchedule), async ({ rota, params, body }) => ({
+  app.patch("/schedules/:id", requiredRole("submit", updateSchedule), async ({ rota, params, body }) => ({
     scheduled_task: await rota.schedules.update(toSerialId(params.id), body as ScheduleChanges),
   }));
 
-  app.delete("/schedules/:id", requiredRole("operate", deleteSchedule), async ({ rota, params }) =>
+  app.delete("/schedules/:id", requiredRole("submit", deleteSchedule), async ({ rota, params }) =>
     rota.schedules.delete(toSerialId(params.id)),
   );
 
-  app.post("/schedules/:id/run", requiredRole("operate", runSchedule), async ({ rota, params, body }) =>
+  app.post("/schedules/:id/run", requiredRole("submit", runSchedule), async ({ rota, params, body }) =>
     rota.schedules.run(toSerialId(params.id), body as { mode?: RunMode }),
   );
 
@@ -76,6 +86,14 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
       rota.schedules.runs(toSerialId(params.id), withNumbers(query, "since", "limit") as RunFilter),
   );
 };
+
+/** Due times that listing them counts as, besides those listed: it reads all schedules of the tenant. */
+const SCHEDULES_READ = 200;
+
+function dueTimesListed(_body: unknown, query: unknown): { dueTimes: number } {
+  const limit = Number((query as { limit?: string }).limit ?? UPCOMING_LIMIT_DEFAULT);
+  return { dueTimes: SCHEDULES_READ + (limit > 0 ? Math.min(limit, UPCOMING_LIMIT.max) : 0) };
+}
 
 /** A preview stores nothing, and is the one small request that computes much. */
 function dueTimesAsked(body: unknown): { dueTimes: number } {

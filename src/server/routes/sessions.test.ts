@@ -218,12 +218,12 @@ describe("a message that is waited for", () => {
   });
 
   test("and that others were added to stays for them when its sender goes away", async () => {
-    const { url, rota, ask } = await openTestServer();
+    const { url, rota, served, ask } = await openTestServer();
     const socket = sendAndStay(url, { message: "one", wait: true, cancelOnDisconnect: true });
     await until(async () => (await rota.tasks.counts()).total === 1);
     const { taskId } = (await ask(MESSAGES, { json: { message: "two" } })).body;
     expect((await rota.tasks.get(taskId)).message).toBe("one\ntwo");
-    const looked = vi.spyOn(rota.tasks, "get");
+    const looked = vi.spyOn(served.tasks, "get");
     socket.destroy();
     // Once for the answer that is not read, and once for the other messages in it.
     await until(() => looked.mock.calls.length >= 2);

@@ -25,8 +25,8 @@ test.each(["", "/v1"])("%s/tasks/{id}?wait answers as soon as the task has ended
 });
 
 test("answers with the task as it is once the time is over", async () => {
-  const { ask, clock, gate, taskId, rota } = await startBusy();
-  const waited = vi.spyOn(rota.tasks, "wait");
+  const { ask, clock, gate, taskId, served } = await startBusy();
+  const waited = vi.spyOn(served.tasks, "wait");
   const answer = ask(`/tasks/${taskId}?wait=5`);
   await until(() => waited.mock.calls.length === 1);
   await clock.advance(5_000);
@@ -53,8 +53,8 @@ test("answers at once for a task that is not there", async () => {
 });
 
 test("stops waiting when the caller disconnects", async () => {
-  const { url, gate, taskId, rota, log } = await startBusy();
-  const waited = vi.spyOn(rota.tasks, "wait");
+  const { url, gate, taskId, served, log } = await startBusy();
+  const waited = vi.spyOn(served.tasks, "wait");
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.write(`GET /tasks/${taskId}?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
@@ -66,8 +66,8 @@ test("stops waiting when the caller disconnects", async () => {
 });
 
 test("waits on while the node drains, whether it began before or after, and learns how the task ends", async () => {
-  const { ask, gate, taskId, rota } = await startBusy();
-  const waited = vi.spyOn(rota.tasks, "wait");
+  const { ask, gate, taskId, rota, served } = await startBusy();
+  const waited = vi.spyOn(served.tasks, "wait");
   const before = ask(`/tasks/${taskId}?wait=60`);
   await until(() => waited.mock.calls.length === 1);
   const drained = rota.drain();
@@ -82,8 +82,8 @@ test("waits on while the node drains, whether it began before or after, and lear
 });
 
 test("is over after its own time, also while the node drains", async () => {
-  const { ask, clock, gate, taskId, rota } = await startBusy();
-  const waited = vi.spyOn(rota.tasks, "wait");
+  const { ask, clock, gate, taskId, rota, served } = await startBusy();
+  const waited = vi.spyOn(served.tasks, "wait");
   const drained = rota.drain();
   const answer = ask(`/tasks/${taskId}?wait=5`);
   await until(() => waited.mock.calls.length === 1);
@@ -94,8 +94,8 @@ test("is over after its own time, also while the node drains", async () => {
 });
 
 test("is answered, and does not hold up the server, when that closes", async () => {
-  const { gate, taskId, rota, log } = await startBusy();
-  const waited = vi.spyOn(rota.tasks, "wait");
+  const { gate, taskId, rota, log, served } = await startBusy();
+  const waited = vi.spyOn(served.tasks, "wait");
   const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
   const answer = fetch(`${server.url}/tasks/${taskId}?wait=60`);
   await until(() => waited.mock.calls.length === 1);

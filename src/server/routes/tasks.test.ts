@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
+import { openKeyedServer } from "../../../test/support/keyed-server.ts";
 import { batch as batchSchema, submittedBatch } from "../../api/batches.ts";
-import { cancelledTask, submittedTask, task, taskCounts, taskPage } from "../../api/tasks.ts";
+import { scheduleDryRun } from "../../api/schedules.ts";
+import { cancelledTask, submittedTask, task, taskCounts, taskDryRun, taskPage } from "../../api/tasks.ts";
 import { Gate } from "../../testing/signals.ts";
 
 const PREFIXES = ["", "/v1"];
@@ -217,6 +219,24 @@ test("the same key gives the same task, by field or by header, and another reque
   }
   expect((await rota.tasks.counts()).total).toBe(1);
   expect((await rota.stats()).metrics.tasksSubmitted).toBe(1);
+});
+
+test("a dry run is checked and shown as the schema says, and leaves no trace", async () => {
+  const { rota, key, askWith } = await openKeyedServer();
+  const operator = await key({});
+  const ask = (path: string, json: unknown) => askWith(operator, path, { json });
+  const task = await ask("/tasks?dryRun=true", { message: "hi", runAt: "2100-01-01T00:00:00Z" });
+  expect([task.status, taskDryRun.parse(task.body).task.state]).toEqual([200, "delayed"]);
+  const schedule = await ask("/v1/schedules?dryRun=true", { schedule: "every day", message: "x" });
+  expect([schedule.status, scheduleDryRun.parse(schedule.body).next.length]).toEqual([200, 5]);
+  for (const path of ["/tasks", "/v1/schedules"]) {
+    const { status, body } = await ask(`${path}?dryRun=yes`, { message: "hi" });
+    expect([status, body.error], path).toEqual([400, '`dryRun` must be true or false, not "yes"']);
+  }
+  expect((await ask("/tasks?dryRun=false", { message: "hi" })).status).toBe(202);
+  expect((await rota.tasks.counts()).total).toBe(1);
+  expect((await rota.schedules.list()).count).toBe(0);
+  expect((await rota.audit.list()).entries.map(({ route }) => route)).toEqual(["POST /tasks"]);
 });
 
 test("the same key gives the same task when the tenant may store nothing more", async () => {

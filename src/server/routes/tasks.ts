@@ -13,7 +13,7 @@ import {
   submitTaskAgain,
 } from "../../api/tasks.ts";
 import type { TaskLogFilter } from "../../interface/task-logs.ts";
-import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
+import type { CancelOptions, TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/input/batch-input.ts";
 import { BATCH_MAX } from "../../model/input/batch-input.ts";
 import { isObject } from "../../model/input/field-checks.ts";
@@ -21,20 +21,24 @@ import { readFields } from "../../model/input/read-fields.ts";
 import type { SubmitInput } from "../../model/input/submit-input.ts";
 import { TASK_VIEW } from "../../model/input/task-filter-input.ts";
 import { DEPENDS_ON_MAX } from "../../model/input/task-schema.ts";
+import { skipAudit } from "../middleware/audit.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
-import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
+import { isDryRun, toBoolean, toNumber, withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Tasks: submit, read, list, cancel and retry them. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
   app.post("/tasks", requiredRole("submit", submitTask), async (request, reply) => {
-    reply.code(202);
     const key = request.headers["idempotency-key"];
-    return request.rota.tasks.submit(
-      (key === undefined ? request.body : withKey(request.body, key)) as SubmitInput,
-    );
+    const input = (key === undefined ? request.body : withKey(request.body, key)) as SubmitInput;
+    if (isDryRun(request.query)) {
+      skipAudit(request);
+      return request.rota.tasks.dryRun(input);
+    }
+    reply.code(202);
+    return request.rota.tasks.submit(input);
   });
 
   app.post("/tasks/batch", requiredRole("submit", submitBatch, tasksGiven), async (request, reply) => {
@@ -83,15 +87,25 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     rota.tasks.logs(params.id, withNumbers(query, "attempt", "after", "limit") as TaskLogFilter),
   );
 
-  app.post("/tasks/:id/cancel", requiredRole("operate", cancelTask), async ({ rota, params }) =>
-    rota.tasks.cancel(params.id),
+  app.post(
+    "/tasks/:id/cancel",
+    requiredRole("submit", cancelTask, tasksOfTree),
+    async ({ rota, charge, params, query }) =>
+      rota.tasks.cancel(params.id, cancelOptions(query), {
+        onLooked: (entries) => charge?.looked(entries),
+      }),
   );
 
-  app.delete("/tasks/:id", requiredRole("operate", deleteTask), async ({ rota, params }) =>
-    rota.tasks.cancel(params.id),
+  app.delete(
+    "/tasks/:id",
+    requiredRole("submit", deleteTask, tasksOfTree),
+    async ({ rota, charge, params, query }) =>
+      rota.tasks.cancel(params.id, cancelOptions(query), {
+        onLooked: (entries) => charge?.looked(entries),
+      }),
   );
 
-  app.post("/tasks/:id/retry", requiredRole("operate", retryTask), async ({ rota, params, query }, reply) => {
+  app.post("/tasks/:id/retry", requiredRole("submit", retryTask), async ({ rota, params, query }, reply) => {
     reply.code(202);
     const options = query.dependants === undefined ? {} : { dependants: toBoolean(query.dependants) };
     return rota.tasks.retry(params.id, options as TaskRetryOptions);
@@ -104,6 +118,17 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     return rota.tasks.submitAgain(params.id, (body ?? undefined) as SubmitInput | undefined);
   });
 };
+
+function cancelOptions({ tree }: { readonly tree?: string }): CancelOptions {
+  return (tree === undefined ? {} : { tree: toBoolean(tree) }) as CancelOptions;
+}
+
+/** A tree may have many tasks: cancelling one is charged as an expensive request, and for the tasks that it reads. */
+const TREE_ROWS = 500;
+
+function tasksOfTree(_body: unknown, query: unknown): { rows: number } {
+  return { rows: (query as { tree?: string }).tree === "true" ? TREE_ROWS : 0 };
+}
 
 /** Each task of a batch is a row, and so is each dependency of it. */
 function tasksGiven(body: unknown): { rows: number } {

@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
+import { openMemory } from "../../../test/support/storages.ts";
 import {
-  arrived,
   claimTasks as claim,
   claimOne,
+  claimsWait,
   registerWorker as register,
   submitTask as submit,
 } from "../../../test/support/workers.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
 
 test("a worker registers, claims a task, and its result ends the task", async () => {
   const { ask, clock } = await openTestServer();
@@ -95,14 +97,22 @@ test("the same claim gives the same attempts again", async () => {
   expect(again.attempts[0]?.task.taskId).toBe(first.attempts[0]?.task.taskId);
 });
 
+test("a claim that wants more than any worker has slots gets as many as its worker has", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask, { slots: 2 });
+  for (let count = 0; count < 3; count++) await submit(ask);
+  const { attempts } = await claim(ask, worker, { max: Number.MAX_SAFE_INTEGER, waitS: 0 });
+  expect(attempts).toHaveLength(2);
+});
+
 test("an empty claim ends after its wait", async () => {
   const { ask, clock } = await openTestServer();
   const worker = await register(ask);
   expect(await claim(ask, worker, { waitS: 0 })).toEqual({ attempts: [] });
   const waiting = claim(ask, worker, { waitS: 20 });
-  await arrived();
+  await claimsWait(ask, 1);
   await clock.advance(15_900);
-  expect(await Promise.race([waiting, arrived()])).toBeUndefined();
+  await claimsWait(ask, 1);
   await clock.advance(4_100);
   expect(await waiting).toEqual({ attempts: [] });
 });
@@ -148,6 +158,22 @@ test("the next heartbeat reports that a task was cancelled, and its end is refus
   expect((await ask(`/tasks/${taskId}`)).body.state).toBe("cancelled");
 });
 
+test("of two ends of one attempt in a request the first counts", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  const ends = [
+    { attemptToken, outcome: "done", result: 1 },
+    { attemptToken, outcome: "failed", error: "no" },
+  ];
+  expect((await ask(`/v1/workers/${worker}/finish`, { json: { attempts: ends } })).body.attempts).toEqual([
+    { attemptToken, recorded: true },
+    { attemptToken, recorded: true, repeated: true },
+  ]);
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "done", result: 1 });
+});
+
 test("released tasks and those of a deleted worker go back to the queue", async () => {
   const { ask } = await openTestServer();
   const worker = await register(ask);
@@ -163,6 +189,31 @@ test("released tasks and those of a deleted worker go back to the queue", async 
   expect((await ask(`/tasks/${taskId}`)).body.state).toBe("queued");
   const gone = await ask(`/v1/workers/${worker}/claim`, { json: { claimId: randomUUID(), max: 1 } });
   expect([gone.status, gone.body.code]).toEqual([404, "unknown_worker"]);
+});
+
+test("a worker that gets a task while it is deleted gives that back, too", async () => {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  let beforeRemove = async () => {};
+  const remove: typeof storage.workers.remove = async (params) => {
+    await beforeRemove();
+    return storage.workers.remove(params);
+  };
+  const { ask } = await openTestServer({
+    clock,
+    storage: { ...storage, workers: { ...storage.workers, remove } },
+  });
+  const worker = await register(ask);
+  const taskId = await submit(ask);
+  await claimOne(ask, worker);
+  beforeRemove = async () => {
+    beforeRemove = async () => {};
+    await claimOne(ask, worker);
+  };
+  const { status, body } = await ask(`/v1/workers/${worker}`, { method: "DELETE" });
+  expect([status, body]).toEqual([200, { released: [taskId] }]);
+  expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "queued" });
+  expect((await ask(`/v1/workers/${worker}`)).status).toBe(404);
 });
 
 test("workers are listed, and drain on request", async () => {
@@ -208,6 +259,8 @@ test("wrong input is refused with what to write instead", async () => {
     ["/v1/workers", { name: "w", agents: ["py"], slots: 1, slot: 1 }, "slots"],
     [`/v1/workers/${worker}/claim`, { claimId: "1", max: 1 }, "claimId"],
     [`/v1/workers/${worker}/claim`, { claimId: randomUUID(), max: 1, waitS: 26 }, "waitS"],
+    [`/v1/workers/${worker}/claim`, { claimId: randomUUID(), max: 1, agents: ["*"] }, '"*" is none'],
+    ["/v1/attempts/att_x/heartbeat", [], "the body must be an object"],
     [`/v1/workers/${worker}/finish`, { attempts: [] }, "attempts"],
     [`/v1/workers/${worker}/finish`, { attempts: [{ attemptToken: "a", outcome: "failed" }] }, "error"],
     [`/v1/workers/${worker}/heartbeat`, { attempts: [{ attemptToken: "a", log: [{ text: 1 }] }] }, "text"],
@@ -261,9 +314,10 @@ test("a third claim of a worker ends the oldest, and so does one with the same i
   const { ask } = await openTestServer();
   const worker = await register(ask);
   const oldest = claim(ask, worker, { waitS: 25 });
+  await claimsWait(ask, 1);
   const claimId = randomUUID();
   const second = claim(ask, worker, { waitS: 25, claimId });
-  await arrived();
+  await claimsWait(ask, 2);
   const third = claim(ask, worker, { waitS: 25, claimId });
   expect(await second).toEqual({ attempts: [] });
   const fourth = claim(ask, worker, { waitS: 25 });
@@ -272,6 +326,41 @@ test("a third claim of a worker ends the oldest, and so does one with the same i
   await submit(ask);
   const got = [(await third).attempts, (await fourth).attempts].flat();
   expect(got).toHaveLength(2);
+});
+
+test("a claim that is repeated while the first is being carried out gets its attempts, and keeps them", async () => {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  let afterExchange = async () => {};
+  const exchange: typeof storage.workers.exchange = async (params) => {
+    const exchanged = await storage.workers.exchange(params);
+    if (params.polls.length > 0) await afterExchange();
+    return exchanged;
+  };
+  const { ask } = await openTestServer({
+    clock,
+    storage: { ...storage, workers: { ...storage.workers, exchange } },
+  });
+  const worker = await register(ask);
+  await submit(ask);
+  const claimId = randomUUID();
+  let repeated: ReturnType<typeof claim> | undefined;
+  afterExchange = async () => {
+    afterExchange = async () => {};
+    repeated = claim(ask, worker, { claimId });
+    // The repeated claim ends the first one, whose attempts are stored by now.
+    await expect.poll(() => first.isOver).toBe(true);
+  };
+  const first = { isOver: false };
+  const answer = claim(ask, worker, { claimId });
+  void answer.then(() => {
+    first.isOver = true;
+  });
+  expect((await answer).attempts).toEqual([]);
+  const [attempt] = (await repeated)?.attempts ?? [];
+  const attempts = [{ attemptToken: attempt?.attemptToken }];
+  const { body } = await ask(`/v1/workers/${worker}/heartbeat`, { json: { attempts } });
+  expect(body.attempts).toMatchObject([{ ok: true }]);
 });
 
 test("a node that drains sends claims away, and still takes ends", async () => {
@@ -285,7 +374,7 @@ test("a node that drains sends claims away, and still takes ends", async () => {
   const taskId = await submit(ask);
   const { attemptToken } = await claimOne(ask, worker);
   const waiting = claim(ask, worker, { waitS: 25 });
-  await arrived();
+  await claimsWait(ask, 1);
   const drained = rota.drain({ graceMs: 1_000 });
   expect(await waiting).toEqual({ attempts: [], drain: true, retryInMs: expect.any(Number) });
   expect(await claim(ask, worker)).toEqual({ attempts: [], drain: true, retryInMs: expect.any(Number) });
@@ -308,12 +397,11 @@ test("a task whose response cannot be sent goes back at once, uncounted", async 
     body: JSON.stringify({ claimId: randomUUID(), max: 1, waitS: 20 }),
     signal: gone.signal,
   }).catch(() => null);
-  await arrived();
+  await claimsWait(ask, 1);
   gone.abort();
   await lost;
-  await arrived();
+  await claimsWait(ask, 0);
   const taskId = await submit(ask);
-  await arrived();
   expect((await ask(`/tasks/${taskId}`)).body).toMatchObject({ state: "queued", retryCount: 0 });
   expect((await claim(ask, worker)).attempts).toMatchObject([{ task: { taskId } }]);
 });
@@ -349,4 +437,72 @@ test("an agent that requires labels is run by workers that have them", async () 
   expect(await claim(ask, without, { waitS: 0 })).toEqual({ attempts: [] });
   expect(await claim(ask, all, { waitS: 0 })).toEqual({ attempts: [] });
   expect((await claimOne(ask, able)).task.taskId).toBe(taskId);
+});
+
+test("a worker takes messages for a running task by its heartbeat, again until it has seen them", async () => {
+  const { ask } = await openTestServer();
+  const id = await register(ask);
+  const taskId = await submit(ask, { sessionKey: "user:1" });
+  const [attempt] = (await claim(ask, id)).attempts;
+  const attemptToken = attempt?.attemptToken ?? "";
+  const beat = async (more: object = {}) => {
+    const json = { attempts: [{ attemptToken, ...more }] };
+    return (await ask(`/v1/workers/${id}/heartbeat`, { json })).body.attempts[0];
+  };
+  await beat();
+  const say = async (message: string) =>
+    (await ask("/v1/sessions/user:1/messages", { json: { message, agentId: "py", mode: "steer" } })).body;
+  const { taskId: steered } = await say("left");
+  expect(await beat()).toEqual({ attemptToken, ok: true });
+  const position = expect.any(Number);
+  const left = { taskId: steered, message: "left", position };
+  const taken = await beat({ messagesAfter: 0 });
+  expect(taken).toEqual({ attemptToken, ok: true, messages: [left] });
+  expect(await beat({ messagesAfter: 0 })).toEqual(taken);
+  const next = { messagesAfter: taken.messages[0].position };
+  expect(await beat(next)).toEqual({ attemptToken, ok: true });
+  await say("right");
+  const one = await ask(`/v1/attempts/${attemptToken}/heartbeat`, { json: next });
+  expect(one.body.messages).toMatchObject([{ message: "right" }]);
+  await ask(`/v1/workers/${id}/finish`, {
+    json: { attempts: [{ attemptToken, outcome: "done", result: 1 }] },
+  });
+  expect((await ask(`/tasks/${steered}`)).body).toMatchObject({
+    state: "done",
+    result: { steeredInto: taskId },
+  });
+  expect(
+    (await ask(`/v1/workers/${id}/heartbeat`, { json: { attempts: [{ attemptToken, messagesAfter: -1 }] } }))
+      .status,
+  ).toBe(400);
+});
+
+test("a lane without concurrency leaves its tasks to workers, and a full one holds them back and says so", async () => {
+  const { ask } = await openTestServer({ options: { lanes: { far: { concurrency: 0, total: 1 } } } });
+  const worker = await register(ask);
+  const [first, second] = [await submit(ask, { lane: "far" }), await submit(ask, { lane: "far" })];
+  expect((await claim(ask, worker)).attempts).toMatchObject([{ task: { taskId: first } }]);
+  const explained = (await ask(`/v1/tasks/${second}/explain`)).body;
+  expect(explained.reasons.map(({ code }: { code: string }) => code)).toContain("lane_full");
+  expect(explained.reasons.map(({ code }: { code: string }) => code)).not.toContain("lane_not_served");
+});
+
+test("an attempt reads the session of its task, and no other", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask);
+  const finish = (token: string, result: string) =>
+    ask(`/v1/attempts/${token}/finish`, { json: { outcome: "done", result } });
+  const taskId = await submit(ask, { sessionKey: "user:1" });
+  await finish((await claimOne(ask, worker)).attemptToken, "first");
+  await submit(ask, { sessionKey: "user:1" });
+  const { attemptToken } = await claimOne(ask, worker);
+  const read = (query = "") => ask(`/v1/attempts/${attemptToken}/session${query}`);
+  expect((await read()).body).toEqual({ session: { generation: 0, contextWindow: null, turns: [] } });
+  expect((await read("?turns=5")).body.session.turns).toMatchObject([{ taskId, result: "first" }]);
+  expect((await read("?turns=201")).body).toMatchObject({
+    code: "invalid_field",
+    error: expect.stringContaining("turns"),
+  });
+  await finish(attemptToken, "second");
+  expect((await read()).status).toBe(404);
 });

@@ -10,8 +10,10 @@ import {
   heartbeatAttempt,
   heartbeatWorker,
   listWorkers,
+  readAttemptSession,
   readDependency,
   registerWorker,
+  streamSignals,
 } from "../../api/workers.ts";
 import type {
   AttemptFinishInput,
@@ -23,13 +25,18 @@ import type {
   WorkerInput,
 } from "../../interface/workers.ts";
 import { taskJson } from "../../model/dependency-result.ts";
+import { RotaError } from "../../model/errors.ts";
+import { STREAM_HEADERS } from "../event-stream.ts";
 import { auditWorker } from "../middleware/audit.ts";
 import type { RouteParts } from "../route-parts.ts";
 import { whenClosed } from "../when-closed.ts";
+import { withNumbers } from "./query-values.ts";
 import { requiredRole } from "./required-role.ts";
 
 /** Workers: processes elsewhere that pull tasks. */
-export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { audit } }) => {
+export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation, streams }) => {
+  const { audit } = installation;
+
   app.post("/workers", requiredRole("work", registerWorker), async (request, reply) => {
     reply.code(201);
     const registered = await request.rota.workers.register(request.body as WorkerInput, callerOf(request));
@@ -44,13 +51,7 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
   );
 
   app.post("/workers/:id/claim", requiredRole("work", claimTasks), async (request, reply) => {
-    const gone = new AbortController();
-    whenClosed(reply.raw, () => gone.abort());
-    const { answer, notDelivered } = await request.rota.workers.claim(
-      request.params.id,
-      request.body as ClaimInput,
-      { ...callerOf(request), gone: gone.signal },
-    );
+    const { answer, notDelivered } = await claimWhileAllowed(request, reply, installation.keys);
     if (answer.attempts.length > 0) putBackUnlessSent(reply, notDelivered);
     reply.type("application/json; charset=utf-8").serializer(String);
     return claimText(answer) as never;
@@ -63,6 +64,16 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
   app.post("/workers/:id/finish", requiredRole("work", finishAttempts), async (request) =>
     request.rota.workers.finish(request.params.id, request.body as FinishInput, callerOf(request)),
   );
+
+  app.get("/workers/:id/signals", requiredRole("work", streamSignals), async (request, reply) => {
+    // A response to `HEAD` has no body, so it ends at once.
+    if (request.method === "HEAD") return reply.headers(STREAM_HEADERS).send("");
+    const { rota, params, callerContext } = request;
+    await streams.openSignals(reply.raw, callerContext, () =>
+      rota.workers.signals(params.id, callerOf(request)),
+    );
+    return reply.hijack();
+  });
 
   app.post("/workers/:id/drain", requiredRole("operate", drainWorker), async ({ rota, params }) =>
     rota.workers.drain(params.id),
@@ -97,13 +108,45 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
   app.get("/attempts/:token/dependencies/:taskId", requiredRole("work", readDependency), async (request) =>
     request.rota.workers.dependency(request.params.token, request.params.taskId, callerOf(request)),
   );
+
+  app.get("/attempts/:token/session", requiredRole("work", readAttemptSession), async (request) => {
+    const { turns } = withNumbers(request.query, "turns") as { turns?: number };
+    return request.rota.workers.session(request.params.token, { turns }, callerOf(request));
+  });
 };
 
 function callerOf({ callerContext: { caller } }: FastifyRequest): WorkerCaller {
   return { keyId: caller.keyId, agents: caller.workerAgents ?? null };
 }
 
-type ClaimAnswer = Awaited<ReturnType<FastifyRequest["rota"]["workers"]["claim"]>>["answer"];
+type DeliverableClaim = Awaited<ReturnType<FastifyRequest["rota"]["workers"]["claim"]>>;
+type ClaimAnswer = DeliverableClaim["answer"];
+
+/** Claims for as long as the caller is connected and its key is valid: a key that was deleted while the claim waits gets no task. */
+async function claimWhileAllowed(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  keys: RouteParts["installation"]["keys"],
+): Promise<DeliverableClaim> {
+  const gone = new AbortController();
+  whenClosed(reply.raw, () => {
+    // An abort makes an error with its stack, which a response that was sent need not pay for.
+    if (!reply.raw.writableFinished) gone.abort();
+  });
+  const { key } = request.callerContext;
+  const watch = key === null ? null : keys.watch(key);
+  watch?.gone.addEventListener("abort", () => gone.abort());
+  try {
+    const { id } = request.params as { id: string };
+    const caller = { ...callerOf(request), gone: gone.signal };
+    const claim = await request.rota.workers.claim(id, request.body as ClaimInput, caller);
+    if (!watch?.gone.aborted) return claim;
+    await claim.notDelivered();
+    throw new RotaError("unauthorized", "this API key was deleted or has expired");
+  } finally {
+    watch?.stop();
+  }
+}
 
 /** The results of dependencies, which may be megabytes, are inserted as stored text. */
 function claimText({ attempts, ...answer }: ClaimAnswer): string {

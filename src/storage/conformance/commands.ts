@@ -18,6 +18,9 @@ export type Command =
       maxQueueSize: number;
       maxQueueSizeTotal: number;
       maxPerAgent: number;
+      bounds: CommandBounds | null;
+      /** Claims in the same call; null: none. */
+      claim: { node: number; lane: string; limit: number } | null;
     }
   | {
       do: "step";
@@ -43,9 +46,11 @@ export type Command =
       mode: SessionMode | null;
       maxConcurrent: number | null;
       maxSessions: number | null;
+      bounds: CommandBounds | null;
       cap: number;
       drop: DropPolicy;
       debounceMs: number;
+      steerMs: number;
       concurrencyKey: string | null;
     }
   | { do: "stopSession"; session: string; scope: "oldest" | "all" | "reset"; limit: number }
@@ -58,6 +63,7 @@ export type Command =
     }
   | { do: "deleteSession"; session: string }
   | { do: "readTurns"; pick: Pick; limit: number }
+  | { do: "takeMessages"; pick: Pick }
   | {
       do: "createSchedule";
       tenant: string;
@@ -86,7 +92,7 @@ export type Command =
   | { do: "pruneRuns"; retentionMs: number; limit: number }
   | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
-  | { do: "retry"; pick: number; dependants: boolean }
+  | { do: "retry"; pick: number; dependants: boolean; bounds: CommandBounds | null }
   /** One slice for the whole bulk action, which was requested `agoMs` before. */
   | { do: "bulk"; tenant: string; action: BulkAction; picks: number[]; agoMs: number }
   | { do: "expire"; limit: number }
@@ -154,6 +160,14 @@ export interface PerTenant {
   left: [tenant: string, left: number][];
 }
 
+/** Bounds on the tasks of a command. */
+export interface CommandBounds {
+  owner: string;
+  maxSubmitsPerHour: number | null;
+  maxOpenTasks: number | null;
+  maxDescendants: number | null;
+}
+
 export interface SubmittedTask {
   /** Picks an id that was used before; null: a new one. */
   repeats: number | null;
@@ -174,6 +188,8 @@ export interface SubmittedTask {
   dependsOn: number[];
   key: string | null;
   concurrencyKey: string | null;
+  /** The root of its tree; null: it has no parent. */
+  root: string | null;
 }
 
 export interface FiredSchedule {
@@ -231,6 +247,16 @@ const maxSessions = orNull(fc.nat({ max: 2 }));
 const concurrencyKey = orNull(fc.constantFrom("c1", "c2", "c3"));
 const attempt = { pick, held: mostly(fc.constant(true), fc.constant(false)) };
 
+const bounds: fc.Arbitrary<CommandBounds | null> = mostly(
+  fc.constant(null),
+  record({
+    owner: fc.constantFrom("key_1", "agent:a"),
+    maxSubmitsPerHour: fc.option(fc.nat({ max: 20 })),
+    maxOpenTasks: fc.option(fc.nat({ max: 10 })),
+    maxDescendants: fc.option(fc.nat({ max: 10 })),
+  }),
+);
+
 const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   repeats: mostly(fc.constant(null), pick),
   tenant,
@@ -252,6 +278,7 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
     fc.constant([]),
     fc.array(fc.integer({ min: -1, max: 60 }), { minLength: 1, maxLength: 3 }),
   ),
+  root: mostly(fc.constant(null), fc.constant("root")),
 });
 
 const firedRun: fc.Arbitrary<FiredRun> = record({
@@ -293,6 +320,8 @@ export const submit: fc.Arbitrary<Command> = record({
   maxQueueSize: mostly(fc.constant(1000), fc.nat({ max: 12 })),
   maxQueueSizeTotal: mostly(fc.constant(10_000), fc.nat({ max: 20 })),
   maxPerAgent: mostly(fc.constant(1000), fc.nat({ max: 5 })),
+  bounds,
+  claim: orNull(record({ node, lane, limit: fc.nat({ max: 4 }) })),
 });
 
 const perTenant: fc.Arbitrary<PerTenant> = record({
@@ -300,7 +329,7 @@ const perTenant: fc.Arbitrary<PerTenant> = record({
   left: fc.uniqueArray(fc.tuple(tenant, fc.integer({ min: -1, max: 3 })), { selector: ([name]) => name }),
 });
 
-const step: fc.Arbitrary<Command> = record({
+export const step: fc.Arbitrary<Command> = record({
   do: fc.constant("step"),
   node,
   finishes: fc.array(finish, { maxLength: 4 }),
@@ -405,26 +434,32 @@ export const createTenant: fc.Arbitrary<Command> = record({
   ...tenantBounds,
 });
 
+export const send: fc.Arbitrary<Command> = record({
+  do: fc.constant("send"),
+  agent: mostly(fc.constant("a"), agent),
+  lane: mostly(fc.constant("main"), lane),
+  session,
+  priority: fc.constantFrom(2, 2, 1, 0),
+  mode: orNull(fc.constantFrom(...SESSION_MODES)),
+  maxConcurrent: mostly(fc.constant(null), fc.integer({ min: 1, max: 3 })),
+  maxSessions,
+  bounds,
+  cap: fc.integer({ min: 1, max: 4 }),
+  drop: fc.constantFrom(...DROP_POLICIES),
+  debounceMs: fc.constantFrom(0, 5, 20),
+  steerMs: fc.constantFrom(5, 1_000),
+  concurrencyKey,
+});
+
+export const takeMessages: fc.Arbitrary<Command> = record({
+  do: fc.constant("takeMessages"),
+  pick: record({ pick: fc.nat(), held: fc.constant(true) }),
+});
+
 export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 6, arbitrary: submit },
   { weight: 10, arbitrary: step },
-  {
-    weight: 4,
-    arbitrary: record({
-      do: fc.constant("send"),
-      agent: mostly(fc.constant("a"), agent),
-      lane: mostly(fc.constant("main"), lane),
-      session,
-      priority: fc.constantFrom(2, 2, 1, 0),
-      mode: fc.option(fc.constantFrom(...SESSION_MODES)),
-      maxConcurrent: mostly(fc.constant(null), fc.integer({ min: 1, max: 3 })),
-      maxSessions,
-      cap: fc.integer({ min: 1, max: 4 }),
-      drop: fc.constantFrom(...DROP_POLICIES),
-      debounceMs: fc.constantFrom(0, 5, 20),
-      concurrencyKey,
-    }),
-  },
+  { weight: 4, arbitrary: send },
   {
     weight: 1,
     arbitrary: record({
@@ -453,6 +488,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       limit: fc.nat({ max: 3 }),
     }),
   },
+  { weight: 3, arbitrary: takeMessages },
   {
     weight: 2,
     arbitrary: record({
@@ -534,7 +570,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       error: orNull(fc.constant("stop")),
     }),
   },
-  { weight: 2, arbitrary: record({ do: fc.constant("retry"), pick, dependants: fc.boolean() }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("retry"), pick, dependants: fc.boolean(), bounds }) },
   {
     weight: 3,
     arbitrary: record({

@@ -13,8 +13,11 @@ import {
   LANES,
   type PerTenant,
   registerWorker,
+  send,
+  step,
   submit,
   TENANTS,
+  takeMessages,
   workerCommand,
 } from "./commands.ts";
 import { SteppedClock } from "./connection/clock.ts";
@@ -46,6 +49,22 @@ export function describeProperties(harness: StorageHarness): void {
       );
       const prepared = fc.tuple(fc.array(createTenant, { maxLength: 2 }), registerWorker, commands);
       const sequences = prepared.map(([tenants, worker, then]) => [...tenants, ONLY_SOME, worker, ...then]);
+      const compare = withinTimeLimit((commands: Command[]) => compareWithOracle(harness, commands));
+      await fc.assert(fc.asyncProperty(sequences, compare), { numRuns: harness.propertyRuns });
+    });
+
+    test("of messages in all modes ends as the oracle says, too", async () => {
+      const commands = fc.array(
+        fc.oneof(
+          { weight: 5, arbitrary: send },
+          { weight: 3, arbitrary: takeMessages },
+          { weight: 4, arbitrary: step },
+          { weight: 2, arbitrary: anyCommand },
+        ),
+        { minLength: 5, maxLength: 60, size: "max" },
+      );
+      // Messages are sent for a tenant that has to exist.
+      const sequences = commands.map((then): Command[] => [SECOND_TENANT, ...then]);
       const compare = withinTimeLimit((commands: Command[]) => compareWithOracle(harness, commands));
       await fc.assert(fc.asyncProperty(sequences, compare), { numRuns: harness.propertyRuns });
     });
@@ -91,6 +110,13 @@ export function describeProperties(harness: StorageHarness): void {
 
 /** Nodes that run only instructions, so that there is something for workers. */
 const ONLY_SOME: Command = { do: "setAbilities", node: 0, agents: [], names: [], kinds: ["instruction"] };
+
+const SECOND_TENANT: Command = {
+  do: "createTenant",
+  tenant: TENANTS[1] ?? "",
+  maxQueued: null,
+  maxInflight: null,
+};
 
 /** Often creates tenants first, because many rules only apply with more than one. */
 function sequencesOf({ minLength }: { minLength: number }): fc.Arbitrary<Command[]> {

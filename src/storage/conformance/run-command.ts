@@ -12,10 +12,12 @@ import type {
   NewRun,
   NewTask,
   ScheduleRecord,
+  SubmitBounds,
 } from "../storage.ts";
 import {
   type Begun,
   type Command,
+  type CommandBounds,
   type Finish,
   type FiredRun,
   type FiredSchedule,
@@ -64,6 +66,11 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const claim = side.chooseClaim(command.pick);
       return claim && sessions.readTurns({ ...claim, limit: command.limit });
     }
+    case "takeMessages": {
+      const claim = side.chooseClaim(command.pick);
+      const taken = claim && (await sessions.takeMessages({ ...claim, after: 0 }));
+      return taken?.map(({ taskId, message }) => ({ taskId, message }));
+    }
     case "createSchedule":
       return createSchedule(side, command);
     case "updateSchedule":
@@ -90,7 +97,9 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "retry": {
       const task = choose(side.tasks, command.pick) ?? { tenant: "acme", id: "unknown" };
       const { tenant, id } = task;
-      const answer = await tasks.retry({ tenant, id, dependants: command.dependants });
+      const { dependants, bounds } = command;
+      const answer = await orConflict(tasks.retry({ tenant, id, dependants, ...toBounds(bounds, tenant) }));
+      if (typeof answer === "string") return answer;
       return "task" in answer ? { ...answer, task: { ...answer.task, seq: null } } : answer;
     }
     case "bulk":
@@ -226,7 +235,18 @@ function toClaim(claim: Extract<Command, { do: "step" }>["claims"][number]): Cla
   };
 }
 
-async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, { do: "submit" }>) {
+async function submit(side: Side, command: Extract<Command, { do: "submit" }>) {
+  const { tasks, batch, bounds, claim, ...limits } = command;
+  let claimed: unknown = null;
+  const claiming = claim !== null && {
+    claim: {
+      node: side.nodes[claim.node] ?? "",
+      claims: [{ lane: claim.lane, limit: claim.limit }],
+      onClaimed: (answer: FinishedAndClaimed) => {
+        claimed = noted(side, answer);
+      },
+    },
+  };
   if (batch !== null) side.batches += 1;
   const repeated = new Set<string>();
   const inputs = tasks.map((task) => {
@@ -243,13 +263,22 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
     return input;
   });
   const batches = batch === null ? [] : [{ ...batch, id: batchId(side.batches), tenant: BATCH_TENANT }];
-  const answers = await insertOrRefusal(side, { tasks: inputs, batches, limits });
+  const given = { tasks: inputs, batches, limits, ...toBounds(bounds), ...claiming };
+  const answers = await insertOrRefusal(side, given);
   if (typeof answers === "string") return answers;
-  return answers.map(({ seq: _seq, rejection, ...answer }) => {
+  const inserted = answers.map(({ seq: _seq, rejection, ...answer }) => {
     // How full the queue was is returned once and not stored.
     const comparable = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
     return { ...answer, rejection: comparable };
   });
+  return { inserted, claimed };
+}
+
+function toBounds(bounds: CommandBounds | null, tenant = SESSION_TENANT): { bounds?: SubmitBounds } {
+  if (bounds === null) return {};
+  const { maxDescendants: max, ...others } = bounds;
+  const descendants = max === null ? null : { root: "root", max };
+  return { bounds: { ...others, tenant, descendants } };
 }
 
 async function send(side: Side, command: Extract<Command, { do: "send" }>) {
@@ -264,7 +293,9 @@ async function send(side: Side, command: Extract<Command, { do: "send" }>) {
     cap,
     drop,
     debounceMs,
+    steerMs,
     concurrencyKey,
+    bounds,
   } = command;
   const id = `task-${side.tasks.length}`;
   const sending = side.storage.sessions.send({
@@ -282,7 +313,9 @@ async function send(side: Side, command: Extract<Command, { do: "send" }>) {
     mode,
     maxConcurrent,
     maxSessions,
+    steerMs,
     defaults: { mode: "queue", cap, drop, debounceMs },
+    ...toBounds(bounds),
   });
   const answer = await orConflict(sending);
   if (typeof answer === "string" || answer.refused !== null) return answer;
@@ -353,7 +386,8 @@ async function orConflict<Answer>(answer: Promise<Answer>): Promise<Answer | str
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof RotaError && error.code === "conflict") return error.message;
+    if (error instanceof RotaError && (error.code === "conflict" || error.code === "quota_exceeded"))
+      return error.message;
     throw error;
   }
 }
@@ -446,7 +480,8 @@ async function insertOrRefusal(side: Side, params: InsertTasksParams): Promise<I
   try {
     return await side.storage.tasks.insert(params);
   } catch (error) {
-    if (error instanceof RotaError && error.code === "idempotency_conflict") return error.message;
+    const refusals = ["idempotency_conflict", "quota_exceeded"];
+    if (error instanceof RotaError && refusals.includes(error.code)) return error.message;
     throw error;
   }
 }
@@ -461,6 +496,7 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
     session,
     inBatch: _inBatch,
     kind,
+    root,
     ...task
   } = submitted;
   const now = side.clock.now();
@@ -468,6 +504,8 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
   const parents = dependsOn.map((pick) =>
     pick < 0 ? "unknown" : (choose(side.tasks, pick)?.id ?? "unknown"),
   );
+  const spec =
+    kind === "custom" ? customSpec({}) : { ...customSpec(null), work: { kind, instruction: id } as const };
   return newTask({
     ...task,
     // A repeated insert could be found by its id or by its key: both name the task.
@@ -475,7 +513,7 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
     ...(session === null ? {} : { tenant: SESSION_TENANT, session: { key: session, maxConcurrent: 1 } }),
     dependsOn: [...new Set(parents)].filter((parent) => parent !== id),
     id,
-    ...(kind === "custom" ? {} : { spec: { ...customSpec(null), work: { kind, instruction: id } } }),
+    spec: root === null ? spec : { ...spec, within: { taskId: root, rootTaskId: root, depth: 0 } },
     runAt,
     deadline: deadlineMs === null ? null : now + deadlineMs,
   });

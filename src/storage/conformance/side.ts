@@ -127,7 +127,9 @@ export class Side {
     return { ...run, id: this.runs.indexOf(id), scheduleId: this.#indexOf(scheduleId) };
   }
 
-  #comparableNotification({ seq: _seq, scheduleId, run, ...notification }: StoredNotification) {
+  #comparableNotification({ seq: _seq, ...notification }: StoredNotification) {
+    if (notification.worker !== undefined) return notification;
+    const { scheduleId, run } = notification;
     const comparable = run && { ...run, id: this.runs.indexOf(run.id) };
     return { ...notification, scheduleId: this.#indexOf(scheduleId), run: comparable };
   }

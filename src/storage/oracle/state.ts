@@ -22,6 +22,7 @@ import type {
   DeliveryRecord,
   EventData,
   FullQueue,
+  Held,
   KeyRecord,
   LaneSetting,
   LogPiece,
@@ -84,6 +85,11 @@ export interface OracleState {
   readonly agentLimits: Map<string, number | null>;
   /** Ends and retries that dependants still have to follow, oldest first. `comesBack`: they come back with the parent. */
   releases: { parentSeq: number; error: string | null; comesBack: ComeBack | null; afterSeq: number }[];
+  /** Tasks that count as open for a bounded owner. */
+  boundedTasks: { readonly tenant: string; readonly owner: string; readonly seq: number }[];
+  /** Submits of a bounded owner, each with its minute. */
+  boundedSubmits: { readonly tenant: string; readonly owner: string; readonly minute: number }[];
+  readonly sharedSecrets: Map<string, string>;
   keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
@@ -165,6 +171,12 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   sessionPosition: number;
   /** Whether its session has admitted it. It stays so until it ends or is parked again. */
   inSession: boolean;
+  /** Until when a running attempt may take it; null: it may not. */
+  steerUntil: number | null;
+  /** The attempt that has taken it; null: none. */
+  takenBy: Held | null;
+  /** Whether later messages may be added to it while it waits. */
+  collects: boolean;
   /** How often it may still be pre-empted. */
   preemptionsLeft: number;
   /** The summary of its result that its run shows. */
@@ -255,6 +267,9 @@ export function emptyState(clock: Clock): OracleState {
     lanes: new Map(),
     agentLimits: new Map(),
     releases: [],
+    boundedTasks: [],
+    boundedSubmits: [],
+    sharedSecrets: new Map(),
     keys: [],
     catalogue: new Map(),
     agentChanges: [],
@@ -404,6 +419,12 @@ export function scheduleOf(state: OracleState, { tenant, id }: ScheduleName): Or
   return state.schedules.find((schedule) => schedule.tenant === tenant && schedule.id === id);
 }
 
+/** The task whose attempt has taken a message, while that attempt lasts. */
+export function takerOf(state: OracleState, { takenBy }: OracleTask): OracleTask | undefined {
+  if (takenBy === null) return undefined;
+  return state.tasks.find(({ seq, held }) => seq === takenBy.seq && held?.token === takenBy.token);
+}
+
 /** From now on only limits, its batch and its concurrency key can keep it from starting. */
 export function enterBatch(state: OracleState, task: OracleTask): void {
   const batch = state.batches.find(({ id }) => id === task.batch);
@@ -507,6 +528,9 @@ export function toRecord(task: OracleTask): TaskRecord {
     queueKind: _13,
     unservedAt: _14,
     losses: _15,
+    steerUntil: _16,
+    takenBy: _17,
+    collects: _18,
     result,
     spec,
     attempts,

@@ -417,3 +417,31 @@ function submitBatch(
     limits: ROOMY,
   });
 }
+
+describe("nodes that submit for one bounded caller at once", () => {
+  test("accept together exactly what the caller may, and count it right", async () => {
+    const { nodes, first } = await openNodes(3);
+    const bounds = {
+      ...{ tenant: TENANT, owner: "key_1", maxSubmitsPerHour: 30, maxOpenTasks: 12 },
+      descendants: { root: "root", max: 9 },
+    };
+    const spec = { ...newTask().spec, within: { taskId: "root", rootTaskId: "root", depth: 0 } };
+    const insert = (n: number, task: Partial<NewTask>) =>
+      (nodes[n % 3]?.storage ?? first).tasks.insert({ tasks: [newTask(task)], limits: ROOMY, bounds });
+    const below = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => insert(n, { spec })));
+    expect(below.filter(({ status }) => status === "fulfilled")).toHaveLength(9);
+    const others = { ...bounds, descendants: null };
+    const open = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, n) =>
+        (nodes[n % 3]?.storage ?? first).tasks.insert({ tasks: [newTask()], limits: ROOMY, bounds: others }),
+      ),
+    );
+    expect(open.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+    const refused = open.flatMap((each) => (each.status === "rejected" ? [each.reason.details] : []));
+    expect(new Set(refused.map(({ bound, used }) => `${bound} ${used}`))).toEqual(
+      new Set(["maxOpenTasks 12"]),
+    );
+    expect((await first.tasks.list({ tenant: TENANT, limit: 100 })).tasks).toHaveLength(12);
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+});

@@ -5,7 +5,7 @@ import { OTHER_LANE, TENANT } from "../conformance/world.ts";
 import { type ListTasksParams, LOOKED_MAX } from "../storage.ts";
 import { listOfAudit } from "./log/audit.ts";
 import { listOfDeliveries } from "./log/deliveries.ts";
-import { NOTIFICATIONS_OF } from "./log/notifications.ts";
+import { NOTIFICATIONS_OF, surplusOfWorkers } from "./log/notifications.ts";
 import { EVENTS_OF_TENANT_AFTER } from "./log/read-events.ts";
 import { LIST_OF_AGENT_SESSIONS, LIST_OF_SESSIONS } from "./sessions/sessions.ts";
 import { endedQuery } from "./tasks/list-ended.ts";
@@ -145,6 +145,10 @@ const LISTS: Readonly<Record<string, List>> = {
   "an unknown agent's sessions": [sessionsOf("unknown"), "session_by_agent", 0, 300],
   "an agent's notifications": [notificationsOf("agent-3"), "notification_by_agent", 0, 100],
   "an unknown agent's notifications": [notificationsOf("unknown"), "notification_by_agent", 0, 100],
+  "a tenant's surplus of notifications about workers": [
+    { text: surplusOfWorkers("$1"), values: [TENANT] },
+    ...(["notification_by_agent", 0, 100] as const),
+  ],
   "the audit log": [listOfAudit({ tenant, limit }), "audit_by_tenant", 0, 300],
   "the audit log since then": [listOfAudit({ tenant, limit, since: MANY - 5 }), "audit_by_tenant", 0, 300],
   "a key's audit log": [listOfAudit({ tenant, limit, keyId: "key_3" }), "audit_by_key", 0, 300],

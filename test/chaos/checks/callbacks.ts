@@ -18,7 +18,7 @@ interface Expected {
 
 /**
  * Every end of a task that names a URL, and of a batch that does, is sent there: once at least, signed, as the log has it;
- * and what is listed of it is what those who were sent saw.
+ * and what is listed of it is what its receivers saw.
  */
 export function callbacks(history: History): string[] {
   const expected = expectedOf(history);

@@ -24,7 +24,7 @@ export function calls(history: History): string[] {
   for (const task of history.tasks.values()) {
     const all = called.get(task.taskId) ?? [];
     const list = all.filter((call) => !isForgotten(call, task, all, history));
-    const said = [...granted(task, list), ...apart(task, list, history), ...answered(task, list)];
+    const said = [...granted(task, list), ...apart(task, list, history), ...answered(task, list, history)];
     findings.push(...said.map((finding) => `${task.taskId}: ${finding}`));
   }
   return findings;
@@ -71,9 +71,17 @@ function apart(task: Task, list: readonly Call[], history: History): string[] {
     );
 }
 
-/** The default agent answers by itself, and makes no calls. */
-function answered(task: Task, list: readonly Call[]): string[] {
+/**
+ * The default agent answers by itself, and makes no calls. A message that a running task took has no attempt, and is done only
+ * with that task, which is of the same session.
+ */
+function answered(task: Task, list: readonly Call[], { tasks }: History): string[] {
   if (task.state !== "done" || task.agentId === DEFAULT_AGENT) return [];
+  if (task.attempts.length === 0) {
+    const { steeredInto = "" } = (task.result ?? {}) as { steeredInto?: string };
+    const taker = tasks.get(steeredInto);
+    if (taker?.state === "done" && taker.sessionKey === task.sessionKey) return [];
+  }
   const last = list.filter(({ attempt }) => attempt === task.attempts.length);
   const isWell =
     last.length > 0 && last.every(({ answer }) => isDeepStrictEqual(answer?.result, task.result));

@@ -141,6 +141,9 @@ describe("every task ends, once", () => {
     made("it comes back unasked", /came back 1 times/, {
       log: [...FAILED, "a retrying", "a started", "a completed"],
     }),
+    made("its node gives it back before it began, after its delay", null, {
+      log: ["a created delayed", "a retrying", "a started", "a completed"],
+    }),
     made("it ends twice", /task.failed .* while it was done/, { log: [...DONE, "a failed"] }),
     made("it starts after its end", /task.started .* while it was cancelled/, {
       log: ["a created", "a cancelled", "a started", "a completed"],
@@ -472,7 +475,7 @@ describe("no limit is exceeded", () => {
     ),
     made("a tenant's queue has room", null, { log: ofTwo, tasks: handedIn }, queue(2)),
     made("a tenant's queue is full", /tenant x: 2 wait, of 1/, { log: ofTwo, tasks: handedIn }, queue(1)),
-    made("those that were not handed in as tasks take no room", null, { log: ofTwo }, queue(1)),
+    made("work that was not submitted as a task takes no room", null, { log: ofTwo }, queue(1)),
     made(
       "a retry may come where there is no room",
       null,
@@ -909,7 +912,7 @@ describe("no tenant sees what belongs to another", () => {
     made("who asks for another's is shown it", /answered with 200, not with 404/, story, knock(404, 200)),
     made("who asks for another's learns that it is there", /with 409, not/, story, knock(404, 409)),
     made("no caller is admitted", /answered with 200, not with 401/, story, knock(401, 200)),
-    made("who has a key is not let in", /answered with 401, not with 200/, story, knock(200, 401)),
+    made("a caller with a key is not admitted", /answered with 401, not with 200/, story, knock(200, 401)),
   ]);
 });
 
@@ -988,6 +991,25 @@ describe("an attempt that its worker never began", () => {
     ["was lost", "lost"],
   ] as const)("%s without a start", (_what, outcome) => {
     expect([...oneEnd(history(outcome)), ...attempts(history(outcome))]).toEqual([]);
+  });
+
+  test("may have waited for its next attempt before", () => {
+    const tasks = { a: { attempts: [attempt(1, "failed"), attempt(2, "lost"), attempt(3, "done")] } };
+    const delayed = [
+      "a created",
+      "a started",
+      "a retrying delayed",
+      "a retrying queued",
+      "a started",
+      "a completed",
+    ];
+    const made = madeHistory({ log: delayed, tasks });
+    const numbers = [undefined, 1, 1, 2, 3, undefined];
+    const events = made.events.map((event, index) => {
+      const number = numbers[index];
+      return number === undefined ? event : { ...event, attempt: number };
+    });
+    expect(oneEnd({ ...made, events })).toEqual([]);
   });
 
   test("cannot have failed", () => {

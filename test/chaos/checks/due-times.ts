@@ -19,7 +19,7 @@ export interface Timetable {
   readonly deleted: boolean;
 }
 
-/** What is known of each schedule by those who made and changed it. In the end, all are paused or gone. */
+/** What the clients that made and changed each schedule know of it. In the end, all are paused or gone. */
 export function timetables({ edits, runs }: History): Map<number, Timetable> {
   const found = new Map<number, Timetable>();
   for (const [id, list] of Map.groupBy(edits, ({ scheduleId }) => scheduleId)) {

@@ -14,7 +14,7 @@ interface Bound {
 
 /**
  * No limit is exceeded, by what the storage granted: between `task.started` and the event that ends it an attempt counts,
- * wherever it runs and whatever has become of its node. Only what a single node runs at once is its own affair: an attempt
+ * wherever it runs, and even if its node is gone. Only what a single node runs at once is its own affair: an attempt
  * that was granted to it in an answer which got lost runs nowhere, and is put back once the node finds out.
  */
 export function limits(history: History): string[] {
@@ -48,7 +48,7 @@ function inflight({ events, tasks, calls, limits: given }: History): string[] {
 
 const WAITING: readonly TaskState[] = ["waiting_dependency", "delayed", "queued"];
 
-/** None is accepted where so many wait that there is no room: of those that were handed in as tasks, which have a marker. */
+/** No task is accepted while so many wait that there is no room. Counts only what was submitted as a task, which has a marker. */
 function queued({ events, tasks, limits: { tenants = {} } }: History): string[] {
   const findings: string[] = [];
   const waiting = new Map<string, Set<string>>();

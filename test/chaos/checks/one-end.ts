@@ -1,4 +1,4 @@
-import type { EventType } from "../../../src/model/event.ts";
+import type { EventType, RotaEvent } from "../../../src/model/event.ts";
 import type { AttemptOutcome } from "../../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../../src/model/task-state.ts";
 import type { History } from "../history.ts";
@@ -30,25 +30,27 @@ export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
   const revived = new Map<string, number>();
   const last = new Map<string, TaskState>();
   const begun = new Set<string>();
+  const ended = new Set<string>();
   const starts = new Set(
     events.filter(({ type }) => type === "task.started").map(({ taskId, attempt }) => `${taskId} ${attempt}`),
   );
   for (const { event, before } of replay(events)) {
     const { type, taskId, seq, attempt } = event;
     if (type === "task.started") begun.add(`${taskId} ${attempt}`);
-    // As far as the log shows, a task waits while it is assigned to a node or a worker that has not begun it. If a node gave it
-    // back, its next attempt has the same number.
+    // As far as the log shows, a task waits while it is assigned to a node or a worker that has not begun it: that a delay is over,
+    // or a dependency has ended, is no event. If a node gave it back, its next attempt has the same number.
     const shown = tasks.get(taskId)?.attempts[(attempt ?? 0) - 1]?.outcome;
     const isUnbegun =
       type === "task.retrying" &&
-      before === "queued" &&
+      WAITING.some((state) => state === before) &&
       !begun.has(`${taskId} ${attempt}`) &&
       (TAKEN_BACK.includes(shown) || starts.has(`${taskId} ${attempt}`));
-    if (!isUnbegun && !BEFORE[type].includes(before ?? "none"))
+    if (!isUnbegun && !isTaken(event, before, ended) && !BEFORE[type].includes(before ?? "none"))
       findings.push(`${taskId}: ${type} (event ${seq}) while it was ${before ?? "not there"}`);
     if (type === "task.retrying" && before !== undefined && isTerminal(before))
       revived.set(taskId, (revived.get(taskId) ?? 0) + 1);
     if (type !== "batch.completed") last.set(taskId, event.state);
+    if (type === "task.completed") ended.add(taskId);
   }
   for (const [taskId, times] of revived) {
     const asked = retriesAsked.filter((id) => id === taskId).length;
@@ -63,4 +65,14 @@ export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
   for (const taskId of last.keys())
     if (!tasks.has(taskId)) findings.push(`${taskId} is in the log and nowhere else`);
   return findings;
+}
+
+/** Whether a message is done, without a start, because the task that had taken it was done just before. */
+function isTaken(
+  { type, result }: RotaEvent,
+  before: TaskState | undefined,
+  ended: ReadonlySet<string>,
+): boolean {
+  const { steeredInto = "" } = (result ?? {}) as { steeredInto?: string };
+  return type === "task.completed" && before === "queued" && ended.has(steeredInto);
 }

@@ -19,7 +19,7 @@ export interface ClientDependencies {
   readonly receivers: Receivers;
   /** Where the nodes are, up or not. */
   readonly urls: readonly string[];
-  /** What it is let in with. */
+  /** Its API key. */
   readonly key: string;
   /** No client begins anything new after this. */
   readonly stop: AbortSignal;

@@ -13,13 +13,19 @@ export class Talker extends Client {
   protected async step(): Promise<void> {
     const sessionKey = this.#sessionKey;
     const path = `/v1/sessions/${sessionKey}`;
-    switch (this.chance.weighted({ say: 30, interrupt: 2, stop: 1, stopall: 1, reset: 1 })) {
+    switch (
+      this.chance.weighted({ say: 20, steer: 5, collect: 5, interrupt: 2, stop: 1, stopall: 1, reset: 1 })
+    ) {
       case "stop":
         return this.#stopped(await this.ask(`${path}/messages`, { message: "/stop" }));
       case "stopall":
         return this.#stopped(await this.ask(`${path}/stopall`, {}));
       case "reset":
         return this.#stopped(await this.ask(`${path}/reset`, {}));
+      case "steer":
+        return this.#say({ mode: "steer" });
+      case "collect":
+        return this.#say({ mode: "collect" });
       case "interrupt":
         return this.#say({ mode: "interrupt" });
       case "say":

@@ -12,6 +12,8 @@ export interface LosingProxy {
   thaw(): void;
   /** The next answers to this call, as its path ends, are lost. */
   loseNext(call: string, times: number): void;
+  /** The next answers to this call that hand out attempts never come, on connections that stay open. */
+  swallowNext(call: string, times: number): void;
   /** From now on about half of the answers are lost, after the server has carried out what was asked. */
   loseAnswers(isLosing: boolean): void;
   close(): void;
@@ -32,13 +34,14 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
   let isFrozen = false;
   let isLosing = false;
   const doomed = new Map<string, number>();
+  const swallowed = new Map<string, number>();
 
-  /** Whether a test asked for the answer to this request to be lost. */
-  function isDoomed(path: string): boolean {
-    const call = [...doomed.keys()].find((end) => path.endsWith(end));
-    const left = call === undefined ? 0 : (doomed.get(call) ?? 0);
+  /** Whether a test asked for this to happen to the answer to this request. */
+  function isDue(calls: Map<string, number>, path: string): boolean {
+    const call = [...calls.keys()].find((end) => path.endsWith(end));
+    const left = call === undefined ? 0 : (calls.get(call) ?? 0);
     if (call === undefined || left === 0) return false;
-    doomed.set(call, left - 1);
+    calls.set(call, left - 1);
     return true;
   }
 
@@ -50,7 +53,9 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
       if (answer === null) return void request.socket.destroy();
       readAlong(request.url ?? "", body, answer.body);
       if (isFrozen) return;
-      const isLost = isDoomed(request.url ?? "") || (isLosing && chance.oneIn(2));
+      const path = request.url ?? "";
+      if ((parse(answer.body)?.attempts ?? []).length > 0 && isDue(swallowed, path)) return;
+      const isLost = isDue(doomed, path) || (isLosing && chance.oneIn(2));
       if (isLost) return void request.socket.destroy();
       response.writeHead(answer.status, answer.headers).end(answer.body);
     } catch {
@@ -90,6 +95,9 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
     },
     loseNext(call, times) {
       doomed.set(call, times);
+    },
+    swallowNext(call, times) {
+      swallowed.set(call, times);
     },
     loseAnswers(next) {
       isLosing = next;

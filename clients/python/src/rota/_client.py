@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 import uuid
@@ -20,14 +21,23 @@ _HOLD_SECONDS = 30
 class Client:
     """A Rota server over HTTP. Tasks, schedules and sessions are dicts with the fields that docs/http.md names.
 
-    ``url`` and ``key`` default to the variables ``ROTA_URL`` and ``ROTA_KEY``. A request that is safe to repeat is retried
-    ``retries`` times after a temporary failure.
+    ``url`` and ``key`` default to the variables ``ROTA_URL`` and ``ROTA_KEY``. ``task_token`` is the token of an attempt: what
+    the client makes then names its task. It defaults to ``ROTA_TASK_TOKEN``, which a program that Rota runs has. A request that
+    is safe to repeat is retried ``retries`` times after a temporary failure.
     """
 
     def __init__(
-        self, url: Optional[str] = None, key: Optional[str] = None, *, timeout: float = 30.0, retries: int = 3
+        self,
+        url: Optional[str] = None,
+        key: Optional[str] = None,
+        *,
+        timeout: float = 30.0,
+        retries: int = 3,
+        task_token: Optional[str] = None,
+        via: Optional[str] = None,
     ) -> None:
-        self._connection = Connection(url, key, timeout=timeout)
+        token = task_token or os.environ.get("ROTA_TASK_TOKEN")
+        self._connection = Connection(url, key, timeout=timeout, task_token=token, via=via)
         self._timeout = timeout
         self._retries = retries
 
@@ -68,7 +78,7 @@ class Client:
 
     def submit_batch(self, tasks: Sequence[Mapping[str, Any]], **fields: Any) -> Json:
         """Submits up to 100 tasks, each with the fields of the HTTP API."""
-        return self.request("POST", "/v1/tasks/batch", {"tasks": list(tasks), **fields})
+        return self._once("POST", "/v1/tasks/batch", {"tasks": list(tasks), **fields})
 
     def get(self, task_id: str) -> Json:
         return self._repeat("GET", _task(task_id))
@@ -87,7 +97,8 @@ class Client:
             began = time.monotonic()
             try:
                 hold = max(int(left), 1)
-                task = self._connection.ask("GET", _task(task_id), query={"wait": hold}, timeout=hold + self._timeout)
+                path = _task(task_id)
+                task: Json = self._connection.ask("GET", path, query={"wait": hold}, timeout=hold + self._timeout)
                 failures = 0
             except (RotaError, ConnectionFailed) as error:
                 if not _is_passing(error):
@@ -105,11 +116,12 @@ class Client:
         """A page of tasks: ``{tasks, count, nextCursor}``. Filters have the names of the HTTP API: ``state="failed"``."""
         return self._repeat("GET", "/v1/tasks", query=filters)
 
-    def cancel(self, task_id: str) -> Json:
-        return self.request("POST", f"{_task(task_id)}/cancel")
+    def cancel(self, task_id: str, *, tree: bool = False) -> Json:
+        """Cancels a task; with ``tree`` also all that were submitted within it."""
+        return self._once("POST", f"{_task(task_id)}/cancel{'?tree=true' if tree else ''}")
 
     def retry(self, task_id: str) -> Json:
-        return self.request("POST", f"{_task(task_id)}/retry")
+        return self._once("POST", f"{_task(task_id)}/retry")
 
     def explain(self, task_id: str) -> Json:
         """Why the task is not running yet."""
@@ -132,18 +144,18 @@ class Client:
     ) -> Json:
         """Sends a message to a session. With ``wait`` returns the whole task once it has ended, else its ``taskId``."""
         body = {"message": message, **({} if agent is None else {"agentId": agent}), **fields}
-        sent: Json = self.request("POST", f"{_session(session)}/messages", body)
+        sent: Json = self._once("POST", f"{_session(session)}/messages", body)
         if wait is False or "taskId" not in sent:
             return sent
         return self.wait(sent["taskId"], timeout=None if wait is True else float(wait))
 
     def stop(self, session: str) -> Json:
         """Stops the running task of a session."""
-        return self.request("POST", f"{_session(session)}/stop")
+        return self._once("POST", f"{_session(session)}/stop")
 
     def stop_all(self, session: str) -> Json:
         """Stops the running tasks of a session, and cancels those that wait."""
-        return self.request("POST", f"{_session(session)}/stopall")
+        return self._once("POST", f"{_session(session)}/stopall")
 
     # -------------------------------------------------------------------------------------------------- schedules
 
@@ -161,7 +173,7 @@ class Client:
         """
         named = {"schedule": when, "message": message, "agent": agent}
         body = {**{name: value for name, value in named.items() if value is not None}, **fields}
-        created: Json = self.request("POST", "/v1/schedules", body)
+        created: Json = self._once("POST", "/v1/schedules", body)
         task: Json = created["scheduled_task"]
         return task
 
@@ -171,15 +183,15 @@ class Client:
         return found
 
     def update_schedule(self, schedule_id: int, **fields: Any) -> Json:
-        changed: Json = self.request("PATCH", f"/v1/schedules/{segment(schedule_id)}", fields)
+        changed: Json = self._once("PATCH", f"/v1/schedules/{segment(schedule_id)}", fields)
         task: Json = changed["scheduled_task"]
         return task
 
     def delete_schedule(self, schedule_id: int) -> Json:
-        return self.request("DELETE", f"/v1/schedules/{segment(schedule_id)}")
+        return self._once("DELETE", f"/v1/schedules/{segment(schedule_id)}")
 
     def run_schedule(self, schedule_id: int, *, mode: str = "force") -> Json:
-        return self.request("POST", f"/v1/schedules/{segment(schedule_id)}/run", {"mode": mode})
+        return self._once("POST", f"/v1/schedules/{segment(schedule_id)}/run", {"mode": mode})
 
     def runs(self, schedule_id: int) -> List[Json]:
         """The runs of a schedule, newest first."""
@@ -195,18 +207,24 @@ class Client:
         """Any other route of the HTTP API, in one try: ``client.request("GET", "/v1/agents")``."""
         return self._connection.ask(method, path, body, query=query)
 
+    def _once(self, method: str, path: str, body: Any = None) -> Json:
+        answer: Json = self._connection.ask(method, path, body)
+        return answer
+
     def _repeat(
         self, method: str, path: str, body: Any = None, *, query: Optional[Mapping[str, Any]] = None
-    ) -> Any:
+    ) -> Json:
         """For requests that do no more when they are sent twice."""
         for failures in range(1, self._retries + 1):
             try:
-                return self._connection.ask(method, path, body, query=query)
+                answer: Json = self._connection.ask(method, path, body, query=query)
+                return answer
             except (RotaError, ConnectionFailed) as error:
                 if not _is_passing(error):
                     raise
                 time.sleep(_pause(failures, error))
-        return self._connection.ask(method, path, body, query=query)
+        last: Json = self._connection.ask(method, path, body, query=query)
+        return last
 
 
 def _is_passing(error: Union[RotaError, ConnectionFailed]) -> bool:

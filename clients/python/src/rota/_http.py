@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from ._errors import ConnectionFailed, RotaError
@@ -16,6 +16,9 @@ from ._errors import ConnectionFailed, RotaError
 DEFAULT_URL = "http://127.0.0.1:7682"
 #: Servers close connections that were idle for some seconds. A request on such a connection would fail.
 _REUSE_SECONDS = 3.0
+#: How much of a refusal is read, and how long a line of a stream may be.
+_REFUSAL_BYTES = 65_536
+_LINE_BYTES = 65_536
 
 
 class Abort:
@@ -48,16 +51,29 @@ class Abort:
 class Connection:
     """Sends requests. Safe to use from many threads."""
 
-    def __init__(self, url: Optional[str] = None, key: Optional[str] = None, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        key: Optional[str] = None,
+        *,
+        timeout: float = 30.0,
+        task_token: Optional[str] = None,
+        via: Optional[str] = None,
+    ) -> None:
         self.url = (url or os.environ.get("ROTA_URL") or DEFAULT_URL).rstrip("/")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f'url must be where Rota is, like "{DEFAULT_URL}", not {self.url!r}')
         self._parts = parts
         self._headers = {"accept": "application/json", "user-agent": "rota-python"}
-        used_key = key or os.environ.get("ROTA_KEY")
+        # A token that is given acts for its task alone, without the key of this process.
+        used_key = key or (None if task_token else os.environ.get("ROTA_KEY"))
         if used_key:
             self._headers["authorization"] = f"Bearer {used_key}"
+        if task_token:
+            self._headers["x-rota-task-token"] = task_token
+        if via:
+            self._headers["x-rota-via"] = via
         self._timeout = timeout
         self._local = threading.local()
 
@@ -97,6 +113,25 @@ class Connection:
         else:
             self._local.used_at = time.monotonic()
         return self._answer(response, text)
+
+    def stream(self, path: str, *, silence: float, abort: Abort) -> Iterator[Tuple[str, Any]]:
+        """The events of a stream: their type and their JSON. Ends when the server closes it; else raises as ask() does."""
+        connection = self._open(self._timeout)
+        try:
+            abort.watch(connection.sock)
+            connection.request("GET", self._parts.path + path, headers={**self._headers, "accept": "text/event-stream"})
+            response = connection.getresponse()
+            if response.status != 200 or response.headers.get_content_type() != "text/event-stream":
+                self._answer(response, response.read(_REFUSAL_BYTES))
+                raise ConnectionFailed(f"{self.url} responds without a stream of events", status=response.status)
+            if connection.sock is not None:
+                connection.sock.settimeout(silence)
+            yield from _events(response)
+        except (OSError, http.client.HTTPException) as error:
+            raise ConnectionFailed(f"lost a stream of Rota at {self.url}: {error!r}") from error
+        finally:
+            abort.watch(None)
+            self.close()
 
     def _open(self, timeout: float) -> http.client.HTTPConnection:
         connection: Optional[http.client.HTTPConnection] = getattr(self._local, "connection", None)
@@ -143,6 +178,23 @@ class Connection:
         shown = text[:100].decode("utf-8", "replace")
         message = f"{self.url} does not answer as Rota does: status {response.status}, {shown!r}"
         raise ConnectionFailed(message, status=response.status)
+
+
+def _events(response: http.client.HTTPResponse) -> Iterator[Tuple[str, Any]]:
+    kind, data = "message", ""
+    while True:
+        line = response.readline(_LINE_BYTES)
+        if not line:
+            return
+        name, _, value = line.decode("utf-8", "replace").rstrip("\r\n").partition(":")
+        if name == "event":
+            kind = value.strip()
+        elif name == "data":
+            data += value.strip()
+        elif not name and not value:
+            if data:
+                yield kind, json.loads(data)
+            kind, data = "message", ""
 
 
 def segment(text: object) -> str:

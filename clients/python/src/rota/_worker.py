@@ -16,8 +16,10 @@ import threading
 import time
 import uuid
 from collections import OrderedDict, deque
-from typing import Any, Awaitable, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union
+from concurrent.futures import Future
+from typing import Any, Awaitable, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ._client import Client
 from ._errors import Cancelled, ConnectionFailed, PermanentError, RetryLater, RotaError
 from ._http import Abort, Connection, segment
 
@@ -26,8 +28,11 @@ Handler = Callable[[Json, "Context"], Union[Any, Awaitable[Any]]]
 
 _log = logging.getLogger("rota.worker")
 
-#: Seconds that the answer to a claim may take beyond the time that the server holds it.
-_CLAIM_ANSWER = 10.0
+#: How long a claim takes at most, and of that its answer once the server no longer holds it, as shares of the lease. If the answer
+#: gets lost on a connection that stays open, the claim is repeated while the server still keeps its attempts for this worker.
+_CLAIM_SHARE = 0.9
+_CLAIM_ANSWER_SHARE = 0.15
+_CLAIM_ANSWER_MAX = 5.0
 #: A server that answers an empty claim at once, without ``retryInMs``, is not asked again before this.
 _EMPTY_CLAIM = 1.0
 #: Progress, log lines and new attempts are reported at most this often, and sooner than the interval of heartbeats.
@@ -42,9 +47,16 @@ _LINE_LENGTH = 4_000
 #: How many outcomes one request carries, and about how many bytes. A body may have 1 MiB.
 _GROUP_OUTCOMES = 100
 _GROUP_BYTES = 262_144
+#: The largest body that a server accepts. A larger one is not sent: the server closes the connection while the worker still
+#: writes, so that the worker may never read the refusal and would send it again for ever.
+_BODY_BYTES = 1_048_576
+_TOO_LARGE = f"it is larger than {_BODY_BYTES} bytes with what belongs to it: store large data elsewhere, and return where"
 #: How long a stop waits for the server to record the last outcomes.
 _LAST_FINISH = 10.0
 _ENDED_MAX = 1_000
+#: A stream of signals that is silent for longer is dead: the server writes something every 15 seconds.
+_SILENCE_MAX = 40.0
+_RECONNECT_MAX = 30.0
 _ERROR_LENGTH = 4_000
 
 _COUNTS = ("input_tokens", "output_tokens", "context_tokens", "context_window")
@@ -53,8 +65,17 @@ _COUNTS = ("input_tokens", "output_tokens", "context_tokens", "context_window")
 class Context:
     """What a handler knows of its attempt, and how it reports."""
 
-    def __init__(self, claimed: Json, on_news: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        claimed: Json,
+        on_news: Callable[[], None],
+        read_session: "Optional[Callable[[Context, int], Optional[Json]]]" = None,
+        url: Optional[str] = None,
+    ) -> None:
         self.token: str = claimed["attemptToken"]
+        #: Stands for this agent within this task in requests to Rota, until the attempt has ended. Keep it secret.
+        self.task_token: str = claimed.get("taskToken", "")
+        self._url = url
         self.task: Json = claimed["task"]
         #: The number of the attempt, from 1.
         self.attempt: int = claimed.get("number", 1)
@@ -63,6 +84,7 @@ class Context:
         self._cancelled = threading.Event()
         self._on_cancel: List[Callable[[], None]] = []
         self._on_news = on_news
+        self._read_session = read_session
         self._lock = threading.Lock()
         self._over = False
         self._named = False
@@ -70,6 +92,8 @@ class Context:
         self._lines: Deque[Json] = deque(maxlen=_LINES_MAX)
         self._used: Optional[Json] = None
         self._used_is_new = False
+        self._asked: "Optional[Future[List[Json]]]" = None
+        self._seen_position = 0
 
     @property
     def cancelled(self) -> bool:
@@ -111,6 +135,12 @@ class Context:
             self._lines.append({"at": at, "level": level, "text": str(text)[:_LINE_LENGTH]})
         self._on_news()
 
+    def session(self, *, turns: int = 0) -> Optional[Json]:
+        """The session of the task: ``generation``, ``contextWindow`` and its last ``turns``, oldest first. None: it has none."""
+        if self.task.get("sessionKey") is None or self._read_session is None:
+            return None
+        return self._read_session(self, turns)
+
     def usage(
         self,
         *,
@@ -143,7 +173,44 @@ class Context:
             self._used_is_new = True
         self._on_news()
 
+    def messages(self) -> List[Json]:
+        """Takes the messages in mode ``steer`` that were sent to the session meanwhile: ``taskId`` and ``message``, oldest first.
+
+        Each is returned once, and ends together with the task. Waits for the next heartbeat, about a second. Raises Cancelled
+        when the attempt is over.
+        """
+        self.check()
+        if self.task.get("sessionKey") is None:
+            return []
+        with self._lock:
+            if self._over:
+                raise Cancelled("the attempt is over: it gets no more messages")
+            if self._asked is None:
+                self._asked = Future()
+            asked = self._asked
+        self._on_news()
+        return asked.result()
+
+    def submit(self, **fields: Any) -> Json:
+        """Submits a task within this one, as ``Client.submit`` does; without ``agent`` for the same agent."""
+        with self._client() as client:
+            return client.submit(**fields)
+
+    def schedule(self, when: Union[str, Mapping[str, Any]], **fields: Any) -> Json:
+        """Creates a schedule within this task, as ``Client.schedule`` does; without ``agent`` for the same agent."""
+        with self._client() as client:
+            return client.schedule(when, **fields)
+
+    def say(self, session: str, message: str, **fields: Any) -> Json:
+        """Sends a message to a session within this task, as ``Client.say`` does."""
+        with self._client() as client:
+            return client.say(session, message, **fields)
+
     # The rest is for the worker.
+
+    def _client(self) -> Client:
+        self.check()
+        return Client(self._url, task_token=self.task_token, via="worker")
 
     @property
     def _has_lines(self) -> bool:
@@ -151,12 +218,15 @@ class Context:
 
     @property
     def _has_news(self) -> bool:
-        return not self._named or self._has_lines or self._progress is not None or self._used_is_new
+        is_new = not self._named or self._used_is_new
+        return is_new or self._has_lines or self._progress is not None or self._asked is not None
 
     def _heartbeat(self, bytes_max: int) -> "tuple[Json, int]":
         """What the next heartbeat says of it. What does not fit stays for the next one."""
         with self._lock:
             wire: Json = {"attemptToken": self.token}
+            if self._asked is not None:
+                wire["messagesAfter"] = self._seen_position
             size = 0
             if self._progress is not None:
                 size += len(json.dumps(self._progress))
@@ -185,6 +255,23 @@ class Context:
                 self._used_is_new = False
             arrived = {id(line) for line in wire.get("log", ())}
             self._lines = deque((line for line in self._lines if id(line) not in arrived), maxlen=_LINES_MAX)
+
+    def _took(self, messages: Sequence[Json]) -> None:
+        """The server answered a heartbeat that asked for messages."""
+        with self._lock:
+            asked, self._asked = self._asked, None
+            if messages:
+                self._seen_position = messages[-1]["position"]
+        if asked is not None:
+            asked.set_result([{"taskId": each["taskId"], "message": each["message"]} for each in messages])
+
+    def _end(self, reason: str) -> None:
+        """Its outcome is decided."""
+        with self._lock:
+            self._over = True
+            asked, self._asked = self._asked, None
+        if asked is not None:
+            asked.set_exception(Cancelled(reason))
 
     def _cancel(self, reason: str) -> None:
         with self._lock:
@@ -258,6 +345,7 @@ class Worker:
         self._give_up = False
         self._failure: Optional[BaseException] = None
         self._claim_abort = Abort()
+        self._signals_abort = Abort()
         self._outcomes: "queue.Queue[Optional[Json]]" = queue.Queue()
         self._sent_at: Optional[float] = None
         self._beat_lock = threading.Lock()
@@ -278,7 +366,10 @@ class Worker:
     @property
     def worker_id(self) -> Optional[str]:
         """The id that the server gave this worker; None before the first registration."""
-        return None if self._registration is None else self._registration["workerId"]
+        if self._registration is None:
+            return None
+        worker_id: str = self._registration["workerId"]
+        return worker_id
 
     @property
     def running(self) -> int:
@@ -313,7 +404,7 @@ class Worker:
         if self._stopping:
             return
         self._connection.close()
-        for target in (self._claim_forever, self._beat_forever, self._finish_forever):
+        for target in (self._claim_forever, self._beat_forever, self._finish_forever, self._listen_forever):
             threading.Thread(target=self._and_close, args=(target,), name=f"rota{target.__name__}", daemon=True).start()
 
     def stop(self, *, grace: Optional[float] = None) -> None:
@@ -342,6 +433,7 @@ class Worker:
             self._give_up = True
             self._changed.notify_all()
         self._outcomes.put(None)
+        self._signals_abort.abort()
         if self._registration is not None:
             try:
                 self._call("DELETE", "", None)
@@ -377,10 +469,12 @@ class Worker:
 
     def _register(self) -> Json:
         with self._register_lock:
-            if self._registration is None:
-                body = {**self._described, "agents": list(self._handlers)}
-                self._registration = self._connection.ask("POST", "/v1/workers", body)
-            return self._registration
+            if self._registration is not None:
+                return self._registration
+            body = {**self._described, "agents": list(self._handlers)}
+            registration: Json = self._connection.ask("POST", "/v1/workers", body)
+            self._registration = registration
+            return registration
 
     def _call(self, method: str, call: str, body: Any, **options: Any) -> Any:
         """One try of a call of this worker. Registers again after the server has forgotten it."""
@@ -446,9 +540,12 @@ class Worker:
                 self._pause(_jittered(_EMPTY_CLAIM))
 
     def _claim(self, claim_id: str, free: int) -> Json:
-        wait = int(self._register().get("maxWaitS", 0))
+        registration = self._register()
+        lease = registration.get("leaseMs", 0) / 1000
+        answer_time = min(lease * _CLAIM_ANSWER_SHARE, _CLAIM_ANSWER_MAX)
+        wait = min(int(registration.get("maxWaitS", 0)), max(int(lease * _CLAIM_SHARE - answer_time), 1))
         body = {"claimId": claim_id, "max": free, "waitS": wait}
-        answer: Json = self._call("POST", "/claim", body, timeout=wait + _CLAIM_ANSWER, abort=self._claim_abort)
+        answer: Json = self._call("POST", "/claim", body, timeout=wait + answer_time, abort=self._claim_abort)
         return answer
 
     def _begin(self, claimed: Json) -> None:
@@ -457,7 +554,7 @@ class Worker:
             # The answer to a repeated claim names attempts that are already running.
             if token in self._held or token in self._ended:
                 return
-            context = Context(claimed, self._notify)
+            context = Context(claimed, self._notify, self._session_of, self._connection.url)
             self._held[token] = context
             self._changed.notify_all()
         # The server ends it, too: this is for the time in which the server cannot be reached.
@@ -512,11 +609,24 @@ class Worker:
             return {"outcome": "failed", "error": _error_text(error), "retryable": True}
 
     def _call_handler(self, handler: Handler, task: Json, context: Context) -> Any:
-        if not inspect.iscoroutinefunction(handler):
-            return handler(task, context)
-        running = asyncio.run_coroutine_threadsafe(handler(task, context), self._event_loop())
-        context.on_cancel(lambda: bool(running.cancel()))
-        return running.result()
+        returned = handler(task, context)
+        if not inspect.isawaitable(returned):
+            return returned
+        loop = self._event_loop()
+        ended: "Future[Any]" = Future()
+
+        def begin() -> None:
+            running = asyncio.ensure_future(returned)
+            running.add_done_callback(lambda _: _settle(ended, running))
+
+            def stop() -> None:
+                loop.call_soon_threadsafe(running.cancel)
+
+            context.on_cancel(stop)
+
+        loop.call_soon_threadsafe(begin)
+        # A coroutine that ignores its cancel keeps its slot until it returns, as a thread does.
+        return ended.result()
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
         """One loop for all async handlers, in a thread of its own."""
@@ -540,6 +650,11 @@ class Worker:
         path = f"/v1/attempts/{segment(context.token)}/dependencies/{segment(task_id)}"
         return {"taskId": task_id, "result": self._connection.ask("GET", path)["result"]}
 
+    def _session_of(self, context: Context, turns: int) -> Optional[Json]:
+        path = f"/v1/attempts/{segment(context.token)}/session"
+        session: Optional[Json] = self._connection.ask("GET", path, query={"turns": turns})["session"]
+        return session
+
     def _expire(self, context: Context, error: str, retryable: bool) -> None:
         with self._changed:
             if context._over:
@@ -549,7 +664,7 @@ class Worker:
 
     def _finish(self, context: Context, outcome: Json) -> None:
         """Called with the lock held."""
-        context._over = True
+        context._end("the attempt is over: it gets no more messages")
         self._finishing[context.token] = True
         used = {} if context._used is None else {"usage": context._used}
         self._outcomes.put({"attemptToken": context.token, **outcome, **used})
@@ -635,10 +750,15 @@ class Worker:
                     self._sent(wires, held)
                 raise
             self._sent(wires, held)
+        asked = {wire["attemptToken"] for wire in wires if "messagesAfter" in wire}
         for answered in answer.get("attempts", ()):
-            stopped = held.get(answered.get("attemptToken"))
-            if stopped is not None and (not answered.get("ok") or answered.get("cancel")):
-                self._cancelled_by_server(stopped, answered.get("cancel") or "unknown")
+            named = held.get(answered.get("attemptToken"))
+            if named is None:
+                continue
+            if answered.get("ok") and named.token in asked:
+                named._took(answered.get("messages", ()))
+            if not answered.get("ok") or answered.get("cancel"):
+                self._cancelled_by_server(named, answered.get("cancel") or "unknown")
         if answer.get("drain") and not self._stopping:
             self._stop_in_thread()
 
@@ -652,8 +772,44 @@ class Worker:
             if context._over:
                 return
             # The server has ended the attempt: its outcome is not sent.
-            context._over = True
+            context._end(reason)
         context._cancel(reason)
+
+    # ------------------------------------------------------------------------------------------------------- signals
+
+    def _listen_forever(self) -> None:
+        """Learns at once what the next heartbeat would say. A server without such streams is asked once."""
+        failures = 0
+        while not self._give_up:
+            try:
+                for kind, signal_data in self._signals():
+                    failures = 0
+                    self._take_signal(kind, signal_data)
+            except (RotaError, ConnectionFailed, ValueError) as error:
+                if isinstance(error, RotaError) and not _is_passing(error):
+                    return
+                _log.debug("the stream of signals is lost: %s", error)
+            failures += 1
+            with self._changed:
+                self._changed.wait_for(lambda: self._give_up, min(0.2 * 2 ** min(failures, 8), _RECONNECT_MAX))
+
+    def _signals(self) -> Iterator[Tuple[str, Any]]:
+        path = f"/v1/workers/{segment(self._register()['workerId'])}/signals"
+        return self._connection.stream(path, silence=_SILENCE_MAX, abort=self._signals_abort)
+
+    def _take_signal(self, kind: str, data: Json) -> None:
+        if kind == "drain" and not self._stopping:
+            self._stop_in_thread()
+        if kind != "cancel":
+            return
+        with self._changed:
+            ended = [
+                context
+                for context in self._held.values()
+                if context.task.get("taskId") == data.get("taskId") and context.attempt == data.get("number")
+            ]
+        for context in ended:
+            self._cancelled_by_server(context, data.get("cancel") or "unknown")
 
     # ------------------------------------------------------------------------------------------------------ outcomes
 
@@ -677,13 +833,15 @@ class Worker:
             self._send_outcomes(group)
 
     def _send_outcomes(self, group: List[Json]) -> None:
+        if _size({"attempts": group}) > _BODY_BYTES:
+            return self._refused(group, _TOO_LARGE)
         failures = 0
         while not self._give_up:
             try:
                 answer = self._call("POST", "/finish", {"attempts": group})
             except (RotaError, ConnectionFailed) as error:
                 if not _is_passing(error):
-                    return self._refused(group, error)
+                    return self._refused(group, str(error))
                 failures += 1
                 _log.warning("a finish failed, sending it again: %s", error)
                 time.sleep(_backoff(failures, error))
@@ -702,7 +860,7 @@ class Worker:
                     self._free(token)
             self._changed.notify_all()
 
-    def _refused(self, group: List[Json], error: Union[RotaError, ConnectionFailed]) -> None:
+    def _refused(self, group: List[Json], why: str) -> None:
         """The server will never accept this request: outcomes are sent one by one, and the wrong one as an error."""
         if len(group) > 1:
             for each in group:
@@ -710,9 +868,9 @@ class Worker:
             return
         outcome = group[0]
         if "result" not in outcome:
-            _log.error("Rota refuses the outcome of an attempt; its lease will run out: %s", error)
+            _log.error("Rota refuses the outcome of an attempt; its lease will run out: %s", why)
             return self._answered(group)
-        text = f"the result was refused: {error}"
+        text = f"the result was refused: {why}"
         failed = {"attemptToken": outcome["attemptToken"], "outcome": "failed", "error": text, "retryable": False}
         self._send_outcomes([{**failed, **({"usage": outcome["usage"]} if "usage" in outcome else {})}])
 
@@ -720,6 +878,18 @@ class Worker:
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
     loop.close()
+
+
+def _settle(ended: "Future[Any]", running: "asyncio.Future[Any]") -> None:
+    """Passes on how a coroutine ended, to the thread that waits for it."""
+    if running.cancelled():
+        ended.set_exception(Cancelled("cancelled"))
+        return
+    error = running.exception()
+    if error is None:
+        ended.set_result(running.result())
+    else:
+        ended.set_exception(error)
 
 
 def _is_passing(error: Union[RotaError, ConnectionFailed]) -> bool:

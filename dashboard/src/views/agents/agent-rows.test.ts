@@ -21,16 +21,22 @@ describe("the rows of agents", () => {
   test("hold what runs, what waits and what ended, and agents that only tasks name", () => {
     const rows = agentRows({
       agents: AGENTS,
+      workers: [
+        { agents: ["research", "translator"], state: "idle" },
+        { agents: ["research"], state: "lost" },
+        { agents: ["*"], state: "idle" },
+      ],
       waiting: { research: 5, writer: 1 },
       running: ["research", "research"],
       stats: SERIES,
     });
-    expect(rows.map(({ id }) => id)).toEqual(["research", "writer", "gone", "index"]);
+    expect(rows.map(({ id }) => id)).toEqual(["research", "writer", "gone", "index", "translator"]);
     expect(rows[0]).toEqual({
       id: "research",
       info: AGENTS[0],
       running: 2,
       waiting: 5,
+      workers: 1,
       recent: { done: 7, failed: 1, tokens: 0, runP95: 20 },
     });
     expect(rows[2]?.recent?.tokens).toBe(500);
@@ -40,7 +46,7 @@ describe("the rows of agents", () => {
   test("say nothing of agents that the server sums up, and nothing before the statistics are there", () => {
     const other = { key: "other", metric: "done", points: [9] } as const;
     const stats = { ...SERIES, series: [...SERIES.series, other] };
-    const parts = { agents: AGENTS, waiting: {}, running: [] };
+    const parts = { agents: AGENTS, workers: [], waiting: {}, running: [] };
     const recent = (rows: ReturnType<typeof agentRows>) => rows.find(({ id }) => id === "index")?.recent;
     expect(recent(agentRows({ ...parts, stats }))).toBeUndefined();
     expect(recent(agentRows({ ...parts, stats: undefined }))).toBeUndefined();

@@ -1,4 +1,4 @@
-import type { AgentInfo, StatsSeries } from "../../../../src/client/index.ts";
+import type { AgentInfo, StatsSeries, WorkerInfo } from "../../../../src/client/index.ts";
 import { formatCount } from "../../parts/format.ts";
 
 /** One agent with its work. */
@@ -8,6 +8,8 @@ export interface AgentRow {
   readonly info: AgentInfo | undefined;
   readonly running: number;
   readonly waiting: number;
+  /** How many workers run its tasks. */
+  readonly workers: number;
   /** Of the time range of the statistics. Undefined: it is not among the busiest, and its numbers are not known. */
   readonly recent: Recent | undefined;
 }
@@ -22,6 +24,7 @@ export interface Recent {
 
 interface AgentParts {
   readonly agents: readonly AgentInfo[];
+  readonly workers: readonly Pick<WorkerInfo, "agents" | "state">[];
   readonly waiting: Readonly<Record<string, number>>;
   /** The agents of the running tasks, once for each task. */
   readonly running: readonly string[];
@@ -29,12 +32,25 @@ interface AgentParts {
 }
 
 /** All agents that are listed or have work, the busiest first. */
-export function agentRows({ agents, waiting, running, stats }: AgentParts): readonly AgentRow[] {
+export function agentRows({ agents, workers, waiting, running, stats }: AgentParts): readonly AgentRow[] {
   const infos = new Map(agents.map((info) => [info.id, info]));
   const counts = new Map<string, number>();
   for (const id of running) counts.set(id, (counts.get(id) ?? 0) + 1);
+  const served = new Map<string, number>();
+  for (const { agents, state } of workers) {
+    if (state === "lost") continue;
+    for (const id of agents) served.set(id, (served.get(id) ?? 0) + 1);
+  }
   const recent = recentOf(stats);
-  const ids = new Set([...infos.keys(), ...Object.keys(waiting), ...counts.keys(), ...recent.keys()]);
+  const ids = new Set([
+    ...infos.keys(),
+    ...Object.keys(waiting),
+    ...counts.keys(),
+    ...served.keys(),
+    ...recent.keys(),
+  ]);
+  // Stands for all agents that workers may run: no agent has this name.
+  ids.delete("*");
   const isAllKnown = stats !== undefined && !stats.series.some(({ key }) => key === OTHER);
   return [...ids]
     .map((id) => ({
@@ -42,6 +58,7 @@ export function agentRows({ agents, waiting, running, stats }: AgentParts): read
       info: infos.get(id),
       running: counts.get(id) ?? 0,
       waiting: waiting[id] ?? 0,
+      workers: served.get(id) ?? 0,
       recent: recent.get(id) ?? (isAllKnown ? NOTHING : undefined),
     }))
     .sort((one, other) => weight(other) - weight(one) || (one.id < other.id ? -1 : 1));

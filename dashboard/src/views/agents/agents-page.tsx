@@ -2,16 +2,18 @@ import { useState } from "react";
 import type { AgentInfo, RotaClient, RotaEvent } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
-import { useKeys } from "../../keys/use-keys.ts";
 import { useLiveState } from "../../live/live.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
-import { formatCount, formatDuration, formatShortCount } from "../../parts/format.ts";
+import { countOf, formatCount, formatDuration, formatShortCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
+import { Link } from "../../parts/router.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { useNew } from "../../parts/use-new.ts";
 import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 import { tasksHref } from "../tasks/task-filters.ts";
+import { useWorkers } from "../workers/use-workers.ts";
 import { AgentForm } from "./agent-form.tsx";
 import { type AgentRow, agentRows, successRate } from "./agent-rows.ts";
 
@@ -29,10 +31,16 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     className: "sub",
     phone: "below",
     // An agent of the configuration may be a function of the program, of which the server says nothing.
-    cell: ({ info }) =>
-      info === undefined
-        ? "not listed"
-        : (info.executor?.type ?? (info.source === "config" ? "–" : "by kind of task")),
+    cell: ({ info, id, workers }) =>
+      workers > 0 ? (
+        <Link className="link over" href={`/workers?agentId=${encodeURIComponent(id)}`}>
+          {countOf(workers, "worker")}
+        </Link>
+      ) : info === undefined ? (
+        "not listed"
+      ) : (
+        (info.executor?.type ?? (info.source === "config" ? "–" : "by kind of task"))
+      ),
   },
   { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ info }) => info?.lane ?? "–" },
   {
@@ -99,7 +107,7 @@ export default function AgentsPage() {
   const { isPaused } = useLiveState();
   const [open, setOpen] = useState<OpenForm>();
   const canChange = may("operate");
-  useKeys(canChange ? { n: () => setOpen({}) } : {});
+  const [isNew, setNew] = useNew("/agents", canChange);
   const agents = useQuery({
     queryKey: ["agents"],
     queryFn: ({ signal }) => allAgents(client, signal),
@@ -116,6 +124,7 @@ export default function AgentsPage() {
     placeholderData: keepPreviousData,
     meta: { live: isChange },
   });
+  const workers = useWorkers();
   const stats = useQuery({
     queryKey: ["agents", "stats"],
     queryFn: ({ signal }) =>
@@ -135,7 +144,7 @@ export default function AgentsPage() {
       title="Agents"
       actions={
         canChange && (
-          <button type="button" className="btn btn-main" onClick={() => setOpen({})}>
+          <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
             <Icon name="plus" />
             <span>New agent</span>
           </button>
@@ -147,7 +156,14 @@ export default function AgentsPage() {
           <Records
             label="Agents"
             columns={COLUMNS}
-            rows={agentRows({ agents: list, waiting: {}, running: [], ...work.data, stats: stats.data })}
+            rows={agentRows({
+              agents: list,
+              workers: workers.data?.workers ?? [],
+              waiting: {},
+              running: [],
+              ...work.data,
+              stats: stats.data,
+            })}
             keyOf={({ id }) => id}
             href={({ id }) => tasksHref({ agentId: id })}
             actions={
@@ -160,14 +176,12 @@ export default function AgentsPage() {
         )}
       </Read>
       {open?.remove !== undefined && <DeleteAgent id={open.remove} onClose={() => setOpen(undefined)} />}
-      {open !== undefined && open.remove === undefined && (
-        <AgentForm {...(open.edit && { agent: open.edit })} onClose={() => setOpen(undefined)} />
-      )}
+      {open?.edit !== undefined && <AgentForm agent={open.edit} onClose={() => setOpen(undefined)} />}
+      {isNew && <AgentForm onClose={() => setNew(false)} />}
     </Page>
   );
 }
 
-/** An empty one is for a new agent. */
 interface OpenForm {
   readonly edit?: AgentInfo;
   readonly remove?: string;

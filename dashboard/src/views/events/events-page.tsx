@@ -9,6 +9,7 @@ import { type Column, Records } from "../../parts/records.tsx";
 import { Clock } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { glyphOfEvent, textOfEvent, wordOf } from "./event-text.ts";
+import { JumpToTime } from "./jump-to-time.tsx";
 import { useTail } from "./use-tail.ts";
 
 const TYPES = [
@@ -25,7 +26,7 @@ const TYPES = [
   ].map((type) => `task.${type}`),
   "batch.completed",
 ] as readonly EventType[];
-const FILTERS = { type: TYPES, taskId: undefined };
+const FILTERS = { type: TYPES, taskId: undefined, before: undefined };
 
 const COLUMNS: readonly Column<RotaEvent>[] = [
   {
@@ -44,7 +45,10 @@ const COLUMNS: readonly Column<RotaEvent>[] = [
     width: "minmax(8rem, 1fr)",
     phone: "below",
     cell: (event) => (
-      <span className={event.error === undefined ? "sub" : "state-failed"}>{textOfEvent(event) || "–"}</span>
+      // A task that made way for another has an error, too, but did nothing wrong.
+      <span className={event.error === undefined || event.type === "task.preempted" ? "sub" : "state-failed"}>
+        {textOfEvent(event) || "–"}
+      </span>
     ),
   },
   { head: "Task", width: "9rem", className: "id", cell: ({ taskId }) => shortId(taskId) },
@@ -65,6 +69,7 @@ export default function EventsPage() {
   const filter: EventPageFilter = {
     ...(filters.type !== undefined && { type: filters.type as EventType }),
     ...(filters.taskId !== undefined && { taskId: filters.taskId }),
+    ...(filters.before !== undefined && { before: Number(filters.before) }),
   };
   const { query, events, newCount, showNew } = useTail(filter);
   return (
@@ -82,6 +87,7 @@ export default function EventsPage() {
           onChange={(taskId) => set({ taskId })}
           placeholder="any id"
         />
+        <JumpToTime isSet={filters.before !== undefined} onJump={(before) => set({ before })} />
       </div>
       <Read query={query} what="The events">
         {() =>

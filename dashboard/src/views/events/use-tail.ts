@@ -20,6 +20,7 @@ export function useTail(filter: EventPageFilter) {
     queryKey: ["events", filter],
     queryFn: ({ signal, pageParam }) =>
       client.eventPage(
+        // Further pages continue from where the last one ended.
         { ...filter, limit: PAGE, ...(pageParam !== undefined && { before: pageParam }) },
         { signal },
       ),
@@ -27,16 +28,19 @@ export function useTail(filter: EventPageFilter) {
     getNextPageParam: ({ next }) => next,
   });
   const { refetch } = query;
-  const { type, taskId } = filter;
+  const { type, taskId, before } = filter;
+  // What is read from a time in the past has nothing new on top.
   const matches = (event: RotaEvent) =>
-    (type === undefined || event.type === type) && (taskId === undefined || event.taskId === taskId);
+    before === undefined &&
+    (type === undefined || event.type === type) &&
+    (taskId === undefined || event.taskId === taskId);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: with the filters, and once it is live again, the list begins anew.
   useEffect(() => {
     setFresh([]);
     setShown(0);
     if (!isPaused && status === "live") void refetch();
-  }, [type, taskId, isPaused, status]);
+  }, [type, taskId, before, isPaused, status]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `matches` depends on these alone.
   const take = useCallback(
@@ -46,7 +50,7 @@ export function useTail(filter: EventPageFilter) {
       setFresh((current) => [...added, ...current]);
       if (scrollY < TOP_PX) setShown(Number.POSITIVE_INFINITY);
     },
-    [type, taskId, isPaused],
+    [type, taskId, before, isPaused],
   );
   useLiveEvents(take);
   useEffect(() => {

@@ -2,7 +2,6 @@ import { useState } from "react";
 import type { KeyInfo, Role } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
-import { useKeys } from "../../keys/use-keys.ts";
 import { Confirm } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty } from "../../parts/notices.tsx";
@@ -12,6 +11,7 @@ import { Secret } from "../../parts/secret.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useNew } from "../../parts/use-new.ts";
 import { useQuery } from "../../queries/use-query.ts";
 import { TenantChip } from "../tenants/limits.tsx";
 import { NewKey } from "./new-key.tsx";
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
     head: "Role",
     width: "11rem",
     phone: "below",
-    cell: ({ role, agentId }) => (agentId === undefined ? role : `${role} ${agentId}`),
+    cell: ({ role, agentId, agents }) => [role, agentId ?? agents?.join(", ")].filter(Boolean).join(" "),
   },
   { head: "Id", width: "minmax(8rem, 0.7fr)", className: "id", from: "wide", cell: ({ id }) => id },
   {
@@ -72,12 +72,11 @@ function Expiry({ at }: { readonly at: string }) {
 export default function KeysPage() {
   const { client, may, me, adopt, takeAdopted } = useSession();
   const { filters, set } = useFilters(FILTERS);
-  const [isNew, setNew] = useState(false);
+  const [isNew, setNew] = useNew("/keys");
   const [created, setCreated] = useState(takeAdopted);
   const [removed, setRemoved] = useState<KeyInfo>();
   const isAdmin = may("administer");
   const owner = isAdmin && filters.tenantId !== undefined ? { tenantId: filters.tenantId } : {};
-  useKeys({ n: () => setNew(true) });
   const query = useQuery({
     queryKey: ["keys", owner.tenantId],
     queryFn: ({ signal }) => client.keys.list(owner, { signal }),
@@ -155,7 +154,7 @@ export default function KeysPage() {
   );
 }
 
-const ROLES: readonly Role[] = ["viewer", "operator", "agent", "tenant-admin", "admin"];
+const ROLES: readonly Role[] = ["viewer", "operator", "agent", "worker", "tenant-admin", "admin"];
 
 interface DeleteKeyProps {
   readonly apiKey: KeyInfo;

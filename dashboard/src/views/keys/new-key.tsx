@@ -18,12 +18,14 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
   const [role, setRole] = useState<Role>(roles.find((each) => each === "operator") ?? "admin");
   const send = (fields: FormData) => {
     const agentId = textOf(fields, "agentId");
+    const agents = textOf(fields, "agents");
     const expires = textOf(fields, "expiresAt");
     const input: KeyInput = {
       ...owner,
       name: textOf(fields, "name") ?? "",
       role,
       ...(role === "agent" && agentId !== undefined && { agentId }),
+      ...(role === "worker" && agents !== undefined && { agents: agents.split(/[\s,]+/).filter(Boolean) }),
       ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
     };
     return client.keys.create(input);
@@ -49,6 +51,15 @@ export function NewKey({ roles, owner, onCreated, onClose }: NewKeyProps) {
         onChange={(value) => setRole(value as Role)}
       />
       {role === "agent" && <Field name="agentId" label="Agent" required />}
+      {role === "worker" && (
+        <Field
+          name="agents"
+          label="Agents"
+          required
+          placeholder="translator, summarizer"
+          hint="The worker runs tasks of these, and reads nothing else."
+        />
+      )}
       <Field isOptional name="expiresAt" label="Expires" type="datetime-local" />
     </FormDialog>
   );

@@ -2,12 +2,12 @@ import { useState } from "react";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
-import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount, sayDuration } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Read } from "../../parts/read.tsx";
 import { Link } from "../../parts/router.tsx";
 import { useNow } from "../../parts/time.tsx";
+import { useNew } from "../../parts/use-new.ts";
 import { useQuery } from "../../queries/use-query.ts";
 import { RUNNING, tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { ClearLane } from "./clear-lane.tsx";
@@ -15,18 +15,20 @@ import { gaugeOf, SlotGauge } from "./gauge.tsx";
 import { LaneSettings } from "./lane-settings.tsx";
 import "./lanes.css";
 import { NewLane } from "./new-lane.tsx";
+import { Spark } from "./spark.tsx";
+import { useLaneHistory } from "./use-lane-history.ts";
 
 /** Every lane with its running and waiting tasks, and its concurrency. */
 export default function LanesPage() {
   const { client, may } = useSession();
-  const [isNew, setNew] = useState(false);
   const query = useQuery({
     queryKey: ["lanes"],
     queryFn: ({ signal }) => client.lanes.list({ signal }),
     meta: { live: (event) => event.type !== "task.progress" },
   });
+  const history = useLaneHistory();
   const canAdd = may("administer");
-  useKeys(canAdd ? { n: () => setNew(true) } : {});
+  const [isNew, setNew] = useNew("/lanes", canAdd);
   return (
     <Page
       title="Lanes"
@@ -41,7 +43,9 @@ export default function LanesPage() {
     >
       <Read query={query} what="The lanes">
         {({ lanes }) =>
-          lanes.map((lane) => <Lane key={lane.name} lane={lane} readAt={query.dataUpdatedAt} />)
+          lanes.map((lane) => (
+            <Lane key={lane.name} lane={lane} readAt={query.dataUpdatedAt} started={history.get(lane.name)} />
+          ))
         }
       </Read>
       {isNew && <NewLane onClose={() => setNew(false)} />}
@@ -53,9 +57,11 @@ interface LaneProps {
   readonly lane: LaneInfo;
   /** Milliseconds since 1970. */
   readonly readAt: number;
+  /** In each minute of the last hour. Undefined: unknown, or none. */
+  readonly started: readonly number[] | undefined;
 }
 
-function Lane({ lane, readAt }: LaneProps) {
+function Lane({ lane, readAt, started }: LaneProps) {
   const { may } = useSession();
   const [isClearing, setClearing] = useState(false);
   const { name, running, waiting, oldestWaitMs, concurrency } = lane;
@@ -85,6 +91,7 @@ function Lane({ lane, readAt }: LaneProps) {
               waiting > 0 && "none could start"
             )}
           </span>
+          <Spark points={started} />
           {may("operate") && waiting > 0 && (
             <button type="button" className="btn btn-quiet lane-clear" onClick={() => setClearing(true)}>
               Clear<span className="vh"> {name}</span>

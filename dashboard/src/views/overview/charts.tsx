@@ -2,6 +2,7 @@ import { useState } from "react";
 import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
 import { niceCount, niceDuration } from "../../parts/nice-scale.ts";
 import { Plot, type Points } from "../../parts/plot.tsx";
+import { useTimeZone } from "../../parts/zone.ts";
 import {
   axisLabels,
   type History,
@@ -15,12 +16,13 @@ import {
 
 /** Throughput, and how long tasks waited for their start, over the same time. */
 export function Charts({ history, range }: { readonly history: History; readonly range: RangeName }) {
-  const { submitted, done, failed, wait, from, stepMs } = history;
+  const { submitted, done, failed, wait, run, from, stepMs } = history;
   const { words, unit } = RANGES[range];
   const [at, setAt] = useState<number>();
+  const zone = useTimeZone();
   const titleOf = (index: number) => {
     const start = from + index * stepMs;
-    return `${stepLabel(start, range)} – ${stepLabel(start + stepMs, range).slice(-5)}`;
+    return `${stepLabel(start, range, zone)} – ${stepLabel(start + stepMs, range, zone).slice(-5)}`;
   };
   const countAt = (points: Points, index: number) => formatCount(points[index] ?? 0);
   const waitAt = (points: Points, index: number) => formatDuration(points[index] ?? undefined);
@@ -93,15 +95,17 @@ export function Charts({ history, range }: { readonly history: History; readonly
         tip={(index) => ({
           title: titleOf(index),
           rows: [
-            ["p95", waitAt(wait.p95, index)],
-            ["p50", waitAt(wait.p50, index)],
+            ["Wait p95", waitAt(wait.p95, index)],
+            ["Wait p50", waitAt(wait.p50, index)],
+            ["Run p95", waitAt(run.p95, index)],
+            ["Run p50", waitAt(run.p50, index)],
           ],
         })}
         at={at}
         onLook={setAt}
       />
       <div className="xaxis" aria-hidden="true">
-        {axisLabels(history, range).map((label, index) => (
+        {axisLabels(history, range, zone).map((label, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name.
           <span key={index}>{label}</span>
         ))}

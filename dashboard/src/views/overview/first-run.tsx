@@ -1,23 +1,21 @@
 import { useState } from "react";
 import { useSession } from "../../api/session.tsx";
-import { CopyButton } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Snippet, Switch } from "../../parts/snippet.tsx";
 import { useAction } from "../../parts/use-action.ts";
 import { NewTask } from "../tasks/new-task.tsx";
 import { runSample } from "./sample.ts";
-import { LANGUAGES, type Language, SUBMISSIONS, type Submission, snippetOf } from "./snippets.ts";
+import { LANGUAGES, SUBMISSIONS, type Submission, snippetOf } from "./snippets.ts";
 
 /** Shown until the first task is submitted: what to do first. */
 export function FirstRun() {
   const { client, me, key, may } = useSession();
   const [isNew, setNew] = useState(false);
   const [what, setWhat] = useState<Submission>("Task");
-  const [language, setLanguage] = useState<Language>("curl");
   const sample = useAction(() => runSample(client, me.features.includes("schedules")), {
     said: () => "The sample runs",
     changes: ["schedules"],
   });
-  const text = snippetOf(what, language, { url: client.url, hasKey: key !== undefined });
   return (
     <div className="first">
       <div>
@@ -48,48 +46,14 @@ export function FirstRun() {
           )}
         </div>
       </div>
-      <div className="snip">
-        <div className="cell-head">
-          <h2>From a program</h2>
-          <Switch name="what" legend="What" choices={SUBMISSIONS} value={what} onChange={setWhat} />
-          <Switch
-            name="language"
-            legend="Language"
-            choices={LANGUAGES}
-            value={language}
-            onChange={setLanguage}
-          />
-          <CopyButton text={() => text} what={language} />
-        </div>
-        <div className="well">
-          <pre className="code" tabIndex={0} role="region" aria-label={`${what}, ${language}`}>
-            {text}
-          </pre>
-        </div>
-      </div>
+      <Snippet
+        title="From a program"
+        languages={LANGUAGES}
+        textIn={(language) => snippetOf(what, language, { url: client.url, hasKey: key !== undefined })}
+      >
+        <Switch name="what" legend="What" choices={SUBMISSIONS} value={what} onChange={setWhat} />
+      </Snippet>
       {isNew && <NewTask onClose={() => setNew(false)} />}
     </div>
-  );
-}
-
-interface SwitchProps<Value extends string> {
-  readonly name: string;
-  readonly legend: string;
-  readonly choices: readonly Value[];
-  readonly value: Value;
-  readonly onChange: (value: Value) => void;
-}
-
-function Switch<Value extends string>({ name, legend, choices, value, onChange }: SwitchProps<Value>) {
-  return (
-    <fieldset className="seg">
-      <legend className="vh">{legend}</legend>
-      {choices.map((each) => (
-        <label key={each}>
-          <input type="radio" name={name} checked={each === value} onChange={() => onChange(each)} />
-          {each}
-        </label>
-      ))}
-    </fieldset>
   );
 }

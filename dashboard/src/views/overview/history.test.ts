@@ -19,6 +19,7 @@ test("what the server says is sorted by what it counts, and what it does not say
     done: [0, 2, 1],
     failed: [],
     wait: { p50: [null, 5, null], p95: [null, 9, null] },
+    run: { p50: [], p95: [] },
   });
   expect([sumOf(HISTORY.done), mostOf(HISTORY.done, HISTORY.wait.p95), lastOf(HISTORY.wait.p50)]).toEqual([
     3, 9, 5,

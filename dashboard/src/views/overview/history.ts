@@ -21,21 +21,23 @@ export interface History {
   readonly done: Points;
   readonly failed: Points;
   readonly wait: { readonly p50: Points; readonly p95: Points };
+  readonly run: { readonly p50: Points; readonly p95: Points };
 }
 
 /** Converts the response of the server for the charts. */
 export function toHistory({ from, step, series }: StatsSeries): History {
   const pointsOf = (metric: string) => series.find((each) => each.metric === metric)?.points ?? [];
   const counts = (metric: string) => pointsOf(metric).map((point) => point as number);
-  const times = (part: "p50" | "p95") =>
-    pointsOf("waitMs").map((point) => (typeof point === "object" && point !== null ? point[part] : null));
+  const times = (metric: string, part: "p50" | "p95") =>
+    pointsOf(metric).map((point) => (typeof point === "object" && point !== null ? point[part] : null));
   return {
     from: Date.parse(from),
     stepMs: step * 1_000,
     submitted: counts("submitted"),
     done: counts("done"),
     failed: counts("failed"),
-    wait: { p50: times("p50"), p95: times("p95") },
+    wait: { p50: times("waitMs", "p50"), p95: times("waitMs", "p95") },
+    run: { p50: times("runMs", "p50"), p95: times("runMs", "p95") },
   };
 }
 
@@ -61,19 +63,24 @@ export function shareDone(done: number, failed: number): string | undefined {
 }
 
 /** The labels of the time axis, from left to right. */
-export function axisLabels({ from, stepMs, done }: History, range: RangeName): readonly string[] {
+export function axisLabels(
+  { from, stepMs, done }: History,
+  range: RangeName,
+  timeZone?: string,
+): readonly string[] {
   const MARKS = 6;
   const last = from + (done.length - 1) * stepMs;
   const times = Array.from({ length: MARKS }, (_, n) => from + ((last - from) / MARKS) * n);
-  return [...times.map((at) => stepLabel(at, range)), "now"];
+  return [...times.map((at) => stepLabel(at, range, timeZone)), "now"];
 }
 
 /** `21:04`, or over several days `Mon 21:00`. */
-export function stepLabel(at: number, range: RangeName): string {
+export function stepLabel(at: number, range: RangeName, timeZone?: string): string {
   return new Date(at).toLocaleString("en-GB", {
     ...(range === "7d" ? { weekday: "short" } : {}),
     hour: "2-digit",
     minute: "2-digit",
     hourCycle: "h23",
+    ...(timeZone !== undefined && { timeZone }),
   });
 }

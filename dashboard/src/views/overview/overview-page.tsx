@@ -129,7 +129,7 @@ export default function OverviewPage() {
                   <div className="over-pair">
                     {waiting.isEnabled && (
                       <Section query={waiting} what="Why work waits">
-                        {(data) => <WhyWorkWaits waiting={data} />}
+                        {(data) => <WhyWorkWaits waiting={data} oldestMs={oldestOf(lanes.data?.lanes)} />}
                       </Section>
                     )}
                     {lanesSection}
@@ -218,8 +218,9 @@ function Figures({ stats, waiting, lanes, history, range }: FiguresProps) {
   const slots = lanes?.reduce((sum, lane) => sum + gaugeOf(lane).slots, 0);
   const done = history && sumOf(history.done);
   const failed = history && sumOf(history.failed);
-  const { words, unit } = RANGES[range];
+  const { words } = RANGES[range];
   const [p50, p95] = [lastOf(history?.wait.p50 ?? []), lastOf(history?.wait.p95 ?? [])];
+  const run = lastOf(history?.run.p95 ?? []);
   const ended = (state: string) => ({ state, from: range, order: "completed" });
   return (
     <div className="figures">
@@ -257,7 +258,7 @@ function Figures({ stats, waiting, lanes, history, range }: FiguresProps) {
         text={
           p50 === null
             ? "after the first tasks"
-            : `p50 ${formatDuration(p50)}, latest ${unit === "min" ? "minute" : "hour"}`
+            : `p50 ${formatDuration(p50)}${run === null ? "" : ` · run p95 ${formatDuration(run)}`}`
         }
         filter={{ from: range }}
       >
@@ -305,13 +306,29 @@ function Units({ text }: { readonly text: string }) {
   );
 }
 
-function WhyWorkWaits({ waiting: { reasons, total } }: { readonly waiting: WaitingReasons }) {
+/** The longest wait of a task that could start; null: there is none. */
+function oldestOf(lanes: readonly LaneInfo[] = []): number | null {
+  const waits = lanes.flatMap(({ oldestWaitMs }) => (oldestWaitMs === null ? [] : [oldestWaitMs]));
+  return waits.length === 0 ? null : Math.max(...waits);
+}
+
+interface WhyWorkWaitsProps {
+  readonly waiting: WaitingReasons;
+  readonly oldestMs: number | null;
+}
+
+function WhyWorkWaits({ waiting: { reasons, total }, oldestMs }: WhyWorkWaitsProps) {
   const most = Math.max(1, ...reasons.map(({ count }) => count));
   return (
     <>
       <div className="cell-head">
         <h2>Why work waits</h2>
         {total > 0 && <span className="muted">{countOf(total, "task")}, by first reason</span>}
+        {total > 0 && oldestMs !== null && (
+          <Link className="more" href={tasksHref({ state: "queued", order: "oldest" })}>
+            Oldest: {sayDuration(oldestMs)}
+          </Link>
+        )}
       </div>
       {total === 0 && <p className="sub">No tasks are waiting.</p>}
       <ul className="why">

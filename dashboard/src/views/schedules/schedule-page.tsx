@@ -1,13 +1,15 @@
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import type { ScheduledTask } from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
-import { formatCount, sayDuration, sayRelative } from "../../parts/format.ts";
+import { Fact, Facts } from "../../parts/facts.tsx";
+import { formatCount, sayDuration, sayRelative, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
+import { MadeBy } from "../../parts/made-by.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { Link, useLocation } from "../../parts/router.tsx";
 import { StateGlyph, stateTone } from "../../parts/state.tsx";
@@ -31,7 +33,11 @@ export function SchedulePage({ params }: { readonly params: Record<string, strin
   const id = Number(params["id"]);
   const { client } = useSession();
   const { isPaused } = useLiveState();
-  const { data, error, refetch } = useQuery({
+  const {
+    data: read,
+    error,
+    refetch,
+  } = useQuery({
     queryKey: ["schedule", id],
     queryFn: ({ signal }) => client.schedules.get(id, { signal }),
     refetchInterval: ({ state }) => {
@@ -41,6 +47,8 @@ export function SchedulePage({ params }: { readonly params: Record<string, strin
     },
     meta: { live: (event) => event.scheduleId === id && event.type !== "task.progress" },
   });
+  // One that was deleted is not shown any more, although it was read before.
+  const data = hasCode(error, "not_found") ? undefined : read;
   const title = data === undefined ? "Schedule" : titleOfSchedule(data);
   return (
     <Page title={title} crumb={<Crumb id={params["id"] ?? ""} />}>
@@ -176,32 +184,36 @@ function Work({ schedule: { message, instruction, payload } }: ScheduleProps) {
 /** Due times and settings: at the side, or below on a phone. */
 function Rail({ schedule }: ScheduleProps) {
   const { overlap, catch_up, retry, timeout, useful_for, run_count, max_runs, until, tz } = schedule;
+  const { created_by: madeBy } = schedule;
   return (
     <aside className="rail" aria-label="Details">
       <NextDue schedule={schedule} />
-      <section className="cell">
-        <div className="cell-head">
-          <h2>Details</h2>
-        </div>
-        <dl className="props">
-          <Fact name="Still running">{OVERLAP_WORDS[overlap]}</Fact>
-          <Fact name="After downtime">{CATCH_UP_WORDS[catch_up]}</Fact>
-          <Fact name="Retries">{retry.max_retries === 0 ? "none" : formatCount(retry.max_retries)}</Fact>
-          <Fact name="Time limit">{timeout !== null && `${sayDuration(timeout)} per attempt`}</Fact>
-          <Fact name="Useful for">{useful_for !== null && sayDuration(useful_for * 1_000)}</Fact>
-          <Fact name="Pauses after">
-            {!!schedule.pause_after_failures && `${schedule.pause_after_failures} failures in a row`}
-          </Fact>
-          <Fact name="Lane">{schedule.lane ?? "cron"}</Fact>
-          <Fact name="Priority">{schedule.priority !== undefined && priorityWord(schedule.priority)}</Fact>
-          <Fact name="Runs">
-            {formatCount(run_count)}
-            {max_runs !== undefined && ` of ${formatCount(max_runs)}`}
-          </Fact>
-          <Fact name="Until">{until !== undefined && formatInZone(until * 1_000, Date.now(), tz)}</Fact>
-          <Fact name="Session">{schedule.session_key ?? false}</Fact>
-        </dl>
-      </section>
+      <Facts title="Details">
+        <Fact name="Still running">{OVERLAP_WORDS[overlap]}</Fact>
+        <Fact name="After downtime">{CATCH_UP_WORDS[catch_up]}</Fact>
+        <Fact name="Retries">{retry.max_retries === 0 ? "none" : formatCount(retry.max_retries)}</Fact>
+        <Fact name="Time limit">{timeout !== null && `${sayDuration(timeout)} per attempt`}</Fact>
+        <Fact name="Useful for">{useful_for !== null && sayDuration(useful_for * 1_000)}</Fact>
+        <Fact name="Pauses after">
+          {!!schedule.pause_after_failures && `${schedule.pause_after_failures} failures in a row`}
+        </Fact>
+        <Fact name="Lane">{schedule.lane ?? "cron"}</Fact>
+        <Fact name="Priority">{schedule.priority !== undefined && priorityWord(schedule.priority)}</Fact>
+        <Fact name="Runs">
+          {formatCount(run_count)}
+          {max_runs !== undefined && ` of ${formatCount(max_runs)}`}
+        </Fact>
+        <Fact name="Until">{until !== undefined && formatInZone(until * 1_000, Date.now(), tz)}</Fact>
+        <Fact name="Session">{schedule.session_key ?? false}</Fact>
+        <Fact name="Created">{madeBy !== undefined && <MadeBy maker={makerOf(madeBy)} />}</Fact>
+        <Fact name="Within">
+          {schedule.parent_task_id !== undefined && (
+            <Link className="link mono" href={`/tasks/${schedule.parent_task_id}`}>
+              {shortId(schedule.parent_task_id)}
+            </Link>
+          )}
+        </Fact>
+      </Facts>
     </aside>
   );
 }
@@ -214,14 +226,10 @@ const OVERLAP_WORDS = {
 } as const;
 const CATCH_UP_WORDS = { one: "run once", none: "run none", all: "run all" } as const;
 
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  if (children === false) return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
+/** The routes of schedules speak snake_case. */
+function makerOf(maker: NonNullable<ScheduledTask["created_by"]>) {
+  const { key_id: keyId, agent_id: agentId, ...rest } = maker;
+  return { keyId, agentId, ...rest };
 }
 
 const SHOWN = 5;

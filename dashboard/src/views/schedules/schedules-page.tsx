@@ -1,14 +1,13 @@
-import { useState } from "react";
 import type { ScheduleFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
-import { useKeys } from "../../keys/use-keys.ts";
 import { useLiveState } from "../../live/live.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading, NoMatch, ShowMore } from "../../parts/notices.tsx";
 import { Link } from "../../parts/router.tsx";
 import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
+import { useNew } from "../../parts/use-new.ts";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "../../queries/use-query.ts";
 import { ZONE_CHOICES, zoneOf } from "./due-time.tsx";
 import { BarsLegend } from "./run-bars.tsx";
@@ -33,10 +32,9 @@ type Filtering = UseFilters<typeof FILTERS>;
 export function SchedulesPage() {
   const { may } = useSession();
   const filtering = useFilters(FILTERS);
-  const [isNew, setNew] = useState(false);
   const canChange = may("operate");
+  const [isNew, setNew] = useNew("/schedules", canChange);
   const onNew = canChange ? () => setNew(true) : undefined;
-  useKeys(onNew === undefined ? {} : { n: onNew });
   const { view, times } = filtering.filters;
   return (
     <Page

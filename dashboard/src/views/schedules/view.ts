@@ -7,6 +7,14 @@ export default {
     { path: "/schedules", page: SchedulesPage },
     { path: "/schedules/:id", page: SchedulePage },
   ],
-  nav: { group: "Work", order: 40, label: "Schedules", icon: "schedules", path: "/schedules", key: "c" },
+  nav: {
+    group: "Work",
+    order: 40,
+    label: "Schedules",
+    icon: "schedules",
+    path: "/schedules",
+    key: "c",
+    creates: { label: "New schedule", needs: "operate" },
+  },
   feature: "schedules",
 } satisfies View;

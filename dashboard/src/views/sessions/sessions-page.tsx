@@ -1,11 +1,9 @@
-import { useState } from "react";
 import type { Session, SessionMessage } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { formFields, inputOf } from "../../forms/form-schema.ts";
 import { MoreFields, SchemaFields } from "../../forms/schema-fields.tsx";
 import { useSchemas } from "../../forms/use-schemas.ts";
 import { Page } from "../../frame/page.tsx";
-import { useKeys } from "../../keys/use-keys.ts";
 import { Field, FormDialog, textOf } from "../../parts/form.tsx";
 import { countOf, formatCount, formatShortCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -13,6 +11,7 @@ import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { useLocation } from "../../parts/router.tsx";
 import { stateWord } from "../../parts/state.tsx";
+import { useNew } from "../../parts/use-new.ts";
 import { KindFilter, useKind } from "./kind-filter.tsx";
 import { activityOf, sessionHref } from "./session-text.ts";
 import { useSessions } from "./use-sessions.ts";
@@ -62,9 +61,8 @@ export default function SessionsPage() {
   const { may } = useSession();
   const kind = useKind();
   const { sessions, kinds, hidden, error, isLoading, hasMore, loadMore, reload } = useSessions(kind);
-  const [isNew, setNew] = useState(false);
   const canSay = may("submit");
-  useKeys(canSay ? { n: () => setNew(true) } : {});
+  const [isNew, setNew] = useNew("/sessions", canSay);
   return (
     <Page
       title="Sessions"

@@ -8,7 +8,7 @@ const TEXTS = [
   ["lane", "Lane"],
 ] as const;
 const CHOICES = [
-  ["mode", "Mode", ["queue", "followup", "interrupt"]],
+  ["mode", "Mode", ["queue", "followup", "interrupt", "steer", "collect"]],
   [
     "drop",
     "When full",

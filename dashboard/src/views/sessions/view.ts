@@ -8,5 +8,13 @@ export default {
     // A key may contain any character. Proxies would change some of them in a path.
     { path: "/session", page: SessionPage },
   ],
-  nav: { group: "Work", order: 30, label: "Sessions", icon: "sessions", path: "/sessions", key: "s" },
+  nav: {
+    group: "Work",
+    order: 30,
+    label: "Sessions",
+    icon: "sessions",
+    path: "/sessions",
+    key: "s",
+    creates: { label: "New session", needs: "submit" },
+  },
 } satisfies View;

@@ -1,9 +1,12 @@
-import type { ReactNode } from "react";
 import type { Task } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Fact, Facts } from "../../parts/facts.tsx";
 import { formatCount, sayDuration, shortId } from "../../parts/format.ts";
+import { MadeBy } from "../../parts/made-by.tsx";
 import { Link } from "../../parts/router.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
 import { Moment } from "../../parts/time.tsx";
+import { isWorkerId } from "../workers/worker-text.ts";
 import { TasksLink } from "./reason-text.tsx";
 
 /** The fields of a task besides its work: at the side, or below on a phone. */
@@ -12,7 +15,7 @@ export function Details({ task }: { readonly task: Task }) {
   const nodes = [...new Set((task.attempts ?? []).map(({ node }) => node))];
   return (
     <aside className="rail" aria-label="Details">
-      <Group title="Details">
+      <Facts title="Details">
         <Fact name="Priority">{priorityWord(priority)}</Fact>
         <Fact name="Kind">{kind}</Fact>
         <Fact name="Time limit">{timeout !== undefined && `${sayDuration(timeout)} per attempt`}</Fact>
@@ -23,26 +26,53 @@ export function Details({ task }: { readonly task: Task }) {
         <Fact name="Runs alone by">
           {concurrencyKey !== undefined && <span className="mono">{concurrencyKey}</span>}
         </Fact>
-        <Fact name="Ran on">{nodes.length > 0 && nodes.join(", ")}</Fact>
-      </Group>
+        <Fact name="Ran on">{nodes.length > 0 && nodes.map((node) => <Holder key={node} id={node} />)}</Fact>
+      </Facts>
       {usage !== undefined && (
-        <Group title="Cost">
+        <Facts title="Cost">
           <Fact name="Tokens in">{formatCount(usage.inputTokens)}</Fact>
           <Fact name="Tokens out">{formatCount(usage.outputTokens)}</Fact>
           <Fact name="Context">{usage.contextWindow !== undefined && formatCount(usage.contextWindow)}</Fact>
-        </Group>
+        </Facts>
       )}
       <ComesFrom task={task} />
     </aside>
   );
 }
 
+/** A node, or a worker with a link to it. */
+function Holder({ id }: { readonly id: string }) {
+  const { may } = useSession();
+  if (!isWorkerId(id) || !may("read")) return <div className="cut">{id}</div>;
+  return (
+    <div>
+      <Link className="link mono" href={`/workers/${id}`}>
+        {shortId(id)}
+      </Link>
+    </div>
+  );
+}
+
+function TaskLink({ id }: { readonly id: string }) {
+  return (
+    <Link className="link mono" href={`/tasks/${id}`}>
+      {shortId(id)}
+    </Link>
+  );
+}
+
 function ComesFrom({ task }: { readonly task: Task }) {
   const { batchId, key, sessionKey, scheduleId, callbackUrl, conversationId, dependsOn } = task;
-  const all = [batchId, sessionKey, scheduleId, callbackUrl, conversationId, dependsOn];
+  const { createdBy, parentTaskId, rootTaskId } = task;
+  const all = [batchId, sessionKey, scheduleId, callbackUrl, conversationId, dependsOn, createdBy];
   if (all.every((each) => each === undefined)) return null;
   return (
-    <Group title="Comes from">
+    <Facts title="Comes from">
+      <Fact name="Created">{createdBy !== undefined && <MadeBy maker={createdBy} />}</Fact>
+      <Fact name="Within">{parentTaskId !== undefined && <TaskLink id={parentTaskId} />}</Fact>
+      <Fact name="Root">
+        {rootTaskId !== undefined && rootTaskId !== parentTaskId && <TaskLink id={rootTaskId} />}
+      </Fact>
       <Fact name="Batch">
         {batchId !== undefined && (
           <Link className="link" href={`/batches/${batchId}`}>
@@ -65,30 +95,7 @@ function ComesFrom({ task }: { readonly task: Task }) {
         {conversationId !== undefined && <span className="mono">{conversationId}</span>}
       </Fact>
       <Fact name="Webhook">{callbackUrl !== undefined && (URL.parse(callbackUrl)?.host ?? callbackUrl)}</Fact>
-    </Group>
-  );
-}
-
-function Group({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  return (
-    <section className="cell">
-      <div className="cell-head">
-        <h2>{title}</h2>
-      </div>
-      <dl className="props">{children}</dl>
-    </section>
-  );
-}
-
-/** Renders nothing if the field is not set. */
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  const parts = Array.isArray(children) ? children : [children];
-  if (parts.every((part) => part === false || part === undefined)) return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
+    </Facts>
   );
 }
 

@@ -62,7 +62,7 @@ export function textOf(reason: Reason, task: Task): ReasonText {
     case "no_executor":
       return {
         icon: "workers",
-        short: `no node can execute agent ${agentId}`,
+        short: `no ${isForWorkers(reason) ? "worker runs" : "node can execute"} agent ${agentId}`,
         ...(reason.until === undefined
           ? {}
           : {
@@ -79,6 +79,12 @@ export function textOf(reason: Reason, task: Task): ReasonText {
       return { icon: "tasks", short: "its batch is at its limit" };
     case "session_busy":
       return { icon: "sessions", short: "its session is busy" };
+    case "taken":
+      return {
+        icon: "sessions",
+        short: "a running task has taken it",
+        sentence: <>{taskLink(reason)} has taken this message while it ran: it ends with that task.</>,
+      };
     case "key_busy":
       return {
         icon: "key",
@@ -114,6 +120,11 @@ export function textOf(reason: Reason, task: Task): ReasonText {
     default:
       return { icon: "info", short: reason.message };
   }
+}
+
+/** Whether workers would run the task, by the sentence of the server. */
+export function isForWorkers({ code, message }: Reason): boolean {
+  return code === "no_executor" && message.startsWith("no worker");
 }
 
 /** The first reasons as one sentence: "Lane tasks is full, and agent research is at its limit." */

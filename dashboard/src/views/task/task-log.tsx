@@ -4,6 +4,7 @@ import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { countOf, formatCount, formatExact } from "../../parts/format.ts";
+import { useTimeZone } from "../../parts/zone.ts";
 import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 
 /** Lines shown at first: the newest. */
@@ -64,6 +65,7 @@ export function TaskLog({ task }: { readonly task: Task }) {
 
 function Lines({ log: { lines, dropped } }: { readonly log: Log }) {
   const [isAll, setAll] = useState(false);
+  const zone = useTimeZone();
   const list = useRef<HTMLOListElement>(null);
   // Scroll to the newest line, as in a terminal, unless the user has scrolled up.
   const isAtEnd = useRef(true);
@@ -96,8 +98,8 @@ function Lines({ log: { lines, dropped } }: { readonly log: Log }) {
         )}
         {shown.map(({ n, at, level, text }) => (
           <li key={n} className={level}>
-            <time dateTime={at} title={formatExact(Date.parse(at))}>
-              {clockOf(at)}
+            <time dateTime={at} title={formatExact(Date.parse(at), zone)}>
+              {clockOf(at, zone)}
             </time>
             <span className="lv">{level}</span>
             <span className="tx">{text}</span>
@@ -109,8 +111,8 @@ function Lines({ log: { lines, dropped } }: { readonly log: Log }) {
 }
 
 /** `20:39:24.020`. */
-function clockOf(at: string): string {
-  return formatExact(Date.parse(at)).split(" ")[1] ?? at;
+function clockOf(at: string, zone: string | undefined): string {
+  return formatExact(Date.parse(at), zone).split(" ")[1] ?? at;
 }
 
 function textOf({ at, level, text }: Log["lines"][number]): string {

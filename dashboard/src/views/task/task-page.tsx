@@ -6,15 +6,17 @@ import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { useLiveEvents } from "../../live/live.tsx";
 import { CopyButton, useCopy } from "../../parts/copy.tsx";
-import { shortId } from "../../parts/format.ts";
+import { Confirm } from "../../parts/dialog.tsx";
+import { countOf, shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { JsonView, toText } from "../../parts/json-view.tsx";
+import { hasKeys, JsonView, toText } from "../../parts/json-view.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { Link } from "../../parts/router.tsx";
 import { glyphOf, StateBadge } from "../../parts/state.tsx";
 import { isEnded, titleOf } from "../../parts/task-text.ts";
 import { Clock, Span } from "../../parts/time.tsx";
 import { useAction } from "../../parts/use-action.ts";
+import { useQueryClient } from "../../queries/query-context.ts";
 import { useQuery } from "../../queries/use-query.ts";
 import { patchTask } from "../tasks/patch-rows.ts";
 import { Deliveries } from "./deliveries.tsx";
@@ -24,6 +26,7 @@ import { TasksLink } from "./reason-text.tsx";
 import { SubmitAgain } from "./submit-again.tsx";
 import { curlOf } from "./task-input.ts";
 import { TaskLog } from "./task-log.tsx";
+import { TaskTree, useTree } from "./task-tree.tsx";
 import { Timeline } from "./timeline.tsx";
 import { WhyBox } from "./why-box.tsx";
 
@@ -88,18 +91,25 @@ function TaskSheet({ task }: { readonly task: Task }) {
     // What holds the task depends on the other tasks of its lane and agent.
     meta: { live: (event) => event.taskId === taskId || event.lane === lane || event.agentId === agentId },
   });
+  const tree = useTree(task);
   const waits = !isEnded(state) && state !== "running" && state !== "assigned";
   const isCurrent = explanation !== undefined && explanation.state === state;
   return (
     <div className="split">
       <div>
-        <TitleBlock task={task} since={isCurrent ? explanation.since : undefined} />
+        <TitleBlock
+          task={task}
+          since={isCurrent ? explanation.since : undefined}
+          // Only what is below the task can be cancelled with it: of the root, all.
+          hasStarted={tree?.tasks.some(({ parentTaskId }) => parentTaskId === taskId) ?? false}
+        />
         {waits && isCurrent && <WhyBox task={task} explanation={explanation} />}
         {error !== undefined && isEnded(state) && state !== "done" && <ErrorCell error={error} task={task} />}
         <Progress task={task} />
         <Timeline task={task} since={isCurrent ? explanation.since : undefined} />
         <Data task={task} />
         {attempts.length > 0 && <TaskLog task={task} />}
+        {tree !== undefined && <TaskTree tree={tree} taskId={taskId} />}
         {(task.dependsOn !== undefined || task.batchId !== undefined) && <DependencyGraph task={task} />}
         <Deliveries task={task} />
       </div>
@@ -108,7 +118,14 @@ function TaskSheet({ task }: { readonly task: Task }) {
   );
 }
 
-function TitleBlock({ task, since }: { readonly task: Task; readonly since: string | undefined }) {
+interface TitleBlockProps {
+  readonly task: Task;
+  readonly since: string | undefined;
+  /** Whether tasks were submitted within it. */
+  readonly hasStarted: boolean;
+}
+
+function TitleBlock({ task, since, hasStarted }: TitleBlockProps) {
   const { agentId, lane, createdAt, completedAt, startedAt, attempts } = task;
   return (
     <div className="title-block">
@@ -137,15 +154,17 @@ function TitleBlock({ task, since }: { readonly task: Task; readonly since: stri
           {completedAt === undefined ? "created" : "ended"} <Clock at={completedAt ?? createdAt} />
         </span>
       </div>
-      <Actions task={task} />
+      <Actions task={task} hasStarted={hasStarted} />
     </div>
   );
 }
 
-function Actions({ task }: { readonly task: Task }) {
+function Actions({ task, hasStarted }: Omit<TitleBlockProps, "since">) {
   const { client, may, key } = useSession();
   const copy = useCopy();
+  const queries = useQueryClient();
   const [isAgain, setAgain] = useState(false);
+  const [isTree, setTree] = useState(false);
   const { taskId, state } = task;
   const canCancel = may("operate") && !isEnded(state);
   const canRetry = may("operate") && (state === "failed" || state === "cancelled");
@@ -156,6 +175,12 @@ function Actions({ task }: { readonly task: Task }) {
       changes: ["task", taskId],
     },
   );
+  const tree = useAction(() => client.tasks.cancel(taskId, { tree: true }), {
+    said: ({ cancelled = 0, more }) =>
+      `Cancelled ${countOf(cancelled, "task")}${more ? "; there are more, so do it again" : ""}`,
+    onDone: () => queries.invalidateQueries({ queryKey: ["task", taskId] }),
+    changes: ["tree"],
+  });
   const cancel = () => mutate("cancel");
   const retry = () => mutate("retry");
   useKeys({ ...(canCancel ? { c: cancel } : {}), ...(canRetry ? { r: retry } : {}) });
@@ -174,6 +199,12 @@ function Actions({ task }: { readonly task: Task }) {
         <button type="button" className="btn" disabled={isPending} onClick={cancel}>
           <Icon name="x" />
           Cancel
+        </button>
+      )}
+      {may("operate") && hasStarted && (
+        <button type="button" className="btn" disabled={tree.isPending} onClick={() => setTree(true)}>
+          <Icon name="x" />
+          Cancel with all it started
         </button>
       )}
       {may("submit") && (
@@ -195,6 +226,16 @@ function Actions({ task }: { readonly task: Task }) {
         <Icon name="terminal" />
         Copy as curl
       </button>
+      {isTree && (
+        <Confirm
+          title="Cancel this task and all it started?"
+          action="Cancel all"
+          onConfirm={() => tree.mutate(undefined)}
+          onClose={() => setTree(false)}
+        >
+          <p>Tasks that were submitted within it, and within those, are cancelled, too, wherever they run.</p>
+        </Confirm>
+      )}
       {isAgain && <SubmitAgain task={task} onClose={() => setAgain(false)} />}
     </div>
   );
@@ -254,13 +295,27 @@ interface DataCellProps {
 }
 
 function DataCell({ title, value, isRuled = false }: DataCellProps) {
+  const [isSorted, setSorted] = useState(false);
   return (
     <div className={isRuled ? "cell rule" : ""}>
       <div className="cell-head">
         <h2>{title}</h2>
-        <CopyButton text={() => toText(value)} what={title.toLowerCase()} />
+        <span className="more">
+          {hasKeys(value) && (
+            <button
+              type="button"
+              className="btn-icon"
+              aria-label={`Sort the keys of ${title.toLowerCase()}`}
+              aria-pressed={isSorted}
+              onClick={() => setSorted(!isSorted)}
+            >
+              <Icon name="sort" />
+            </button>
+          )}
+          <CopyButton text={() => toText(value)} what={title.toLowerCase()} />
+        </span>
       </div>
-      <JsonView value={value} label={title} />
+      <JsonView value={value} label={title} isSorted={isSorted} />
     </div>
   );
 }

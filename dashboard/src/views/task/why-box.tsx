@@ -8,7 +8,7 @@ import { priorityWord, titleOf } from "../../parts/task-text.ts";
 import { Span } from "../../parts/time.tsx";
 import { useTasks } from "../../parts/use-tasks.ts";
 import { useQuery } from "../../queries/use-query.ts";
-import { headline, ordinal, ServerSentence, textOf } from "./reason-text.tsx";
+import { headline, isForWorkers, ordinal, ServerSentence, textOf } from "./reason-text.tsx";
 
 /** How many of the tasks ahead are listed. */
 const NAMED_MAX = 3;
@@ -80,12 +80,20 @@ function ReasonItem(props: {
   readonly isLaneFull: boolean;
 }) {
   const { reason, task, ahead, isLaneFull } = props;
+  const { may } = useSession();
   const { icon, sentence } = textOf(reason, task);
   return (
     <li>
       <Icon name={icon} />
       <div>
         <b>{sentence ?? <ServerSentence text={asSentence(reason.message)} />}</b>
+        {isForWorkers(reason) && may("read") && (
+          <p>
+            <Link className="link" href={`/workers?agentId=${encodeURIComponent(task.agentId)}`}>
+              See its workers
+            </Link>
+          </p>
+        )}
       </div>
       <span className="t">
         {reason.code === "tasks_ahead" ? (

@@ -1,4 +1,5 @@
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
+import type { Task } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -11,6 +12,8 @@ const NAMES = Object.keys(FILTER_LABELS) as TaskFilterName[];
 const MINUTE_MS = 60_000;
 /** A text is applied this long after the last keystroke. */
 const TYPING_MS = 400;
+/** The keys of metadata that are suggested are those of so many tasks. */
+const KEYS_FROM = 20;
 
 type TaskFiltering = UseFilters<typeof TASK_FILTERS>;
 
@@ -82,12 +85,15 @@ export function FilterBar({ filtering, children }: FilterBarProps) {
         <select
           className="chip-select"
           aria-label="Order"
-          value={filters.order ?? ""}
-          onChange={(event) => set({ order: event.target.value })}
+          value={filters.sort ?? filters.order ?? ""}
+          onChange={({ target: { value } }) =>
+            set(value === "run" ? { sort: value } : { order: value, sort: "" })
+          }
         >
           <option value="">Newest</option>
           <option value="oldest">Oldest</option>
           <option value="completed">Ended last</option>
+          <option value="run">Longest run</option>
         </select>
       </span>
     </div>
@@ -231,14 +237,16 @@ function ChipText({ name, label, value, isNew, onChange }: Omit<ChipProps, "onRe
   useEffect(() => {
     if (isNew) input.current?.focus();
   }, [isNew]);
-  const hasChoices = name === "agentId" || name === "lane";
+  const hasChoices = name === "agentId" || name === "lane" || name === "group";
   const { data: choices = [] } = useQuery({
     queryKey: ["choices", name],
     queryFn: async ({ signal }) =>
       name === "lane"
         ? (await client.lanes.list({ signal })).lanes.map((lane) => lane.name)
-        : (await client.agents.list({}, { signal })).agents.map((agent) => agent.id),
-    enabled: hasChoices && may("read"),
+        : name === "group"
+          ? metadataKeys((await client.tasks.list({ limit: KEYS_FROM }, { signal })).tasks)
+          : (await client.agents.list({}, { signal })).agents.map((agent) => agent.id),
+    enabled: hasChoices && (may("read") || name === "group"),
     staleTime: 60_000,
   });
   return (
@@ -247,7 +255,7 @@ function ChipText({ name, label, value, isNew, onChange }: Omit<ChipProps, "onRe
         ref={input}
         className="chip-input"
         aria-label={label}
-        placeholder="any"
+        placeholder={name === "group" ? "metadata key" : "any"}
         spellCheck={false}
         value={draft}
         list={hasChoices ? listId : undefined}
@@ -265,4 +273,8 @@ function ChipText({ name, label, value, isNew, onChange }: Omit<ChipProps, "onRe
       )}
     </>
   );
+}
+
+function metadataKeys(tasks: readonly Task[]): string[] {
+  return [...new Set(tasks.flatMap(({ metadata }) => Object.keys(metadata ?? {})))].sort();
 }

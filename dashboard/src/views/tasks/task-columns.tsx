@@ -12,16 +12,22 @@ interface TaskColumn extends ListColumn<TaskRow> {
 }
 
 /** The columns of the list of tasks, without the hidden ones. The last one depends on the order. */
-export function taskColumns(hidden: readonly Column[], order: string | undefined): readonly TaskColumn[] {
+export function taskColumns(
+  hidden: readonly Column[],
+  order: string | undefined,
+  sort?: string,
+): readonly TaskColumn[] {
   const isByEnd = order === "completed";
   const last: TaskColumn = {
     head: isByEnd ? "Ended" : "Created",
     width: "4.25rem",
     className: "num c-made muted",
-    sort: order === "oldest" ? "ascending" : "descending",
+    sort: sort !== undefined ? undefined : order === "oldest" ? "ascending" : "descending",
     cell: ({ createdAt, completedAt }) => <Moment at={isByEnd ? (completedAt ?? createdAt) : createdAt} />,
   };
-  return [...COLUMNS, last].filter(({ name }) => name === undefined || !hidden.includes(name));
+  return [...COLUMNS, last]
+    .filter(({ name }) => name === undefined || !hidden.includes(name))
+    .map((column) => (column.name === "run" && sort === "run" ? { ...column, sort: "descending" } : column));
 }
 
 const COLUMNS: readonly TaskColumn[] = [

@@ -16,11 +16,14 @@ export const TASK_FILTERS = {
   to: undefined,
   q: undefined,
   order: ["oldest", "completed"],
+  /** Of the page alone, for the loaded rows: by the time that they ran, and grouped by a key of their metadata. */
+  sort: ["run"],
+  group: undefined,
 } as const;
 
 export type TaskFilters = Filters<typeof TASK_FILTERS>;
 /** Filters that are chips. The others have controls of their own. */
-export type TaskFilterName = Exclude<keyof typeof TASK_FILTERS, "q" | "order">;
+export type TaskFilterName = Exclude<keyof typeof TASK_FILTERS, "q" | "order" | "sort">;
 
 /** The spans for `from`, by their name in the address. */
 export const RANGES: Readonly<Record<string, { readonly label: string; readonly ms: number }>> = {
@@ -42,7 +45,16 @@ export const FILTER_LABELS: Readonly<Record<TaskFilterName, string>> = {
   scheduleId: "Schedule",
   from: "Created",
   to: "Before",
+  group: "Group by",
 };
+
+/** Parameters that choose no tasks. */
+const ARRANGING = ["order", "sort", "group"];
+
+/** How many filters there are that tasks have to match. */
+export function countFilters(filters: TaskFilters): number {
+  return Object.keys(filters).filter((name) => !ARRANGING.includes(name)).length;
+}
 
 /** Filters that users want often. */
 export const TASK_TABS: readonly { readonly label: string; readonly states: readonly TaskState[] }[] = [
@@ -69,7 +81,7 @@ export function tasksHref(filters: TaskFilters): string {
 
 /** The query for the server. The server refuses wrong values. */
 export function toQuery(filters: TaskFilters, now: number): TaskFilter {
-  const { scheduleId, from, ...rest } = filters;
+  const { scheduleId, from, sort: _sort, group: _group, ...rest } = filters;
   const range = from === undefined ? undefined : RANGES[from];
   return {
     ...rest,

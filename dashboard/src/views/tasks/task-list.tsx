@@ -1,7 +1,9 @@
 import { useEffect, useMemo } from "react";
 import { formatCount, shortId } from "../../parts/format.ts";
+import { Heading } from "../../parts/heading.ts";
 import { NewPill } from "../../parts/new-pill.tsx";
 import { Records } from "../../parts/records.tsx";
+import { type Entry, NONE } from "./arrange.ts";
 import type { Column } from "./columns.tsx";
 import { taskColumns } from "./task-columns.tsx";
 import type { Selection } from "./use-selection.ts";
@@ -12,6 +14,8 @@ const TOP_PX = 60;
 
 interface TaskListProps {
   readonly pages: TaskPages;
+  /** The loaded tasks in their order, with the headings of groups. */
+  readonly entries: readonly Entry[];
   readonly selection: Selection;
   readonly canSelect: boolean;
   /** On a phone: whether the checkboxes are shown. */
@@ -19,13 +23,22 @@ interface TaskListProps {
   readonly hidden: readonly Column[];
   /** Undefined: newest first. */
   readonly order: string | undefined;
+  /** Undefined: as the server sent them. */
+  readonly sort: string | undefined;
+  readonly group: string | undefined;
 }
 
 /** The tasks that match, with checkboxes for those who may act on them. */
-export function TaskList({ pages, selection, canSelect, isSelecting, hidden, order }: TaskListProps) {
-  const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
+export function TaskList(props: TaskListProps) {
+  const { pages, entries, selection, canSelect, isSelecting, hidden, order, sort, group } = props;
+  const { tasks, hasMore, isCut, loadMore, searchOn, newCount, showNew, setAtTop } = pages;
   const { ids, isAll, isMatching, toggle, toggleAll } = selection;
-  const columns = useMemo(() => taskColumns(hidden, order), [hidden, order]);
+  const columns = useMemo(() => taskColumns(hidden, order, sort), [hidden, order, sort]);
+  // Further rows would move those on the screen, so they come only when the user wants them.
+  const isArranged = sort !== undefined || group !== undefined;
+  // Headings cannot be selected, so they do not count.
+  const rowIndex = (at: number) =>
+    group === undefined ? at : entries.slice(0, at).filter((entry) => !(entry instanceof Heading)).length;
   useEffect(() => {
     const scrolled = () => setAtTop(scrollY < TOP_PX);
     addEventListener("scroll", scrolled, { passive: true });
@@ -38,11 +51,12 @@ export function TaskList({ pages, selection, canSelect, isSelecting, hidden, ord
       <Records
         label="Tasks"
         columns={columns}
-        rows={tasks}
+        rows={entries}
         keyOf={({ taskId }) => taskId}
+        heading={(of) => <Group of={of} name={group ?? ""} hasMore={hasMore} />}
         href={({ taskId }) => `/tasks/${taskId}`}
-        onMore={hasMore || isCut ? loadMore : undefined}
-        isEndless
+        onMore={searchOn === undefined && (hasMore || isCut) ? loadMore : undefined}
+        isEndless={!isArranged}
         select={
           canSelect
             ? {
@@ -68,22 +82,57 @@ export function TaskList({ pages, selection, canSelect, isSelecting, hidden, ord
                       aria-label={`Select ${shortId(task.taskId)}`}
                       checked={isSelected(task)}
                       onChange={() => {}}
-                      onClick={(event) => toggle(index, event.shiftKey)}
+                      onClick={(event) => toggle(rowIndex(index), event.shiftKey)}
                     />
                   </label>
                 ),
                 isSelected,
                 isShown: isSelecting,
-                keys: (index) => ({ x: () => toggle(index, false) }),
+                keys: (index) => ({ x: () => toggle(rowIndex(index), false) }),
               }
             : undefined
         }
       />
+      {searchOn !== undefined && (
+        <p className="list-end muted">
+          {tasks.length === 0 ? "No task matches so far." : "Few tasks match so far."} There are more to
+          search.{" "}
+          <button type="button" className="btn" onClick={searchOn}>
+            Search on
+          </button>
+        </p>
+      )}
+      {isArranged && hasMore && tasks.length > 0 && (
+        <p className="list-end muted">
+          {sort !== undefined ? "Sorted" : "Grouped"} among the {formatCount(tasks.length)} tasks that are
+          loaded.
+        </p>
+      )}
       {isCut && (
         <p className="list-end muted">
           Only the first {formatCount(tasks.length)} are shown. Add a filter to see others.
         </p>
       )}
     </div>
+  );
+}
+
+interface GroupProps {
+  readonly of: Heading;
+  /** The key of the metadata. */
+  readonly name: string;
+  readonly hasMore: boolean;
+}
+
+function Group({ of: { value, count }, name, hasMore }: GroupProps) {
+  return (
+    <>
+      <span className="sub">{value === NONE ? `Without ${name}` : name}</span>{" "}
+      {value !== NONE && <b>{value}</b>}{" "}
+      <span className="muted">
+        {formatCount(count)}
+        {hasMore && " loaded"}
+      </span>
+    </>
   );
 }

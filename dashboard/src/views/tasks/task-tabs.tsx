@@ -19,7 +19,9 @@ export function TaskTabs() {
   const current = params.get("state") ?? "";
   // The counts include all tasks. Beside another filter they would contradict the list.
   const isByEnd = params.get("order") === "completed";
-  const isWhole = [...params.keys()].every((name) => name === "state" || (name === "order" && !isByEnd));
+  const isWhole = [...params.keys()].every(
+    (name) => ["state", "sort", "group"].includes(name) || (name === "order" && !isByEnd),
+  );
   return (
     <nav className="tabs" aria-label="States">
       {TASK_TABS.map(({ label, states }) => {

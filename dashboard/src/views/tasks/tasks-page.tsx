@@ -1,17 +1,20 @@
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import type { TaskRow } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
-import { useKeys } from "../../keys/use-keys.ts";
+import { Heading } from "../../parts/heading.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading, NoMatch } from "../../parts/notices.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { useKept } from "../../parts/use-kept.ts";
+import { useNew } from "../../parts/use-new.ts";
+import { arrange } from "./arrange.ts";
 import { BulkBar } from "./bulk-bar.tsx";
 import { BulkProgress, currentBulk } from "./bulk-progress.tsx";
 import { Columns, parseColumns } from "./columns.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { NewTask } from "./new-task.tsx";
-import { TASK_FILTERS } from "./task-filters.ts";
+import { countFilters, TASK_FILTERS } from "./task-filters.ts";
 import { TaskList } from "./task-list.tsx";
 import { TaskTabs } from "./task-tabs.tsx";
 import { useSelection } from "./use-selection.ts";
@@ -22,18 +25,29 @@ export default function TasksPage() {
   const { may } = useSession();
   const filtering = useFilters(TASK_FILTERS);
   const pages = useTaskPages(filtering.filters);
-  const selection = useSelection(pages.tasks);
-  const [isNew, setNew] = useState(false);
+  const { order, sort, group } = filtering.filters;
+  const entries = useMemo(
+    () => arrange(pages.tasks, { sort, group }, Date.now()),
+    [pages.tasks, sort, group],
+  );
+  const selection = useSelection(
+    useMemo(
+      () =>
+        entries === pages.tasks
+          ? pages.tasks
+          : entries.filter((entry): entry is TaskRow => !(entry instanceof Heading)),
+      [entries, pages.tasks],
+    ),
+  );
   const [hidden, setHidden] = useKept("columns", parseColumns);
   const bulkId = useSyncExternalStore(currentBulk.subscribe, currentBulk.get);
   // A phone has no room for checkboxes beside the states: they replace them while the user selects.
   const [isSelecting, setSelecting] = useState(false);
   const canSubmit = may("submit");
-  const { order } = filtering.filters;
+  const [isNew, setNew] = useNew("/tasks", canSubmit);
   const { clear } = selection;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is not in another list.
   useEffect(() => clear(), [filtering.filters, clear]);
-  useKeys(canSubmit ? { n: () => setNew(true) } : {});
   return (
     <Page
       title="Tasks"
@@ -69,18 +83,21 @@ export default function TasksPage() {
         <Fault error={pages.error} what="The tasks" onRetry={pages.reload} />
       ) : pages.tasks.length === 0 && !pages.hasMore ? (
         <NoTasks
-          count={filtering.count - (order === undefined ? 0 : 1)}
+          count={countFilters(filtering.filters)}
           onClear={filtering.clear}
           onNew={canSubmit ? () => setNew(true) : undefined}
         />
       ) : (
         <TaskList
           pages={pages}
+          entries={entries}
           selection={selection}
           canSelect={may("operate")}
           isSelecting={isSelecting}
           hidden={hidden}
           order={order}
+          sort={sort}
+          group={group}
         />
       )}
       {bulkId !== undefined ? (

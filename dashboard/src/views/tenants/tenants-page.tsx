@@ -1,7 +1,5 @@
-import { useState } from "react";
 import type { Tenant } from "../../../../src/client/index.ts";
 import { Page } from "../../frame/page.tsx";
-import { useKeys } from "../../keys/use-keys.ts";
 import { ChipText } from "../../parts/chip.tsx";
 import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -9,6 +7,7 @@ import { Read } from "../../parts/read.tsx";
 import { type Column, Records } from "../../parts/records.tsx";
 import { Relative } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useNew } from "../../parts/use-new.ts";
 import { TenantForm } from "./tenant-form.tsx";
 import { sayBytes, sayLimits } from "./tenant-text.ts";
 import { useTenants } from "./use-tenants.ts";
@@ -54,8 +53,7 @@ const COLUMNS: readonly Column<Tenant>[] = [
 /** All tenants with their limits. One that is chosen in the address is open. */
 export default function TenantsPage() {
   const { filters, set } = useFilters(FILTERS);
-  const [isNew, setNew] = useState(false);
-  useKeys({ n: () => setNew(true) });
+  const [isNew, setNew] = useNew("/tenants");
   const query = useTenants();
   const chosen = query.data?.tenants.find(({ id }) => id === filters.tenant);
   return (

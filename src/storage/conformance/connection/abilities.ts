@@ -112,7 +112,9 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       await world.submit({ id: "a", agent: "stored" });
       expect(await world.claim({ limit: 5 })).toEqual([]);
       const record = { tenant: TENANT, agent: "stored", maxInflight: null };
-      await world.storage.agents.create({ ...record, definition: { executor: { type: "echo" } } });
+      // What databases cannot read in JSON.
+      const request = { nul: "\u0000", halves: "\ud83d!\udc69" };
+      await world.storage.agents.create({ ...record, definition: { executor: { type: "openai", request } } });
       const [claimed] = await world.claim({ limit: 5 });
       expect(claimed?.task.id).toBe("a");
       await world.submit({ id: "b", agent: "stored" });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { customSpec, NODE, type OpenWorld, only, TENANT } from "../world.ts";
+import { customSpec, NODE, newTask, type OpenWorld, only, ROOMY, TENANT } from "../world.ts";
 
 const TRICKY = {
   emoji: "👩‍🚀 and 中文",
@@ -29,6 +29,22 @@ export function describeText(open: OpenWorld): void {
       const [progressed, completed] = (await events()).slice(-2);
       expect(progressed?.data?.progress).toEqual(TRICKY);
       expect(completed?.result).toEqual(TRICKY);
+    });
+
+    test("comes back from a batch as it was given, and its task is found by its key", async () => {
+      const { storage } = await open();
+      const key = "\\u0000 \\ud800 \\\\u0000";
+      const spec = { ...customSpec(TRICKY), metadata: TRICKY, key };
+      await storage.tasks.insert({
+        tasks: [newTask({ id: "t", batch: "b", spec })],
+        batches: [{ id: "b", tenant: TENANT, parallelism: null, callbackUrl: null }],
+        limits: ROOMY,
+      });
+      expect(only(await storage.tasks.batchTasks({ tenant: TENANT, batch: "b", limit: 5 }))).toMatchObject({
+        key,
+      });
+      const { tasks } = await storage.tasks.list({ tenant: TENANT, search: key, limit: 5 });
+      expect(tasks.map(({ id }) => id)).toEqual(["t"]);
     });
 
     test("may be a result of any JSON type", async () => {

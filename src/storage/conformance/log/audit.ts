@@ -14,6 +14,7 @@ export function describeAudit(open: OpenWorld): void {
       address: null,
       status: null,
       count: 1,
+      provenance: null,
     };
     const { chain = "node-1" } = more;
     const number = (numbers.get(chain) ?? 0) + 1;

@@ -3,6 +3,7 @@ import { DEFAULT_RETRY_POLICY } from "../../../model/retry-policy.ts";
 import type {
   Fire,
   FiredSchedule,
+  FireParams,
   ListRunsParams,
   NewRun,
   NewSchedule,
@@ -27,6 +28,7 @@ export function newDefinition(overrides: Partial<ScheduleDefinition> = {}): Sche
     anchorAt: 0,
     conversationId: null,
     sessionKey: null,
+    postToSession: false,
     deleteAfterRun: false,
     retryPolicy: DEFAULT_RETRY_POLICY,
     overlap: "skip",
@@ -110,11 +112,12 @@ export async function fire(
   world: World,
   { id, tenant }: ScheduleRecord,
   given: Partial<Fire>,
+  bounded: Pick<FireParams, "bounds"> = {},
 ): Promise<FiredSchedule> {
   const schedule = await world.storage.schedules.get({ tenant, id });
   const { revision = 0, nextFireAt = null } = schedule ?? {};
   const whole = { tenant, id, revision, runs: [], nextFireAt, pauses: null, ...given };
-  return only(await world.storage.schedules.fire({ fires: [whole] }));
+  return only(await world.storage.schedules.fire({ fires: [whole], ...bounded }));
 }
 
 export async function read(world: World, { tenant, id }: ScheduleRecord): Promise<ScheduleRecord> {

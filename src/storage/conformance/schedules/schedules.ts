@@ -27,6 +27,7 @@ export function describeSchedules(open: OpenWorld): void {
         name: "häufig 🕐",
         conversationId: "c1",
         sessionKey: "user:1",
+        postToSession: true,
         overlap: "queue",
         catchUp: "all",
         usefulForMs: 1_000,
@@ -61,6 +62,7 @@ export function describeSchedules(open: OpenWorld): void {
         pausedReason: null,
         openRuns: 0,
         held: false,
+        provenance: null,
       });
       expect(await read(world, made)).toEqual(made);
       expect(await world.storage.schedules.get({ tenant: "zeta", id: made.id })).toBeNull();
@@ -356,6 +358,17 @@ export function describeSchedules(open: OpenWorld): void {
         kind: "run.completed",
         run: { resultSummary: "done" },
       });
+    });
+
+    test("stays while it has runs, even if it was completed before they ended", async () => {
+      const world = await open();
+      const schedule = await createOnce(world, { deleteAfterRun: true });
+      await fire(world, schedule, { runs: [running(world, schedule)], nextFireAt: null });
+      await fire(world, schedule, { runs: [running(world, schedule, { forced: true })], nextFireAt: null });
+      const { revision } = await read(world, schedule);
+      await world.storage.schedules.update({ ...schedule, revision, changes: { status: "completed" } });
+      await runOnce(world, FAILED);
+      expect(await read(world, schedule)).toMatchObject({ status: "completed", openRuns: 1 });
     });
 
     test("has failed when it was missed", async () => {

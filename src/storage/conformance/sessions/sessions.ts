@@ -544,7 +544,7 @@ export function describeSessions(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["timed"]);
     });
 
-    test("reaches those who depend on what is stale", async () => {
+    test("reaches tasks that depend on a stale one", async () => {
       const world = await open();
       await world.submit(
         { id: "1", session: SESSION },

@@ -168,6 +168,20 @@ export function describeAloneTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("waits while its tenant has its share of the lane", async () => {
+      const world = await open();
+      for (const id of [TENANT, "other"])
+        await world.storage.tenants.create({ id, name: id, limits: UNBOUNDED });
+      await lostTwice(world, [{ id: "a" }]);
+      await world.configureLane(LANE, { perTenant: 1 });
+      await world.submit({ id: "b" });
+      const running = only(await world.claim());
+      expect(await claimAlone(world)).toEqual([]);
+      await world.finish(running, { to: "done", result: null });
+      expect(idsOf(await claimAlone(world))).toEqual(["a"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("waits while its tenant is disabled, and ends when it is cancelled or overdue", async () => {
       const world = await open();
       await world.storage.tenants.create({ id: TENANT, name: TENANT, limits: UNBOUNDED });

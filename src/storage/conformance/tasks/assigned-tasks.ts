@@ -110,6 +110,16 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("keeps the usage that it reported before it was given back", async () => {
+      const world = await open();
+      const { token, task } = await assign(world);
+      const usage = { inputTokens: 5, outputTokens: 2, contextWindow: 1_000 };
+      const settlement = { to: "queued", error: "going away" } as const;
+      await exchange(world, { finishes: [{ seq: task.seq, token, settlement, usage }] });
+      expect(only(await world.claim()).task).toMatchObject({ usage, attempts: [{ number: 1 }] });
+      expect(await world.task("t")).toMatchObject({ usage });
+    });
+
     test("runs from when its node says that it began", async () => {
       const world = await open();
       const { clock } = world;

@@ -111,7 +111,7 @@ export function describeBatches(open: OpenWorld): void {
       expect(idsOf(claimed)).toEqual(["2"]);
     });
 
-    test("lets in by priority, then by order of acceptance", async () => {
+    test("admits by priority, then by order of acceptance", async () => {
       const world = await open();
       await submitBatch(world, { parallelism: 1 }, [{ id: "1" }, { id: "2" }, { id: "urgent", priority: 1 }]);
       const order: string[] = [];
@@ -249,7 +249,7 @@ export function describeBatches(open: OpenWorld): void {
       expect(deliveries[0]).toMatchObject({ batch: end, dueAt: completedAt, status: "pending" });
     });
 
-    test("is that of a batch that was handed in twice, because its answer got lost", async () => {
+    test("is that of a batch that was submitted twice, because its answer got lost", async () => {
       const world = await open();
       const tasks = [newTask({ id: "1", batch: "batch" }), newTask({ id: "2", batch: "batch" })];
       const insert = { tasks, batches: [{ ...BATCH, parallelism: 1 }], limits: ROOMY };

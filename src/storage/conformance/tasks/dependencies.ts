@@ -225,6 +225,36 @@ export function describeDependencies(open: OpenWorld): void {
       expect(await queued()).toBe(250);
     });
 
+    test("of several tenants are passed on in equal shares: many of one do not delay those of another", async () => {
+      const world = await open();
+      const { tasks } = world.storage;
+      const zeta = { tenant: "zeta" };
+      const queued = async (tenant: string) => (await tasks.counts({ tenant })).queued ?? 0;
+      // Two fan-outs of one tenant, of which the first is not passed on wholly when the other tenant's ends.
+      await world.submit({ id: "a" }, { id: "b" }, { id: "z", ...zeta });
+      for (const id of ["a", "b"]) {
+        await world.submit(...Array.from({ length: 200 }, () => ({ dependsOn: [id] })));
+      }
+      await world.submit(...Array.from({ length: 80 }, () => ({ ...zeta, dependsOn: ["z"] })));
+      const claimed = await world.claim({ limit: 3 });
+      const end = async (id: string) => {
+        const attempt = claimed.find(({ task }) => task.id === id);
+        if (attempt === undefined) throw new Error(`${id} was not claimed`);
+        await world.finish(attempt, { to: "done", result: null });
+      };
+      await end("a");
+      await end("b");
+      expect(await queued(TENANT)).toBe(200);
+      await end("z");
+      // To see that no dependant of "a" is left counts as one.
+      expect([await queued(TENANT), await queued("zeta")]).toEqual([249, 50]);
+      expect(await tasks.release({ limit: 60 })).toEqual({ more: true });
+      expect([await queued(TENANT), await queued("zeta")]).toEqual([279, 80]);
+      while ((await tasks.release({ limit: 100 })).more);
+      expect([await queued(TENANT), await queued("zeta")]).toEqual([400, 80]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("of a long chain fail in slices, without a deep stack", async () => {
       const world = await open();
       const { tasks } = world.storage;

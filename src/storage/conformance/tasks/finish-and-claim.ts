@@ -21,6 +21,14 @@ export function describeFinishAndClaim(open: OpenWorld): void {
       ]);
     });
 
+    test("hands out no more of a lane than asked for, even if it may hand out more in all", async () => {
+      const { storage, submit } = await open();
+      await submit({ id: "a" }, { id: "b" }, { id: "c" });
+      const claims = [{ lane: LANE, limit: 1 }];
+      const params = { node: NODE, finishes: [], progress: [], claims, claimsMax: 3 };
+      expect(idsOf([...(await storage.tasks.finishAndClaim(params)).claimed])).toEqual(["a"]);
+    });
+
     test("hands a task out as running, with its first attempt", async () => {
       const { submit, claim, clock, task } = await open();
       const { seq } = only(await submit({ id: "t" }));

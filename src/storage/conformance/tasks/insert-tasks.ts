@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
+import type { FinishedAndClaimed, InsertClaim, NewTask, Storage } from "../../storage.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import {
   AGENT,
   customSpec,
+  idsOf,
   LANE,
+  NODE,
   newTask,
   type OpenWorld,
   OTHER_LANE,
@@ -189,6 +193,131 @@ export function describeInsertTasks(open: OpenWorld): void {
       const { submit, events } = await open();
       expect(await submit()).toEqual([]);
       expect(await events()).toEqual([]);
+    });
+
+    describe("with a claim", () => {
+      const claims = [{ lane: LANE, limit: 2 }];
+
+      /** Inserts tasks with a claim. Returns what was claimed; null: no claim was made. */
+      async function insertAndClaim(
+        storage: Storage,
+        tasks: readonly NewTask[],
+        claim: Partial<InsertClaim> = {},
+      ): Promise<FinishedAndClaimed | null> {
+        let claimed: FinishedAndClaimed | null = null;
+        const onClaimed = (answer: FinishedAndClaimed) => {
+          claimed = answer;
+        };
+        const inserted = await storage.tasks.insert({
+          tasks,
+          limits: ROOMY,
+          claim: { node: NODE, claims, onClaimed, ...claim },
+        });
+        expect(inserted.map(({ state }) => state)).toEqual(tasks.map(() => "queued"));
+        return claimed;
+      }
+
+      test("inserts tasks and starts them at once", async () => {
+        const { storage, clock, task, events } = await open();
+        const answer = await insertAndClaim(storage, [newTask({ id: "a" }), newTask({ id: "b" })]);
+        expect(answer?.claimed.map((each) => each.task)).toEqual([await task("a"), await task("b")]);
+        expect(await task("a")).toMatchObject({ state: "running", startedAt: clock.now(), position: 1 });
+        const types = (await events()).map(({ type }) => type);
+        expect(types).toEqual(["task.created", "task.created", "task.started", "task.started"]);
+        const done = { to: "done", result: 1 } as const;
+        const finishes = (answer?.claimed ?? []).map((each) => ({
+          seq: each.task.seq,
+          token: each.token,
+          settlement: done,
+        }));
+        await storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
+        expect([await task("a"), await task("b")]).toMatchObject([{ state: "done" }, { state: "done" }]);
+        expect(await storage.counters.recountAll()).toEqual([]);
+      });
+
+      test("takes what comes first, no more than its limits, and leaves the rest", async () => {
+        const { storage, submit, task } = await open();
+        await submit({ id: "earlier" });
+        const answer = await insertAndClaim(storage, [
+          newTask({ id: "a" }),
+          newTask({ id: "b" }),
+          newTask({ id: "elsewhere", lane: OTHER_LANE }),
+        ]);
+        expect(idsOf([...(answer?.claimed ?? [])])).toEqual(["earlier", "a"]);
+        expect([await task("b"), await task("elsewhere")]).toMatchObject([
+          { state: "queued" },
+          { state: "queued" },
+        ]);
+      });
+
+      test("keeps to the limits of lanes, agents and tenants, to sessions and to concurrency keys", async () => {
+        const { storage, configureLane } = await open();
+        const roomy = { claims: [{ lane: LANE, limit: 9 }] };
+        const start = async (tasks: readonly NewTask[], claim: Partial<InsertClaim> = roomy) =>
+          idsOf([...((await insertAndClaim(storage, tasks, claim))?.claimed ?? [])]);
+        await configureLane(LANE, { total: 1 });
+        expect(await start([newTask({ id: "a1" }), newTask({ id: "a2" })])).toEqual(["a1"]);
+        await configureLane(LANE, { perAgent: 2 });
+        expect(await start([newTask({ id: "a3" })])).toEqual(["a2"]);
+        await configureLane(LANE, {});
+        await storage.agents.configure({ tenant: TENANT, agent: "shy", maxInflight: 1 });
+        expect(await start(["s1", "s2"].map((id) => newTask({ id, agent: "shy" })))).toEqual(["s1", "a3"]);
+        const session = { key: "talk", maxConcurrent: 1 };
+        expect(await start(["t1", "t2"].map((id) => newTask({ id, agent: "c", session })))).toEqual(["t1"]);
+        const keyed = ["k1", "k2"].map((id) => newTask({ id, agent: "d", concurrencyKey: "tab" }));
+        expect(await start(keyed)).toEqual(["k1"]);
+        const perTenant = { max: 9, left: new Map([[TENANT, 0]]) };
+        await storage.tenants.create({ id: "globex", name: "globex", limits: UNBOUNDED });
+        const shared = { claims: [{ lane: LANE, limit: 9, perTenant }] };
+        expect(await start([newTask({ id: "e1", agent: "e" })], shared)).toEqual([]);
+        expect(await start([newTask({ id: "e2", agent: "e" })])).toEqual(["e1", "e2"]);
+        expect(await storage.counters.recountAll()).toEqual([]);
+      });
+
+      test("returns what ran before with its earlier attempts", async () => {
+        const { storage, submit, claim, finish, task } = await open();
+        await submit({ id: "again" });
+        await finish(only(await claim()), { to: "queued", error: "interrupted" });
+        const answer = await insertAndClaim(storage, [newTask({ id: "new" })]);
+        const [again] = answer?.claimed ?? [];
+        expect(again?.task).toEqual(await task("again"));
+        expect(again?.task.attempts).toMatchObject([{ outcome: "interrupted" }, { outcome: null }]);
+      });
+
+      test("loses them with their node as any that run, whether their handlers began or not", async () => {
+        const { storage, task, crash } = await open();
+        await insertAndClaim(storage, [
+          newTask({ id: "again", maxRetriesIfLost: 1 }),
+          newTask({ id: "last", maxRetriesIfLost: 0 }),
+        ]);
+        await crash(NODE);
+        await storage.tasks.rescue({ node: NODE, limit: 10, maxLost: 3 });
+        expect(await task("again")).toMatchObject({
+          state: "queued",
+          retryCount: 1,
+          attempts: [{ outcome: "lost" }],
+        });
+        expect(await task("last")).toMatchObject({ state: "failed", error: "worker lost" });
+        expect(await storage.counters.recountAll()).toEqual([]);
+      });
+
+      test("gives nothing to a node that is not alive, and inserts all the same", async () => {
+        const { storage, task } = await open();
+        const answer = await insertAndClaim(storage, [newTask({ id: "a" })], { node: "unknown" });
+        expect(answer?.claimed).toEqual([]);
+        expect(await task("a")).toMatchObject({ state: "queued" });
+      });
+
+      test("makes none with an idempotency key, nor with a task that exists already", async () => {
+        const { storage, task } = await open();
+        const keyed = newTask({ id: "a", idempotency: { key: "k", hash: "h" } });
+        expect(await insertAndClaim(storage, [keyed])).toBeNull();
+        expect(await insertAndClaim(storage, [newTask({ id: "b" })], { claims: [] })).not.toBeNull();
+        expect(await insertAndClaim(storage, [newTask({ id: "b" }), newTask({ id: "c" })])).toBeNull();
+        expect([await task("a"), await task("b"), await task("c")]).toMatchObject(
+          Array(3).fill({ state: "queued" }),
+        );
+      });
     });
   });
 }

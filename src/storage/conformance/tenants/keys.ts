@@ -12,6 +12,7 @@ export function describeKeys(open: OpenWorld): void {
     role: "agent",
     agent: "scout",
     agents: ["py", "a,b"],
+    bounds: { maxOpenTasks: 3, maxDepth: null },
     hash: "sha256-of-it",
     expiresAt: 5_000,
   };
@@ -24,6 +25,8 @@ export function describeKeys(open: OpenWorld): void {
       expect(await storage.keys.create(key)).toEqual(created);
       expect(await storage.keys.any()).toBe(true);
       expect(await storage.keys.findByHash({ hash: key.hash })).toEqual(created);
+      expect(await storage.keys.get({ tenant: DEFAULT_TENANT, id: key.id })).toEqual(created);
+      expect(await storage.keys.get({ tenant: "zeta", id: key.id })).toBeNull();
       for (const hash of ["", "SHA256-OF-IT", `${key.hash} `, key.id]) {
         expect(await storage.keys.findByHash({ hash })).toBeNull();
       }

@@ -248,6 +248,7 @@ export function describeTenantRecords(open: OpenWorld): void {
           subjectDigest: null,
           subjectSalt: null,
           address: null,
+          provenance: null,
         },
         ...{ status: null, count: 1, chain: "node-1", number: auditNumber, previousHash: "", hash: "h" },
         ...about,

@@ -1,14 +1,18 @@
 import { describe, expect, test } from "vitest";
+import { NOT_POLLING_MS, TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
 import { noExecutorError } from "../../no-executor-error.ts";
 import {
   type Abilities,
   AGENT_MEMORY_MS,
+  type AssignedTask,
   CLAIM_KEPT_MS,
+  LOST_WORKERS_MAX,
   type NewWorker,
   WORKER_KEPT_MS,
   type WorkerExchange,
   type WorkerPoll,
 } from "../../storage.ts";
+import { UNBOUNDED } from "../tenants/share-out.ts";
 import {
   AGENT,
   customSpec,
@@ -47,7 +51,7 @@ export function newWorker(overrides: Partial<NewWorker> = {}): NewWorker {
   };
 }
 
-function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPoll {
+export function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPoll {
   lastId += 1;
   const tokens = Array.from({ length: 10 }, (_, n) => ({
     hash: `hash-${lastId}-${n}`,
@@ -57,15 +61,15 @@ function newPoll(worker: string, overrides: Partial<WorkerPoll> = {}): WorkerPol
 }
 
 /** Nodes that execute nothing, so that only workers do. */
-async function open(openWorld: OpenWorld): Promise<World> {
+export async function openForWorkers(openWorld: OpenWorld): Promise<World> {
   const world = await openWorld();
   for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities: NOTHING });
   return world;
 }
 
-async function register(world: World, overrides: Partial<NewWorker> = {}): Promise<string> {
+export async function registerWorker(world: World, overrides: Partial<NewWorker> = {}): Promise<string> {
   const registered = await world.storage.workers.register(newWorker(overrides));
-  if (registered === null) throw new Error("The worker was not registered.");
+  if ("full" in registered) throw new Error("The worker was not registered.");
   return registered.id;
 }
 
@@ -78,7 +82,7 @@ async function claimIds(world: World, ...polls: WorkerPoll[]): Promise<(string[]
   return claimed.map((tasks) => tasks?.map(({ task }) => task.id) ?? null);
 }
 
-async function loseWorker(world: World, worker: string): Promise<readonly string[] | null> {
+export async function loseWorker(world: World, worker: string): Promise<readonly string[] | null> {
   const { workers } = await world.storage.workers.watch();
   const beat = workers.find((each) => each.worker === worker)?.beat ?? -1;
   return world.storage.workers.markLost({ worker, beat });
@@ -87,19 +91,18 @@ async function loseWorker(world: World, worker: string): Promise<readonly string
 export function describeWorkers(openWorld: OpenWorld): void {
   describe("workers", () => {
     test("a worker is listed with what it registered, and an instance keeps its id", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const { workers } = world.storage;
       const instance = "8a0b7e0e-0000-4000-8000-000000000001";
-      const first = await workers.register(newWorker({ instance, key: "key_1", labels: { gpu: "a100" } }));
-      expect(first).toMatchObject({ isNew: true });
+      const id = await registerWorker(world, { instance, key: "key_1", labels: { gpu: "a100" } });
       const again = await workers.register(
         newWorker({ instance, key: "key_2", agents: ["writer", "reader"], slots: 3, version: "2" }),
       );
-      expect(again).toEqual({ id: first?.id, isNew: false });
+      expect(again).toEqual({ id, isNew: false });
       expect(await workers.list({ tenant: TENANT })).toEqual([
         {
           ...newWorker({ instance, key: "key_2", agents: ["writer", "reader"], slots: 3, version: "2" }),
-          id: first?.id,
+          id,
           labels: {},
           draining: false,
           lost: false,
@@ -112,24 +115,86 @@ export function describeWorkers(openWorld: OpenWorld): void {
         },
       ]);
       expect(await workers.list({ tenant: "other" })).toEqual([]);
-      expect(await workers.get({ tenant: "other", id: first?.id ?? "" })).toBeNull();
-      expect(await workers.get({ tenant: TENANT, id: first?.id ?? "" })).toMatchObject({ slots: 3 });
+      expect(await workers.get({ tenant: "other", id })).toBeNull();
+      expect(await workers.get({ tenant: TENANT, id })).toMatchObject({ slots: 3 });
+    });
+
+    test("there are at most so many live workers, and a tenant has half of them once there is a second", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers, tenants, notifications } = world.storage;
+      const instance = "8a0b7e0e-0000-4000-8000-000000000003";
+      const first = await registerWorker(world, { instance });
+      // Half of them, and one more: there is only one tenant.
+      await Promise.all(Array.from({ length: TENANT_WORKERS_MAX }, () => registerWorker(world)));
+      await tenants.create({ id: "other", name: "other", limits: UNBOUNDED });
+      const notified = await notifications.range();
+      expect(await workers.register(newWorker())).toEqual({ full: "tenant" });
+      expect(await notifications.range()).toEqual(notified);
+      expect(await workers.register(newWorker({ instance }))).toEqual({ id: first, isNew: false });
+      const left = WORKERS_MAX - TENANT_WORKERS_MAX - 1;
+      await Promise.all(Array.from({ length: left }, (_, n) => registerWorker(world, { tenant: `t${n}` })));
+      expect(await workers.register(newWorker({ tenant: "other" }))).toEqual({ full: "installation" });
+      await loseWorker(world, first);
+      expect(await workers.register(newWorker({ tenant: "other" }))).toMatchObject({ isNew: true });
+      // A lost worker counts again from the moment that it comes back.
+      expect(await workers.register(newWorker({ instance }))).toEqual({ full: "installation" });
+    });
+
+    test("a worker that is registered again, drained or removed is signalled", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers } = world.storage;
+      const signalled: unknown[] = [];
+      world.storage.subscribe((signal) => signal.kind === "workers" && signalled.push(signal));
+      const instance = "8a0b7e0e-0000-4000-8000-000000000004";
+      const id = await registerWorker(world, { instance });
+      expect(signalled).toEqual([]);
+      await registerWorker(world, { instance });
+      await workers.drain({ tenant: TENANT, id });
+      await workers.drain({ tenant: "other", id });
+      await workers.remove({ tenant: TENANT, id });
+      expect(signalled).toEqual(Array(3).fill({ kind: "workers", ids: [id] }));
+    });
+
+    test("attempts that Rota ends are signalled as fenced, and those that their worker ends are not", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers } = world.storage;
+      const worker = await registerWorker(world, { slots: 3 });
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c" });
+      const [a, b, c] = (await exchange(world, newPoll(worker))).claimed[0] ?? [];
+      if (a === undefined || b === undefined || c === undefined) throw new Error("Three were claimed.");
+      const fenced: number[] = [];
+      world.storage.subscribe((signal) => signal.kind === "fenced" && fenced.push(...signal.tokens));
+      const end = ({ token, task: { seq } }: AssignedTask, recorded: boolean) =>
+        workers.exchange({
+          finishes: [{ worker, recorded, seq, token, settlement: { to: "failed", error: "no" } }],
+          progress: [],
+          polls: [],
+        });
+      await end(a, true);
+      expect(fenced).toEqual([]);
+      await end(b, false);
+      expect(fenced).toEqual([b.token]);
+      await workers.takeBack({ worker, limit: 10, counted: false, error: "gone" });
+      expect(fenced).toEqual([b.token, c.token]);
+      const found = await workers.attempts({ tokens: [c.token, 1, b.token] });
+      expect(found).toMatchObject([
+        { token: c.token, taskId: "c", held: false },
+        { token: b.token, taskId: "b", held: false, recorded: false },
+      ]);
     });
 
     test("the same instance of another tenant is another worker", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const instance = "8a0b7e0e-0000-4000-8000-000000000002";
-      const one = await world.storage.workers.register(newWorker({ instance }));
-      const other = await world.storage.workers.register(newWorker({ instance, tenant: "other" }));
-      expect(other).toMatchObject({ isNew: true });
-      expect(other?.id).not.toBe(one?.id);
+      const one = await registerWorker(world, { instance });
+      expect(await registerWorker(world, { instance, tenant: "other" })).not.toBe(one);
     });
 
     test("tasks of an agent that a worker names go to the worker, and to no node", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const abilities: Abilities = { agents: new Map(), kinds: ["custom"] };
       for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
-      const worker = await register(world);
+      const worker = await registerWorker(world);
       await world.submit({ id: "w" }, { id: "n", agent: "local" });
       expect((await world.claim({ limit: 5 })).map(({ task }) => task.id)).toEqual(["n"]);
       const { claimed } = await exchange(world, newPoll(worker));
@@ -148,27 +213,27 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("tasks that waited before the worker came go to it", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const [inserted] = await world.submit({ id: "w" });
       expect(inserted).toMatchObject({ unserved: true });
-      const worker = await register(world);
+      const worker = await registerWorker(world);
       await world.submit({ id: "later" });
       expect(await claimIds(world, newPoll(worker))).toEqual([["w", "later"]]);
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
     test("a worker of another tenant gets none of them", async () => {
-      const world = await open(openWorld);
-      await register(world);
-      const other = await register(world, { tenant: "other" });
+      const world = await openForWorkers(openWorld);
+      await registerWorker(world);
+      const other = await registerWorker(world, { tenant: "other" });
       await world.submit({ id: "w" });
       expect(await claimIds(world, newPoll(other))).toEqual([[]]);
     });
 
     test("a worker gets tasks of its agents only, and of those that the poll names", async () => {
-      const world = await open(openWorld);
-      const writer = await register(world, { agents: ["writer", "reader"] });
-      await register(world, { agents: ["third"] });
+      const world = await openForWorkers(openWorld);
+      const writer = await registerWorker(world, { agents: ["writer", "reader"] });
+      await registerWorker(world, { agents: ["third"] });
       await world.submit(
         { id: "w", agent: "writer" },
         { id: "r", agent: "reader" },
@@ -184,9 +249,9 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("an unknown, a lost or a draining worker gets nothing", async () => {
-      const world = await open(openWorld);
-      const lost = await register(world);
-      const draining = await register(world);
+      const world = await openForWorkers(openWorld);
+      const lost = await registerWorker(world);
+      const draining = await registerWorker(world);
       await world.submit({ id: "w" });
       expect(await loseWorker(world, lost)).toEqual([AGENT]);
       expect(await world.storage.workers.drain({ tenant: TENANT, id: draining })).toBe(true);
@@ -202,8 +267,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("a poll gets no more than it wants, has tokens for, or its worker has slots for", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world, { slots: 3 });
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world, { slots: 3 });
       await world.submit({ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" });
       const { tokens } = newPoll(worker);
       expect(await claimIds(world, newPoll(worker, { max: 1 }))).toEqual([["a"]]);
@@ -213,8 +278,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("of several polls the worker that holds the fewest gets the next, then the longest waiting", async () => {
-      const world = await open(openWorld);
-      const [one, two] = [await register(world), await register(world)];
+      const world = await openForWorkers(openWorld);
+      const [one, two] = [await registerWorker(world), await registerWorker(world)];
       await world.submit({ id: "a" }, { id: "b" }, { id: "c" });
       expect(await claimIds(world, newPoll(two), newPoll(one))).toEqual([["a", "c"], ["b"]]);
       await world.submit({ id: "d" }, { id: "e" });
@@ -222,8 +287,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("the same claim gets its live attempts again and no others, from then on a new one", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await world.submit({ id: "a" }, { id: "b" });
       const poll = newPoll(worker, { max: 1 });
       const first = await exchange(world, poll);
@@ -239,8 +304,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("ends and claims are one step, and only the holder can end", async () => {
-      const world = await open(openWorld);
-      const [worker, other] = [await register(world), await register(world)];
+      const world = await openForWorkers(openWorld);
+      const [worker, other] = [await registerWorker(world), await registerWorker(world)];
       await world.configureLane(LANE, { total: 1 });
       await world.submit({ id: "a" }, { id: "b" });
       const firstPoll = newPoll(worker);
@@ -279,8 +344,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("a worker that names an attempt runs it, and its reports become events", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await world.submit({ id: "a" });
       const poll = newPoll(worker);
       const { token, task } = only((await exchange(world, poll)).claimed[0] ?? []);
@@ -299,8 +364,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("an attempt that its worker named and leaves out twice in a row is dropped", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await world.submit({ id: "a" }, { id: "b" });
       const poll = newPoll(worker);
       const [a, b] = (await exchange(world, poll)).claimed[0] ?? [];
@@ -320,8 +385,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("the usage of an attempt never gets smaller", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await world.submit({ id: "a" });
       const poll = newPoll(worker);
       await exchange(world, poll);
@@ -340,9 +405,9 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("attempts are found by the hash of their token, held or not, for a while", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const { workers } = world.storage;
-      const worker = await register(world);
+      const worker = await registerWorker(world);
       await world.submit({ id: "a" });
       const poll = newPoll(worker);
       const { token, task } = only((await exchange(world, poll)).claimed[0] ?? []);
@@ -371,9 +436,9 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("a worker that gave a sign of life is not lost; one that was lost comes back with its next sign", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const { workers } = world.storage;
-      const worker = await register(world);
+      const worker = await registerWorker(world);
       const { workers: watched } = await workers.watch();
       const beat = only(watched).beat;
       expect(watched).toEqual([
@@ -413,9 +478,9 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("the agents of workers that are gone are known and served for a while", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const { agents, workers } = world.storage;
-      const worker = await register(world, { agents: ["far"] });
+      const worker = await registerWorker(world, { agents: ["far"] });
       expect(await agents.isKnown({ tenant: TENANT, agent: "far" })).toBe(true);
       expect(await agents.isKnown({ tenant: "other", agent: "far" })).toBe(false);
       expect(await agents.knownNames({ tenant: TENANT, limit: 10 })).toContain("far");
@@ -438,8 +503,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("a lost worker is listed for an hour", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await loseWorker(world, worker);
       world.clock.step(WORKER_KEPT_MS - 1);
       await world.storage.workers.prune();
@@ -449,9 +514,33 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await world.storage.workers.list({ tenant: TENANT })).toEqual([]);
     });
 
+    test("of the lost workers of a tenant those seen last are kept", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers } = world.storage;
+      const loseAll = async () => {
+        const { workers: watched } = await workers.watch();
+        await Promise.all(watched.filter(({ lost }) => !lost).map(workers.markLost));
+      };
+      const [busy, other] = [await registerWorker(world), await registerWorker(world, { tenant: "other" })];
+      await world.submit({ id: "a" });
+      await exchange(world, newPoll(busy));
+      const oldest = await registerWorker(world);
+      await loseAll();
+      world.clock.step(1);
+      const later = await Promise.all(Array.from({ length: LOST_WORKERS_MAX }, () => registerWorker(world)));
+      await loseAll();
+      await workers.prune();
+      const left = [
+        ...(await workers.list({ tenant: TENANT })),
+        ...(await workers.list({ tenant: "other" })),
+      ];
+      expect(left.map(({ id }) => id).toSorted()).toEqual([busy, other, ...later].toSorted());
+      expect(left.map(({ id }) => id)).not.toContain(oldest);
+    });
+
     test("what a worker did not name goes back without a retry, what it ran is a retry, and all are losses", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await world.submit(
         { id: "assigned", maxRetriesIfLost: 0 },
         { id: "ran", maxRetriesIfLost: 1 },
@@ -482,8 +571,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("a task that loses its workers runs alone, and fails in the end", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world, { slots: 3 });
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world, { slots: 3 });
       await world.submit({ id: "poison" });
       const back = () =>
         world.storage.workers.takeBack({ worker, limit: 10, counted: false, maxLost: 3, error: "released" });
@@ -495,7 +584,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await claimIds(world, newPoll(worker, { max: 1 }))).toEqual([["a"]]);
       expect(await claimIds(world, newPoll(worker, { max: 1 }))).toEqual([["b"]]);
       expect(await claimIds(world, newPoll(worker))).toEqual([[]]);
-      const other = await register(world, { slots: 3 });
+      const other = await registerWorker(world, { slots: 3 });
       await world.submit({ id: "c", lane: OTHER_LANE });
       const mixed = await claimIds(world, newPoll(other));
       expect(mixed).toEqual([["poison"]]);
@@ -513,8 +602,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("attempts that are given back uncounted are no loss", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await world.submit({ id: "a", maxRetriesIfLost: 0 });
       for (let time = 1; time <= 6; time += 1) {
         const { token, task } = only((await exchange(world, newPoll(worker))).claimed[0] ?? []);
@@ -531,9 +620,9 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("attempts past their timeout, deadline or unnamed for a lease are overdue", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const { workers } = world.storage;
-      const worker = await register(world);
+      const worker = await registerWorker(world);
       const now = world.clock.now();
       await world.submit(
         { id: "timeout", spec: { ...customSpec(1), timeoutMs: 1_000 } },
@@ -561,10 +650,10 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("limits of lanes, agents and tenants hold for workers and nodes together", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const abilities: Abilities = { agents: new Map([["local", true]]), kinds: [] };
       for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
-      const worker = await register(world, { agents: ["a", "b"] });
+      const worker = await registerWorker(world, { agents: ["a", "b"] });
       await world.configureLane(LANE, { total: 4, perAgent: 2 });
       await world.storage.agents.configure({ tenant: TENANT, agent: "b", maxInflight: 1 });
       for (const agent of ["a", "b", "local"])
@@ -580,8 +669,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("the task that waits in the agent served longest ago starts first, criticals before", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world, { agents: ["a", "b"] });
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world, { agents: ["a", "b"] });
       await world.submit(
         { id: "a1", agent: "a" },
         { id: "a2", agent: "a" },
@@ -592,7 +681,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("a worker for all agents runs what no node can, and what is for workers", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const abilities: Abilities = {
         agents: new Map([["local", true]]),
         kinds: ["message"],
@@ -607,7 +696,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
         maxInflight: null,
         definition: { executor: { type: "http", url: "http://127.0.0.1" } },
       });
-      const worker = await register(world, { agents: ["*"] });
+      const worker = await registerWorker(world, { agents: ["*"] });
       const message = { ...newTask().spec, work: { kind: "message", message: "hi" } as const };
       await world.submit(
         { id: "unlisted", agent: "unlisted" },
@@ -625,7 +714,7 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("an agent for workers waits while there is none", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const abilities: Abilities = { agents: new Map(), kinds: ["custom"], workerAgents: ["far off"] };
       for (const node of [NODE, OTHER_NODE]) await world.storage.nodes.setAbilities({ node, abilities });
       const [inserted] = await world.submit({ id: "a", agent: "far off" });
@@ -637,13 +726,13 @@ export function describeWorkers(openWorld: OpenWorld): void {
         lastSeenAt: null,
         since: null,
       });
-      const worker = await register(world, { agents: ["far off"] });
+      const worker = await registerWorker(world, { agents: ["far off"] });
       expect(await claimIds(world, newPoll(worker))).toEqual([["a"]]);
     });
 
     test("a critical task that finds no slot pre-empts a task of a worker that can run it", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world, { slots: 2 });
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world, { slots: 2 });
       await world.submit(
         { id: "kept" },
         { id: "gives way", preemptible: true, priority: 3 },
@@ -676,16 +765,38 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("a worker that no longer asks for tasks has no free slot for a critical task, and none to be freed", async () => {
+      const world = await openForWorkers(openWorld);
+      const { workers } = world.storage;
+      const [busy, silent] = [
+        await registerWorker(world, { slots: 1 }),
+        await registerWorker(world, { slots: 2 }),
+      ];
+      await world.submit({ id: "a", preemptible: true }, { id: "b", preemptible: true });
+      const polls = [newPoll(busy, { max: 1 }), newPoll(silent, { max: 1 })];
+      expect(await claimIds(world, ...polls)).toEqual([["a"], ["b"]]);
+      for (const { worker, tokens } of polls)
+        await workers.name({ worker, attempts: [{ hash: tokens[0]?.hash ?? "" }], all: true });
+      await world.submit({ id: "critical", priority: 0 });
+      // Up to now the second worker seems to be about to ask.
+      expect(await workers.preempt({ limit: 10 })).toEqual({ preempted: 0 });
+      world.clock.step(NOT_POLLING_MS + 1);
+      await workers.renew({ signs: [busy, silent].map((worker) => ({ worker, polls: false })) });
+      expect(await workers.preempt({ limit: 10 })).toEqual({ preempted: 1 });
+      expect(await world.task("a")).toMatchObject({ state: "queued" });
+      expect(await world.task("b")).toMatchObject({ state: "running" });
+    });
+
     test("a deleted tenant leaves no workers, and its agents are forgotten", async () => {
-      const world = await open(openWorld);
+      const world = await openForWorkers(openWorld);
       const { tenants, workers, agents } = world.storage;
       const limits = {
         ...{ maxQueued: null, maxInflight: null, maxSchedules: null, maxSessions: null },
         ...{ maxStreams: null, maxAgents: null, maxStoredBytes: null },
       };
       await tenants.create({ id: TENANT, name: TENANT, limits });
-      const worker = await register(world);
-      const gone = await register(world, { agents: ["gone"] });
+      const worker = await registerWorker(world);
+      const gone = await registerWorker(world, { agents: ["gone"] });
       await workers.remove({ tenant: TENANT, id: gone });
       await world.submit({ id: "a" });
       const poll = newPoll(worker);
@@ -701,8 +812,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
     });
 
     test("ends of the last ten minutes are counted", async () => {
-      const world = await open(openWorld);
-      const worker = await register(world);
+      const world = await openForWorkers(openWorld);
+      const worker = await registerWorker(world);
       await world.submit({ id: "a" }, { id: "b" }, { id: "c" });
       const [a, b, c] = (await exchange(world, newPoll(worker))).claimed[0] ?? [];
       if (a === undefined || b === undefined || c === undefined) throw new Error("Three were claimed.");

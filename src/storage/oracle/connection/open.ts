@@ -42,12 +42,16 @@ import {
   deleteSchedule,
   getSchedule,
   listSchedules,
+  ofMaker,
   pageOfSchedules,
+  pauseOfKey,
   updateSchedule,
 } from "../schedules/schedules.ts";
+import { postAnswer } from "../sessions/post-answer.ts";
 import { readTurns } from "../sessions/read-turns.ts";
 import { sendMessage } from "../sessions/send-message.ts";
 import { deleteSession, getSession, listSessions, stopSession, updateSession } from "../sessions/sessions.ts";
+import { takeMessages } from "../sessions/take-messages.ts";
 import { emptyState, type OracleState } from "../state.ts";
 import { batchTasks, getBatch } from "../tasks/batches.ts";
 import { abortBulk, addBulk, claimBulk, getBulk, stepBulk } from "../tasks/bulks.ts";
@@ -62,11 +66,12 @@ import { listTaskRows, listTasks } from "../tasks/list-tasks.ts";
 import { nextDueAt, promoteDue } from "../tasks/promote-due.ts";
 import { prune } from "../tasks/prune.ts";
 import { readSituation } from "../tasks/read-situation.ts";
-import { countTasks, getTask, queueDepth } from "../tasks/read-tasks.ts";
+import { countTasks, getTask, heldTask, queueDepth, taskTree } from "../tasks/read-tasks.ts";
 import { readWaiting } from "../tasks/read-waiting.ts";
 import { release } from "../tasks/release.ts";
 import { rescueTasks } from "../tasks/rescue-tasks.ts";
 import { retryTask } from "../tasks/retry-task.ts";
+import { boundsUsed } from "../tasks/submit-bounds.ts";
 import { appendLogs, readLogs } from "../tasks/task-logs.ts";
 import {
   agentChanges,
@@ -77,7 +82,7 @@ import {
   listAgents,
   updateAgent,
 } from "../tenants/agents.ts";
-import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "../tenants/keys.ts";
+import { anyKey, createKey, deleteKey, findKey, getKey, listKeys, touchKeys } from "../tenants/keys.ts";
 import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "../tenants/lanes.ts";
 import {
   countStored,
@@ -139,6 +144,9 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       claimAlone: on(claimAlone),
       isAloneWaiting: on(isAloneWaiting),
       get: on(getTask),
+      held: on(heldTask),
+      boundsUsed: on(boundsUsed),
+      tree: on(taskTree),
       getBatch: on(getBatch),
       batchTasks: on(batchTasks),
       situation: on(readSituation),
@@ -204,6 +212,8 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       send: on(sendMessage),
       stop: on(stopSession),
       readTurns: on(readTurns),
+      takeMessages: on(takeMessages),
+      post: on(postAnswer),
       get: on(getSession),
       list: on(listSessions),
       update: on(updateSession),
@@ -217,6 +227,8 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       page: on(pageOfSchedules),
       update: on(updateSchedule),
       delete: on(deleteSchedule),
+      pauseOfKey: on(pauseOfKey),
+      ofMaker: on(ofMaker),
       status: on(countSchedules),
       due: on(dueSchedules),
       nextDueAt: on(nextScheduleAt),
@@ -267,6 +279,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     keys: {
       create: on(createKey),
       findByHash: on(findKey),
+      get: on(getKey),
       list: on(listKeys),
       any: on<void, boolean>(anyKey),
       delete: on(deleteKey),
@@ -297,6 +310,10 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     // Counts are computed on every read, so that no counter can be wrong.
     counters: { recountOne: on(() => []), recountAll: on(recountAll) },
 
+    sharedSecret: on(({ sharedSecrets }, { name, fresh }: { name: string; fresh: string }) => {
+      if (!sharedSecrets.has(name)) sharedSecrets.set(name, fresh);
+      return sharedSecrets.get(name) as string;
+    }),
     now: on<void, number>(() => clock.now()),
     check: on<void, void>(() => undefined),
     subscribe(listener) {

@@ -1,10 +1,12 @@
 import type {
   AuditChainPoint,
   AuditEntry,
+  AuditFacts,
   AuditLink,
   ListAuditParams,
   NewAuditEntry,
 } from "../../storage.ts";
+import { withoutMaker } from "../../without-maker.ts";
 import type { OracleState } from "../state.ts";
 
 export function appendAudit(state: OracleState, { entries }: { entries: readonly NewAuditEntry[] }): void {
@@ -14,10 +16,19 @@ export function appendAudit(state: OracleState, { entries }: { entries: readonly
   if (taken) throw new Error("An entry of this number is in the chain already.");
   for (const entry of entries) {
     state.lastAuditSeq += 1;
-    const isErased = entry.subjectDigest !== null && state.tenants.get(entry.tenant)?.deleting !== false;
-    const erased = isErased ? { subject: null, subjectSalt: null } : {};
-    state.audit.push({ ...entry, ...erased, seq: state.lastAuditSeq });
+    const isErased = state.tenants.get(entry.tenant)?.deleting !== false;
+    state.audit.push({ ...(isErased ? withoutNames(entry) : entry), seq: state.lastAuditSeq });
   }
+}
+
+/** The entry without the names that callers chose. */
+export function withoutNames<Entry extends AuditFacts>(entry: Entry): Entry {
+  const { provenance } = entry;
+  return {
+    ...entry,
+    ...(entry.subjectDigest === null ? {} : { subject: null, subjectSalt: null }),
+    provenance: provenance === null ? null : withoutMaker(provenance),
+  };
 }
 
 export function listAudit(

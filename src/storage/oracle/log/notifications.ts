@@ -1,11 +1,19 @@
-import type { NotificationKind } from "../../../model/schedule.ts";
-import type {
-  LogMark,
-  NotificationPage,
-  ReadNotificationsParams,
-  StoredNotification,
+import type { ScheduleNotificationKind, WorkerNotificationKind } from "../../../model/notification.ts";
+import {
+  type LogMark,
+  type NotificationPage,
+  type ReadNotificationsParams,
+  type StoredScheduleNotification,
+  type StoredWorkerNotification,
+  WORKER_NOTIFICATIONS_MAX,
 } from "../../storage.ts";
-import { type OracleRun, type OracleSchedule, type OracleState, signal } from "../state.ts";
+import {
+  type OracleRun,
+  type OracleSchedule,
+  type OracleState,
+  type OracleWorker,
+  signal,
+} from "../state.ts";
 
 export function readNotifications(
   state: OracleState,
@@ -44,7 +52,7 @@ export function notificationRange(state: OracleState): { oldest: number; newest:
 
 export function notifyOfSchedule(
   state: OracleState,
-  kind: NotificationKind,
+  kind: ScheduleNotificationKind,
   { tenant, id: scheduleId, agent }: OracleSchedule,
   reason: string | null,
 ): void {
@@ -52,7 +60,7 @@ export function notifyOfSchedule(
 }
 
 /** Writes a notification of a run as it is now. */
-export function notifyOfRun(state: OracleState, kind: NotificationKind, run: OracleRun): void {
+export function notifyOfRun(state: OracleState, kind: ScheduleNotificationKind, run: OracleRun): void {
   const { tenant, scheduleId, agent, id, status, dueAt, moments, reason } = run;
   const { startedAt, completedAt, resultSummary, error } = run;
   add(state, {
@@ -65,7 +73,26 @@ export function notifyOfRun(state: OracleState, kind: NotificationKind, run: Ora
   });
 }
 
-function add(state: OracleState, notification: Omit<StoredNotification, "seq" | "at">): void {
+/** `attempts`: how many it held when it was lost. */
+export function notifyOfWorker(
+  state: OracleState,
+  kind: WorkerNotificationKind,
+  { tenant, id, name, agents, slots }: OracleWorker,
+  { reason, attempts }: { reason: string | null; attempts: number | null },
+): void {
+  add(state, { tenant, kind, worker: { id, name, agents, slots, attempts }, reason });
+  const kept = state.notifications
+    .filter((each) => each.tenant === tenant && each.worker !== undefined)
+    .slice(-WORKER_NOTIFICATIONS_MAX);
+  const oldest = kept[0]?.seq ?? 0;
+  state.notifications = state.notifications.filter(
+    (each) => each.tenant !== tenant || each.worker === undefined || each.seq >= oldest,
+  );
+}
+
+type New = Omit<StoredScheduleNotification, "seq" | "at"> | Omit<StoredWorkerNotification, "seq" | "at">;
+
+function add(state: OracleState, notification: New): void {
   state.lastNotificationSeq += 1;
   state.notifications.push({ seq: state.lastNotificationSeq, at: state.clock.now(), ...notification });
   signal(state, { kind: "notifications" });

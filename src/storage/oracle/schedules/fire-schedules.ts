@@ -1,11 +1,12 @@
 import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../../model/run.ts";
-import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../../storage.ts";
+import type { EndedTask, Fire, FiredSchedule, FireParams, InsertedTask, NewRun } from "../../storage.ts";
 import { notifyOfRun } from "../log/notifications.ts";
 import { type OracleRun, type OracleSchedule, type OracleState, scheduleOf, signal } from "../state.ts";
 import { endNow, signalCancelled } from "../tasks/cancel-tasks.ts";
-import { insertTask, toInserted } from "../tasks/insert-tasks.ts";
+import { copyOf, insertTask, orRestore, toInserted } from "../tasks/insert-tasks.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
 import { settleMoves } from "../tasks/settle-moves.ts";
+import { countBounded } from "../tasks/submit-bounds.ts";
 import { openTasksOfRuns, pauseSchedule, takeUp } from "./runs.ts";
 
 const NO_LIMITS = {
@@ -21,8 +22,14 @@ const NOTIFICATION_KINDS = {
   missed: "run.missed",
 } as const;
 
-export function fireSchedules(state: OracleState, { fires }: { fires: readonly Fire[] }): FiredSchedule[] {
+export function fireSchedules(state: OracleState, { fires, bounds }: FireParams): FiredSchedule[] {
+  const before = bounds === undefined ? {} : copyOf(state);
   const fired = fires.map((fire) => fireSchedule(state, fire));
+  if (bounds !== undefined) {
+    const seqs = new Set(fired.flatMap(({ runs }) => runs.flatMap(({ task }) => task?.seq ?? [])));
+    const tasks = state.tasks.filter(({ seq }) => seqs.has(seq));
+    orRestore(state, before, () => countBounded(state, bounds, tasks));
+  }
   settleMoves(state);
   preempt(state);
   signalCancelled(

@@ -1,15 +1,18 @@
 import { SCHEDULE_DELETED, type ScheduleStatus } from "../../../model/schedule.ts";
-import type {
-  DeletedSchedule,
-  DeleteScheduleParams,
-  ListSchedulesParams,
-  NewSchedule,
-  ScheduleCounts,
-  ScheduleName,
-  ScheduleRecord,
-  ScheduleSelection,
-  UpdateScheduleParams,
+import {
+  type DeletedSchedule,
+  type DeleteScheduleParams,
+  type ListSchedulesParams,
+  type MakerLimit,
+  type NewSchedule,
+  OLDEST_NAMED,
+  type ScheduleCounts,
+  type ScheduleName,
+  type ScheduleRecord,
+  type ScheduleSelection,
+  type UpdateScheduleParams,
 } from "../../storage.ts";
+import { tooManyOfMaker } from "../../too-many-of-maker.ts";
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import { notifyOfSchedule } from "../log/notifications.ts";
 import { copyJson, type OracleSchedule, type OracleState, scheduleOf, signal } from "../state.ts";
@@ -17,7 +20,7 @@ import { cancelThese } from "../tasks/cancel-tasks.ts";
 import { openTasksOfRuns, removeSchedule } from "./runs.ts";
 
 export function createSchedule(state: OracleState, params: NewSchedule): ScheduleRecord {
-  const { tenant, definition, status, nextFireAt, source } = params;
+  const { tenant, definition, status, nextFireAt, source, provenance = null } = params;
   const made = state.schedules.find(
     (schedule) => source !== null && schedule.source === source && schedule.tenant === tenant,
   );
@@ -45,6 +48,7 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
     pausedReason: null,
     openRuns: 0,
     held: false,
+    provenance: copyJson(provenance),
   };
   state.schedules.push(schedule);
   signal(state, { kind: "schedules" });
@@ -53,10 +57,49 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
 
 function checkRoom(
   state: OracleState,
-  { tenant, maxSchedules = null }: Pick<NewSchedule, "tenant" | "maxSchedules">,
+  { tenant, maxSchedules = null, ofMaker }: Pick<NewSchedule, "tenant" | "maxSchedules" | "ofMaker">,
 ): void {
+  const own = ofMaker === undefined ? [] : schedulesOfMaker(state, tenant, ofMaker);
+  if (ofMaker !== undefined && own.length >= ofMaker.max)
+    throw tooManyOfMaker(ofMaker, own.slice(0, OLDEST_NAMED));
   const { active, paused } = countSchedules(state, { tenant });
   if (maxSchedules !== null && active + paused >= maxSchedules) throw tooManySchedules(maxSchedules);
+}
+
+export function ofMaker(
+  state: OracleState,
+  { tenant, limit }: { tenant: string; limit: MakerLimit },
+): number[] {
+  return schedulesOfMaker(state, tenant, limit).slice(0, limit.max);
+}
+
+/** The ids of the active and paused schedules that a limit counts, the oldest first. */
+function schedulesOfMaker(state: OracleState, tenant: string, { by, id }: MakerLimit): number[] {
+  return state.schedules
+    .filter((schedule) => schedule.tenant === tenant && !isOver(schedule.status))
+    .filter(({ provenance }) => {
+      if (by === "tenant") return true;
+      return provenance?.createdBy[by === "key" ? "keyId" : "agentId"] === id;
+    })
+    .map((schedule) => schedule.id);
+}
+
+export function pauseOfKey(
+  state: OracleState,
+  params: { tenant: string; key: string; reason: string; limit: number },
+): { paused: number; more: boolean } {
+  const { tenant, key, reason, limit } = params;
+  const found = state.schedules.filter(
+    (schedule) =>
+      schedule.tenant === tenant &&
+      schedule.status === "active" &&
+      schedule.provenance?.createdBy.keyId === key,
+  );
+  for (const { id, revision } of found.slice(0, limit)) {
+    const changes = { status: "paused" } as const;
+    updateSchedule(state, { tenant, id, revision, changes, pauseReason: reason });
+  }
+  return { paused: Math.min(found.length, limit), more: found.length >= limit };
 }
 
 export function getSchedule(state: OracleState, params: ScheduleName): ScheduleRecord | null {

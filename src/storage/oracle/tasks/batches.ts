@@ -29,7 +29,7 @@ export function batchTasks(
 
 /** Each batch admits tasks while it has room. */
 export function fillBatches(state: OracleState): void {
-  for (const batch of state.batches) letIn(state, batch);
+  for (const batch of state.batches) admitParked(state, batch);
 }
 
 /** Whether one more task of a batch may be active. */
@@ -54,7 +54,7 @@ export function forgetEmptyBatches(state: OracleState): void {
   state.batches = state.batches.filter((batch) => tasksOf(state, batch).length > 0);
 }
 
-function letIn(state: OracleState, batch: OracleBatch): void {
+function admitParked(state: OracleState, batch: OracleBatch): void {
   const tasks = tasksOf(state, batch);
   const active = tasks.filter(isActive).length;
   const parked = tasks.filter((task) => task.parked === "batch").sort(byRank);

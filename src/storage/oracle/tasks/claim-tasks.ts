@@ -13,7 +13,7 @@ import {
   type OracleTenantQueue,
 } from "../state.ts";
 import { nextSharer, sharersOf } from "../tenants/share-out.ts";
-import { agentRoom, tenantRoom } from "./room.ts";
+import { agentRoom, shareRoom, tenantRoom } from "./room.ts";
 
 interface Candidate {
   readonly agentQueue: OracleAgentQueue;
@@ -76,7 +76,9 @@ export function chooseAlone(
     state.agentQueues
       .filter(({ lane: name, kind }) => name === lane.name && isAloneKind(kind))
       .filter(
-        (agentQueue) => canExecute(state, abilities, agentQueue) && tenantRoom(state, agentQueue.tenant) > 0,
+        (agentQueue) =>
+          canExecute(state, abilities, agentQueue) &&
+          Math.min(tenantRoom(state, agentQueue.tenant), shareRoom(state, lane, agentQueue.tenant)) > 0,
       )
       .flatMap((agentQueue) => startable(state, lane, agentQueue) ?? []),
   );

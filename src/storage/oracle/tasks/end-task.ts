@@ -14,6 +14,7 @@ export function endTask(
   task.state = end;
   task.parked = null;
   task.inSession = false;
+  task.takenBy = null;
   task.error = error;
   task.completedAt = state.clock.now();
   if (dependantsOf(state, task).length > 0) {

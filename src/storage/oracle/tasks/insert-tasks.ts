@@ -2,6 +2,7 @@ import { PREEMPTIONS_MAX, rankOf } from "../../../model/priority.ts";
 import { rejectionError } from "../../admission.ts";
 import { batchConflict } from "../../batch-conflict.ts";
 import { dependencyError } from "../../dependency-error.ts";
+import { claimOfInsert } from "../../insert-claim.ts";
 import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../../storage.ts";
 import { agentQueueFor, isUnserved } from "../connection/abilities.ts";
 import { addEvent } from "../log/add-event.ts";
@@ -18,32 +19,49 @@ import {
 } from "../state.ts";
 import { forgetEmptyBatches } from "./batches.ts";
 import { enterQueue } from "./enter-queue.ts";
+import { finishAndClaim } from "./finish-and-claim.ts";
 import { findByKey } from "./idempotency-keys.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { countBounded } from "./submit-bounds.ts";
 
-export function insertTasks(
-  state: OracleState,
-  { tasks, batches = [], limits }: InsertTasksParams,
-): InsertedTask[] {
+export function insertTasks(state: OracleState, params: InsertTasksParams): InsertedTask[] {
+  const { tasks, batches = [], limits, bounds } = params;
   const unknown = tasks.find((task) => !state.lanes.has(task.lane));
   if (unknown !== undefined) throw new Error(`lane "${unknown.lane}" is not configured`);
-  const before = batches.length > 0 ? copyOf(state) : {};
+  const before = batches.length > 0 || bounds !== undefined ? copyOf(state) : {};
+  const created: OracleTask[] = [];
+  const insert = (task: NewTask) => {
+    const inserted = insertTask(state, task, limits);
+    if (inserted.rejection === null) created.push(inserted);
+    return inserted;
+  };
   for (const batch of batches) {
     if (state.batches.some(({ id }) => id === batch.id)) continue;
     state.batches.push({ ...batch, createdAt: state.clock.now(), completedAt: null });
   }
+  const isNew = tasks.every(
+    ({ id }, index) =>
+      findById(state, id) === undefined && tasks.findIndex((task) => task.id === id) === index,
+  );
   const answers = tasks.map((task) => {
     const made = findByKey(state, task);
-    return made ?? toInserted(state, findById(state, task.id) ?? insertTask(state, task, limits));
+    return made ?? toInserted(state, findById(state, task.id) ?? insert(task));
   });
   refuseConflicts(state, before, tasks, answers, batches);
+  if (bounds !== undefined) orRestore(state, before, () => countBounded(state, bounds, created));
   // A batch is not created if all its tasks existed before.
   forgetEmptyBatches(state);
   settleMoves(state);
   preempt(state);
   signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
-  return answers.map((answer) => asItIsNow(state, answer));
+  const inserted = answers.map((answer) => asItIsNow(state, answer));
+  const claim = isNew ? claimOfInsert(params) : undefined;
+  if (claim !== undefined) {
+    const { node, claims, onClaimed } = claim;
+    onClaimed(finishAndClaim(state, { node, finishes: [], progress: [], claims }));
+  }
+  return inserted;
 }
 
 /** The result of an insert. A dependency may have cancelled the task since it was inserted. */
@@ -104,6 +122,9 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     origin: input.origin,
     sessionPosition: nextSessionPosition(state, input),
     inSession: false,
+    steerUntil: null,
+    takenBy: null,
+    collects: false,
     preemptionsLeft: input.preemptible ? PREEMPTIONS_MAX : 0,
     dependsOn: input.dependsOn,
     rejection,
@@ -137,11 +158,22 @@ function refuseConflicts(
   throw batchConflict({ taskId: answers[index]?.id ?? "", refused: tasks[index]?.id ?? "" });
 }
 
-/** Everything that an insert may change. */
-function copyOf(state: OracleState): Partial<OracleState> {
+/** Restores the state if `work` throws. */
+export function orRestore(state: OracleState, before: Partial<OracleState>, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    Object.assign(state, before);
+    throw error;
+  }
+}
+
+/** Everything that an insert, a retry or a run may change. */
+export function copyOf(state: OracleState): Partial<OracleState> {
   const { tasks, agentQueues, tenantQueues, events, releases, keys, batches, sessions } = state;
-  const { deliveries, receivers, deliveryTurns } = state;
-  const { lastTaskSeq, lastEventSeq, newestEventSeq, lastSessionSeq } = state;
+  const { deliveries, receivers, deliveryTurns, boundedTasks, boundedSubmits, runs, schedules } = state;
+  const { notifications, lastNotificationSeq } = state;
+  const { lastTaskSeq, lastEventSeq, newestEventSeq, lastSessionSeq, lastRunId } = state;
   const copies = structuredClone({
     tasks,
     agentQueues,
@@ -154,10 +186,23 @@ function copyOf(state: OracleState): Partial<OracleState> {
     deliveryTurns,
     batches,
     sessions,
+    boundedTasks,
+    boundedSubmits,
+    runs,
+    schedules,
+    notifications,
   });
   return {
     ...copies,
-    ...{ newCriticalTasks: [], lastTaskSeq, lastEventSeq, newestEventSeq, lastSessionSeq },
+    ...{
+      newCriticalTasks: [],
+      lastTaskSeq,
+      lastEventSeq,
+      newestEventSeq,
+      lastSessionSeq,
+      lastNotificationSeq,
+      lastRunId,
+    },
   };
 }
 

@@ -100,7 +100,8 @@ function endOf(state: OracleState, task: OracleTask): ListedTask | null {
 }
 
 function fits(task: OracleTask, params: ListTasksParams): boolean {
-  const { tenant, agent, states, priority, priorityMax, batch, lane, session, schedule, search } = params;
+  const { tenant, agent, states, priority, priorityMax, batch, lane, session, schedule, root, search } =
+    params;
   const { from = 0, to = Number.POSITIVE_INFINITY } = params;
   const at = params.order === "completed" ? (task.completedAt ?? 0) : task.createdAt;
   return (
@@ -113,6 +114,7 @@ function fits(task: OracleTask, params: ListTasksParams): boolean {
     (lane === undefined || task.lane === lane) &&
     (session === undefined || task.session === session) &&
     (schedule === undefined || task.schedule === schedule) &&
+    (root === undefined || task.spec.within?.rootTaskId === root) &&
     (search === undefined || isMeant(task, search)) &&
     at >= from &&
     at < to

@@ -15,6 +15,7 @@ import {
   type OracleState,
   type OracleTask,
   sessionOf,
+  takerOf,
   toRecord,
 } from "../state.ts";
 import { holderOf } from "./concurrency-keys.ts";
@@ -162,5 +163,7 @@ function sessionSituation(state: OracleState, task: OracleTask): TaskSituation["
     key: session.key,
     max: maxOf(session),
     active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id),
+    takenBy: takerOf(state, task)?.id ?? null,
+    offeredUntil: task.steerUntil,
   };
 }

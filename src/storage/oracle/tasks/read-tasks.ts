@@ -1,11 +1,29 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth } from "../../storage.ts";
+import type { QueueDepth, TreeTask } from "../../storage.ts";
 import { findTask, isWaiting, type OracleState, type OracleTask, toRecord } from "../state.ts";
 
 export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
   const task = findTask(state, params);
   return task === undefined ? null : toRecord(task);
+}
+
+export function heldTask(
+  state: OracleState,
+  { tenant, id, token }: { tenant: string; id: string; token: number },
+): TaskRecord | null {
+  const task = findTask(state, { tenant, id });
+  return task?.held?.token === token ? toRecord(task) : null;
+}
+
+export function taskTree(
+  state: OracleState,
+  { tenant, root, after, limit }: { tenant: string; root: string; after: number; limit: number },
+): TreeTask[] {
+  return state.tasks
+    .filter((task) => task.tenant === tenant && task.seq > after && task.spec.within?.rootTaskId === root)
+    .slice(0, limit)
+    .map(({ seq, id, spec, state }) => ({ seq, id, parent: spec.within?.taskId ?? "", state }));
 }
 
 export function countTasks(

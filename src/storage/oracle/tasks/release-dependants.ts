@@ -1,4 +1,5 @@
 import { type ComeBack, isNamedBy, namedDependency } from "../../dependency-error.ts";
+import { RELEASES_LOOKED_AT, shareReleases } from "../../shared-releases.ts";
 import { addEvent } from "../log/add-event.ts";
 import { dependantsOf, type OracleState, type OracleTask, signal, unmetOf } from "../state.ts";
 import { endTask } from "./end-task.ts";
@@ -8,24 +9,48 @@ import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
 /** How many dependants the operation that ends a task notifies; `release` notifies the rest. */
 export const RELEASED_MAX = 100;
 
-/** Notifies up to `limit` dependants of ends and retries that they have not followed yet. Returns how many. */
+/**
+ * Notifies up to `limit` dependants of ends and retries that they have not followed yet, in equal shares for all tenants. Returns
+ * how many.
+ */
 export function releaseDependants(state: OracleState, limit: number): number {
   let released = 0;
-  for (let next = state.releases[0]; next !== undefined && released < limit; next = state.releases[0]) {
-    const { parentSeq, afterSeq, error, comesBack } = next;
-    const parent = state.tasks.find(({ seq }) => seq === parentSeq);
-    const left = parent === undefined ? [] : dependantsOf(state, parent).filter(({ seq }) => seq > afterSeq);
-    const dependants = left.slice(0, limit - released);
-    for (const dependant of dependants) {
-      if (comesBack === null) followEnd(state, dependant, error);
-      else bringBack(state, dependant, parent?.id ?? "", comesBack);
+  while (state.releases.length > 0 && released < limit) {
+    const oldest = state.releases.slice(0, RELEASES_LOOKED_AT).map((release) => ({
+      release,
+      parent: state.tasks.find(({ seq }) => seq === release.parentSeq),
+    }));
+    const { share, ofTenants } = shareReleases(
+      oldest.map((each) => ({ ...each, tenant: each.parent?.tenant ?? "" })),
+      limit - released,
+    );
+    for (const own of ofTenants) {
+      const until = released + Math.min(share, limit - released);
+      for (const { release, parent } of own) {
+        if (released < until) released += releaseNext(state, release, { parent, limit: until - released });
+      }
     }
-    const last = dependants.at(-1);
-    if (last !== undefined && dependants.length === limit - released) next.afterSeq = last.seq;
-    else state.releases.splice(state.releases.indexOf(next), 1);
-    released += Math.max(dependants.length, 1);
   }
   return released;
+}
+
+/** A release without dependants counts as one: it takes time, too. */
+function releaseNext(
+  state: OracleState,
+  release: OracleState["releases"][number],
+  { parent, limit }: { parent: OracleTask | undefined; limit: number },
+): number {
+  const { afterSeq, error, comesBack } = release;
+  const left = parent === undefined ? [] : dependantsOf(state, parent).filter(({ seq }) => seq > afterSeq);
+  const dependants = left.slice(0, limit);
+  for (const dependant of dependants) {
+    if (comesBack === null) followEnd(state, dependant, error);
+    else bringBack(state, dependant, parent?.id ?? "", comesBack);
+  }
+  const last = dependants.at(-1);
+  if (last !== undefined && dependants.length === limit) release.afterSeq = last.seq;
+  else state.releases.splice(state.releases.indexOf(release), 1);
+  return Math.max(dependants.length, 1);
 }
 
 /** Requeues a dependant that was cancelled because of its parent, unless it could only end in the same way again. */

@@ -24,6 +24,8 @@ export function requeueTask(state: OracleState, task: OracleTask): void {
     // The task is accepted anew, so it gets a new position.
     session.lastPosition += 1;
     task.sessionPosition = session.lastPosition;
+    task.steerUntil = null;
+    task.collects = false;
   }
   task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
   if (waits || isDelayed) task.state = waits ? "waiting_dependency" : "delayed";

@@ -1,11 +1,11 @@
 import type { KeyRecord, NewKey } from "../../storage.ts";
-import { type OracleState, signal } from "../state.ts";
+import { copyJson, type OracleState, signal } from "../state.ts";
 
 export function createKey(state: OracleState, key: NewKey): KeyRecord | null {
   if (state.tenants.get(key.tenant)?.deleting !== false) return null;
   const isTaken = state.apiKeys.some(({ id, hash }) => id === key.id || hash === key.hash);
   if (isTaken) throw new Error("The id and the hash of an API key are unique.");
-  const { id, tenant, name, role, agent, agents = null, hash, expiresAt } = key;
+  const { id, tenant, name, role, agent, agents = null, bounds = null, hash, expiresAt } = key;
   const now = state.clock.now();
   state.apiKeys.push({
     id,
@@ -14,6 +14,7 @@ export function createKey(state: OracleState, key: NewKey): KeyRecord | null {
     role,
     agent,
     agents,
+    bounds: copyJson(bounds),
     hash,
     expiresAt,
     createdAt: now,
@@ -26,6 +27,10 @@ export function createKey(state: OracleState, key: NewKey): KeyRecord | null {
 export function findKey(state: OracleState, { hash }: { hash: string }): KeyRecord | null {
   const key = state.apiKeys.find((each) => each.hash === hash);
   return key === undefined ? null : { ...key };
+}
+
+export function getKey(state: OracleState, { tenant, id }: { tenant: string; id: string }): KeyRecord | null {
+  return listKeys(state, { tenant }).find((key) => key.id === id) ?? null;
 }
 
 export function listKeys(state: OracleState, { tenant }: { tenant: string }): KeyRecord[] {

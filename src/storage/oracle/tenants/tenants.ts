@@ -10,6 +10,7 @@ import {
   type TenantRecord,
   type UpdatedTenant,
 } from "../../storage.ts";
+import { withoutNames } from "../log/audit.ts";
 import { refreshTurns } from "../log/receivers.ts";
 import { copyJson, type Mutable, type OracleState, signal } from "../state.ts";
 import { cancelThese } from "../tasks/cancel-tasks.ts";
@@ -106,9 +107,9 @@ function deleteSlice(state: OracleState, id: string, limit: number): boolean {
   if (tasks.length === limit) return true;
   const owned = ["sessions", "schedules", "runs", "notifications", "bulks", "rollups"] as const;
   if (owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit)) return true;
-  state.audit = state.audit.map((entry) =>
-    isOwn(entry) && entry.subjectDigest !== null ? { ...entry, subject: null, subjectSalt: null } : entry,
-  );
+  state.audit = state.audit.map((entry) => (isOwn(entry) ? withoutNames(entry) : entry));
+  state.boundedTasks = state.boundedTasks.filter((each) => !isOwn(each));
+  state.boundedSubmits = state.boundedSubmits.filter((each) => !isOwn(each));
   return false;
 }
 

@@ -3,6 +3,7 @@ import { isAloneKind } from "../../alone-queue.ts";
 import {
   type AssignedTask,
   EXPIRED_PER_CLAIM_MAX,
+  endsOfRota,
   type WorkerExchange,
   type WorkerExchangeParams,
   type WorkerFinish,
@@ -52,6 +53,8 @@ export function exchangeForWorkers(
   if (finished.length > 0) signal(state, { kind: "work" });
   if (finished.length + assigned + expired.length + progress.length > 0) signal(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) signal(state, { kind: "due" });
+  const decided = endsOfRota(finishes, finished);
+  if (decided.length > 0) signal(state, { kind: "fenced", tokens: decided, reason: "cancelled" });
   return { finished, claimed, expired, held: isSomethingHeld(state, polls) };
 }
 

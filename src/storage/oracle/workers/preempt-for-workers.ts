@@ -1,4 +1,5 @@
 import { isCritical } from "../../../model/priority.ts";
+import { NOT_POLLING_MS } from "../../../model/worker.ts";
 import { isAloneKind } from "../../alone-queue.ts";
 import { canWorkerRun, isForWorkers } from "../connection/abilities.ts";
 import {
@@ -75,6 +76,11 @@ function ableWorkers(state: OracleState, task: OracleTask): OracleWorker[] {
   return [...state.workers.values()]
     .filter(({ lost, draining }) => !lost && !draining)
     .filter((worker) => canWorkerRun(state, worker, agentQueueOf(state, task)))
+    .filter(
+      ({ id, slots, registeredAt, polledAt }) =>
+        heldBy(state, id).length >= slots ||
+        Math.max(registeredAt, polledAt ?? 0) >= state.clock.now() - NOT_POLLING_MS,
+    )
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 

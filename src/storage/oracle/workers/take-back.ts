@@ -13,10 +13,18 @@ export function takeBack(state: OracleState, params: TakeBackParams): TakenBack 
   const taken = heldBy(state, worker)
     .filter(({ held }) => attempts === undefined || attempts.some(({ token }) => token === held?.token))
     .slice(0, limit)
-    .map((task) => ({ task, again: takeTaskBack(state, task, params) }));
+    .map((task) => ({ task, token: task.held?.token ?? 0, again: takeTaskBack(state, task, params) }));
   settleMoves(state);
   preempt(state);
-  if (taken.length > 0) signal(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  const tokens = taken.map(({ token }) => token);
+  if (taken.length > 0)
+    signal(
+      state,
+      { kind: "events" },
+      { kind: "work" },
+      { kind: "due" },
+      { kind: "fenced", tokens, reason: "cancelled" },
+    );
   const labels = (again: boolean) =>
     taken
       .filter((one) => one.again === again)

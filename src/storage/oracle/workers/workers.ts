@@ -1,12 +1,16 @@
 import { agentKey } from "../../../model/agent.ts";
+import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
 import {
   ALL_AGENTS,
+  type AttemptNames,
   CLAIM_KEPT_MS,
   type Held,
+  LOST_WORKERS_MAX,
   type NewWorker,
   type OverdueAttempt,
+  SILENT_FOR,
+  WORKER_BACK,
   WORKER_KEPT_MS,
-  WORKERS_MAX,
   type WorkerAttempt,
   type WorkerRecord,
   type WorkerSign,
@@ -14,6 +18,7 @@ import {
   type WorkerWatch,
 } from "../../storage.ts";
 import { abilitiesChanged } from "../connection/abilities-changed.ts";
+import { notifyOfWorker } from "../log/notifications.ts";
 import {
   type OracleState,
   type OracleTask,
@@ -24,16 +29,22 @@ import {
 } from "../state.ts";
 import { beginHeld } from "../tasks/finish-and-claim.ts";
 import { preempt } from "../tasks/preempt-tasks.ts";
+import { hasSecondEnabledTenant } from "../tasks/room.ts";
 
-export function registerWorker(state: OracleState, worker: NewWorker): { id: string; isNew: boolean } | null {
+export function registerWorker(
+  state: OracleState,
+  worker: NewWorker,
+): Awaited<ReturnType<WorkerStorage["register"]>> {
   const now = state.clock.now();
   const known = [...state.workers.values()].find(
     ({ tenant, instance }) => tenant === worker.tenant && instance !== null && instance === worker.instance,
   );
-  const live = [...state.workers.values()].filter(
-    ({ tenant, lost }) => tenant === worker.tenant && !lost,
-  ).length;
-  if ((known === undefined || known.lost) && live >= WORKERS_MAX) return null;
+  const live = [...state.workers.values()].filter(({ lost }) => !lost);
+  const own = live.filter(({ tenant }) => tenant === worker.tenant);
+  if (known === undefined || known.lost) {
+    if (live.length >= WORKERS_MAX) return { full: "installation" };
+    if (own.length >= TENANT_WORKERS_MAX && hasSecondEnabledTenant(state)) return { full: "tenant" };
+  }
   const life = { draining: false, lost: false, registeredAt: now, seenAt: now };
   if (known !== undefined) rememberWorkerAgents(state, known);
   const record =
@@ -42,6 +53,11 @@ export function registerWorker(state: OracleState, worker: NewWorker): { id: str
       : { ...known, ...worker, ...life, id: known.id, beat: known.beat + 1 };
   state.workers.set(record.id, record);
   abilitiesChanged(state);
+  if (known !== undefined) signal(state, { kind: "workers", ids: [known.id] });
+  if (known === undefined || known.lost) {
+    const reason = known === undefined ? null : WORKER_BACK;
+    notifyOfWorker(state, "worker.registered", record, { reason, attempts: null });
+  }
   return { id: record.id, isNew: known === undefined };
 }
 
@@ -78,6 +94,7 @@ export function renewWorkers(
     if (worker.lost) {
       worker.lost = false;
       abilitiesChanged(state);
+      notifyOfWorker(state, "worker.registered", worker, { reason: WORKER_BACK, attempts: null });
     }
   }
   return { unknown };
@@ -87,6 +104,7 @@ export function drainWorker(state: OracleState, { tenant, id }: { tenant: string
   const worker = state.workers.get(id);
   if (worker === undefined || worker.tenant !== tenant) return false;
   worker.draining = true;
+  signal(state, { kind: "workers", ids: [id] });
   return true;
 }
 
@@ -110,6 +128,9 @@ export function markWorkerLost(
   const worker = state.workers.get(id);
   if (worker === undefined || worker.lost || worker.beat !== beat) return null;
   worker.lost = true;
+  const attempts = heldBy(state, id).length;
+  if (!worker.draining || attempts > 0)
+    notifyOfWorker(state, "worker.lost", worker, { reason: `${SILENT_FOR}${worker.leaseMs} ms`, attempts });
   rememberWorkerAgents(state, worker);
   abilitiesChanged(state);
   return worker.agents;
@@ -121,17 +142,16 @@ export function removeWorker(state: OracleState, { tenant, id }: { tenant: strin
   if (!worker.lost) rememberWorkerAgents(state, worker);
   state.workers.delete(id);
   abilitiesChanged(state);
+  signal(state, { kind: "workers", ids: [id] });
   return true;
 }
 
-export function findWorkerAttempts(
-  state: OracleState,
-  { hashes }: { hashes: readonly string[] },
-): WorkerAttempt[] {
-  return hashes.flatMap((hash) => {
-    const attempt = state.workerAttempts.find((each) => each.hash === hash);
+export function findWorkerAttempts(state: OracleState, params: AttemptNames): WorkerAttempt[] {
+  const named: (string | number)[] = "hashes" in params ? [...params.hashes] : [...params.tokens];
+  return named.flatMap((name) => {
+    const attempt = state.workerAttempts.find(({ hash, token }) => hash === name || token === name);
     if (attempt === undefined) return [];
-    const { worker, tenant, taskId, seq, token, number, usage, recorded } = attempt;
+    const { hash, worker, tenant, taskId, seq, token, number, usage, recorded } = attempt;
     const held = isHeld(state, attempt);
     return { hash, worker, tenant, taskId, seq, token, number, usage, recorded, held };
   });
@@ -198,10 +218,15 @@ export function pruneWorkers(state: OracleState): void {
   state.workerAttempts = state.workerAttempts.filter(
     ({ endedAt }) => endedAt === null || endedAt > now - CLAIM_KEPT_MS,
   );
-  for (const worker of state.workers.values()) {
+  for (const worker of state.workers.values())
     worker.ends = worker.ends.filter(({ minute }) => minute > firstMinute(now));
-    if (worker.lost && worker.seenAt <= now - WORKER_KEPT_MS && heldBy(state, worker.id).length === 0)
-      state.workers.delete(worker.id);
+  const lost = [...state.workers.values()].filter((worker) => worker.lost);
+  for (const own of Map.groupBy(lost, ({ tenant }) => tenant).values()) {
+    own.sort((a, b) => b.seenAt - a.seenAt || compare(a.id, b.id));
+    for (const [index, { id, seenAt }] of own.entries()) {
+      const isSurplus = seenAt <= now - WORKER_KEPT_MS || index >= LOST_WORKERS_MAX;
+      if (isSurplus && heldBy(state, id).length === 0) state.workers.delete(id);
+    }
   }
 }
 

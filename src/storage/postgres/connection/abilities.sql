@@ -93,12 +93,17 @@ begin
 end $$;
 
 -- The same for agents that workers name, or no longer name; '*': all of the tenant.
-create function worker_agents_changed(p_now bigint, p_tenant text, p_agents text[]) returns void language plpgsql as $$
+create function worker_agents_changed(p_now bigint, p_tenant text, p_agents text[], p_worker text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_ability ability;
   v_agent text;
 begin
+  -- While other workers run an agent, one more or less changes nothing.
+  p_agents := array(
+    select a from unnest(p_agents) a
+     where not exists (select 1 from worker_agent w where w.tenant = p_tenant and w.agent = a and w.worker <> p_worker));
+  if cardinality(p_agents) = 0 then return; end if;
   perform 1 from node where not dead limit 1;
   if not found then return; end if;
   select * into v_ability from ability;
@@ -118,7 +123,7 @@ declare
   v_deltas queue_delta[];
 begin
   create temporary table moving on commit drop as
-    select t.seq, t.line as source, null::bigint as target, t.spec::json #>> '{work,kind}' as kind, n.lane, n.tenant, n.agent, t.rank,
+    select t.seq, t.line as source, null::bigint as target, readable_json(t.spec) #>> '{work,kind}' as kind, n.lane, n.tenant, n.agent, t.rank,
            t.origin is not null as exempt,
            exists (select 1 from ready r where r.line = t.line and r.rank = t.rank and r.task_seq = t.seq) as ready,
            exists (select 1 from lease l where l.task_seq = t.seq) as held,
@@ -163,7 +168,7 @@ create function current_agent_queue(p_task task) returns bigint language plpgsql
 #variable_conflict use_column
 declare
   v_queue record;
-  v_kind text := p_task.spec::json #>> '{work,kind}';
+  v_kind text := readable_json(p_task.spec) #>> '{work,kind}';
   v_id bigint;
 begin
   select * into v_queue from line where id = p_task.line;

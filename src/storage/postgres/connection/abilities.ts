@@ -31,17 +31,17 @@ const WORKER_AGENT = "worker:";
 
 const STORED = (n: string, more = "") => `exists (
   select 1 from agent stored
-   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and stored.definition::json ->> 'executor' is not null${more})`;
+   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and readable_json(stored.definition) ->> 'executor' is not null${more})`;
 
 /** Not by workers only. */
-const FOR_NODES = " and stored.definition::json #>> '{executor,type}' is distinct from 'worker'";
+const FOR_NODES = " and readable_json(stored.definition) #>> '{executor,type}' is distinct from 'worker'";
 
 /** Whether profile `p` has the key that seals the stored agent of `n`. */
 const OPENS = (n: string) =>
   STORED(
     n,
     `${FOR_NODES} and exists (
-    select 1 from profile f where f.id = p and '${KEY}' || (stored.definition::json ->> 'sealedWith') = any (f.kinds))`,
+    select 1 from profile f where f.id = p and '${KEY}' || (readable_json(stored.definition) ->> 'sealedWith') = any (f.kinds))`,
   );
 
 const SERVED_BY_NODES = (n: string) => `(
@@ -68,13 +68,13 @@ const SERVED = (
 
 /** Whether the executor of the agent of `n` is `worker`. */
 export const isWorkerAgent = (n: string) =>
-  `(${STORED(n, " and stored.definition::json #>> '{executor,type}' = 'worker'")}
+  `(${STORED(n, " and readable_json(stored.definition) #>> '{executor,type}' = 'worker'")}
     or (not ${STORED(n)} and ${CONFIGURED_FOR_WORKERS(n)}))`;
 
 /** Whether workers for all agents run agent queue `n`, if no node can. */
 const FOR_ANY_WORKER = (
   n: string,
-) => `(${STORED(n, " and stored.definition::json #>> '{executor,type}' = 'worker'")}
+) => `(${STORED(n, " and readable_json(stored.definition) #>> '{executor,type}' = 'worker'")}
   or (not ${STORED(n)} and (${CONFIGURED_FOR_WORKERS(n)} or not ${SERVED_BY_NODES(n)})))`;
 
 /** Whether a live worker for all agents runs agent queue `n`, if no node can. */
@@ -104,7 +104,7 @@ export const isExecutable = (n: string) =>
 
 /** The profiles among `live` whose nodes can execute the tasks of agent queue `n`. */
 const ABLE = (n: string, live: string) => `
-  case when ${n}.kind in ('', '${ALONE}') and not ${n}.served or ${STORED(n, `${FOR_NODES} and stored.definition::json ->> 'sealedWith' is null`)} then ${live}
+  case when ${n}.kind in ('', '${ALONE}') and not ${n}.served or ${STORED(n, `${FOR_NODES} and readable_json(stored.definition) ->> 'sealedWith' is null`)} then ${live}
        when ${n}.served then array(
          select p from unnest(${live}) p
           where p = '' or exists (
@@ -139,7 +139,7 @@ export function newLabel(n: string): string {
 }
 
 /** The kind of the agent queue that task `t` of agent queue `n` moves to when it has to run alone. */
-const ALONE_KIND = `'${ALONE}' || case when n.agent = '${DEFAULT_AGENT}' then '' else t.spec::json #>> '{work,kind}' end`;
+const ALONE_KIND = `'${ALONE}' || case when n.agent = '${DEFAULT_AGENT}' then '' else readable_json(t.spec) #>> '{work,kind}' end`;
 
 export const ABILITY_FUNCTIONS = readSql(new URL("./abilities.sql", import.meta.url), {
   SERVED: SERVED("n"),
@@ -162,5 +162,5 @@ export const ABILITY_FUNCTIONS = readSql(new URL("./abilities.sql", import.meta.
 /** `noExecutorError` of task `t`, in SQL. */
 function sqlError(): string {
   const text = noExecutorError("\u0001", "\u0002" as never).replaceAll("'", "''");
-  return `replace(replace('${text}', '\u0001', t.agent), '\u0002', t.spec::json #>> '{work,kind}')`;
+  return `replace(replace('${text}', '\u0001', t.agent), '\u0002', readable_json(t.spec) #>> '{work,kind}')`;
 }

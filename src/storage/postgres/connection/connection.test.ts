@@ -17,6 +17,7 @@ import {
 import { newDefinition } from "../../conformance/schedules/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "../../conformance/world.ts";
 import type { ClaimedTask, FinishedAttempt, StorageSignal } from "../../storage.ts";
+import { FUNCTION_SCHEMA } from "./functions.ts";
 import { openPostgres } from "./open.ts";
 
 prepareDatabases();
@@ -67,7 +68,7 @@ describe("an answer that is lost", () => {
     expect(await direct.counters.recountAll()).toEqual([]);
   });
 
-  test("makes no second batch of one that is handed in again", async () => {
+  test("makes no second batch of one that is submitted again", async () => {
     const { storage, direct, lose } = await openBehindProxy();
     const batches = [{ id: "b", tenant: TENANT, parallelism: 2, callbackUrl: "https://example.com/b" }];
     const tasks = tasksOf(2, 3, { batch: "b" }).map(newTask);
@@ -294,8 +295,8 @@ describe("a node", () => {
     onTestFinished(() => storage.close());
     const before = await trace();
     await storage.nodes.register({ node: "warm", slots: { [LANE]: 1 } });
-    const prepared =
-      "select count(*)::int as count from pg_stat_activity where query like '%warm_up%' and pid <> pg_backend_pid()";
+    const prepared = `select count(*)::int as count from pg_stat_activity
+                       where query like '%warm_up%' and datname = current_database() and pid <> pg_backend_pid()`;
     await expect.poll(async () => (await admin.query(prepared)).rows[0].count).toBe(6);
     await storage.check();
     expect(await trace()).toEqual(before);
@@ -384,6 +385,29 @@ describe("a database", () => {
       code: "storage_unavailable",
       message: expect.stringContaining("9999"),
     });
+  });
+
+  test("that a later Rota has migrated is one to wait for, and its nodes are not ready", async () => {
+    const { first, admin } = await openNodes(1);
+    const { claimed } = await first.tasks.finishAndClaim({
+      node: "node-0",
+      finishes: [],
+      progress: [],
+      claims: [],
+    });
+    expect(claimed).toEqual([]);
+    await first.check();
+    await admin.query(`drop schema ${FUNCTION_SCHEMA} cascade`);
+    const replaced = {
+      code: "storage_unavailable",
+      message: "a later version of Rota has migrated the database: update this node",
+    };
+    await expect(submit(first, [{}])).rejects.toMatchObject(replaced);
+    await expect(first.nodes.heartbeat({ node: "node-0" })).rejects.toMatchObject(replaced);
+    await expect(
+      first.tasks.finishAndClaim({ node: "node-0", finishes: [], progress: [], claims: [] }),
+    ).rejects.toMatchObject(replaced);
+    await expect(first.check()).rejects.toMatchObject(replaced);
   });
 
   test("that refuses to write is one to wait for, not a fault of what was to be written", async () => {

@@ -4,7 +4,7 @@ import pg, { type PoolConfig } from "pg";
 import type { Clock } from "../../../model/clock.ts";
 import { RotaError } from "../../../model/errors.ts";
 import type { StorageSignal } from "../../storage.ts";
-import { isNotUpYet, isTransient, toRotaError } from "./errors.ts";
+import { isNotUpYet, isTransient, isUnknownName, replacedError, toRotaError } from "./errors.ts";
 import { Notifications } from "./listen-notify.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
 
@@ -57,6 +57,12 @@ const FLUSH_REST = {
                            or current_setting('synchronous_standby_names') <> ''`,
   values: [],
 };
+
+/**
+ * Whether a migration of a later version has dropped the functions of this one: their schema is the first in the search path,
+ * the tables are in the second.
+ */
+const IS_REPLACED = "current_schema() = 'rota'";
 
 /** The connections: statements, signals, the clock. The operations are in files of their own. */
 export class PostgresDatabase {
@@ -163,29 +169,26 @@ export class PostgresDatabase {
   }
 
   /**
-   * Calls a function that writes, and waits until its commit survives a crash. While others write, the flush comes after the
-   * write lock is free; a caller that writes alone saves that round trip.
+   * Calls a function that writes, and waits until its commit survives a crash. While others write, its procedure `…_durably` flushes
+   * after the write lock is free; a caller that writes alone saves that commit. `results`: how many columns they return.
    */
-  async writeDurably<Row extends object>({
+  writeDurably<Row extends object>({
     name,
-    call,
+    results,
     values,
   }: {
     name: string;
-    call: string;
+    results: number;
     values: readonly unknown[];
   }): Promise<Row[]> {
+    const given = ["$1", ...values.map((_, n) => `$${n + 2}`)];
     if (!this.othersAlive && this.#pool.idleCount === this.#pool.totalCount) {
       // A call that finds its tasks inserted already writes nothing, but must not answer before they are on disk.
-      return this.write({ name, text: `select f.* from (select ${EMIT}) flush, ${call} f`, values });
+      const text = `select f.* from (select ${EMIT}) flush, ${name}(${given.join(", ")}) f`;
+      return this.write({ name, text, values });
     }
-    const { rows, durable } = await this.writeEarly<Row>({
-      name: `${name}_early`,
-      text: `select f.* from (select set_config('synchronous_commit', 'off', true)) early, ${call} f`,
-      values,
-    });
-    await durable;
-    return rows;
+    const all = [...given, ...Array<string>(results).fill("null")];
+    return this.write({ name: `${name}_durably`, text: `call ${name}_durably(${all.join(", ")})`, values });
   }
 
   read<Row extends object>(statement: Statement): Promise<Row[]> {
@@ -217,7 +220,12 @@ export class PostgresDatabase {
 
   /** Writes, because a server that is read-only or has no disk space left still responds to reads. */
   async check(): Promise<void> {
-    await this.read({ ...FLUSH, values: [] });
+    const [row] = await this.read<{ replaced: boolean }>({
+      name: "check",
+      text: `select ${EMIT}, ${IS_REPLACED} as replaced`,
+      values: [],
+    });
+    if (row?.replaced) throw replacedError();
   }
 
   async now(): Promise<number> {
@@ -314,9 +322,18 @@ export class PostgresDatabase {
         return await work(tries);
       } catch (error) {
         const isRepeated = repeatable && tries === 1 && isNotUpYet(error);
+        if (isUnknownName(error) && (await this.#isReplaced())) throw replacedError(error);
         if (!isRepeated && (!isTransient(error) || tries === TRIES_MAX)) throw toRotaError(error);
       }
     }
+  }
+
+  async #isReplaced(): Promise<boolean> {
+    const statement = { name: "is_replaced", text: `select ${IS_REPLACED} as replaced`, values: [] };
+    const rows = await this.#query<{ replaced: boolean }>(this.#pool, statement, this.#timeouts.readMs).catch(
+      () => [],
+    );
+    return rows.some(({ replaced }) => replaced);
   }
 
   /** The database may have been replaced while the connection was lost, so event numbers are skipped first. */

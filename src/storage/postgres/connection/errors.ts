@@ -1,5 +1,7 @@
 import { DatabaseError } from "pg";
 import { RotaError } from "../../../model/errors.ts";
+import { boundExceeded } from "../../submit-bounds.ts";
+import { tooManyOfMaker } from "../../too-many-of-maker.ts";
 
 /**
  * SQLSTATE classes of errors caused by the statement or its values: data, constraints, limits, names and our own exceptions. All
@@ -9,6 +11,8 @@ const STATEMENT_FAULTS = ["22", "23", "42", "54", "P0"];
 /** Deadlock and serialization failure: the transaction was rolled back and can be retried. */
 const TRY_AGAIN = ["40001", "40P01"];
 const UNIQUE_VIOLATION = "23505";
+/** A statement names a function, type or schema that does not exist. */
+const UNKNOWN_NAMES = ["42883", "42704", "3F000"];
 /** The server is starting, stopping or recovering, or has no connection left. */
 const NOT_UP_STATES = ["57P01", "57P02", "57P03", "53300"];
 /** Nothing listens at the address yet, or the host cannot be reached or resolved yet. */
@@ -27,6 +31,8 @@ const NOT_UP_CODES = [
 const NOT_UP_TEXTS = /timeout expired|connection timeout|Connection terminated/;
 /** Our functions raise this when a batch has an idempotency key that was used for another request. */
 export const BATCH_CONFLICT = "P0409";
+/** And this when a call would exceed a bound of its caller. */
+export const BOUND_EXCEEDED = "P0429";
 
 export function isTransient(error: unknown): boolean {
   return error instanceof DatabaseError && TRY_AGAIN.includes(error.code ?? "");
@@ -37,10 +43,30 @@ export function isUniqueViolation(error: unknown): boolean {
   return cause instanceof DatabaseError && cause.code === UNIQUE_VIOLATION;
 }
 
+export function isUnknownName(error: unknown): boolean {
+  return error instanceof DatabaseError && UNKNOWN_NAMES.includes(error.code ?? "");
+}
+
+/** The functions of this version are gone: a migration of a later version dropped them. Other nodes can serve the caller. */
+export function replacedError(cause?: unknown): RotaError {
+  return new RotaError(
+    "storage_unavailable",
+    "a later version of Rota has migrated the database: update this node",
+    { cause },
+  );
+}
+
 /** Which task of a batch was refused, and the task that its key had created before; null for any other error. */
 export function batchConflictOf(error: unknown): { taskId: string; refused: string } | null {
   if (!(error instanceof DatabaseError) || error.code !== BATCH_CONFLICT) return null;
   return JSON.parse(error.detail ?? "{}");
+}
+
+/** The error for the caller, if the bound of a caller would be exceeded; else the error itself. */
+export function orBoundExceeded(error: unknown): unknown {
+  if (!(error instanceof DatabaseError) || error.code !== BOUND_EXCEEDED) return error;
+  const { now, limit, oldest, ...exceeded } = JSON.parse(error.detail ?? "{}");
+  return limit === undefined ? boundExceeded(exceeded, now) : tooManyOfMaker(limit, oldest);
 }
 
 /** Whether a database could not be opened because it is not up yet, so that a retry may succeed soon. */

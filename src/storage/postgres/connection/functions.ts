@@ -18,9 +18,11 @@ import { REWIND_FUNCTIONS } from "../schedules/rewind-schedule.ts";
 import { PRUNE_RUN_FUNCTIONS, READ_RUN_FUNCTIONS } from "../schedules/runs.ts";
 import { SCHEDULE_FUNCTIONS } from "../schedules/schedules.ts";
 import { WRITE_RUN_FUNCTIONS } from "../schedules/write-runs.ts";
+import { POST_FUNCTIONS } from "../sessions/post-answer.ts";
 import { SEND_FUNCTIONS } from "../sessions/send-message.ts";
 import { SESSION_FUNCTIONS } from "../sessions/sessions.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "../sessions/settle-sessions.ts";
+import { TAKE_MESSAGES_FUNCTIONS } from "../sessions/take-messages.ts";
 import { TURN_FUNCTIONS } from "../sessions/take-turns.ts";
 import { BATCH_FUNCTIONS } from "../tasks/batches.ts";
 import { BULK_FUNCTIONS } from "../tasks/bulks.ts";
@@ -43,6 +45,7 @@ import { REQUEUE_FUNCTIONS } from "../tasks/requeue-task.ts";
 import { RESCUE_FUNCTIONS } from "../tasks/rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "../tasks/retry-task.ts";
 import { SETTLE_FUNCTIONS } from "../tasks/settle-moves.ts";
+import { BOUND_FUNCTIONS } from "../tasks/submit-bounds.ts";
 import { TASK_LOG_FUNCTIONS } from "../tasks/task-logs.ts";
 import { AGENT_FUNCTIONS } from "../tenants/agents.ts";
 import { LANE_FUNCTIONS } from "../tenants/lanes.ts";
@@ -81,10 +84,13 @@ const SOURCE = [
   AGENT_QUEUE_FUNCTIONS,
   INSERT_FORM_FUNCTIONS,
   CONCURRENCY_KEY_FUNCTIONS,
+  BOUND_FUNCTIONS,
   INSERT_FUNCTIONS,
   TURN_FUNCTIONS,
   CANCEL_OPEN_FUNCTIONS,
   SEND_FUNCTIONS,
+  TAKE_MESSAGES_FUNCTIONS,
+  POST_FUNCTIONS,
   SESSION_FUNCTIONS,
   PAGE_EVENT_FUNCTIONS,
   TASK_LOG_FUNCTIONS,

@@ -5,7 +5,8 @@ import { Notifications, TOKENS_MAX } from "./listen-notify.ts";
 /** What PostgreSQL refuses. */
 const TOO_LONG = 8_000;
 
-test("signals that are too long together go out one by one", async () => {
+/** Sends these signals at once. Returns what goes out. */
+async function sendAll(signals: readonly StorageSignal[]): Promise<StorageSignal[]> {
   const sent: StorageSignal[] = [];
   const notifications = new Notifications({
     config: {},
@@ -16,13 +17,27 @@ test("signals that are too long together go out one by one", async () => {
     },
     hear: () => {},
   });
+  for (const signal of signals) notifications.notifyOthers(signal);
+  await notifications.sendLast();
+  return sent;
+}
+
+test("signals that are too long together go out one by one", async () => {
   const tokens = Array.from({ length: TOKENS_MAX }, (_, n) => 1_000_000_000_000_000 + n);
   const signals: StorageSignal[] = [
     { kind: "fenced", tokens, reason: "cancelled" },
     { kind: "fenced", tokens, reason: "preempted" },
     { kind: "work" },
   ];
-  for (const signal of signals) notifications.notifyOthers(signal);
-  await notifications.sendLast();
-  expect(sent).toEqual(signals);
+  expect(await sendAll(signals)).toEqual(signals);
+});
+
+test("signals of work name all of their lanes, or none if one may be in any lane", async () => {
+  const some: StorageSignal[] = [
+    { kind: "work", lanes: ["a"] },
+    { kind: "work", lanes: ["b", "a"] },
+  ];
+  expect(await sendAll(some)).toEqual([{ kind: "work", lanes: ["a", "b"] }]);
+  expect(await sendAll([...some, { kind: "work" }])).toEqual([{ kind: "work" }]);
+  expect(await sendAll([{ kind: "work" }, ...some])).toEqual([{ kind: "work" }]);
 });

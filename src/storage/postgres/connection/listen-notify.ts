@@ -14,6 +14,8 @@ const LAST_SIGNALS_MS = 500;
 const PAYLOAD_MAX = 7_999;
 /** A longer list of tokens is not sent: nodes find out at their next heartbeat. */
 export const TOKENS_MAX = 300;
+/** The same for a list of workers: their next heartbeat is answered with what they missed. */
+const WORKERS_MAX = 100;
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 5000;
 
@@ -155,6 +157,12 @@ function ended(client: pg.Client): Promise<void> {
 }
 
 function merge(a: StorageSignal, b: StorageSignal): StorageSignal {
+  if (a.kind === "work" && b.kind === "work") {
+    if (a.lanes === undefined || b.lanes === undefined) return { kind: "work" };
+    return { kind: "work", lanes: [...new Set([...a.lanes, ...b.lanes])] };
+  }
+  if (a.kind === "workers" && b.kind === "workers")
+    return { ...a, ids: [...new Set([...a.ids, ...b.ids])].slice(0, WORKERS_MAX) };
   if (a.kind !== "fenced" || b.kind !== "fenced") return b;
   return { ...a, tokens: [...a.tokens, ...b.tokens].slice(0, TOKENS_MAX) };
 }
@@ -177,7 +185,7 @@ function isUrgent({ kind }: StorageSignal): boolean {
   return !GATHERED_KINDS.includes(kind);
 }
 
-/** Signals that carry nothing but their kind. */
+/** Signals that need nothing but their kind. */
 const PLAIN_KINDS: readonly StorageSignal["kind"][] = [
   "events",
   "work",
@@ -196,7 +204,13 @@ const PLAIN_KINDS: readonly StorageSignal["kind"][] = [
 function isSignal(value: unknown): value is StorageSignal {
   if (typeof value !== "object" || value === null || !("kind" in value)) return false;
   if (value.kind === "fenced") return isFenced(value);
+  if (value.kind === "work" && "lanes" in value) return isTexts(value.lanes);
+  if (value.kind === "workers") return "ids" in value && Array.isArray(value.ids);
   return PLAIN_KINDS.some((kind) => kind === value.kind);
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
 function isFenced(value: object): boolean {

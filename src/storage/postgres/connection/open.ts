@@ -22,11 +22,12 @@ import { listTaskRows, listTasks } from "../tasks/list-tasks.ts";
 import { nextDueAt, promoteDue } from "../tasks/promote-due.ts";
 import { prune } from "../tasks/prune.ts";
 import { readSituation } from "../tasks/read-situation.ts";
-import { countTasks, getTask, queueDepth } from "../tasks/read-tasks.ts";
+import { countTasks, getTask, heldTask, queueDepth, taskTree } from "../tasks/read-tasks.ts";
 import { readWaiting } from "../tasks/read-waiting.ts";
 import { release } from "../tasks/release.ts";
 import { rescueTasks } from "../tasks/rescue-tasks.ts";
 import { retryTask } from "../tasks/retry-task.ts";
+import { boundsUsed } from "../tasks/submit-bounds.ts";
 import { postgresTaskLogs } from "../tasks/task-logs.ts";
 import { postgresAgents } from "../tenants/agents.ts";
 import { postgresKeys } from "../tenants/keys.ts";
@@ -37,6 +38,7 @@ import { connectionConfig } from "./connection-config.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { migrateDatabase } from "./migrate.ts";
 import { postgresNodes } from "./nodes.ts";
+import { sharedSecret } from "./shared-secret.ts";
 import { untilUp } from "./until-up.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
@@ -52,6 +54,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       keptKeys: (params) => keptKeys(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      held: (params) => heldTask(db, params),
+      boundsUsed: (bounds) => boundsUsed(db, bounds),
+      tree: (params) => taskTree(db, params),
       getBatch: (params) => getBatch(db, params),
       batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
@@ -98,6 +103,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),
     },
+    sharedSecret: (params) => sharedSecret(db, params),
     now: () => db.now(),
     check: () => db.check(),
     subscribe: (listener) => db.subscribe(listener),

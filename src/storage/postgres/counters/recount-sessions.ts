@@ -38,6 +38,7 @@ select count(*) as rows, count(*) filter (where t.completed_at is null and ${IS_
 select 'session ' || s.tenant || '/' || s.key || ' ' || c.name as counter, c.stored, c.counted
   from session s
   left join (select session, count(*) filter (where stage = 'in') as active, count(*) filter (where stage = 'parked') as parked,
+                    count(*) filter (where stage = 'parked' and taken_by is null) as untaken,
                     count(*) as open, count(*) filter (where is_message) as messages, max(place) as last_place,
                     min(place) filter (where stage = 'parked') as first_parked
                from turn where session = any ($1) group by session) u on u.session = s.id
@@ -48,7 +49,8 @@ select 'session ' || s.tenant || '/' || s.key || ' ' || c.name as counter, c.sto
    ('messages', s.messages, coalesce(u.messages, 0)),
    ('last_place', greatest(s.last_place, u.last_place), s.last_place),
    ('first_parked', least(s.first_parked, u.first_parked), s.first_parked),
-   ('unsettled', case when s.parked > 0 and (s.active < ${maxOf("s")} or s.first_parked <= s.cutoff) then 1 else 0 end, 0))
+   ('unsettled', case when (u.untaken > 0 and s.active < ${maxOf("s")}) or (s.parked > 0 and s.first_parked <= s.cutoff)
+                      then 1 else 0 end, 0))
    c(name, stored, counted)
  where s.id = any ($1) and c.stored <> c.counted`,
     },

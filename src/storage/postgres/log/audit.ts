@@ -1,4 +1,5 @@
 import type { AuditChainPoint, AuditEntry, AuditStorage, ListAuditParams } from "../../storage.ts";
+import { withoutMaker } from "../../without-maker.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
@@ -12,17 +13,18 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
       await db.read({
         name: "append_audit",
         text: `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
-                                        chain, number, previous_hash, hash)
+                                        chain, number, previous_hash, hash, provenance)
                select at, tenant, key_id, route, case when is_named then subject end, subject_digest,
-                      case when is_named then subject_salt end, address, status, count, chain, number, previous_hash, hash
+                      case when is_named then subject_salt end, address, status, count, chain, number, previous_hash, hash,
+                      case when is_there then provenance else anonymous end
                  from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                             $9::integer[], $10::integer[], $11::text[], $12::bigint[], $13::text[], $14::text[])
+                             $9::integer[], $10::integer[], $11::text[], $12::bigint[], $13::text[], $14::text[], $15::text[], $16::text[])
                         with ordinality
                         as u(at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
-                             chain, number, previous_hash, hash, ordinal)
+                             chain, number, previous_hash, hash, provenance, anonymous, ordinal)
                       cross join lateral (
-                        select subject_digest is null
-                               or exists (select from tenant t where t.id = u.tenant and not t.deleting) as is_named) n
+                        select exists (select from tenant t where t.id = u.tenant and not t.deleting) as is_there) t
+                      cross join lateral (select subject_digest is null or is_there as is_named) n
                 order by ordinal`,
         values: [
           column(({ at }) => at),
@@ -39,6 +41,8 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
           column(({ number }) => number),
           column(({ previousHash }) => previousHash),
           column(({ hash }) => hash),
+          column(({ provenance }) => provenance),
+          column(({ provenance }) => provenance && withoutMaker(provenance)),
         ],
       });
     },
@@ -138,17 +142,18 @@ interface AuditRow {
   readonly number: string | null;
   readonly previous_hash: string | null;
   readonly hash: string | null;
+  readonly provenance: string | null;
 }
 
 function toEntry(row: AuditRow): AuditEntry {
-  const { tenant, route, subject, address, status, count, chain, number, hash } = row;
+  const { tenant, route, subject, address, status, count, chain, number, hash, provenance } = row;
   return {
     seq: Number(row.seq),
     at: Number(row.at),
     keyId: row.key_id,
     subjectDigest: row.subject_digest,
     subjectSalt: row.subject_salt,
-    ...{ tenant, route, subject, address, status, count, chain, hash },
+    ...{ tenant, route, subject, address, status, count, chain, hash, provenance },
     number: number === null ? null : Number(number),
     previousHash: row.previous_hash,
   };

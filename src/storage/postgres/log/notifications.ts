@@ -1,15 +1,17 @@
-import type { NotificationKind } from "../../../model/schedule.ts";
-import type {
-  LogMark,
-  NotificationPage,
-  NotificationStorage,
-  ReadNotificationsParams,
-  StoredNotification,
+import { isOfWorker, type NotificationKind } from "../../../model/notification.ts";
+import {
+  type LogMark,
+  type NotificationPage,
+  type NotificationStorage,
+  OF_WORKER,
+  type ReadNotificationsParams,
+  type StoredNotification,
+  WORKER_NOTIFICATIONS_MAX,
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { oneRow } from "../connection/one-row.ts";
 
-/** Notifications about schedules. Numbers are assigned under the write lock: a reader that sees one sees all before it. */
+/** Notifications about schedules and workers. Numbers are assigned under the write lock: a reader that sees one sees all before it. */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
   return {
     async read({ after, limit, tenant, ...others }) {
@@ -66,6 +68,14 @@ export const NOTIFICATIONS_OF = {
            order by tenant || '', agent, seq limit $3`,
 } as const;
 
+/** The notifications about workers of a tenant that are too many. */
+export function surplusOfWorkers(tenant: string): string {
+  return `select seq from notification
+     where (tenant || '', agent, seq) > (${tenant}, '${OF_WORKER.agent}', 0)
+       and (tenant || '', agent, seq) < (${tenant}, '${OF_WORKER.agent}', 9e18::bigint)
+     order by tenant || '' desc, agent desc, seq desc offset ${WORKER_NOTIFICATIONS_MAX}`;
+}
+
 /** Others' notifications may follow the last one. If there are no more, `upTo` is the newest that this statement sees. */
 async function readOfTenant(
   db: PostgresDatabase,
@@ -102,6 +112,7 @@ interface NotificationRow {
   readonly kind: NotificationKind;
   readonly schedule: string;
   readonly agent: string;
+  /** JSON: a run, or a worker. */
   readonly run: string | null;
   readonly reason: string | null;
 }
@@ -111,16 +122,12 @@ function toMark(row: Pick<NotificationRow, "kind" | "at"> | null): LogMark | nul
 }
 
 function toNotification(row: NotificationRow): StoredNotification {
-  return {
-    seq: Number(row.seq),
-    at: Number(row.at),
-    tenant: row.tenant,
-    kind: row.kind,
-    scheduleId: Number(row.schedule),
-    agent: row.agent,
-    run: row.run === null ? null : JSON.parse(row.run),
-    reason: row.reason,
-  };
+  const { kind, tenant, agent, reason } = row;
+  const entry = { seq: Number(row.seq), at: Number(row.at), tenant, reason };
+  const about = row.run === null ? null : JSON.parse(row.run);
+  return isOfWorker(kind)
+    ? { ...entry, kind, worker: about }
+    : { ...entry, kind, scheduleId: Number(row.schedule), agent, run: about };
 }
 
 export const NOTIFICATION_FUNCTIONS = `
@@ -148,6 +155,19 @@ begin
   select p_now, s.tenant, p_kind, s.id, s.agent, u.reason
     from unnest(p_ids, p_reasons) with ordinality u(id, reason, ordinal)
    cross join ${oneRow("*", "schedule", "id = u.id")} s order by u.ordinal;
+  perform wake_readers();
+end $$;
+
+-- Appends a notification of a worker as it is now, and deletes the oldest of its tenant beyond a maximum.
+create function append_worker_notification(p_now bigint, p_kind text, p_worker worker, p_attempts bigint, p_reason text)
+returns void language plpgsql as $$
+begin
+  insert into notification (at, tenant, kind, schedule, agent, run, reason)
+  values (p_now, p_worker.tenant, p_kind, ${OF_WORKER.schedule}, '${OF_WORKER.agent}',
+          json_build_object('id', p_worker.id, 'name', p_worker.name, 'agents', p_worker.agents, 'slots', p_worker.slots,
+                            'attempts', p_attempts)::text, p_reason);
+  perform delete_notifications(array(
+    ${surplusOfWorkers("p_worker.tenant")}));
   perform wake_readers();
 end $$;
 

@@ -24,15 +24,18 @@ begin
   select max(last_seq), coalesce(sum(count), 0)::integer into v_last, v_events from next where upto - count < p_limit;
   if v_last is null then return query select 0, false; return; end if;
 
-  with happened as materialized (
-    select e.type, e.at, e.tenant, u.task_seq, e.last_seq - e.count + u.ordinal as seq,
+  with row as materialized (
+    select e.type, e.at, e.tenant, e.task_seqs, e.last_seq - e.count as before,
            e.type = 'task.started' and (e.data::json ->> 'attempt')::integer = 1 as is_first_start,
            e.type in ('task.completed', 'task.failed', 'task.cancelled') as is_end
-      from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, ordinal)
+      from event e
      where e.last_seq > v_from and e.last_seq <= v_last
        and e.type in ('task.created', 'task.started', 'task.completed', 'task.failed', 'task.cancelled')),
+  happened as (
+    select e.type, e.at, e.tenant, u.task_seq, e.before + u.ordinal as seq, e.is_first_start, e.is_end
+      from row e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, ordinal)),
   known as materialized (
-    select h.type, h.at, h.tenant, h.task_seq, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(t.agent, ':OTHER_KEYS') as agent,
+    select h.type, h.at, h.tenant, h.task_seq, h.seq, t.line,
            -- After a retry has changed run_at, it is unknown when the task could first start.
            case when h.is_first_start and coalesce(t.run_at, 0) <= h.at
                 then greatest(h.at - greatest(t.created_at, coalesce(t.run_at, 0)), 0) end as wait_ms,
@@ -41,28 +44,34 @@ begin
                 when t.completed_at = h.at and t.last_started_at is not null then greatest(h.at - t.last_started_at, 0)
                 else (select greatest(h.at - a.started_at, 0) from attempt a
                        where a.task_seq = t.seq and a.ended_at = h.at order by a.number desc limit 1) end as run_ms,
-           case when h.is_end then nullif(t.input_tokens + t.output_tokens, 0) end as tokens_so_far,
-           case when h.is_end and t.input_tokens is not null
-                then row_number() over (partition by h.task_seq, h.is_end order by h.seq) end as nth_end
-      from happened h left join task t on t.seq = h.task_seq left join line n on n.id = t.line
+           case when h.is_end then nullif(t.input_tokens + t.output_tokens, 0) end as tokens_so_far
+      from happened h left join task t on t.seq = h.task_seq
      where t.seq is not null or exists (select 1 from tenant o where o.id = h.tenant)),
-  counted as materialized (
-    select k.*, :WAIT_BUCKET as wait_bucket, :RUN_BUCKET as run_bucket,
-           case when k.nth_end = 1 then k.tokens_so_far - coalesce(
-             (select d.tokens from counted_tokens d where d.task_seq = k.task_seq), 0) end as tokens
-      from known k),
   -- A task that is done has no later end.
   remembered as (
     insert into counted_tokens (task_seq, tokens)
-    select distinct on (c.task_seq) c.task_seq, c.tokens_so_far from counted c
-     where c.tokens_so_far is not null and c.type <> 'task.completed' order by c.task_seq
+    select distinct on (k.task_seq) k.task_seq, k.tokens_so_far from known k
+     where k.tokens_so_far is not null and k.type <> 'task.completed' order by k.task_seq
     on conflict (task_seq) do update set tokens = excluded.tokens),
+  -- Events that are alike become one row first: names are read and histograms are computed for each row.
+  alike as materialized (
+    select k.tenant, k.at - k.at % 60000 as minute, k.line, k.type, :WAIT_BUCKET as wait_bucket, :RUN_BUCKET as run_bucket,
+           count(*)::integer as events, max(k.wait_ms) as wait_ms, max(k.run_ms) as run_ms, 0::bigint as tokens
+      from known k group by k.tenant, minute, k.line, k.type, wait_bucket, run_bucket
+    union all
+    -- What a task has used counts with its first end here, less what was counted before.
+    select f.tenant, f.at - f.at % 60000, f.line, null, null, null, 0, null, null, sum(f.tokens)::bigint
+      from (select distinct on (k.task_seq) k.tenant, k.at, k.line, k.tokens_so_far - coalesce(
+                     (select d.tokens from counted_tokens d where d.task_seq = k.task_seq), 0) as tokens
+              from known k where k.tokens_so_far is not null order by k.task_seq, k.seq) f
+     group by 1, 2, 3),
   minutes as (
-    select c.tenant, c.at - c.at % 60000 as minute, c.lane, c.agent, :ONE_EVENT
-      from counted c group by c.tenant, minute, c.lane, c.agent),
+    select c.tenant, c.minute, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(n.agent, ':OTHER_KEYS') as agent, :EVENTS
+      from alike c left join line n on n.id = c.line
+     group by c.tenant, c.minute, coalesce(n.lane, ':OTHER_KEYS'), coalesce(n.agent, ':OTHER_KEYS')),
   written as (
     insert into rollup as r (:COLUMNS)
-    select m.tenant, k.kind, s.step, m.minute - m.minute % (s.step * 1000) as at, k.key, :SUMS
+    select m.tenant, k.kind, s.step, m.minute - m.minute % (s.step * 1000) as at, k.key, :SUMS_OF_SLICE
       from minutes m cross join lateral (values ('lane', m.lane), ('agent', m.agent)) k(kind, key)
       cross join (values :STEPS) s(step, kept_ms)
      where abs(v_now - (m.minute - m.minute % (s.step * 1000))) <= s.kept_ms

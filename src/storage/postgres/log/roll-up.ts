@@ -34,6 +34,13 @@ const SUMS = [
   ...MAXES.map((max) => `max(${max})`),
 ].join(", ");
 
+/** The same for the events of one slice, which are few: PostgreSQL adds up small integers without numbers of any length. */
+const SUMS_OF_SLICE = [
+  ...ROLLUP_COUNTS.map((count) => (count === "tokens" ? "sum(tokens)::bigint" : `sum(${count}::integer)`)),
+  ...ROLLUP_TIMES.map((time) => buckets((n) => `sum(${time}[${n}]::integer)`)),
+  ...MAXES.map((max) => `max(${max})`),
+].join(", ");
+
 const ADD_UP = [
   ...ROLLUP_COUNTS.map((count) => `${count} = r.${count} + excluded.${count}`),
   ...ROLLUP_TIMES.map((time) => `${time} = ${buckets((n) => `r.${time}[${n}] + excluded.${time}[${n}]`)}`),
@@ -45,19 +52,21 @@ const STEPS = ROLLUP_STEPS.map((step) => `(${step}, ${ROLLUP_RETENTION_MS[step]}
 /** The last event that is counted. */
 export const COUNTED_UP_TO = "coalesce((select value from high_water where name = 'rollup'), 0)";
 
-/** How one event counts. `c` is what is known of it. */
-const ONE_EVENT = [
-  "count(*) filter (where c.type = 'task.created') as submitted",
-  "count(*) filter (where c.type = 'task.started') as started",
-  "count(*) filter (where c.type = 'task.completed') as done",
-  "count(*) filter (where c.type = 'task.failed') as failed",
-  "count(*) filter (where c.type = 'task.cancelled') as cancelled",
-  "coalesce(sum(c.tokens), 0)::bigint as tokens",
-  ...ROLLUP_TIMES.map(
-    (time) => `${buckets((n) => `count(*) filter (where c.${time}_bucket = ${n})`)} as ${time}`,
-  ),
+/** How events `c` that are alike count. */
+const EVENTS = [
+  `${eventsWhere("c.type = 'task.created'")} as submitted`,
+  `${eventsWhere("c.type = 'task.started'")} as started`,
+  `${eventsWhere("c.type = 'task.completed'")} as done`,
+  `${eventsWhere("c.type = 'task.failed'")} as failed`,
+  `${eventsWhere("c.type = 'task.cancelled'")} as cancelled`,
+  "sum(c.tokens)::bigint as tokens",
+  ...ROLLUP_TIMES.map((time) => `${buckets((n) => eventsWhere(`c.${time}_bucket = ${n}`))} as ${time}`),
   ...ROLLUP_TIMES.map((time) => `coalesce(max(c.${time}_ms), 0) as ${time}_max`),
 ].join(", ");
+
+function eventsWhere(condition: string): string {
+  return `coalesce(sum(c.events) filter (where ${condition}), 0)`;
+}
 
 /**
  * Counting takes no write lock, so that tasks are not delayed. The row of high_water stays locked until the commit, so that one
@@ -67,9 +76,10 @@ export const ROLL_UP_FUNCTIONS = readSql(new URL("./roll-up.sql", import.meta.ur
   OTHER_KEYS,
   WAIT_BUCKET: bucketOf("k.wait_ms"),
   RUN_BUCKET: bucketOf("k.run_ms"),
-  ONE_EVENT,
+  EVENTS,
   COLUMNS,
   SUMS,
+  SUMS_OF_SLICE,
   STEPS,
   ADD_UP,
   ROLLUP_KEYS_MAX,

@@ -53,7 +53,9 @@ begin
            updated_at = case when :IS_OVER then p_now else s.updated_at end
       from summed c
      where s.ctid = c.row
-    returning s.id, s.kind = 'once' and s.status = 'completed' and s.delete_after_run as gone,
+    returning s.id,
+              s.kind = 'once' and s.status = 'completed' and c.status = 'succeeded' and s.open_runs = 0 and s.next_fire_at is null
+                and s.delete_after_run as gone,
               s.kind = 'recurring' and s.status = 'active' and s.pause_after_failures > 0
                 and s.consecutive_failures >= s.pause_after_failures as failing)
   select (select array_agg(id order by ordinal) from ended), (select array_agg(id) from counted where gone),

@@ -2,7 +2,7 @@
 create type new_fire as (
   n integer, tenant text, id bigint, revision bigint, next_fire_at bigint, pauses text, while_disabled boolean);
 
-create function fire_schedules(p_now bigint, p_fires json, p_runs json)
+create function fire_schedules(p_now bigint, p_fires json, p_runs json, p_bounds json)
 returns table (fire integer, runs json, cancelled json) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -19,6 +19,10 @@ begin
       v_own := array(select r from unnest(v_runs) r where r.fire = v_fire.n order by r.n);
       return query select * from fire_group(v_now, array[v_fire], v_own, order_matters(array[v_fire], v_own));
     end loop;
+  end if;
+  if p_bounds is not null then
+    perform count_bounded(v_now, p_bounds, array(
+      select t.seq from unnest(v_runs) r join task t on t.id = r.task ->> 'id' and :IS_OF_TENANT where r.status = 'running'));
   end if;
   if exists (select 1 from release) or :SESSIONS_DEFERRED or :BATCHES_DEFERRED or :KEYS_DEFERRED then
     perform settle_moves(v_now, :RELEASED_MAX);

@@ -1,23 +1,36 @@
-import type { Fire, FiredSchedule, NewRun } from "../../storage.ts";
+import type { Fire, FiredSchedule, FireParams, NewRun } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { orBoundExceeded } from "../connection/errors.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { isDeferred } from "../tasks/deferred-work.ts";
 import { type InsertedRow, toInserted } from "../tasks/insert-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
+import { isOf } from "../tasks/read-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import { toTaskRow } from "../tasks/task-forms.ts";
 import { mayShareRow } from "./write-runs.ts";
 
 /** Records the outcome of due times, and creates the tasks of those that fire. */
-export async function fireSchedules(db: PostgresDatabase, fires: readonly Fire[]): Promise<FiredSchedule[]> {
+export async function fireSchedules(
+  db: PostgresDatabase,
+  { fires, bounds }: FireParams,
+): Promise<FiredSchedule[]> {
   if (fires.length === 0) return [];
-  const rows = await db.write<FiredRow>({
-    name: "fire_schedules",
-    text: "select * from fire_schedules($1, $2, $3)",
-    values: [JSON.stringify(fires.map(toFireRow)), JSON.stringify(toRunRows(fires))],
-  });
+  const rows = await db
+    .write<FiredRow>({
+      name: "fire_schedules",
+      text: "select * from fire_schedules($1, $2, $3, $4)",
+      values: [
+        JSON.stringify(fires.map(toFireRow)),
+        JSON.stringify(toRunRows(fires)),
+        bounds === undefined ? null : JSON.stringify(bounds),
+      ],
+    })
+    .catch((error) => {
+      throw orBoundExceeded(error);
+    });
   const byFire = new Map(rows.map((row) => [row.fire, row]));
   const fired = fires.map(({ tenant, id }, index): FiredSchedule => {
     const row = byFire.get(index);
@@ -88,6 +101,7 @@ function toRunRow(run: NewRun): object {
  * Where order matters, they are written in order.
  */
 export const FIRE_FUNCTIONS = readSql(new URL("./fire-schedules.sql", import.meta.url), {
+  IS_OF_TENANT: isOf("t", "p_bounds ->> 'tenant'"),
   SESSIONS_DEFERRED: isDeferred("sessions"),
   BATCHES_DEFERRED: isDeferred("batches"),
   KEYS_DEFERRED: isDeferred("keys"),

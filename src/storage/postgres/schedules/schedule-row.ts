@@ -1,7 +1,7 @@
 import { scheduleKind } from "../../../model/rule.ts";
 import type { ScheduleWork } from "../../../model/schedule.ts";
 import { scheduleWorkText } from "../../schedule-work-text.ts";
-import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../../storage.ts";
+import type { NewSchedule, ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../../storage.ts";
 import { cleanText } from "../connection/text.ts";
 
 /** A row of `schedule`. The driver returns 64-bit numbers as text. */
@@ -16,6 +16,7 @@ export interface ScheduleRow {
   readonly anchor_at: string;
   readonly conversation_id: string | null;
   readonly session_key: string | null;
+  readonly post_to_session: boolean;
   readonly delete_after_run: boolean;
   readonly retry_policy: string;
   readonly overlap: ScheduleRecord["overlap"];
@@ -45,6 +46,7 @@ export interface ScheduleRow {
   readonly paused_reason: string | null;
   readonly open_runs: number;
   readonly held: boolean;
+  readonly provenance: string | null;
 }
 
 export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
@@ -59,6 +61,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     anchorAt: Number(row.anchor_at),
     conversationId: row.conversation_id,
     sessionKey: row.session_key,
+    postToSession: row.post_to_session,
     deleteAfterRun: row.delete_after_run,
     retryPolicy: JSON.parse(row.retry_policy),
     overlap: row.overlap,
@@ -87,6 +90,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     pausedReason: row.paused_reason,
     openRuns: row.open_runs,
     held: row.held,
+    provenance: row.provenance === null ? null : JSON.parse(row.provenance),
   };
 }
 
@@ -102,6 +106,7 @@ export function toColumns(given: Partial<ScheduleDefinition> & UpdateSchedulePar
     anchor_at: given.anchorAt,
     conversation_id: cleaned(given.conversationId),
     session_key: cleaned(given.sessionKey),
+    post_to_session: given.postToSession,
     delete_after_run: given.deleteAfterRun,
     retry_policy: given.retryPolicy === undefined ? undefined : JSON.stringify(given.retryPolicy),
     overlap: given.overlap,
@@ -117,6 +122,7 @@ export function toColumns(given: Partial<ScheduleDefinition> & UpdateSchedulePar
     pause_after_failures: given.pauseAfterFailures,
     status: given.status,
     next_fire_at: given.nextFireAt,
+    provenance: given.provenance === undefined ? undefined : JSON.stringify(given.provenance),
   };
 }
 
@@ -134,4 +140,13 @@ function cleaned<Text extends string | null | undefined>(text: Text): Text | str
 
 function toNumber(value: string | null): number | null {
   return value === null ? null : Number(value);
+}
+
+/** Who made a schedule. */
+export function toMakerColumns(provenance: NewSchedule["provenance"]) {
+  return {
+    provenance: provenance === undefined ? null : JSON.stringify(provenance),
+    maker_key: provenance?.createdBy.keyId ?? null,
+    maker_agent: provenance?.createdBy.agentId ?? null,
+  };
 }

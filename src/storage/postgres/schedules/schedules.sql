@@ -1,16 +1,19 @@
 -- No row: the tenant has p_max schedules that are not over. p_max null: no limit.
-create function create_schedule(p_now bigint, p_schedule json, p_max integer) returns setof schedule language plpgsql as $$
+create function create_schedule(p_now bigint, p_schedule json, p_max integer, p_maker json) returns setof schedule language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
 begin
   return query
     select s.* from schedule s where s.tenant = p_schedule ->> 'tenant' and s.source = p_schedule ->> 'source';
-  if found or not has_room(p_schedule ->> 'tenant', p_max) then return; end if;
+  if found then return; end if;
+  perform check_maker(p_schedule ->> 'tenant', p_maker);
+  if not has_room(p_schedule ->> 'tenant', p_max) then return; end if;
   return query
-    insert into schedule (:DEFINED, tenant, source, next_fire_at, created_at, updated_at)
-    select :DEFINED, tenant, source, next_fire_at, v_now, v_now
-      from json_to_record(p_schedule) as j(:TYPED, tenant text, source text, next_fire_at bigint)
+    insert into schedule (:DEFINED, tenant, source, next_fire_at, provenance, maker_key, maker_agent, created_at, updated_at)
+    select :DEFINED, tenant, source, next_fire_at, provenance, maker_key, maker_agent, v_now, v_now
+      from json_to_record(p_schedule) as j(:TYPED, tenant text, source text, next_fire_at bigint, provenance text,
+                                           maker_key text, maker_agent text)
     returning *;
 end $$;
 
@@ -23,9 +26,46 @@ begin
        + (select count(*) from (select 1 from schedule where tenant = p_tenant and status = 'paused' limit p_max) p) < p_max;
 end $$;
 
+-- Raises an exception if the maker of a schedule has as many active and paused ones as it may. p_maker null: no limit.
+create function check_maker(p_tenant text, p_maker json) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_max integer := (p_maker ->> 'max')::integer;
+  v_id text := p_maker ->> 'id';
+  v_found bigint[];
+begin
+  if p_maker is null then return; end if;
+  v_found := case p_maker ->> 'by'
+    when 'key' then array(
+      select id from schedule where tenant = p_tenant and maker_key = v_id and status in ('active', 'paused') order by id limit v_max)
+    when 'agent' then array(
+      select id from schedule where tenant = p_tenant and maker_agent = v_id and status in ('active', 'paused') order by id limit v_max)
+    else array(
+      select id from schedule where tenant = p_tenant and status in ('active', 'paused') order by id limit v_max) end;
+  if cardinality(v_found) < v_max then return; end if;
+  raise exception 'the maker has too many schedules' using errcode = ':BOUND_EXCEEDED',
+    detail = json_build_object('limit', p_maker, 'oldest', v_found[1 : :OLDEST_NAMED]);
+end $$;
+
+create function pause_schedules_of_key(p_now bigint, p_tenant text, p_key text, p_reason text, p_limit integer)
+returns integer language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := take_write_lock(p_now);
+  v_ids bigint[] := array(
+    select id from schedule where tenant = p_tenant and maker_key = p_key and status = 'active' order by id limit p_limit);
+begin
+  if cardinality(v_ids) = 0 then return 0; end if;
+  update schedule set status = 'paused', next_fire_at = null, held = false, paused_reason = p_reason, revision = revision + 1,
+                      updated_at = v_now
+   where id = any (v_ids);
+  perform append_schedule_notifications(v_now, 'schedule.paused', v_ids, array_fill(p_reason, array[cardinality(v_ids)]));
+  return cardinality(v_ids);
+end $$;
+
 create function update_schedule(
   p_now bigint, p_tenant text, p_id bigint, p_revision bigint, p_changes jsonb, p_reason text,
-  p_unless_due boolean, p_max integer)
+  p_unless_due boolean, p_max integer, p_maker json)
 returns table (is_full boolean, saved schedule) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -36,8 +76,11 @@ begin
    where s.id = p_id and :IS_OF_TENANT and s.revision = p_revision
      and not (p_unless_due and coalesce(s.next_fire_at <= v_now, false));
   if not found then return; end if;
-  is_full := v_was in ('completed', 'failed')
-             and coalesce(p_changes ->> 'status', v_was) in ('active', 'paused') and not has_room(p_tenant, p_max);
+  is_full := false;
+  if v_was in ('completed', 'failed') and coalesce(p_changes ->> 'status', v_was) in ('active', 'paused') then
+    perform check_maker(p_tenant, p_maker);
+    is_full := not has_room(p_tenant, p_max);
+  end if;
   if is_full then
     return next;
     return;

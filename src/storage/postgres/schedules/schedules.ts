@@ -1,17 +1,20 @@
 import { SCHEDULE_DELETED } from "../../../model/schedule.ts";
-import type {
-  DeletedSchedule,
-  DeleteScheduleParams,
-  ListSchedulesParams,
-  NewSchedule,
-  ScheduleCounts,
-  ScheduleRecord,
-  ScheduleSelection,
-  ScheduleStorage,
-  UpdateScheduleParams,
+import {
+  type DeletedSchedule,
+  type DeleteScheduleParams,
+  type ListSchedulesParams,
+  type MakerLimit,
+  type NewSchedule,
+  OLDEST_NAMED,
+  type ScheduleCounts,
+  type ScheduleRecord,
+  type ScheduleSelection,
+  type ScheduleStorage,
+  type UpdateScheduleParams,
 } from "../../storage.ts";
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { BOUND_EXCEEDED, orBoundExceeded } from "../connection/errors.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { cleanText } from "../connection/text.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
@@ -21,7 +24,7 @@ import { dueSchedules, nextScheduleAt } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
-import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
+import { type ScheduleRow, toColumns, toMakerColumns, toScheduleRecord } from "./schedule-row.ts";
 import { openTasksOf } from "./write-runs.ts";
 
 export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
@@ -47,10 +50,21 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
     },
     update: (params) => updateSchedule(db, params),
     delete: (params) => deleteSchedule(db, params),
+    async pauseOfKey({ tenant, key, reason, limit }) {
+      const [row] = await db.write<{ paused: number }>({
+        name: "pause_schedules_of_key",
+        text: "select pause_schedules_of_key($1, $2, $3, $4, $5) as paused",
+        values: [tenant, key, cleanText(reason), limit],
+      });
+      const paused = row?.paused ?? 0;
+      if (paused > 0) db.signal({ kind: "schedules" });
+      return { paused, more: paused === limit };
+    },
+    ofMaker: ({ tenant, limit }) => ofMaker(db, tenant, limit),
     status: ({ tenant }) => countSchedules(db, tenant),
     due: (params) => dueSchedules(db, params),
     nextDueAt: (params) => nextScheduleAt(db, params),
-    fire: ({ fires }) => fireSchedules(db, fires),
+    fire: (params) => fireSchedules(db, params),
     dueRows: (params) => dueRows(db, params),
     rewind: (params) => rewindSchedule(db, params),
     getRun: (params) => getRun(db, params),
@@ -68,13 +82,18 @@ export const PAGE_OF_SCHEDULES =
   "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3";
 
 async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
-  const { tenant, definition, status, nextFireAt, source, maxSchedules = null } = params;
-  const columns = { ...toColumns({ ...definition, status, nextFireAt }), tenant, source };
-  const [row] = await db.write<ScheduleRow>({
-    name: "create_schedule",
-    text: "select * from create_schedule($1, $2, $3)",
-    values: [JSON.stringify(columns), maxSchedules],
-  });
+  const { tenant, definition, status, nextFireAt, source, provenance, maxSchedules = null, ofMaker } = params;
+  const maker = toMakerColumns(provenance);
+  const columns = { ...toColumns({ ...definition, status, nextFireAt }), ...maker, tenant, source };
+  const [row] = await db
+    .write<ScheduleRow>({
+      name: "create_schedule",
+      text: "select * from create_schedule($1, $2, $3, $4)",
+      values: [JSON.stringify(columns), maxSchedules, ofMaker === undefined ? null : JSON.stringify(ofMaker)],
+    })
+    .catch((error) => {
+      throw orBoundExceeded(error);
+    });
   if (row === undefined) throw tooManySchedules(maxSchedules ?? 0);
   db.signal({ kind: "schedules" });
   return toScheduleRecord(row);
@@ -123,20 +142,34 @@ async function updateSchedule(
   db: PostgresDatabase,
   params: UpdateScheduleParams,
 ): Promise<ScheduleRecord | null> {
-  const { tenant, id, revision, changes, pauseReason, unlessDue = false, maxSchedules = null } = params;
-  const [row] = await db.write<ScheduleRow & { is_full: boolean }>({
-    name: "update_schedule",
-    text: "select is_full, (saved).* from update_schedule($1, $2, $3, $4, $5, $6, $7, $8)",
-    values: [
-      tenant,
-      id,
-      revision,
-      JSON.stringify(toColumns(changes)),
-      pauseReason === undefined ? null : cleanText(pauseReason),
-      unlessDue,
-      maxSchedules,
-    ],
-  });
+  const {
+    tenant,
+    id,
+    revision,
+    changes,
+    pauseReason,
+    unlessDue = false,
+    maxSchedules = null,
+    ofMaker,
+  } = params;
+  const [row] = await db
+    .write<ScheduleRow & { is_full: boolean }>({
+      name: "update_schedule",
+      text: "select is_full, (saved).* from update_schedule($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+      values: [
+        tenant,
+        id,
+        revision,
+        JSON.stringify(toColumns(changes)),
+        pauseReason === undefined ? null : cleanText(pauseReason),
+        unlessDue,
+        maxSchedules,
+        ofMaker === undefined ? null : JSON.stringify(ofMaker),
+      ],
+    })
+    .catch((error) => {
+      throw orBoundExceeded(error);
+    });
   if (row === undefined) return null;
   if (row.is_full) throw tooManySchedules(maxSchedules ?? 0);
   db.signal({ kind: "schedules" });
@@ -155,6 +188,21 @@ async function deleteSchedule(
   if (row === undefined) return null;
   signalCancelled(db, row.cancelled);
   return { cancelled: row.cancelled.map(toEndedTask), more: row.more };
+}
+
+const IS_OF_MAKER = {
+  key: "and maker_key = $3",
+  agent: "and maker_agent = $3",
+  tenant: "and $3::text is not null",
+};
+
+async function ofMaker(db: PostgresDatabase, tenant: string, { by, id, max }: MakerLimit): Promise<number[]> {
+  const rows = await db.read<{ id: string }>({
+    name: `schedules_of_${by}`,
+    text: `select id from schedule where tenant = $1 ${IS_OF_MAKER[by]} and status in ('active', 'paused') order by id limit $2`,
+    values: [tenant, max, id],
+  });
+  return rows.map((row) => Number(row.id));
 }
 
 async function countSchedules(db: PostgresDatabase, tenant: string): Promise<ScheduleCounts> {
@@ -191,6 +239,7 @@ const DEFINITION = {
   anchor_at: "bigint",
   conversation_id: "text",
   session_key: "text",
+  post_to_session: "boolean",
   delete_after_run: "boolean",
   retry_policy: "text",
   overlap: "text",
@@ -221,9 +270,13 @@ export const SCHEDULE_FUNCTIONS = readSql(new URL("./schedules.sql", import.meta
   DEFINED,
   TYPED,
   IS_OF_TENANT: isOf("s", "p_tenant"),
-  CHANGED: Object.entries(DEFINITION).map(changed).join(",\n         "),
+  CHANGED: Object.entries({ ...DEFINITION, provenance: "text" })
+    .map(changed)
+    .join(",\n         "),
   OPEN_TASKS: openTasksOf("p_id"),
   SCHEDULE_DELETED,
   RELEASED_MAX,
   PREEMPT,
+  BOUND_EXCEEDED,
+  OLDEST_NAMED,
 });

@@ -1,35 +1,50 @@
-import { DEBOUNCE_WINDOWS_MAX, SESSION_ENDS } from "../../../model/session.ts";
+import { DEBOUNCE_WINDOWS_MAX, DEFAULT_STEER_MS, SESSION_ENDS } from "../../../model/session.ts";
 import type { TaskSpec } from "../../../model/task.ts";
-import { JOINED_MAX } from "../../join-messages.ts";
+import { JOINED_MAX, makerOf } from "../../join-messages.ts";
 import type { SendParams, SentMessage } from "../../storage.ts";
 import { tooManySessions } from "../../too-many-sessions.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { orBoundExceeded } from "../connection/errors.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { type InsertedRow, toInserted } from "../tasks/insert-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
 import { toTaskRow } from "../tasks/task-forms.ts";
-import { isUnsettled } from "./settle-sessions.ts";
+import { isUnsettled, turnOf } from "./settle-sessions.ts";
 
 /** Inserts a message. */
 export async function sendMessage(db: PostgresDatabase, params: SendParams): Promise<SentMessage> {
-  const { task, mode, maxConcurrent, maxSessions = null, defaults } = params;
+  const {
+    task,
+    mode,
+    maxConcurrent,
+    maxSessions = null,
+    defaults,
+    steerMs = DEFAULT_STEER_MS,
+    bounds,
+  } = params;
   if (task.session === null) throw new Error("A message goes to a session.");
   const message = messageOf(task.spec);
-  const [row] = await db.write<SentRow>({
-    name: "send_message",
-    text: "select * from send_message($1, $2, $3, $4, $5, $6, $7, $8)",
-    values: [
-      JSON.stringify([{ ...toTaskRow(task), spec: specText(task.spec) }]),
-      mode,
-      maxConcurrent,
-      JSON.stringify(defaults),
-      message === null ? null : inner(message),
-      message?.length ?? null,
-      maxSessions,
-    ],
-  });
+  const [row] = await db
+    .write<SentRow>({
+      name: "send_message",
+      text: "select * from send_message($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+      values: [
+        JSON.stringify([{ ...toTaskRow(task), spec: specText(task.spec), maker: makerText(task.spec) }]),
+        mode,
+        maxConcurrent,
+        JSON.stringify(defaults),
+        message === null ? null : inner(message),
+        message?.length ?? null,
+        maxSessions,
+        steerMs,
+        bounds === undefined ? null : JSON.stringify(bounds),
+      ],
+    })
+    .catch((error) => {
+      throw orBoundExceeded(error);
+    });
   if (row === undefined) throw tooManySessions(maxSessions ?? 0);
   if (row.refused_cap !== null) {
     return { refused: { waiting: Number(row.refused_waiting), cap: row.refused_cap } };
@@ -55,20 +70,28 @@ function messageOf({ work }: TaskSpec): string | null {
 }
 
 /**
- * The spec as JSON text, with the message at its very end. So the database can append to the message without parsing the text:
- * its JSON parser refuses some characters.
+ * The spec as JSON text, with its maker at the beginning and the message at the very end. So the database can compare the former, and append to the latter, without parsing the text: its JSON parser refuses some characters.
  */
 function specText({ work, ...rest }: TaskSpec): string {
   if (work.kind !== "message") return JSON.stringify({ work, ...rest });
   const { message, ...kind } = work;
-  return JSON.stringify({ ...rest, work: { ...kind, message } });
+  return JSON.stringify({ ...makerOf(rest), ...rest, work: { ...kind, message } });
+}
+
+/** The beginning of `specText` that names the maker. */
+function makerText(spec: TaskSpec): string {
+  return JSON.stringify(makerOf(spec)).slice(0, -1);
 }
 
 /** Admission does not limit messages: their session does. */
-const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** What follows the message in `specText`. */
 const AFTER_MESSAGE = '"}}';
+
+/** Whether a task `t` has the maker of the message: its text begins with that one, and names nothing else of a maker. */
+const IS_OF_MAKER = `starts_with(t.spec, p_task ->> 'maker')
+     and substr(t.spec, length(p_task ->> 'maker') + 1, 12) !~ '^,?"(createdBy|within|reach)"'`;
 
 /** A message as it is between the quotes of JSON text. */
 function inner(message: string): string {
@@ -79,11 +102,13 @@ export const SEND_FUNCTIONS = readSql(new URL("./send-message.sql", import.meta.
   INTERRUPTED: SESSION_ENDS.interrupted,
   DROPPED: SESSION_ENDS.dropped,
   IS_UNSETTLED: isUnsettled("s"),
+  IS_READY_TURN: turnOf("t", "parked", "in"),
   NO_LIMIT,
   RELEASED_MAX,
   PREEMPT,
   AFTER_MESSAGE_LENGTH: AFTER_MESSAGE.length,
   AFTER_MESSAGE,
+  IS_OF_MAKER,
   DEBOUNCE_WINDOWS_MAX,
   JOINED_MAX,
 });

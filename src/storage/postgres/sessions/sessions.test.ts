@@ -120,7 +120,7 @@ describe("messages that come through two connections while the ones before them 
 
   const KEY = "user:42";
 
-  /** Says one thing after the other, as fast as it can, and answers what became of each. */
+  /** Sends one message after the other, as fast as it can, and returns the outcome of each. */
   async function talk({ storage, node }: Node) {
     const answers: { id: string; text: string; merged: boolean }[] = [];
     for (let count = 0; count < 80; count += 1) {

@@ -14,14 +14,18 @@ import { readSql } from "../connection/sql-file.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "../tasks/cancel-open-tasks.ts";
 import { PREEMPT } from "../tasks/preempt-tasks.ts";
 import { RELEASED_MAX } from "../tasks/settle-moves.ts";
+import { postAnswer } from "./post-answer.ts";
 import { readTurns } from "./read-turns.ts";
 import { sendMessage } from "./send-message.ts";
 import { isUnsettled } from "./settle-sessions.ts";
+import { takeMessages } from "./take-messages.ts";
 
 export function postgresSessions(db: PostgresDatabase): SessionStorage {
   return {
     send: (params) => sendMessage(db, params),
     readTurns: (params) => readTurns(db, params),
+    takeMessages: (params) => takeMessages(db, params),
+    post: (params) => postAnswer(db, params),
     stop: (params) => stopSession(db, params),
     update: (params) => updateSession(db, params),
     async delete({ tenant, key }) {

@@ -46,9 +46,25 @@ begin
        set active = s.active - m.ended, open = s.open - m.ended, messages = s.messages - m.messages,
            tokens = coalesce(m.tokens, s.tokens), context_window = coalesce(m.context_window, s.context_window)
       from moved m where s.id = m.session
-    returning s.id, :IS_UNSETTLED as unsettled)
+    returning s.id, :IS_UNSETTLED or :HAS_TAKEN as unsettled)
   select array_agg(id::text) filter (where unsettled) into v_unsettled from counted;
-  if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
+  if v_unsettled is not null then
+    perform return_messages(p_seqs, p_states);
+    perform defer_work('sessions', v_unsettled);
+  end if;
+end $$;
+
+-- Messages that attempts have taken wait again, if the tasks of the attempts do not end.
+create function return_messages(p_seqs bigint[], p_states text[]) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  update turn set taken_by = null
+   where ctid = any (array(
+     select u.turn from unnest(p_seqs, p_states) e(seq, state)
+      cross join lateral (select session from task where seq = e.seq offset 0) t
+      cross join lateral (
+        select ctid as turn from turn where session = t.session and steer_until is not null and taken_by = e.seq offset 0) u
+      where e.state not in ('done', 'failed', 'cancelled')));
 end $$;
 
 -- Session tasks have ended that no attempt held.
@@ -75,6 +91,7 @@ declare
   v_over_limit boolean;
   v_stale boolean;
 begin
+  perform end_taken(p_now, v_ids);
   select bool_or(s.active > :SESSION_MAX), bool_or(s.parked > 0 and s.first_parked <= s.cutoff)
     into v_over_limit, v_stale from session s where s.id = any (v_ids);
   if v_over_limit then perform park_surplus(v_ids); end if;
@@ -84,6 +101,35 @@ begin
     perform take_deferred_work('sessions');
   end if;
   perform admit_from_sessions(v_ids);
+end $$;
+
+-- Messages that an attempt has taken end together with its task.
+create function end_taken(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_taken record;
+  v_any boolean := false;
+begin
+  for v_taken in
+    select u.task_seq, k.id as taker, k.resting_state as state, k.error
+      from unnest(p_ids) s(id)
+     cross join lateral (
+       select place, task_seq, taken_by from turn
+        where session = s.id and steer_until is not null and taken_by is not null offset 0) u
+     cross join lateral (
+       select id, resting_state, error from task where seq = u.taken_by and completed_at is not null offset 0) k
+     order by s.id, u.place
+  loop
+    perform end_waiting(p_now, array[v_taken.task_seq], v_taken.state, v_taken.error, false);
+    if v_taken.state = 'done' then
+      update task set result = '{"steeredInto":' || to_json(v_taken.taker) || '}' where seq = v_taken.task_seq;
+    end if;
+    v_any := true;
+  end loop;
+  if not v_any then return; end if;
+  -- These sessions are being settled already.
+  perform take_deferred_work('sessions');
+  perform pg_notify('rota', ':SIGNALS_OF_ENDS');
 end $$;
 
 create function park_surplus(p_ids bigint[]) returns void language plpgsql as $$
@@ -140,7 +186,7 @@ create function end_stale(p_now bigint, p_seqs bigint[]) returns void language p
 begin
   perform end_waiting(p_now, p_seqs, 'cancelled', ':STALE', false);
   -- Rare enough for a notification inside the transaction, and no function that moves tasks expects this end.
-  perform pg_notify('rota', '{"from":"","signals":[{"kind":"events"},{"kind":"work"},{"kind":"release"},{"kind":"deliveries"}]}');
+  perform pg_notify('rota', ':SIGNALS_OF_ENDS');
 end $$;
 
 create function admit_from_sessions(p_ids bigint[]) returns void language plpgsql as $$
@@ -163,7 +209,7 @@ begin
            where s.id = any (p_ids) and s.parked > 0 and s.active < :SESSION_MAX) s
    cross join lateral (
      select place, task_seq, ctid as turn from turn
-      where session = s.id and stage = 'parked' and place >= s.first_parked order by place limit s.room) u;
+      where session = s.id and stage = 'parked' and place >= s.first_parked and taken_by is null order by place limit s.room) u;
   if v_seqs is null then return; end if;
   if v_several then v_ranks := ranks_in_turn(v_sessions, v_seqs); end if;
   with first as (
@@ -171,7 +217,9 @@ begin
   moved as (update turn set stage = 'in' where ctid = any (v_turns)),
   counted as (
     update session s
-       set active = s.active + f.tasks, parked = s.parked - f.tasks, first_parked = f.last + 1
+       set active = s.active + f.tasks, parked = s.parked - f.tasks,
+           first_parked = least(f.last + 1, (select min(u.place) from turn u
+                                              where u.session = s.id and u.steer_until is not null and u.taken_by is not null))
       from (select session, count(*)::integer as tasks, max(place) as last from first group by session) f
      where s.id = f.session),
   entered as materialized (

@@ -23,6 +23,16 @@ export function turnOf(t: string, ...stages: readonly ("early" | "parked" | "in"
   return `(select u.ctid from turn u where u.session = ${t}.session and u.stage in (${names}) and u.place = ${t}.place)`;
 }
 
+/** Whether a running attempt of a row `s` of `session` has taken messages. */
+const HAS_TAKEN = `
+  (s.parked > 0 and exists (select 1 from turn u where u.session = s.id and u.steer_until is not null and u.taken_by is not null))`;
+
+/** What the end of waiting tasks may concern. */
+const SIGNALS_OF_ENDS = JSON.stringify({
+  from: "",
+  signals: [{ kind: "events" }, { kind: "work" }, { kind: "release" }, { kind: "deliveries" }],
+});
+
 /** Whether the session has admitted the task of turn `u`, and the task waits for a slot. */
 const UNSTARTED = `
   u.stage = 'in' and not exists (select 1 from lease l where l.task_seq = u.task_seq)
@@ -37,6 +47,8 @@ export const SETTLE_SESSION_FUNCTIONS = readSql(new URL("./settle-sessions.sql",
   IS_ADMITTED_TURN: turnOf("t", "in"),
   IS_OPEN_TURN: turnOf("t", "early", "parked", "in"),
   SESSION_MAX: maxOf("s"),
+  HAS_TAKEN,
+  SIGNALS_OF_ENDS,
   UNSTARTED,
   STALE: SESSION_ENDS.stale,
   PARKED_BY: parkedBy("t"),

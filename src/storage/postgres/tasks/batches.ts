@@ -33,8 +33,8 @@ export async function batchTasks(
 ): Promise<BatchTaskRecord[]> {
   const rows = await db.readDurably<BatchTaskRecord>({
     name: "batch_tasks",
-    text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
-                  coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn"
+    text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, readable_json(t.spec) ->> 'key' as key,
+                  coalesce(readable_json(t.spec) -> 'dependsOn', '[]') as "dependsOn"
              from task t left join lease l on l.task_seq = t.seq
             where t.batch = $2 and t.tenant = $1 order by t.seq limit $3`,
     values: [tenant, batch, limit],

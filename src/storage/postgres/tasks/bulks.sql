@@ -83,7 +83,7 @@ begin
        where t.id = any (p_ids) and :IS_OF_TENANT and t.completed_at <= v_bulk.requested_at
        order by array_position(p_ids, t.id)
     loop
-      select r.was into v_was from retry_task(v_now, p_tenant, v_task, false) r;
+      select r.was into v_was from retry_task(v_now, p_tenant, v_task, false, null) r;
       if found and v_was is null then v_done := v_done + 1; end if;
     end loop;
   else

@@ -1,24 +1,26 @@
--- p_slots: the node of each start; a single entry: of all starts. p_freed: agent queues of freed slots that are not recorded yet; see can_record_later. p_each, p_left: what tenants may
--- take of the slots; see tenant-shares.ts. first_token: the token of the first of seqs; the others follow. p_as: 'running',
--- 'assigned', or 'ahead': assigned, for slots that are not free yet, and only tasks that may wait on a node. critical_waits:
--- nothing was claimed ahead, because a critical task lacks only a slot.
+-- Claims tasks of a lane: p_limit for free slots, in state p_state, and then p_ahead for slots that are not free yet, assigned, and
+-- only such that may wait on a node; null: none. p_slots: the node of each start; a single entry: of all starts. p_freed: agent
+-- queues of freed slots that are not recorded yet; see limits_on. p_each, p_left: what tenants may take of the slots; see
+-- tenant-shares.ts. critical_waits: nothing was claimed ahead, because a critical task lacks only a slot.
 create function claim_tasks(
-  p_now bigint, p_slots text[], p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text, p_as text,
-  out seqs bigint[], out first_token bigint, out critical_waits boolean)
+  p_now bigint, p_slots text[], p_lane text, p_limit integer, p_ahead integer, p_freed bigint[], p_each integer, p_left text,
+  p_state text, out seqs bigint[], out tokens bigint[], out nodes text[], out states text[], out critical_waits boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
   v_lane lane;
-  v_state text := case when p_as = 'ahead' then 'assigned' else p_as end;
   v_pooled boolean := exists (select 1 from line where lane = p_lane and startable and pool <> 0);
+  v_urgent boolean;
+  v_ahead integer := coalesce(p_ahead, 0);
   v_left integer;
   v_own tenant_line;
   v_turns bigint[];
-  v_urgent boolean;
   v_after_criticals boolean;
   v_queues bigint[];
   v_each integer;
   v_left_of jsonb;
+  v_first bigint;
+  v_more record;
 begin
   select * into v_lane from lane where name = p_lane;
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
@@ -30,16 +32,34 @@ begin
     perform apply_deltas(freed_slots(p_freed));
     p_freed := null;
   end if;
-  if p_as = 'ahead' then
-    critical_waits := v_lane.strategy = 'fair-fifo' and exists (
+  if p_ahead is not null then
+    v_urgent := exists (select 1 from tenant_line t where t.lane = p_lane and t.startable and t.urgent_lines > 0);
+    if p_limit > 0 and (v_pooled or v_urgent or v_lane.strategy <> 'fair-fifo') then
+      -- Not only fairness decides, so what is claimed ahead depends on what has started.
+      select c.seqs, c.tokens, c.nodes, c.states into seqs, tokens, nodes, states
+        from claim_tasks(p_now, p_slots, p_lane, p_limit, null, p_freed, p_each, p_left, p_state) c;
+      select * into v_more
+        from claim_tasks(p_now, case when cardinality(p_slots) = 1 then p_slots else p_slots[p_limit + 1:] end, p_lane, 0, p_ahead, null,
+                         p_each, case when p_each is not null then slots_after(p_each, p_left::jsonb, seqs)::text end, p_state) c;
+      seqs := seqs || v_more.seqs;
+      tokens := tokens || v_more.tokens;
+      nodes := nodes || v_more.nodes;
+      states := states || v_more.states;
+      critical_waits := v_more.critical_waits;
+      return;
+    end if;
+    critical_waits := v_urgent and v_lane.strategy = 'fair-fifo' and exists (
       select 1 from tenant_line t where t.lane = p_lane and t.startable and t.urgent_lines > 0 and :TENANT_ROOM > 0);
-    if critical_waits or v_lane.strategy <> 'fair-fifo' then p_limit := 0; end if;
+    if critical_waits or v_lane.strategy <> 'fair-fifo' then v_ahead := 0; end if;
   end if;
   if v_pooled then
-    select * into seqs, first_token from claim_of_pools(p_now, p_slots[1], p_lane, p_limit, v_each, v_left_of, p_as);
-    return;
+    select c.seqs, c.first_token into seqs, v_first
+      from claim_of_pools(p_now, p_slots[1], p_lane, p_limit + v_ahead, v_each, v_left_of, case when v_ahead > 0 then 'ahead' else p_state end) c;
+    p_slots := p_slots[:1];
+    v_left := 0;
+  else
+    v_left := least(p_limit + v_ahead, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
   end if;
-  v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
   if v_left > 0 and v_lane.tenants = 1 then
     -- With a single tenant, only the room of its agent queues matters.
     select * into v_own from tenant_line where lane = p_lane;
@@ -53,36 +73,34 @@ begin
       v_left := least(v_left, v_own.lane_max + coalesce(cardinality(p_freed), 0) - v_own.inflight,
                       coalesce((v_left_of ->> v_own.tenant)::integer, v_each));
     end if;
-    if v_left > 0 and v_own.urgent_lines > 0 then
-      v_turns := array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]);
-      first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_slots, v_lane, v_turns, first_token, v_state);
-      return;
-    end if;
-    v_queues := case when v_left > 0 then choose_queues_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
-    v_turns := array[v_own.id];
+    v_urgent := v_own.urgent_lines > 0;
+    v_turns := case when v_urgent and v_left > 0 then array_fill(v_own.id, array[least(v_left, v_own.supply)::integer])
+                    else array[v_own.id] end;
+    v_queues := case when v_left > 0 and not v_urgent then choose_queues_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
     v_after_criticals := v_own.ahead_streak <> 0;
   elsif v_left > 0 then
     select turns, urgent, after_criticals into v_turns, v_urgent, v_after_criticals from share_out(v_lane, v_left, p_freed, v_each, v_left_of);
-    if v_urgent and cardinality(v_turns) > 0 then
-      first_token := take_event_numbers(cardinality(v_turns));
-      seqs := start_in_turns(p_now, p_slots, v_lane, v_turns, first_token, v_state);
-      return;
+    v_queues := case when cardinality(v_turns) > 0 and not v_urgent then choose_queues_fairly(v_lane, v_turns, p_freed) end;
+  end if;
+  if v_left > 0 and v_urgent and cardinality(v_turns) > 0 then
+    v_first := take_event_numbers(cardinality(v_turns));
+    seqs := start_in_turns(p_now, p_slots, v_lane, v_turns, v_first, p_state);
+  elsif cardinality(v_queues) > 0 then
+    v_first := take_event_numbers(cardinality(v_queues));
+    seqs := start_attempts(
+      p_now, p_slots, v_first, v_queues, array(select generate_series(v_first, v_first + cardinality(v_queues) - 1)), p_freed, p_state,
+      true, greatest(cardinality(v_queues) - p_limit, 0));
+    if v_after_criticals then
+      update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
     end if;
-    v_queues := case when cardinality(v_turns) > 0 then choose_queues_fairly(v_lane, v_turns, p_freed) end;
+  elsif p_freed is not null then
+    perform apply_deltas(freed_slots(p_freed));
   end if;
-  if p_as = 'ahead' and cardinality(v_queues) > 0 then v_queues := v_queues[:count_holdable(v_queues)]; end if;
-  if coalesce(cardinality(v_queues), 0) = 0 then
-    if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
-    return;
-  end if;
-  first_token := take_event_numbers(cardinality(v_queues));
-  seqs := start_attempts(
-    p_now, p_slots, first_token, v_queues,
-    array(select generate_series(first_token, first_token + cardinality(v_queues) - 1)), p_freed, v_state, true);
-  if v_after_criticals then
-    update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
-  end if;
+  if seqs is null then return; end if;
+  tokens := array(select generate_series(v_first, v_first + cardinality(seqs) - 1));
+  nodes := case when cardinality(p_slots) = 1 then array_fill(p_slots[1], array[cardinality(seqs)]) else p_slots[:cardinality(seqs)] end;
+  states := array_fill(p_state, array[least(cardinality(seqs), p_limit)])
+            || array_fill('assigned'::text, array[greatest(cardinality(seqs) - p_limit, 0)]);
 end $$;
 
 -- The same if not every node can execute everything, or agents have several queues in this lane: one task after the other.
@@ -125,7 +143,7 @@ begin
         from (:FAIR_OF_POOLS) c
        order by c.inflight, c.last_served, c.id limit 1;
     end if;
-    exit when p_as = 'ahead' and count_holdable(array[v_queue]) = 0;
+    exit when p_as = 'ahead' and not is_head_holdable(v_queue);
     v_token := take_event_numbers(1);
     first_token := coalesce(first_token, v_token);
     v_started := start_attempts(p_now, array[p_node], v_token, array[v_queue], array[v_token], null,
@@ -134,18 +152,6 @@ begin
     if p_each is not null then p_left := slots_after(p_each, p_left, v_started); end if;
     update tenant_line set ahead_streak = v_own.ahead_streak where id = v_own.id and ahead_streak <> v_own.ahead_streak;
   end loop;
-end $$;
-
--- Whether freed slots can be recorded together with the starts in this lane: all of them are in this lane, and only
--- fairness decides.
-create function can_record_later(p_freed bigint[], p_lane text) returns boolean language plpgsql stable as $$
-#variable_conflict use_column
-begin
-  return not exists (
-           select 1 from line n
-            where n.id = any (p_freed)
-              and (n.lane <> p_lane or n.ahead or n.agent_max is not null or n.shared or n.standing <> 0 or n.pool <> 0))
-     and not exists (select 1 from line where lane = p_lane and startable and ahead and pool = 0);
 end $$;
 
 -- Starts tasks in the turns of tenants if something goes ahead of fairness. It chooses for each tenant separately, and
@@ -322,13 +328,16 @@ end $$;
 
 -- Starts the first tasks of these agent queues of one lane, one for each entry, in the order of the entries and with these
 -- tokens, and records p_freed with it: one statement, which a busy node runs all the time. The start with token p_first is for
--- the first of p_slots. p_state: running or assigned. p_appends_events: false if the caller appends the events.
+-- the first of p_slots. p_state: running or assigned. p_appends_events: false if the caller appends the events. p_ahead: so many of
+-- the last are claimed ahead: assigned, up to the first that may not wait on a node.
 create function start_attempts(
   p_now bigint, p_slots text[], p_first bigint, p_queues bigint[], p_tokens bigint[], p_freed bigint[], p_state text,
-  p_appends_events boolean)
+  p_appends_events boolean, p_ahead integer default 0)
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_slots integer := cardinality(p_queues) - p_ahead;
+  v_found integer;
   v_seqs bigint[];
   v_tenants text[];
   v_attempts integer[];
@@ -338,23 +347,29 @@ declare
 begin
   with need as (
     select line, array_agg(ordinal order by ordinal) as ordinals from unnest(p_queues) with ordinality u(line, ordinal) group by line),
-  chosen as materialized (
+  found as materialized (
     select o.id as line, o.lane, r.entry, r.task_seq, need.ordinals[r.n] as ordinal, p_tokens[need.ordinals[r.n]] as token,
            t.executions + 1 as attempt, t.tenant, t.priority, t.session,
            (t.origin is not null)::integer as exempt,
-           t.priority > 0 and t.preemptions_left > 0 and p_state = 'running' as gives_way
+           t.priority > 0 and t.preemptions_left > 0 and p_state = 'running' and need.ordinals[r.n] <= v_slots as gives_way,
+           need.ordinals[r.n] > v_slots and not (:IS_HOLDABLE) as must_start
       from need
       join line o on o.id = need.line
      cross join lateral (
        select ctid as entry, task_seq, row_number() over (order by rank, task_seq) as n from ready
         where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
         order by rank, task_seq limit cardinality(need.ordinals)) r
-     cross join lateral (select executions, tenant, priority, session, origin, preemptions_left from task where seq = r.task_seq and resting_state = 'queued' offset 0) t),
+     cross join lateral (
+       select executions, tenant, priority, session, origin, preemptions_left, concurrency_key, retry_count, max_retries_if_lost, batch
+         from task where seq = r.task_seq and resting_state = 'queued' offset 0) t),
+  chosen as materialized (
+    select * from found where ordinal < (select coalesce(min(ordinal) filter (where must_start), cardinality(p_queues) + 1) from found)),
   gone as (
     delete from ready where ctid = any (array(select entry from chosen))),
   held as (
     insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
-    select task_seq, token, coalesce(p_slots[(token - p_first + 1)::integer], p_slots[1]), line, p_state, attempt, p_now, session,
+    select task_seq, token, coalesce(p_slots[(token - p_first + 1)::integer], p_slots[1]), line,
+           case when ordinal <= v_slots then p_state else 'assigned' end, attempt, p_now, session,
            lane, case when gives_way then tenant end, case when gives_way then priority end from chosen),
   moved as (
     select coalesce(c.line, f.line) as line, coalesce(c.starts, 0) as starts, coalesce(c.exempt, 0) as exempt, c.served,
@@ -409,20 +424,21 @@ begin
     select array_agg(task_seq order by ordinal) as seqs, array_agg(tenant order by ordinal) as tenants,
            array_agg(attempt order by ordinal) as attempts,
            min(tenant) = max(tenant) and min(attempt) = max(attempt) as alike, min(tenant) as tenant, min(attempt) as attempt
-      from chosen),
+      from chosen where ordinal <= v_slots),
   appended as (
     insert into event (last_seq, count, type, at, tenant, task_seqs, data)
     select p_tokens[1] + cardinality(seqs) - 1, cardinality(seqs), 'task.started', p_now, tenant, seqs, '{"attempt":' || attempt || '}'
       from summed where p_appends_events and p_state = 'running' and alike)
-  select seqs, tenants, attempts, alike,
+  select seqs || (select array_agg(task_seq order by ordinal) from chosen where ordinal > v_slots), tenants, attempts, alike,
+         (select count(*) from found),
          (select array_agg(limited) filter (where limited is not null) from counted),
          (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
-    into v_seqs, v_tenants, v_attempts, v_alike, v_limited, v_refreshed from summed;
-  if coalesce(cardinality(v_seqs), 0) <> cardinality(p_queues) then
+    into v_seqs, v_tenants, v_attempts, v_alike, v_found, v_limited, v_refreshed from summed;
+  if v_found <> cardinality(p_queues) then
     raise exception 'counters of lines % disagree with what is ready', p_queues;
   end if;
   if p_appends_events and p_state = 'running' and not v_alike then
-    perform append_events(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs,
+    perform append_events(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_tenants)]), v_tenants, v_seqs[:cardinality(v_tenants)],
                           array(select '{"attempt":' || a.attempt || '}' from unnest(v_attempts) with ordinality a(attempt, n) order by n));
   end if;
   if v_refreshed is not null then perform refresh_tenants(v_refreshed); end if;
@@ -434,26 +450,9 @@ begin
   return v_seqs;
 end $$;
 
--- How many starts of these agent queues, from the first on, are of tasks that may wait on a node until a slot is free.
-create function count_holdable(p_queues bigint[]) returns integer language plpgsql stable as $$
+-- Whether the first task of this agent queue may wait on a node until a slot is free.
+create function is_head_holdable(p_queue bigint) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
-  return coalesce((
-    with need as (
-      select line, array_agg(ordinal order by ordinal) as ordinals from unnest(p_queues) with ordinality u(line, ordinal) group by line)
-    select min(need.ordinals[r.n]) - 1
-      from need
-      join line o on o.id = need.line
-     cross join lateral (
-       select task_seq, row_number() over (order by rank, task_seq) as n from ready
-        where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
-        order by rank, task_seq limit cardinality(need.ordinals)) r
-     cross join lateral (
-       select 1 from task t
-        where t.seq = r.task_seq
-          and (t.session is not null or t.concurrency_key is not null or t.executions > 0 or t.retry_count > 0
-               or t.max_retries_if_lost = 0
-               or (t.batch is not null
-                   and exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null))) offset 0) t),
-    cardinality(p_queues));
+  return exists (select 1 from line n join task t on t.seq = n.head_seq where n.id = p_queue and :IS_HOLDABLE);
 end $$;

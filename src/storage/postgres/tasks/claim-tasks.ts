@@ -28,6 +28,11 @@ function tasksAhead(criticalOnly: string): string {
         order by rank, task_seq limit least(c.room, p_count)) r`;
 }
 
+/** Whether task `t` may wait on a node until a slot is free. */
+const IS_HOLDABLE = `t.session is null and t.concurrency_key is null and t.executions = 0 and t.retry_count = 0
+             and t.max_retries_if_lost > 0
+             and (t.batch is null or not exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null))`;
+
 /**
  * Claims up to `limit` tasks of a lane, in the order in which as many claims of one task would take them. What it reads grows
  * with `limit`, not with the backlog. sqlite/tasks/claim-tasks.ts does the same in TypeScript.
@@ -45,4 +50,5 @@ export const CLAIM_FUNCTIONS = readSql(new URL("./claim-tasks.sql", import.meta.
   FAIR_OF_POOLS: ofPools("n.id, n.inflight, n.last_served", "true", "n.inflight, n.last_served, n.id"),
   TASKS_AHEAD: tasksAhead("p_critical_only"),
   ROOM_WHEN_FREED: roomWhenFreed("n", "f.slots"),
+  IS_HOLDABLE,
 });

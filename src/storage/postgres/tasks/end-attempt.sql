@@ -59,7 +59,7 @@ begin
          bool_or(schedule is not null)
     into v_deltas, v_tenants, v_from, v_batches, v_keys, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs from waiting;
   v_first := take_event_numbers(v_many[1]);
-  perform append_events(v_first, p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
+  perform append_events(v_first, p_now, array_fill('task.' || case p_state when 'done' then 'completed' else p_state end, v_many), v_tenants, p_seqs,
                array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
   if v_calls_back then perform add_deliveries(p_now, v_first, p_seqs); end if;
   if v_has_dependants then perform add_releases(p_seqs, case when p_inherited then p_error end); end if;

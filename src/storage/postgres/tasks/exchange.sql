@@ -33,7 +33,7 @@ begin
     if p_again and not found then v_own.lanes := '{}'; end if;
   end if;
   if v_stored.served_at is not null then
-    select v_stored as own, null::json as expired, false as settled, false as has_freed into v_done;
+    select v_stored as own, null::json as expired, false as settled, false as has_freed, null::text[] as freed_lanes into v_done;
   else
     v_now := take_write_lock(p_now);
     select * into v_done from serve_exchanges(v_now, v_own, p_max, p_others);
@@ -41,13 +41,13 @@ begin
   commit;
   v_own := v_done.own;
   result := exchange_result(v_own.served_at, v_own.lost, v_own.started_seqs, v_own.started_tokens, v_own.started_states,
-                            v_own.critical_waits, v_done.expired, v_done.settled, v_done.has_freed);
+                            v_own.critical_waits, v_done.expired, v_done.settled, v_done.has_freed, v_done.freed_lanes);
 end $$;
 
 -- Does this exchange, and with it the exchanges of other nodes that wait for it. own: with its result.
 create function serve_exchanges(
   p_now bigint, p_own exchange_request, p_max integer, p_others boolean,
-  out own exchange_request, out expired json, out settled boolean, out has_freed boolean)
+  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -78,6 +78,7 @@ begin
       expired := v_done.expired;
       settled := v_done.settled;
       has_freed := v_done.has_freed;
+      freed_lanes := v_done.freed_lanes;
       return;
     exception when others then
       -- One of them cannot be stored. Each is done alone then, and only that one fails.
@@ -86,8 +87,8 @@ begin
     end;
   end if;
   if p_own.progress is not null then perform write_progress(p_now, p_own.node, p_own.progress); end if;
-  select f.lost, f.seqs, f.tokens, f.states, f.critical_waits, f.expired, f.settled, f.has_freed
-    into own.lost, own.started_seqs, own.started_tokens, own.started_states, own.critical_waits, expired, settled, has_freed
+  select f.lost, f.seqs, f.tokens, f.states, f.critical_waits, f.expired, f.settled, f.has_freed, f.freed_lanes
+    into own.lost, own.started_seqs, own.started_tokens, own.started_states, own.critical_waits, expired, settled, has_freed, freed_lanes
     from finish_and_claim(
            p_now, array_fill(p_own.node, array[cardinality(p_own.seqs)]), p_own.seqs, p_own.tokens, p_own.results, p_own.more,
            array_fill(p_own.node, array[cardinality(p_own.lanes)]), p_own.lanes, p_own.limits, p_own."each", p_own."left", p_max,
@@ -99,7 +100,7 @@ end $$;
 -- Does these requests in one step, and stores the results of all but the first, which is returned.
 create function serve_together(
   p_now bigint, p_requests exchange_request[],
-  out own exchange_request, out expired json, out settled boolean, out has_freed boolean)
+  out own exchange_request, out expired json, out settled boolean, out has_freed boolean, out freed_lanes text[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -145,6 +146,7 @@ begin
   expired := v_done.expired;
   settled := v_done.settled;
   has_freed := v_done.has_freed;
+  freed_lanes := v_done.freed_lanes;
   for v_request in
     select * from unnest(p_requests)
   loop

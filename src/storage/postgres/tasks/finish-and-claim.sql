@@ -6,7 +6,8 @@ create type begun_attempt as (task_seq bigint, token bigint, tenant text, data t
 -- limit. p_seqs, p_tokens, p_results: attempts that have ended; p_more: other values of some of them, by token. p_each,
 -- p_left: for each claim, what tenants may take of its slots; see tenant-shares.ts. p_others: whether there are other nodes.
 -- lost: tokens of attempts that their node no longer held. seqs, tokens, nodes: the started tasks. settled: another task may
--- be able to start, or has ended. has_freed: a limit held tasks back, so other nodes may be able to start tasks now.
+-- be able to start, or has ended. has_freed: a limit held tasks back, so other nodes may be able to start tasks now, in any lane;
+-- freed_lanes: in these lanes.
 -- p_begun_nodes, p_begun, p_begun_tokens, p_begun_at, p_begun_waves: assigned attempts that have begun. p_waves: the waves of
 -- the ends. p_progress: what attempts that have begun report. p_states: what the tasks of each claim
 -- are claimed as; null: running. p_ahead: how many more each claim takes ahead; null: none. critical_waits: lanes of such claims
@@ -18,15 +19,14 @@ create function finish_and_claim(
   p_begun_waves integer[], p_waves integer[], p_progress json, p_states text[], p_ahead integer[],
   out lost bigint[], out seqs bigint[], out tokens bigint[], out nodes text[], out states text[], out critical_waits text[],
   out expired json, out settled boolean,
-  out has_freed boolean)
+  out has_freed boolean, out freed_lanes text[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
   v_claimable integer := p_max;
   v_moved queue_delta[];
   v_freed bigint[];
-  v_seqs bigint[];
-  v_first bigint;
+  v_claimed record;
   v_ended boolean;
   v_contested boolean := exists (select 1 from key_hold where contested);
   v_together boolean := false;
@@ -36,27 +36,36 @@ declare
   v_left integer;
   v_passed boolean;
   v_started boolean := false;
-  v_critical boolean;
-  v_as text;
   v_ahead integer;
   v_begun begun_attempt[];
+  v_reports bigint[];
+  v_reported_at bigint[];
+  v_everywhere boolean;
+  v_limited_lanes text[];
+  v_full_lanes text[];
+  v_recordable boolean;
 begin
   settled := false;
   has_freed := false;
   if p_begun is not null then
     v_begun := begin_attempts(p_now, p_begun_nodes, p_begun, p_begun_tokens, p_begun_at, p_begun_waves, p_tokens);
+    select reports, reported_at into v_reports, v_reported_at from reports_of(p_tokens, p_begun_tokens, p_begun_at);
   end if;
   if cardinality(p_seqs) > 0 then
-    v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_more, p_begun_tokens, p_waves);
+    v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_more, v_reports, p_waves);
     select f.lost, f.moved, f.freed into lost, v_moved, v_freed
-      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, p_begun_tokens, p_begun_at, v_begun, p_waves,
+      from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, v_reports, v_reported_at, v_begun, p_waves,
                              p_progress) f;
   end if;
   v_ended := v_moved is not null or v_freed is not null;
   if v_begun is not null and not v_ended then
     perform append_in_waves(p_now, v_begun, p_progress, '{}', '{}', '{}', '{}', '{}', false);
   end if;
-  has_freed := p_others and v_ended and (v_contested or is_limited(v_freed || array(select line from unnest(v_moved))));
+  if v_ended then
+    select everywhere, lanes, full_lanes, recordable into v_everywhere, v_limited_lanes, v_full_lanes, v_recordable
+      from limits_on(v_freed || array(select line from unnest(v_moved)), p_lanes[1]);
+    has_freed := p_others and (v_contested or v_everywhere);
+  end if;
   -- Claims of several nodes in a lane become one claim, unless it matters which node gets which task.
   if not v_contested and p_max is null and p_claim_nodes[1] <> any (p_claim_nodes) then
     v_together := not exists (select 1 from lane where name = any (p_lanes) and second_tenant)
@@ -66,7 +75,7 @@ begin
   v_one_lane := (v_together or cardinality(p_lanes) = 1) and p_lanes[1] = all (p_lanes);
   -- A busy node frees and fills the same agent queues: then both are recorded together.
   if v_moved is not null
-     or (v_freed is not null and (v_contested or not v_one_lane or not can_record_later(v_freed, p_lanes[1]))) then
+     or (v_freed is not null and (v_contested or not v_one_lane or not v_recordable)) then
     perform apply_deltas(v_moved || freed_slots(v_freed));
     v_freed := null;
   end if;
@@ -78,7 +87,7 @@ begin
     v_contested := exists (select 1 from key_hold where contested);
     if v_contested then v_together := false; end if;
     -- A task may go ahead of fairness now.
-    if v_freed is not null and (v_contested or not can_record_later(v_freed, p_lanes[1])) then
+    if v_freed is not null and (v_contested or not (select recordable from limits_on(v_freed, p_lanes[1]))) then
       perform apply_deltas(freed_slots(v_freed));
       v_freed := null;
     end if;
@@ -101,51 +110,53 @@ begin
       perform pass_keys_on(p_now, p_lanes[i], :KEYS_LOOKED_AT_AFTER_END, p_each[i], p_left[i]::jsonb);
     end if;
     v_passed := false;
-    v_as := coalesce(p_states[i], 'running');
-    v_ahead := case when v_last > i then (select sum(a) from unnest(p_ahead[i:v_last]) u(a)) else p_ahead[i] end;
-    -- A node whose slots are all busy claims ahead only.
-    while v_left > 0 or v_ahead is null loop
-      -- A separate statement: the next one would not see leases that are written while it runs.
-      select c.seqs, c.first_token into v_seqs, v_first
-        from claim_tasks(p_now, v_slots, p_lanes[i], v_left, v_freed, p_each[i], p_left[i], v_as) c;
-      if v_seqs is not null then
-        seqs := seqs || v_seqs;
-        tokens := tokens || array(select generate_series(v_first, v_first + cardinality(v_seqs) - 1));
-        nodes := nodes || case when v_last > i then v_slots[:cardinality(v_seqs)]
-                               else array_fill(v_slots[1], array[cardinality(v_seqs)]) end;
-        states := states || array_fill(v_as, array[cardinality(v_seqs)]);
-        v_claimable := v_claimable - cardinality(v_seqs);
-      end if;
-      exit when not v_contested and v_ahead is null;
+    v_ahead := p_ahead[i];
+    if v_last > i then
+      v_slots := v_slots || in_turn(p_claim_nodes[i:v_last], p_ahead[i:v_last]);
+      v_ahead := (select sum(a) from unnest(p_ahead[i:v_last]) u(a));
+    end if;
+    loop
+      -- A separate statement: the next one would not see leases that are written while it runs. While keys are passed on, nothing
+      -- is claimed ahead.
+      select * into v_claimed
+        from claim_tasks(p_now, v_slots, p_lanes[i], v_left, case when not v_contested and v_ahead is not null then least(v_ahead, v_claimable - v_left) end,
+                         v_freed, p_each[i], p_left[i], coalesce(p_states[i], 'running')) c;
       v_freed := null;
-      v_left := v_left - coalesce(cardinality(v_seqs), 0);
-      if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_seqs); end if;
-      exit when not v_contested;
-      v_started := v_started or v_seqs is not null;
-      exit when v_passed and v_seqs is null;
+      seqs := seqs || v_claimed.seqs;
+      tokens := tokens || v_claimed.tokens;
+      nodes := nodes || v_claimed.nodes;
+      states := states || v_claimed.states;
+      v_claimable := v_claimable - coalesce(cardinality(v_claimed.seqs), 0);
+      exit when not v_contested or (v_passed and v_claimed.seqs is null);
+      v_started := v_started or v_claimed.seqs is not null;
+      v_left := v_left - coalesce(cardinality(v_claimed.seqs), 0);
+      if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_claimed.seqs); end if;
       v_passed := v_left > 0 and pass_keys_on(p_now, p_lanes[i], :KEYS_LOOKED_AT_KEYS, p_each[i], p_left[i]::jsonb);
       exit when not v_passed;
     end loop;
-    if v_ahead is not null then
-      if v_last > i then v_slots := in_turn(p_claim_nodes[i:v_last], p_ahead[i:v_last]); end if;
-      select c.seqs, c.first_token, c.critical_waits into v_seqs, v_first, v_critical
-        from claim_tasks(p_now, v_slots, p_lanes[i], least(v_ahead, v_claimable), v_freed, p_each[i], p_left[i], 'ahead') c;
-      if v_seqs is not null then
-        seqs := seqs || v_seqs;
-        tokens := tokens || array(select generate_series(v_first, v_first + cardinality(v_seqs) - 1));
-        nodes := nodes || case when v_last > i then v_slots[:cardinality(v_seqs)]
-                               else array_fill(v_slots[1], array[cardinality(v_seqs)]) end;
-        states := states || array_fill('assigned'::text, array[cardinality(v_seqs)]);
-        v_claimable := v_claimable - cardinality(v_seqs);
-      end if;
-      v_freed := null;
-      v_started := v_started or (v_contested and v_seqs is not null);
-      if v_critical then critical_waits := critical_waits || p_lanes[i]; end if;
+    if v_contested and v_ahead is not null then
+      select * into v_claimed
+        from claim_tasks(p_now, v_slots, p_lanes[i], 0, least(v_ahead, v_claimable), null, p_each[i], p_left[i], 'running') c;
+      seqs := seqs || v_claimed.seqs;
+      tokens := tokens || v_claimed.tokens;
+      nodes := nodes || v_claimed.nodes;
+      states := states || v_claimed.states;
+      v_claimable := v_claimable - coalesce(cardinality(v_claimed.seqs), 0);
+      v_started := v_started or v_claimed.seqs is not null;
     end if;
+    if v_claimed.critical_waits then critical_waits := critical_waits || p_lanes[i]; end if;
   end loop;
   -- A started task may block the holder of a key. Another task could take the key in a lane that this call has already
   -- claimed from.
   settled := settled or v_started;
+  if p_others and v_ended and not has_freed then
+    freed_lanes := v_limited_lanes;
+    -- A lane that is full again has no slot for others.
+    if v_full_lanes is not null then
+      freed_lanes := (select array_agg(name) from lane where name = any (v_limited_lanes)
+                                                          or (name = any (v_full_lanes) and inflight < total));
+    end if;
+  end if;
   :PREEMPT_AT_P_NOW
 end $$;
 
@@ -156,6 +167,34 @@ begin
     select array_agg(c.node order by s.n, c.ordinal)
       from unnest(p_nodes, p_slots) with ordinality c(node, slots, ordinal)
      cross join lateral generate_series(1, c.slots) s(n));
+end $$;
+
+-- Inserts tasks, and claims for the free slots of a node in the same transaction. result: see exchange_result; null: the node is
+-- not alive. started: the claimed tasks.
+create function insert_and_claim(
+  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_agent_positions integer[], p_batches json,
+  p_max_queue bigint, p_max_total bigint, p_max_agent bigint,
+  p_node text, p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_others boolean,
+  out first_seq bigint, out created_at bigint, out forms json, out "each" json, out result json, out started json)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint;
+  v_done record;
+begin
+  select i.first_seq, i.created_at, i.forms, i."each" into first_seq, created_at, forms, "each"
+    from insert_tasks(p_now, p_forms, p_form_of, p_ids, p_specs, p_agent_positions, p_batches, p_max_queue, p_max_total, p_max_agent) i;
+  perform 1 from node where id = p_node and not dead;
+  if not found then return; end if;
+  v_now := created_at;
+  select * into v_done
+    from finish_and_claim(
+           v_now, '{}', '{}', '{}', '{}', null, array_fill(p_node, array[cardinality(p_lanes)]), p_lanes, p_limits, p_each, p_left, null,
+           p_others, null, null, null, null, null, null, null, null, null);
+  result := exchange_result(v_now, null, v_done.seqs, v_done.tokens, v_done.states, null, v_done.expired, v_done.settled, false, null);
+  if v_done.seqs is not null then
+    started := (select json_agg(s order by s.token) from (:STARTED_TASKS) s);
+  end if;
 end $$;
 
 -- For a node that runs nothing else: claims one task that runs alone, from the agent queue of such tasks that was served
@@ -171,7 +210,7 @@ declare
   v_seqs bigint[];
 begin
   perform 1 from node where id = p_node and not dead;
-  if not found then return exchange_result(v_now, null, null, null, null, null, null, false, false); end if;
+  if not found then return exchange_result(v_now, null, null, null, null, null, null, false, false, null); end if;
   v_expired := (select json_agg(e) from expire_overdue(v_now, :EXPIRED_PER_CLAIM_MAX) e);
   v_settled := settle_moves(v_now, :RELEASED_MAX);
   select n.id into v_queue
@@ -179,7 +218,7 @@ begin
     join lane l on l.name = n.lane
     join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
    where :ALONE_FOR_NODE and n.lane = any (p_lanes) and not t.disabled
-     and (l.total is null or l.inflight < l.total)
+     and (l.total is null or l.inflight < l.total) and (t.inflight >= t.lane_max) is not true
      and (t.max_inflight is null or t.max_inflight > (select sum(s.inflight) from tenant_line s where s.tenant = t.tenant))
      and coalesce(:AGENT_LIMIT, 1) > 0
    order by n.last_served, n.id limit 1;
@@ -188,27 +227,56 @@ begin
     v_seqs := start_attempts(v_now, array[p_node], v_token, array[v_queue], array[v_token], null, 'running', true);
   end if;
   :PREEMPT
-  return exchange_result(v_now, null, v_seqs, array[v_token], array['running'], null, v_expired, v_settled, false);
+  return exchange_result(v_now, null, v_seqs, array[v_token], array['running'], null, v_expired, v_settled, false, null);
 end $$;
 
 -- Whether a limit holds back tasks that wait in one of these agent queues, or beside them in their lanes.
 create function is_limited(p_queues bigint[]) returns boolean language plpgsql stable as $$
-#variable_conflict use_column
 begin
-  return exists (
-    select 1 from line n
-      join lane l on l.name = n.lane
-      join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
-     where n.id = any (p_queues)
-       and (l.inflight >= l.total or (n.ready > 0 and n.room = 0) or n.agent_max is not null or n.shared
-            or t.max_inflight is not null or (l.second_tenant and t.inflight >= t.lane_max)));
+  return (select everywhere or lanes is not null or full_lanes is not null from limits_on(p_queues, null));
 end $$;
 
--- Ends the attempts that these nodes still hold; attempts that they lost change nothing. The caller records what this moves
--- and frees in agent queues.
+-- The limits that hold back tasks that wait in one of these agent queues, or beside them. everywhere: limits over all lanes; lanes:
+-- those in which an agent or a tenant is at its limit; full_lanes: those that are at their total. recordable: whether slots that
+-- these queues free can be recorded together with the starts in lane p_lane: all of them are in this lane, and only fairness
+-- decides.
+create function limits_on(
+  p_queues bigint[], p_lane text, out everywhere boolean, out lanes text[], out full_lanes text[], out recordable boolean)
+language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  select bool_or(o.everywhere), array_agg(o.lane) filter (where o.limited), array_agg(o.lane) filter (where o.is_full),
+         bool_and(o.recordable) and not exists (select 1 from line where lane = p_lane and startable and ahead and pool = 0)
+    into everywhere, lanes, full_lanes, recordable
+    from (select n.lane, bool_or(n.agent_max is not null or n.shared or t.max_inflight is not null) as everywhere,
+                 bool_or((n.ready > 0 and n.room = 0) or (l.second_tenant and (t.inflight >= t.lane_max) is true)) as limited,
+                 bool_or((l.inflight >= l.total) is true) as is_full,
+                 bool_and(n.lane = p_lane and not (n.ahead or n.agent_max is not null or n.shared or n.standing <> 0 or n.pool <> 0))
+                   as recordable
+            from line n
+            join lane l on l.name = n.lane
+            join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+           where n.id = any (p_queues) group by n.lane) o;
+end $$;
+
+-- For each of these ends: which of p_begun reports that it began, and when; null: none does. A full join, because the planner
+-- expects few rows and would compare each with each.
+create function reports_of(
+  p_tokens bigint[], p_begun bigint[], p_begun_at bigint[], out reports bigint[], out reported_at bigint[])
+language plpgsql immutable as $$
+begin
+  select array_agg(x.report order by x.n), array_agg(x.at order by x.n) into reports, reported_at
+    from (select e.n, b.n as report, b.at
+            from unnest(p_tokens) with ordinality e(token, n)
+            full join unnest(p_begun, p_begun_at) with ordinality b(token, at, n) on b.token = e.token offset 0) x
+   where x.n is not null;
+end $$;
+
+-- Ends the attempts that these nodes still hold; attempts that they lost change nothing. p_reports, p_reported_at: see reports_of;
+-- null: nothing is reported. The caller records what this moves and frees in agent queues.
 create function finish_held_tasks(
-  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_begun_tokens bigint[],
-  p_begun_at bigint[], p_begun begun_attempt[], p_waves integer[], p_progress json,
+  p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_reports bigint[],
+  p_reported_at bigint[], p_begun begun_attempt[], p_waves integer[], p_progress json,
   out lost bigint[], out moved queue_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -229,19 +297,18 @@ end $$;
 -- Attempts that end while they are assigned have begun, unless their tasks go back to the queue and the node did not report
 -- that they began. Their leases are about to be deleted, so they are not written.
 create function begin_ending(
-  p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json, p_begun_tokens bigint[], p_waves integer[])
+  p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_more json, p_reports bigint[], p_waves integer[])
 returns begun_attempt[] language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return (
-    select array_agg(row(f.seq, f.token, n.tenant, '"attempt":' || l.attempt, coalesce(f.wave, 0))::begun_attempt order by b.n, f.n)
-      from unnest(p_nodes, p_seqs, p_tokens, p_waves) with ordinality f(node, seq, token, wave, n)
+    select array_agg(row(f.seq, f.token, n.tenant, '"attempt":' || l.attempt, coalesce(f.wave, 0))::begun_attempt order by f.report, f.n)
+      from unnest(p_nodes, p_seqs, p_tokens, p_waves, p_reports) with ordinality f(node, seq, token, wave, report, n)
      cross join lateral (
        select line, attempt from lease where task_seq = f.seq and token = f.token and node = f.node and state = 'assigned' offset 0) l
      cross join lateral (select tenant from line where id = l.line offset 0) n
-      left join unnest(p_begun_tokens) with ordinality b(token, n) on b.token = f.token
      where p_more is null
-        or b.n is not null
+        or f.report is not null
         or not exists (select 1 from json_to_recordset(p_more) as m(token bigint, state text)
                         where m.token = f.token and m.state = 'queued'));
 end $$;
@@ -302,7 +369,7 @@ begin
                  on p.seq = b.task_seq and p.token = b.token
               order by b.n, p.n desc)
             union all
-            select e.wave, 3, e.type, e.tenant, e.seq, e.data, e.n
+            select coalesce(e.wave, 0), 3, e.type, e.tenant, e.seq, e.data, e.n
               from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
      group by x.wave, x.step order by x.wave, x.step
   loop
@@ -348,10 +415,10 @@ end $$;
 -- What a node learns of an exchange. It reads the started tasks by themselves, after the write lock is free.
 create function exchange_result(
   p_now bigint, p_lost bigint[], p_seqs bigint[], p_tokens bigint[], p_states text[], p_critical_waits text[],
-  p_expired json, p_settled boolean, p_freed boolean)
+  p_expired json, p_settled boolean, p_freed boolean, p_freed_lanes text[])
 returns json language plpgsql immutable as $$
 begin
   return json_build_object('at', p_now, 'lost', p_lost, 'seqs', p_seqs, 'tokens', p_tokens, 'states', p_states,
                            'criticalWaits', p_critical_waits, 'expired', p_expired,
-                           'settled', p_settled, 'freed', p_freed);
+                           'settled', p_settled, 'freed', p_freed, 'freedLanes', p_freed_lanes);
 end $$;

@@ -2,6 +2,7 @@ import type { HeldState } from "../../../model/task-state.ts";
 import { jsonText } from "../../../model/text/json-text.ts";
 import { jsonWeight } from "../../../model/text/json-weight.ts";
 import {
+  type Claim,
   type ClaimedTask,
   EXPIRED_PER_CLAIM_MAX,
   type FinishAndClaimParams,
@@ -34,7 +35,6 @@ export async function finishAndClaim(
 ): Promise<FinishedAndClaimed> {
   const waves = wavesOf(params);
   const finishes = waves.flatMap((wave) => wave.finishes);
-  const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const number = db.nextRequest();
   const exchange = (tries: number) => ({
     name: "exchange",
@@ -49,10 +49,7 @@ export async function finishAndClaim(
       toJson(finishes.map(toFinishRow)),
       toJson(params.progress.map(toProgressRow)),
       ...begunValues(waves),
-      params.claims.map(({ lane }) => lane),
-      params.claims.map(({ limit }) => limit),
-      slots.map(({ each }) => each),
-      slots.map(({ left }) => left),
+      ...claimValues(params.claims),
       anyOf(params.claims.map(({ state = null }) => state)),
       anyOf(params.claims.map(({ ahead = null }) => ahead)),
       params.claimsMax ?? null,
@@ -73,8 +70,8 @@ export async function finishAndClaim(
   const reported = params.progress.length + (params.begun?.length ?? 0);
   if (claimed.length + expired.length + finished.length + reported > 0) db.signal({ kind: "events" });
   if (result.settled) signalReleased(db);
-  const goesOn = result.freed || finished.some(({ state }) => state === "queued");
-  if (goesOn) db.signalOthers({ kind: "work" });
+  if (result.freed || finished.some(({ state }) => state === "queued")) db.signalOthers({ kind: "work" });
+  else if (result.freedLanes !== null) db.signalOthers({ kind: "work", lanes: result.freedLanes });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
   const criticalWaits = result.criticalWaits ?? [];
   return {
@@ -84,6 +81,37 @@ export async function finishAndClaim(
     ...(criticalWaits.length > 0 && { criticalWaits }),
     ...(durable === undefined || finished.length === 0 ? {} : { durable }),
   };
+}
+
+/** Lanes, limits, and what tenants may take. */
+export function claimValues(claims: readonly Claim[]): unknown[][] {
+  const slots = claims.map(({ perTenant }) => slotValues(perTenant));
+  return [
+    claims.map(({ lane }) => lane),
+    claims.map(({ limit }) => limit),
+    slots.map(({ each }) => each),
+    slots.map(({ left }) => left),
+  ];
+}
+
+/** What an insert returns besides if it also claims; see insert_and_claim. */
+export interface ClaimedRow {
+  /** Null: the node is not alive. */
+  readonly result: ExchangeResult | null;
+  readonly started: readonly StartedRow[] | null;
+}
+
+/** What an insert has claimed besides. */
+export async function claimedWithInsert(
+  db: PostgresDatabase,
+  { result, started }: ClaimedRow,
+  node: string,
+): Promise<FinishedAndClaimed> {
+  if (result === null) return { finished: [], claimed: [], expired: [] };
+  for (const token of result.tokens ?? []) db.sawEvent(token);
+  if (result.settled) signalReleased(db);
+  const claimed = await toClaimedTasks(db, started ?? [], { at: result.at, node });
+  return { finished: [], claimed, expired: result.expired ?? [] };
 }
 
 /** Claims a task that runs alone, for a node that runs nothing else. */
@@ -133,13 +161,17 @@ async function toClaimed(
   for (const token of tokens ?? []) db.sawEvent(token);
   const rows = await db.read<StartedRow>({
     name: "started_tasks",
-    text: `select u.token, u.state, ${STARTED_TASK}
-             from unnest($1::bigint[], $2::bigint[], $3::text[]) u(seq, token, state)
-             cross join lateral (select * from task where seq = u.seq offset 0) t
-             cross join lateral (select lane from line where id = t.line offset 0) n
-            order by u.token`,
+    text: startedTasks("$1", "$2", "$3"),
     values: [seqs, tokens, states],
   });
+  return toClaimedTasks(db, rows, { at, node });
+}
+
+async function toClaimedTasks(
+  db: PostgresDatabase,
+  rows: readonly StartedRow[],
+  { at, node }: { at: number; node: string },
+): Promise<ClaimedTask[]> {
   const tasks = await toTaskRecords(
     db,
     rows.map((row) => ({
@@ -185,7 +217,10 @@ interface ExchangeResult {
   readonly criticalWaits: readonly string[] | null;
   readonly expired: readonly TaskLabels[] | null;
   readonly settled: boolean;
+  /** Other nodes may be able to start tasks now, in any lane. */
   readonly freed: boolean;
+  /** The same in these lanes; null: in none. */
+  readonly freedLanes: readonly string[] | null;
 }
 
 interface ResultRow {
@@ -255,18 +290,32 @@ const STARTED_TASK = `
   t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at, t.spec,
   t.input_tokens, t.output_tokens, t.context_window, t.executions + 1 as held_attempt`;
 
-/** When an attempt `l` began that ends now. `b`: what its node reports; it may have begun after it was claimed. */
-const STARTED_AT = `case when b.started_at is null or l.state = 'running' then l.started_at
-                         else greatest(least(b.started_at, p_now), l.started_at) end as started_at`;
+function startedTasks(seqs: string, tokens: string, states: string): string {
+  return `select u.token, u.state, ${STARTED_TASK}
+            from unnest(${seqs}::bigint[], ${tokens}::bigint[], ${states}::text[]) u(seq, token, state)
+            cross join lateral (select * from task where seq = u.seq offset 0) t
+            cross join lateral (select lane from line where id = t.line offset 0) n
+           order by u.token`;
+}
+
+/** Attempts `f` that end, with what their nodes report of them; see reports_of. */
+const ENDS =
+  "unnest(p_nodes, p_seqs, p_tokens, p_results, p_reports, p_reported_at) with ordinality f(node, seq, token, result, report, reported_at, n)";
+
+/** When an attempt `l` began that ends now; it may have begun after it was claimed. */
+const STARTED_AT = `case when f.reported_at is null or l.state = 'running' then l.started_at
+                         else greatest(least(f.reported_at, p_now), l.started_at) end as started_at`;
 
 /** Attempts that begin and end in one call: their events alternate. */
 const APPEND_IN_WAVES = `
     if p_begun is null then ${APPEND_ENDS}
     else
       perform append_in_waves(
-        p_now, p_begun, p_progress, array(select coalesce(w.wave, 0)
-                                from unnest(v_tokens) with ordinality e(token, n)
-                                left join unnest(p_tokens, p_waves) w(token, wave) on w.token = e.token order by e.n),
+        p_now, p_begun, p_progress,
+        -- Both are in the order of the ends.
+        case when cardinality(v_tokens) = cardinality(p_tokens) then p_waves
+             else array(select w.wave from unnest(p_tokens, p_waves) with ordinality w(token, wave, n)
+                         where w.token = any (v_tokens) order by w.n) end,
         v_types, v_tenants, v_seqs, v_data, v_calls_back);
     end if;`;
 
@@ -282,42 +331,35 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   PREEMPT_AT_P_NOW: preemptAt("p_now"),
   ALONE_FOR_NODE: aloneFor("p_node"),
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
+  STARTED_TASKS: startedTasks("v_done.seqs", "v_done.tokens", "v_done.states"),
   ENDING_VARIABLES,
   END_DONE_ATTEMPTS: endDoneAttempts(
     `
   ended as (
     delete from lease l
-     using unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)
-      left join unnest(p_begun_tokens, p_begun_at) b(token, started_at) on b.token = f.token
+     using ${ENDS}
      where l.task_seq = f.seq and l.token = f.token and l.node = f.node
     returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, f.result)`,
     APPEND_IN_WAVES,
   ),
-  END_HELD_ATTEMPTS: endAttempts(
-    heldEnds({
-      f: "unnest(p_nodes, p_seqs, p_tokens, p_results) with ordinality f(node, seq, token, result, n)",
-      reports: "left join unnest(p_begun_tokens, p_begun_at) b(token, started_at) on b.token = f.token",
-    }),
-    APPEND_IN_WAVES,
-  ),
+  END_HELD_ATTEMPTS: endAttempts(heldEnds({ f: ENDS, areReported: true }), APPEND_IN_WAVES),
 });
 
 /**
  * The query `ended` of `endAttempts`: takes attempts `f` away that their nodes still hold. p_more: other values of some of them, by
- * token. `reports`: joins `b`, what nodes report of attempts that have begun; left out: they began when they were claimed.
+ * token. `areReported`: `f` has what nodes report of attempts that have begun; left out: they began when they were claimed.
  */
-export function heldEnds({ f, reports }: { f: string; reports?: string }): string {
-  const isReported = reports === undefined ? "" : "or b.token is not null";
+export function heldEnds({ f, areReported = false }: { f: string; areReported?: boolean }): string {
+  const isReported = areReported ? "or f.report is not null" : "";
   return `
   ended as (
     delete from lease l
      using ${f}
-      ${reports ?? ""}
       left join json_to_recordset(p_more)
              as m(token bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
                   context_tokens bigint, context_window bigint, summary text) on m.token = f.token
      where l.task_seq = f.seq and l.token = f.token and l.node = f.node
-    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${reports === undefined ? "l.started_at" : STARTED_AT},
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${areReported ? STARTED_AT : "l.started_at"},
               coalesce(m.state, 'done') as state,
               case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
               coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
-import { done, openNodes, prepareDatabases, submit } from "../../../../test/postgres/several-nodes.ts";
+import {
+  done,
+  openNodes,
+  prepareDatabases,
+  signalsArrived,
+  submit,
+} from "../../../../test/postgres/several-nodes.ts";
 import { customSpec, LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "../../conformance/world.ts";
-import type { NewTask, Storage } from "../../storage.ts";
+import type { NewTask, Storage, StorageSignal } from "../../storage.ts";
 
 prepareDatabases();
 
@@ -126,7 +132,7 @@ test.each(Object.entries(CASES))("%s: the end on one node wakes another", async 
     return answer.claimed.map(({ task }) => task.id);
   };
   expect(await claimOfTwo()).toEqual([]);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await signalsArrived(first, two.storage);
   const heard: string[] = [];
   two.storage.subscribe(({ kind }) => heard.push(kind));
   const finishes = claimed.map(({ task: { seq }, token }) => ({ seq, token, settlement: done }));
@@ -142,7 +148,7 @@ test("a task that its node returns to the queue wakes another node", async () =>
   await submit(first, [{ id: "returned" }]);
   const step = { finishes: [], progress: [], claims: [{ lane: LANE, limit: 1 }] };
   const { claimed } = await one.storage.tasks.finishAndClaim({ node: one.node, ...step });
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await signalsArrived(first, two.storage);
   const heard: string[] = [];
   two.storage.subscribe(({ kind }) => heard.push(kind));
   const settlement = { to: "queued", error: "not started: its node was stopping" } as const;
@@ -151,4 +157,35 @@ test("a task that its node returns to the queue wakes another node", async () =>
   await expect.poll(() => heard).toContain("work");
   const again = await two.storage.tasks.finishAndClaim({ node: two.node, ...step });
   expect(again.claimed.map(({ task }) => task.id)).toEqual(["returned"]);
+});
+
+test("an end names its lane, and none if its lane is full again", async () => {
+  const { nodes, first } = await openNodes(2);
+  const [one, two] = nodes;
+  if (one === undefined || two === undefined) throw new Error("There are two nodes.");
+  await limitLane({ total: 1 })(first);
+  await submit(first, [{ id: "first" }, { id: "second" }, { id: "third" }]);
+  const step = { node: one.node, progress: [] };
+  const claims = [{ lane: LANE, limit: 1 }];
+  let { claimed } = await one.storage.tasks.finishAndClaim({ ...step, finishes: [], claims });
+  await signalsArrived(first, two.storage);
+  const heard: StorageSignal[] = [];
+  two.storage.subscribe((signal) => heard.push(signal));
+  const finishes = () => claimed.map(({ task: { seq }, token }) => ({ seq, token, settlement: done }));
+  ({ claimed } = await one.storage.tasks.finishAndClaim({ ...step, finishes: finishes(), claims }));
+  await expect.poll(() => heard.map(({ kind }) => kind)).toContain("events");
+  expect(heard.map(({ kind }) => kind)).not.toContain("work");
+  await one.storage.tasks.finishAndClaim({ ...step, finishes: finishes(), claims: [] });
+  await expect.poll(() => heard).toContainEqual({ kind: "work", lanes: [LANE] });
+});
+
+test("a new task wakes only its lane", async () => {
+  const { nodes, first } = await openNodes(2);
+  const [, two] = nodes;
+  if (two === undefined) throw new Error("There are two nodes.");
+  await signalsArrived(first, two.storage);
+  const heard: StorageSignal[] = [];
+  two.storage.subscribe((signal) => heard.push(signal));
+  await submit(first, [{ id: "first", lane: OTHER_LANE }]);
+  await expect.poll(() => heard).toContainEqual({ kind: "work", lanes: [OTHER_LANE] });
 });

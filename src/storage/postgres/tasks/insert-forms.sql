@@ -4,7 +4,7 @@
 create type task_form as (
   tenant text, agent text, line bigint, priority integer, rank bigint, state text, parked text, ready boolean, run_at bigint,
   deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, preemptions_left integer, batch text,
-  session bigint, session_max integer, origin text, schedule bigint, concurrency_key text, callback_url text,
+  session bigint, session_max integer, origin text, schedule bigint, concurrency_key text, callback_url text, parent_task text, root_task text,
   dependencies integer, unmet integer, waiting integer, agent_counted bigint, agent_max bigint, tenant_max bigint,
   tenant_disabled boolean, unserved boolean);
 
@@ -64,7 +64,7 @@ begin
                          state = 'queued' and session is null and held_by is distinct from 'batch', run_at,
                          coalesce(deadline, case when unmet = 0 then greatest(p_now, run_at) + deadline_after_ms end),
                          case when deadline is null then deadline_after_ms end, max_retries_if_lost, preemptions_left, batch,
-                         session_id, session_max, origin, schedule, concurrency_key, callback_url, dependencies, unmet, waiting,
+                         session_id, session_max, origin, schedule, concurrency_key, callback_url, parent_task, root_task, dependencies, unmet, waiting,
                          agent_counted, agent_max, tenant_max, tenant_disabled, unserved)::task_form),
            bool_and(line is not null and (session is null or session_id is not null)),
            min(tenant) = max(tenant) and min(state) = max(state),
@@ -96,9 +96,10 @@ begin
         from rows from (json_to_recordset(p_forms) as (
         tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
         max_retries_if_lost integer, max_queued bigint, preemptible boolean, batch text, session text, session_max integer,
-        origin text, schedule bigint, concurrency_key text, callback_url text, depends_on json)) with ordinality as k(
+        origin text, schedule bigint, concurrency_key text, callback_url text, parent_task text, root_task text,
+        depends_on json)) with ordinality as k(
           tenant, agent, lane, kind, priority, run_at, deadline, deadline_after_ms, max_retries_if_lost, max_queued, preemptible,
-          batch, session, session_max, origin, schedule, concurrency_key, callback_url, depends_on, n)
+          batch, session, session_max, origin, schedule, concurrency_key, callback_url, parent_task, root_task, depends_on, n)
        cross join lateral (
          select max(l.id) filter (where l.lane = k.lane and l.kind = :QUEUE_KIND) as line,
                 coalesce(bool_or(l.standing = 2 and l.lane = k.lane and l.kind = :QUEUE_KIND), false) as unserved,
@@ -139,12 +140,12 @@ begin
   if v_keyed then v_held := take_keys(v_forms, p_form_of, v_full_queues, v_admitted, v_first, not v_sessioned); end if;
   insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
                     deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
-                    origin, schedule, concurrency_key, callback_url, dependencies, unmet, spec, error, full_queue)
+                    origin, schedule, concurrency_key, callback_url, parent_task, root_task, dependencies, unmet, spec, error, full_queue)
   select v_first + n - 1, id, (f).tenant, (f).agent, (f).line, (f).priority, (f).rank,
          :STATE, case when :REFUSED then null else coalesce(v_held[n], (f).parked) end, :POSITION, p_now, (f).run_at,
          :DEADLINE, (f).deadline_after_ms, (f).max_retries_if_lost, (f).preemptions_left,
          case when :REFUSED then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).concurrency_key,
-         (f).callback_url,
+         (f).callback_url, (f).parent_task, (f).root_task,
          (f).dependencies, case when :REFUSED then 0 else (f).unmet end, spec, :ERROR, v_full_queues[n]
     from :EACH_WHOLE u;
   with readied as (
@@ -213,9 +214,11 @@ begin
       join form f on f.ordinality = u.form),
   stored as (
     insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at, deadline,
-                      deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, dependencies, unmet, spec)
+                      deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, parent_task, root_task,
+                      dependencies, unmet, spec)
     select seq, id, tenant, agent, line, priority, rank, 'queued', waiting + agent_position, p_now, run_at, deadline,
-           deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, 0, 0, spec from each),
+           deadline_after_ms, max_retries_if_lost, preemptions_left, origin, schedule, callback_url, parent_task, root_task, 0, 0, spec
+      from each),
   readied as (
     insert into ready (line, rank, task_seq) select line, rank, seq from each),
   added as (

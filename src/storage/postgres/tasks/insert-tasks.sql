@@ -51,8 +51,8 @@ end $$;
 -- without a repeated key, so that of several tasks with one key the first is stored when the next is checked.
 create function insert_keyed_tasks(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_keys text[], p_hashes text[],
-  p_batches json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
-returns setof inserted_task language plpgsql as $$
+  p_batches json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint, p_bounds json, out "each" json)
+language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
@@ -102,8 +102,40 @@ begin
     v_all := v_all || v_stretch;
     v_from := v_to + 1;
   end loop;
+  if p_bounds is not null then
+    perform count_bounded(v_now, p_bounds, array(select i.seq from unnest(v_all) i where i.repeats is null and i."full" is null));
+  end if;
   :FOLLOW_UP
-  return query select * from with_current_states(v_all);
+  "each" := (select json_agg(i) from with_current_states(v_all) i);
+end $$;
+
+-- Both as a single round trip that does not wait for the disk under the write lock: the flush follows the commit.
+create procedure insert_tasks_durably(
+  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_agent_positions integer[], p_batches json,
+  p_max_queue bigint, p_max_total bigint, p_max_agent bigint, inout first_seq bigint, inout created_at bigint, inout forms json,
+  inout "each" json)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  select i.first_seq, i.created_at, i.forms, i."each" into first_seq, created_at, forms, "each"
+    from insert_tasks(p_now, p_forms, p_form_of, p_ids, p_specs, p_agent_positions, p_batches, p_max_queue, p_max_total, p_max_agent) i;
+  commit;
+  perform flush_with_commit();
+end $$;
+
+create procedure insert_keyed_tasks_durably(
+  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_keys text[], p_hashes text[],
+  p_batches json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint, p_bounds json, inout "each" json)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  select i."each" into "each"
+    from insert_keyed_tasks(p_now, p_forms, p_form_of, p_ids, p_specs, p_keys, p_hashes, p_batches, p_max_queue, p_max_total, p_max_agent,
+                            p_bounds) i;
+  commit;
+  perform flush_with_commit();
 end $$;
 
 -- A batch is inserted whole or not at all: if one of its tasks has a key that was used for another request, the whole call

@@ -1,16 +1,20 @@
 import { batchConflict } from "../../batch-conflict.ts";
+import { claimOfInsert } from "../../insert-claim.ts";
 import {
+  type FinishedAndClaimed,
   type FullQueue,
   IDEMPOTENCY_MS,
+  type InsertClaim,
   type InsertedTask,
   type InsertTasksParams,
   type NewBatch,
   type NewTask,
 } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
-import { BATCH_CONFLICT, batchConflictOf, isUniqueViolation } from "../connection/errors.ts";
+import { BATCH_CONFLICT, batchConflictOf, isUniqueViolation, orBoundExceeded } from "../connection/errors.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { isDeferred } from "./deferred-work.ts";
+import { type ClaimedRow, claimedWithInsert, claimValues } from "./finish-and-claim.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { integers, sortByForm, specsOf } from "./task-forms.ts";
@@ -18,10 +22,27 @@ import { integers, sortByForm, specsOf } from "./task-forms.ts";
 /** Inserts new tasks. Each is admitted or rejected by itself. */
 export async function insertTasks(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   if (params.tasks.length === 0) return [];
-  const inserted = await insertOnce(db, params);
+  // What the claim left over is for other nodes: the caller knows of it.
+  let isClaimed = false;
+  const started = new Set<string>();
+  const onClaimed = (answer: FinishedAndClaimed) => {
+    isClaimed = true;
+    for (const { task } of answer.claimed) started.add(task.id);
+    params.claim?.onClaimed(answer);
+  };
+  const { claim } = params;
+  const inserted = await insertOnce(
+    db,
+    claim === undefined ? params : { ...params, claim: { ...claim, onClaimed } },
+  );
   db.signal({ kind: "events" });
   if (inserted.some(({ state }) => state === "cancelled")) db.signal({ kind: "deliveries" });
-  if (inserted.some(({ state }) => state === "queued")) db.signal({ kind: "work" });
+  const queued = params.tasks.filter(
+    ({ id }, index) => inserted[index]?.state === "queued" && !started.has(id),
+  );
+  const lanes = [...new Set(queued.map(({ lane }) => lane))];
+  if (isClaimed && lanes.length > 0) db.signalOthers({ kind: "work", lanes });
+  else if (lanes.length > 0) db.signal({ kind: "work", lanes });
   if (inserted.some(({ runAt, deadline }) => runAt !== null || deadline !== null)) db.signal({ kind: "due" });
   return inserted;
 }
@@ -33,19 +54,20 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
     const conflict = batchConflictOf(error);
     if (conflict !== null) throw batchConflict(conflict);
     // Looking up every id first would cost each submit a search for what almost never happens.
-    if (!isUniqueViolation(error)) throw error;
+    if (!isUniqueViolation(error)) throw orBoundExceeded(error);
     const known = await alreadyInserted(db, params.tasks);
     const isFirst = (id: string, index: number) => params.tasks.findIndex((task) => task.id === id) === index;
     const unknown = params.tasks.filter(({ id }, index) => !known.has(id) && isFirst(id, index));
     if (unknown.length === params.tasks.length) throw error;
-    const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...params, tasks: unknown });
+    const { claim: _, ...others } = params;
+    const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...others, tasks: unknown });
     const answers = new Map([...known, ...unknown.map(({ id }, index) => [id, inserted[index]] as const)]);
     return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);
   }
 }
 
 async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
-  const { tasks, batches = [], limits } = params;
+  const { tasks, batches = [], limits, bounds: submitBounds } = params;
   const { forms, formOf, positions } = sortByForm(tasks);
   const given = [`[${forms.join(",")}]`, integers(formOf), tasks.map(({ id }) => id), specsOf(tasks)];
   const bounds = [
@@ -54,26 +76,54 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
     limits.maxQueueSizeTotal,
     limits.maxPerAgent,
   ];
-  if (tasks.some(({ idempotency }) => idempotency !== null)) {
+  if (submitBounds !== undefined || tasks.some(({ idempotency }) => idempotency !== null)) {
     const keys = tasks.map(({ idempotency }) => idempotency?.key ?? null);
     const hashes = tasks.map(({ idempotency }) => idempotency?.hash ?? null);
-    const rows = await db.writeDurably<InsertedRow>({
+    const [keyed] = await db.writeDurably<Pick<InsertedFormsRow, "each">>({
       name: "insert_keyed_tasks",
-      call: "insert_keyed_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-      values: [...given, keys, hashes, ...bounds],
+      results: 1,
+      values: [
+        ...given,
+        keys,
+        hashes,
+        ...bounds,
+        submitBounds === undefined ? null : JSON.stringify(submitBounds),
+      ],
     });
-    return rows.map(toInserted);
+    return (keyed?.each ?? []).map(toInserted);
   }
-  const [row] = await db.writeDurably<InsertedFormsRow>({
-    name: "insert_tasks",
-    call: "insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    values: [...given, integers(positions), ...bounds],
-  });
+  const values = [...given, integers(positions), ...bounds];
+  const claim = claimOfInsert(params);
+  const [row] =
+    claim === undefined
+      ? await db.writeDurably<InsertedFormsRow>({
+          name: "insert_tasks",
+          results: 4,
+          values,
+        })
+      : await insertAndClaim(db, values, claim);
   if (row === undefined) throw new Error("The function returns a row for every task.");
   if (row.each !== null) return row.each.map(toInserted);
   return tasks.map((task, n) =>
     toResult(row, { task, n, form: formOf[n] ?? 0, agentPosition: positions[n] ?? 0 }),
   );
+}
+
+/** The tasks that start do not wait for the disk. */
+async function insertAndClaim(
+  db: PostgresDatabase,
+  values: readonly unknown[],
+  { node, claims, onClaimed }: InsertClaim,
+): Promise<InsertedFormsRow[]> {
+  const { rows, durable } = await db.writeEarly<InsertedFormsRow & ClaimedRow>({
+    name: "insert_and_claim",
+    text: `select f.* from (select set_config('synchronous_commit', 'off', true)) early,
+             insert_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) f`,
+    values: [...values, node, ...claimValues(claims), db.othersAlive],
+  });
+  for (const row of rows) onClaimed(await claimedWithInsert(db, row, node));
+  await durable;
+  return rows;
 }
 
 /** The result of a call. If every task was accepted and none has dependencies, the result of each form says it all. */

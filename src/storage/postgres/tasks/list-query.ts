@@ -115,7 +115,7 @@ export function conditionsFor(
     if (params[name] === undefined || answered.includes(name)) return;
     conditions.push(`(${condition(`$${values.push(value)}`)}) is true`);
   };
-  const { agent, priority, priorityMax, batch, lane, schedule, search, states } = params;
+  const { agent, priority, priorityMax, batch, lane, schedule, root, search, states } = params;
   filter("agent", agent, (value) => `t.agent = ${value}`);
   filter("priority", priority, (value) => `t.priority = ${value}`);
   filter("priorityMax", priorityMax, (value) => `t.priority <= ${value}`);
@@ -127,11 +127,12 @@ export function conditionsFor(
   );
   filter("session", look.session, (value) => `t.session = ${value}`);
   filter("schedule", schedule, (value) => `t.schedule = ${value}`);
+  filter("root", root, (value) => `t.root_task = ${value}`);
   filter(
     "search",
     search,
     (value) =>
-      `starts_with(t.id, ${value}) or case when t.batch is not null then t.batch = ${value} or t.spec::jsonb ->> 'key' = ${value} end`,
+      `starts_with(t.id, ${value}) or case when t.batch is not null then t.batch = ${value} or readable_json(t.spec) ->> 'key' = ${value} end`,
   );
   if (params.order !== "completed") {
     filter("from", params.from, (value) => `t.created_at >= ${value}`);
@@ -147,9 +148,17 @@ export function conditionsFor(
 }
 
 function sourcesFor(params: ListTasksParams, look: LookedAround, bind: (value: unknown) => string): Source[] {
-  const { batch, search, session, schedule, agent, priority, priorityMax } = params;
+  const { batch, search, session, schedule, root, agent, priority, priorityMax } = params;
   if (batch !== undefined) return [ofBatch(bind(batch))];
   if (search !== undefined) return sourcesOfSearch(search, look, bind);
+  if (root !== undefined)
+    return [
+      {
+        columns: [["t.root_task", bind(root)]],
+        condition: "t.root_task is not null",
+        answers: ["root"],
+      },
+    ];
   if (session !== undefined)
     return [
       {
@@ -250,7 +259,7 @@ function sourcesOfSearch(search: string, look: LookedAround, bind: (value: unkno
     byId,
     ofBatch(text),
     {
-      columns: [OF_TENANT, ["(t.spec::jsonb ->> 'key')", text]],
+      columns: [OF_TENANT, ["(readable_json(t.spec) ->> 'key')", text]],
       condition: "t.batch is not null",
       answers: ["search"],
     },

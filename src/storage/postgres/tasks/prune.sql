@@ -47,6 +47,7 @@ begin
          and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
        order by t.seq limit least(v_excess.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_latest, false);
   end loop;
+  perform prune_bounded(v_now, v_cutoff, p_limit);
   return query select v_tasks + v_rejected, not v_is_counted or v_events >= p_limit or v_rejected = p_limit;
 end $$;
 

@@ -34,7 +34,7 @@ export async function readSituation(
     session:
       row.session_max === null || task.session === null
         ? null
-        : { key: task.session, max: row.session_max, active: row.admitted },
+        : { key: task.session, max: row.session_max, active: row.admitted, ...row.steered },
     noExecutor: row.no_executor === null || !isWaiting(task) ? null : row.no_executor,
     workers: isWaiting(task) ? row.workers : null,
     alone: row.losses === null || !isWaiting(task) ? null : { losses: row.losses },
@@ -69,6 +69,7 @@ interface SituationRow {
   /** Null unless its session parks it. */
   readonly session_max: number | null;
   readonly admitted: string[];
+  readonly steered: Pick<NonNullable<TaskSituation["session"]>, "takenBy" | "offeredUntil">;
   readonly workers: TaskSituation["workers"];
   /** Null when a live node can execute it. */
   readonly no_executor: {
@@ -124,6 +125,8 @@ const SITUATION = `
                 order by a.seq limit $2) as active,
          (select ${maxOf("s")} from turn u join session s on s.id = u.session
            where u.session = t.session and u.stage = 'parked' and u.place = t.place) as session_max,
+         (select json_build_object('takenBy', (select k.id from task k where k.seq = u.taken_by), 'offeredUntil', u.steer_until)
+            from turn u where u.session = t.session and u.stage = 'parked' and u.place = t.place) as steered,
          array(select a.id from turn u join task a on a.seq = u.task_seq
                 where u.session = t.session and u.stage = 'in' order by u.place limit $2) as admitted,
          (select o.id from key_hold h join task o on o.seq = h.task_seq

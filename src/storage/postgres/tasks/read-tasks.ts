@@ -1,6 +1,6 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth } from "../../storage.ts";
+import type { QueueDepth, TreeTask } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
 
@@ -23,6 +23,35 @@ export async function getTask(
   });
   const [task] = await toTaskRecords(db, rows);
   return task ?? null;
+}
+
+export async function heldTask(
+  db: PostgresDatabase,
+  { tenant, id, token }: { tenant: string; id: string; token: number },
+): Promise<TaskRecord | null> {
+  const rows = await db.readDurably<TaskRow>({
+    name: "held_task",
+    text: `select ${TASK_COLUMNS} from ${TASK_TABLES} where t.id = $2 and ${isOf("t", "$1")} and l.token + 0 = $3::bigint`,
+    values: [tenant, id, token],
+  });
+  const [task] = await toTaskRecords(db, rows);
+  return task ?? null;
+}
+
+export async function taskTree(
+  db: PostgresDatabase,
+  { tenant, root, after, limit }: { tenant: string; root: string; after: number; limit: number },
+): Promise<TreeTask[]> {
+  const rows = await db.readDurably<Omit<TreeTask, "seq"> & { readonly seq: string }>({
+    name: "task_tree",
+    text: `select t.seq, t.id, t.parent_task as parent,
+                  coalesce((select l.state from lease l where l.task_seq = t.seq), t.resting_state) as state
+             from task t
+            where (t.root_task, t.seq) > ($2, $3::bigint) and t.root_task = $2 and ${isOf("t", "$1")}
+            order by t.root_task, t.seq limit $4`,
+    values: [tenant, root, after, limit],
+  });
+  return rows.map((row) => ({ ...row, seq: Number(row.seq) }));
 }
 
 export async function countTasks(

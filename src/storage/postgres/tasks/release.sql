@@ -10,42 +10,71 @@ begin
    where t.has_dependants and t.completed_at is not null order by u.ordinal;
 end $$;
 
--- Passes ends and retries on to up to p_limit dependants. Returns how many; a release row without dependants counts as one,
--- because it takes time, too.
+-- Passes ends and retries on to up to p_limit dependants. Returns how many. Tenants get equal shares, those of a tenant go in
+-- order: a tenant with very many dependants does not delay those of others.
 create function release_dependants(p_now bigint, p_limit integer) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_release release;
-  v_children bigint[];
-  v_waiting bigint[];
+  v_next record;
+  v_tenant text;
+  v_used integer;
+  v_count integer;
   v_released integer := 0;
 begin
   loop
-    select * into v_release from release order by seq limit 1;
-    if not found then return v_released; end if;
+    if not exists (select 1 from release) then return v_released; end if;
     exit when v_released >= p_limit;
-    v_children := array(
-      select child_seq from dependency where parent_seq = v_release.parent_seq and child_seq > v_release.after_seq
-       order by child_seq limit p_limit - v_released);
-    v_waiting := array(
-      select seq from task where seq = any (v_children) and resting_state = 'waiting_dependency' order by seq);
-    if v_release.error like 'retried %' then
-      perform bring_back(p_now, v_release.parent_seq, v_children, v_release.error);
-    elsif cardinality(v_waiting) > 0 and v_release.error is null then
-      perform meet_dependency(p_now, v_waiting);
-    elsif cardinality(v_waiting) > 0 then
-      perform end_waiting(p_now, v_waiting, 'cancelled', v_release.error, true);
-    end if;
-    if cardinality(v_children) = p_limit - v_released then
-      update release set after_seq = v_children[cardinality(v_children)] where seq = v_release.seq;
-    else
-      delete from release where seq = v_release.seq;
-    end if;
-    v_released := v_released + greatest(cardinality(v_children), 1);
+    v_tenant := null;
+    v_used := 0;
+    for v_next in
+      with looked as materialized (
+        select r.*, coalesce((select t.tenant from task t where t.seq = r.parent_seq), '') as tenant
+          from (select * from release order by seq limit :LOOKED_AT_MAX) r)
+      select l.seq, l.parent_seq, l.error, l.after_seq, l.tenant,
+             greatest((p_limit - v_released) / (select count(distinct tenant)::integer from looked), 1) as share
+        from (select *, min(seq) over (partition by tenant) as first_seq from looked) l order by l.first_seq, l.seq
+    loop
+      exit when v_released >= p_limit;
+      if v_next.tenant is distinct from v_tenant then
+        v_tenant := v_next.tenant;
+        v_used := 0;
+      end if;
+      continue when v_used >= v_next.share;
+      v_count := release_row(p_now, v_next.seq, v_next.parent_seq, v_next.error, v_next.after_seq,
+                             least(v_next.share - v_used, p_limit - v_released));
+      v_used := v_used + v_count;
+      v_released := v_released + v_count;
+    end loop;
   end loop;
   -- Rare enough for a notification inside the transaction: any node may continue with the rest.
   perform pg_notify('rota', '{"from":"","signals":[{"kind":"release"}]}');
   return v_released;
+end $$;
+
+-- Processes one release row. Returns to how many dependants it was passed on, but at least 1: a row without dependants takes
+-- time, too.
+create function release_row(p_now bigint, p_seq bigint, p_parent bigint, p_error text, p_after bigint, p_limit integer)
+returns integer language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_children bigint[] := array(
+    select child_seq from dependency where parent_seq = p_parent and child_seq > p_after order by child_seq limit p_limit);
+  v_waiting bigint[] := array(
+    select seq from task where seq = any (v_children) and resting_state = 'waiting_dependency' order by seq);
+begin
+  if p_error like 'retried %' then
+    perform bring_back(p_now, p_parent, v_children, p_error);
+  elsif cardinality(v_waiting) > 0 and p_error is null then
+    perform meet_dependency(p_now, v_waiting);
+  elsif cardinality(v_waiting) > 0 then
+    perform end_waiting(p_now, v_waiting, 'cancelled', p_error, true);
+  end if;
+  if cardinality(v_children) = p_limit then
+    update release set after_seq = v_children[cardinality(v_children)] where seq = p_seq;
+  else
+    delete from release where seq = p_seq;
+  end if;
+  return greatest(cardinality(v_children), 1);
 end $$;
 
 -- A dependency of each of these tasks is done; tasks for which it was the last can start, or wait until they are due. Unmet

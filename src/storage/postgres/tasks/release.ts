@@ -1,3 +1,4 @@
+import { RELEASES_LOOKED_AT } from "../../shared-releases.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { parkedBy } from "./batches.ts";
@@ -26,6 +27,7 @@ export function signalReleased(db: PostgresDatabase): void {
 
 export const RELEASE_FUNCTIONS = readSql(new URL("./release.sql", import.meta.url), {
   PARKED_BY: parkedBy("t"),
+  LOOKED_AT_MAX: RELEASES_LOOKED_AT,
   PREEMPT,
   PARENT_SEQ: parentOf("asked.id", "asked.tenant", "p.seq"),
 });

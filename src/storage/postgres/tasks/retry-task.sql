@@ -1,4 +1,4 @@
-create function retry_task(p_now bigint, p_tenant text, p_id text, p_dependants boolean)
+create function retry_task(p_now bigint, p_tenant text, p_id text, p_dependants boolean, p_bounds json)
 returns table (was text, by_id text, by_state text, seq bigint, state text, "position" integer, created_at bigint,
                run_at bigint, deadline bigint, unserved boolean)
 language plpgsql as $$
@@ -32,6 +32,7 @@ begin
     return;
   end if;
   v_requeued := requeue_task(v_now, v_task);
+  if p_bounds is not null then perform count_bounded(v_now, p_bounds, array[v_task.seq]); end if;
   if p_dependants then perform add_come_back(v_task, v_task.id); end if;
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT

@@ -1,6 +1,7 @@
 import type { TaskState } from "../../../model/task-state.ts";
 import type { BlockingDependency, RetriedTask, RetryTaskParams } from "../../storage.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
+import { orBoundExceeded } from "../connection/errors.ts";
 import { readSql } from "../connection/sql-file.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { isOf } from "./read-tasks.ts";
@@ -9,23 +10,27 @@ import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Puts a failed or cancelled task back into the queue. */
 export async function retryTask(db: PostgresDatabase, params: RetryTaskParams): Promise<RetriedTask> {
-  const { tenant, id, dependants = false } = params;
-  const [row] = await db.write<{
-    was: TaskState | "overdue" | "blocked" | null;
-    by_id: string | null;
-    by_state: BlockingDependency["state"] | null;
-    seq: string;
-    state: "queued" | "delayed" | "waiting_dependency";
-    position: number;
-    created_at: string;
-    run_at: string | null;
-    deadline: string | null;
-    unserved: boolean;
-  }>({
-    name: "retry_task",
-    text: "select * from retry_task($1, $2, $3, $4)",
-    values: [tenant, id, dependants],
-  });
+  const { tenant, id, dependants = false, bounds } = params;
+  const [row] = await db
+    .write<{
+      was: TaskState | "overdue" | "blocked" | null;
+      by_id: string | null;
+      by_state: BlockingDependency["state"] | null;
+      seq: string;
+      state: "queued" | "delayed" | "waiting_dependency";
+      position: number;
+      created_at: string;
+      run_at: string | null;
+      deadline: string | null;
+      unserved: boolean;
+    }>({
+      name: "retry_task",
+      text: "select * from retry_task($1, $2, $3, $4, $5)",
+      values: [tenant, id, dependants, bounds === undefined ? null : JSON.stringify(bounds)],
+    })
+    .catch((error) => {
+      throw orBoundExceeded(error);
+    });
   if (row === undefined) return { found: false };
   if (row.was === "overdue") return { found: true, was: row.was };
   if (row.was === "blocked") {

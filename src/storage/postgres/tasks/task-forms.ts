@@ -51,6 +51,8 @@ function toForm(task: NewTask): object {
     schedule: task.schedule ?? undefined,
     concurrency_key: task.concurrencyKey ?? undefined,
     callback_url: task.callbackUrl ?? undefined,
+    parent_task: task.spec.within?.taskId,
+    root_task: task.spec.within?.rootTaskId,
     depends_on: dependsOn.length === 0 ? undefined : dependsOn,
   };
 }

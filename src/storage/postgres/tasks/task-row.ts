@@ -58,7 +58,7 @@ export async function toTaskRecords(db: PostgresDatabase, rows: readonly TaskRow
   const earlier = await earlierAttempts(db, rows.filter(hasEarlierAttempts));
   // An attempt that has ended since the row was read is still in progress in the row.
   const upTo = ({ seq, executions }: TaskRow) =>
-    (earlier.get(seq) ?? []).filter(({ number }) => number <= executions);
+    (earlier.get(Number(seq)) ?? []).filter(({ number }) => number <= executions);
   return rows.map((row) => toTaskRecord(row, upTo(row)));
 }
 
@@ -129,8 +129,9 @@ function hasEarlierAttempts(row: TaskRow): boolean {
 async function earlierAttempts(
   db: PostgresDatabase,
   rows: readonly TaskRow[],
-): Promise<Map<string, AttemptRecord[]>> {
-  const attempts = new Map<string, AttemptRecord[]>();
+): Promise<Map<number, AttemptRecord[]>> {
+  // By number: what an insert has claimed comes as JSON, where `seq` is no text.
+  const attempts = new Map<number, AttemptRecord[]>();
   if (rows.length === 0) return attempts;
   const found = await db.read<{
     task_seq: string;
@@ -155,7 +156,8 @@ async function earlierAttempts(
       error,
       node,
     };
-    attempts.set(task_seq, [...(attempts.get(task_seq) ?? []), attempt]);
+    const seq = Number(task_seq);
+    attempts.set(seq, [...(attempts.get(seq) ?? []), attempt]);
   }
   return attempts;
 }

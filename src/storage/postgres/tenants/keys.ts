@@ -7,8 +7,8 @@ export function postgresKeys(db: PostgresDatabase): KeyStorage {
     async create(key) {
       const [row] = await db.write<KeyRow>({
         name: "create_key",
-        text: `insert into api_key (id, tenant, name, role, agent, hash, expires_at, agents, created_at)
-               select $2, id, $4, $5, $6, $7, $8::bigint, $9::text[], ${NOW} from tenant where id = $3 and not deleting
+        text: `insert into api_key (id, tenant, name, role, agent, hash, expires_at, agents, bounds, created_at)
+               select $2, id, $4, $5, $6, $7, $8::bigint, $9::text[], $10::json, ${NOW} from tenant where id = $3 and not deleting
                   for key share
                returning *`,
         values: [
@@ -20,6 +20,7 @@ export function postgresKeys(db: PostgresDatabase): KeyStorage {
           key.hash,
           key.expiresAt,
           key.agents ?? null,
+          key.bounds == null ? null : JSON.stringify(key.bounds),
         ],
       });
       if (row === undefined) return null;
@@ -31,6 +32,14 @@ export function postgresKeys(db: PostgresDatabase): KeyStorage {
         name: "find_key",
         text: "select * from api_key where hash = $1",
         values: [hash],
+      });
+      return row === undefined ? null : toRecord(row);
+    },
+    async get({ tenant, id }) {
+      const [row] = await db.read<KeyRow>({
+        name: "get_key",
+        text: "select * from api_key where tenant = $1 and id = $2",
+        values: [tenant, id],
       });
       return row === undefined ? null : toRecord(row);
     },
@@ -86,6 +95,7 @@ interface KeyRow {
   readonly role: string;
   readonly agent: string | null;
   readonly agents: string[] | null;
+  readonly bounds: KeyRecord["bounds"];
   readonly hash: string;
   readonly created_at: string;
   readonly expires_at: string | null;
@@ -93,9 +103,9 @@ interface KeyRow {
 }
 
 function toRecord(row: KeyRow): KeyRecord {
-  const { id, tenant, name, role, agent, agents, hash } = row;
+  const { id, tenant, name, role, agent, agents, bounds, hash } = row;
   return {
-    ...{ id, tenant, name, role, agent, agents, hash },
+    ...{ id, tenant, name, role, agent, agents, bounds, hash },
     createdAt: Number(row.created_at),
     expiresAt: row.expires_at === null ? null : Number(row.expires_at),
     lastUsedAt: row.last_used_at === null ? null : Number(row.last_used_at),

@@ -1,6 +1,6 @@
 -- Chooses the tenants of the next p_count starts in a lane, one id of tenant_line for each. First come tenants with
 -- pre-emption credit, then those with the fewest tasks in flight; ties go to the tenant served longest ago. p_freed: agent
--- queues of freed slots that are not recorded yet; see can_record_later. urgent: a task of one of them may go ahead of
+-- queues of freed slots that are not recorded yet; see limits_on. urgent: a task of one of them may go ahead of
 -- fairness. after_criticals: such tasks started before. p_each, p_left: what tenants may take of these starts; see
 -- tenant-shares.ts.
 create function share_out(

@@ -7,7 +7,7 @@ export function tenantRoom(t: string, supply = `${t}.supply`, freed = "0"): stri
     ${t}.max_inflight + ${freed} - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant) end)`;
 }
 
-/** What an agent queue with freed slots could start once that is recorded. It has no limit of its own; see can_record_later. */
+/** What an agent queue with freed slots could start once that is recorded. It has no limit of its own; see limits_on. */
 export function roomWhenFreed(n: string, slots: string): string {
   return `greatest(least(${n}.ready, (p_lane).per_agent - ${n}.inflight + ${slots}), 0)`;
 }

@@ -159,6 +159,20 @@ begin
   delete from worker_attempt where hash = any (array(select a.hash from worker_attempt a where a.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
+  delete from bounded_task where ctid = any (array(select b.ctid from bounded_task b where b.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from bounded_minute where ctid = any (array(select b.ctid from bounded_minute b where b.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  update audit_entry
+     set provenance = (jsonb_set(provenance::jsonb, '{createdBy,agentId}', 'null') #- '{createdBy,client}')::text
+   where seq = any (array(
+     select a.seq from audit_entry a
+      where a.tenant = p_tenant and (a.provenance::jsonb #>> '{createdBy,agentId}' is not null
+                                     or a.provenance::jsonb #>> '{createdBy,client}' is not null) limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
   delete from rollup where ctid = any (array(select r.ctid from rollup r where r.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   return v_deleted = p_limit;

@@ -10,6 +10,14 @@ create type worker_poll as (
 -- was no longer held. "expired": tenant, agent and lane. "settled": another task may be able to start, or has ended. "freed": a
 -- limit held tasks back. "gone": the worker of this poll is unknown or lost. "repeated": number is the token of an attempt that
 -- the poll got before, seq its task. "assigned": number is the token, the rest is the task. "held": limits hold ready tasks back.
+-- Agent queues of which any poll that can take a task of one can take those of all, and of which only fairness decides. room: of
+-- their tenant and lane together; null: they are not alike.
+create type alike_queues as (
+  ids bigint[], inflight integer[], served bigint[], rooms bigint[], base integer, owner bigint, takers integer[], room bigint);
+
+-- The slot of a worker for a start, in the order of the starts.
+create type assigned_slot as (poll integer, worker text, claim text, lease_ms integer, hash text, nonce text);
+
 create function worker_exchange(
   p_now bigint, p_seqs bigint[], p_tokens bigint[], p_workers text[], p_recorded boolean[], p_results text[], p_more json,
   p_progress json, p_polls json)
@@ -29,6 +37,9 @@ declare
   v_token bigint;
   v_started bigint[];
   v_begun begun_attempt[];
+  v_alike alike_queues;
+  v_count integer;
+  v_slots assigned_slot[];
 begin
   if cardinality(p_seqs) = 0 and p_progress is null and not polls_may_get(p_now, p_polls) then return; end if;
   v_now := take_write_lock(p_now);
@@ -93,6 +104,30 @@ begin
         join line n on n.tenant = p.tenant and (p.agent = ':ALL_AGENTS' or n.agent = p.agent)
        where n.ready > 0 and :IS_FOR_WORKERS);
     loop
+      -- Usually one agent queue after the other need not be looked at.
+      select o.* into v_alike from (:ALIKE_QUEUES) o;
+      if v_alike.room > 0 then
+        v_slots := array(:FREE_SLOTS);
+        v_count := cardinality(v_slots);
+        v_token := take_event_numbers(v_count);
+        v_started := start_attempts(
+          v_now, array(select worker from unnest(v_slots)), v_token,
+          allot(v_alike.ids, v_alike.inflight, v_alike.served, v_alike.rooms, v_count, v_alike.base, v_count),
+          array(select generate_series(v_token, v_token + v_count - 1)), null, 'assigned', true);
+        update tenant_line set ahead_streak = 0 where id = v_alike.owner and ahead_streak <> 0;
+        insert into worker_attempt (hash, nonce, worker, claim, tenant, task_id, task_seq, token, number, assigned_at, times_out_at,
+                                    deadline, unnamed_until)
+        select s.hash, s.nonce, s.worker, s.claim, t.tenant, t.id, t.seq, v_token + s.i - 1, t.executions + 1, v_now,
+               v_now + (readable_json(t.spec) ->> 'timeoutMs')::bigint, t.deadline, v_now + s.lease_ms
+          from unnest(v_slots) with ordinality s(poll, worker, claim, lease_ms, hash, nonce, i)
+         cross join lateral (select * from task where seq = v_started[s.i] offset 0) t;
+        return query
+          select 'assigned', v_token + s.i - 1, s.poll, s.nonce, :STARTED_FOR_WORKER
+            from unnest(v_slots) with ordinality s(poll, worker, claim, lease_ms, hash, nonce, i)
+           cross join lateral (select * from task where seq = v_started[s.i] offset 0) t
+           order by s.i;
+        exit;
+      end if;
       select o.* into v_next from (:NEXT_QUEUE) o;
       exit when not found;
       select p.* into v_poll from unnest(v_open) p
@@ -104,7 +139,7 @@ begin
       insert into worker_attempt (hash, nonce, worker, claim, tenant, task_id, task_seq, token, number, assigned_at, times_out_at,
                                   deadline, unnamed_until)
       select v_poll.hashes[v_poll.assigned + 1], v_poll.nonces[v_poll.assigned + 1], v_poll.worker, v_poll.claim, t.tenant, t.id, t.seq,
-             v_token, t.executions + 1, v_now, v_now + (t.spec::json ->> 'timeoutMs')::bigint, t.deadline, v_now + v_poll.lease_ms
+             v_token, t.executions + 1, v_now, v_now + (readable_json(t.spec) ->> 'timeoutMs')::bigint, t.deadline, v_now + v_poll.lease_ms
         from task t where t.seq = any (v_started);
       return query
         select 'assigned', v_token, v_poll.n, v_poll.nonces[v_poll.assigned + 1], :STARTED_FOR_WORKER

@@ -3,6 +3,7 @@ import {
   ALL_AGENTS,
   type AssignedTask,
   EXPIRED_PER_CLAIM_MAX,
+  endsOfRota,
   type WorkerExchange,
   type WorkerExchangeParams,
 } from "../../storage.ts";
@@ -64,6 +65,8 @@ export async function exchangeForWorkers(
   if (has("freed") || has("settled") || finished.some(({ state }) => state === "queued"))
     db.signal({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
+  const decided = endsOfRota(finishes, finished);
+  if (decided.length > 0) db.signal({ kind: "fenced", tokens: decided, reason: "cancelled" });
   return {
     finished,
     claimed,
@@ -163,6 +166,41 @@ const NEXT_QUEUE = `
     from of_owner
    order by ahead desc, case when ahead then head_rank end, case when ahead then head_seq end, inflight, last_served, id limit 1`;
 
+/** How many more tasks tenant `t` may start in lane `l`; null: any number. */
+const ROOM = `least(l.total - l.inflight, t.lane_max - t.inflight, case when t.max_inflight is not null then
+  t.max_inflight - (select sum(s.inflight) from tenant_line s where s.tenant = t.tenant) end)`;
+
+/**
+ * The agent queues of v_queues that a poll of v_open can take, as one `alike_queues`: then all starts are chosen at once, with the
+ * same result as one by one. All nulls if it matters which one comes first: there are several lanes or tenants, critical or
+ * other tasks that go ahead, agents with several such queues, tasks that run alone, or polls that can take only some.
+ */
+const ALIKE_QUEUES = `
+  select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), min(owner), min(takers),
+         case when min(owner) = max(owner) and min(takers) = max(takers) and bool_and(alike) and count(distinct agent) = count(*)
+              then least(sum(room), min(together)) end
+    from (select n.id, n.agent, n.inflight, n.last_served, least(n.ready, ${agentLimitOf("n", "l.per_agent")})::bigint as room, t.id as owner,
+                 array(select p.n from unnest(v_open) p where ${CAN_TAKE} order by p.n) as takers, ${ROOM} as together,
+                 l.strategy = 'fair-fifo' and n.head_rank > ${PRIORITY_CRITICAL} and not ${isAlone("n")} as alike
+            from unnest(v_queues) u(id)
+           cross join lateral (select * from line where id = u.id offset 0) n
+            join lane l on l.name = n.lane
+            join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+           where n.ready > 0 and ${IS_STARTABLE}) o
+   where takers <> '{}'`;
+
+/**
+ * The free slots of the polls of v_alike, in the order in which tasks go to them: the worker with the fewest attempts first, then
+ * the longest waiting poll. As many as there is room for.
+ */
+const FREE_SLOTS = `
+  select row(p.n, p.worker, p.claim, p.lease_ms, p.hashes[p.assigned + s.i], p.nonces[p.assigned + s.i])::assigned_slot
+    from (select p.*, coalesce(sum(p.wants - p.assigned) over (
+                   partition by p.worker order by p.n rows between unbounded preceding and 1 preceding), 0) as before
+            from unnest(v_open) p where p.n = any (v_alike.takers)) p
+   cross join lateral generate_series(1, least(p.wants - p.assigned, p.slots - p.held - p.before)) s(i)
+   order by p.held + p.before + s.i, p.n limit v_alike.room`;
+
 /** The columns that differ between tasks that have just been assigned. */
 const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
@@ -178,6 +216,8 @@ export const WORKER_EXCHANGE_FUNCTIONS = readSql(new URL("./exchange.sql", impor
   IS_ALONE: isAlone("n"),
   ALL_AGENTS,
   IS_FOR_WORKERS: isForWorkers("n"),
+  ALIKE_QUEUES,
+  FREE_SLOTS,
   NEXT_QUEUE,
   CAN_TAKE,
   STARTED_FOR_WORKER: `t.seq, t.id, t.tenant, t.agent, (select n.lane from line n where n.id = t.line), t.priority, t.position,

@@ -40,7 +40,10 @@ begin
     continue when found;
     v_able := array(
       select w.id from worker w cross join (select * from line where id = v_critical.line) n
-       where not w.lost and not w.draining and w.tenant = n.tenant and :CAN_WORKER_RUN order by w.id);
+       where not w.lost and not w.draining and w.tenant = n.tenant and :CAN_WORKER_RUN
+         and (greatest(w.registered_at, w.polled_at) >= v_now - :NOT_POLLING_MS
+              or w.slots <= (select count(*) from lease l where l.node = w.id))
+       order by w.id);
     select w.id into v_worker from worker w
      where w.id = any (v_able)
        and w.slots - (select count(*) from lease l where l.node = w.id)

@@ -1,4 +1,5 @@
 import { PRIORITY_CRITICAL } from "../../../model/priority.ts";
+import { NOT_POLLING_MS } from "../../../model/worker.ts";
 import { preemptionError } from "../../preemption-error.ts";
 import { canWorkerRun, isAlone, isForWorkers } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
@@ -28,6 +29,7 @@ export async function preemptForWorkers(
 export const PREEMPT_FOR_WORKERS_FUNCTIONS = readSql(new URL("./preempt-for-workers.sql", import.meta.url), {
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
   PRIORITY_CRITICAL,
+  NOT_POLLING_MS,
   IS_ALONE: isAlone("n"),
   IS_FOR_WORKERS: isForWorkers("n"),
   CAN_WORKER_RUN: canWorkerRun("n", "w.agents"),

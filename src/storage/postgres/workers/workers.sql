@@ -1,16 +1,26 @@
--- Registers a worker, or registers that of the same instance again. Returns no row if the tenant has p_max live workers.
+-- Registers a worker, or registers that of the same instance again. "full_of" names the limit that keeps it out: there may be p_max
+-- live workers, and p_tenant_max of a tenant once there is a second enabled one.
 create function register_worker(
   p_now bigint, p_id text, p_tenant text, p_instance text, p_key text, p_name text, p_agents text[], p_slots integer,
-  p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer, p_max integer)
-returns table (id text, is_new boolean) language plpgsql as $$
+  p_labels json, p_version text, p_runtime text, p_lease_ms integer, p_heartbeat_ms integer, p_max integer, p_tenant_max integer)
+returns table (id text, is_new boolean, full_of text) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
   v_known worker;
+  v_worker worker;
 begin
   select * into v_known from worker w where w.tenant = p_tenant and w.instance = p_instance;
-  if v_known.lost is distinct from false
-     and (select count(*) from worker w where w.tenant = p_tenant and not w.lost) >= p_max then return; end if;
+  if v_known.lost is distinct from false then
+    select case when count(*) >= p_max then 'installation'
+                when count(*) filter (where w.tenant = p_tenant) >= p_tenant_max
+                     and exists (select 1 from tenant where not disabled offset 1) then 'tenant' end
+      into full_of from worker w where not w.lost;
+    if full_of is not null then
+      return next;
+      return;
+    end if;
+  end if;
   id := coalesce(v_known.id, p_id);
   is_new := v_known.id is null;
   insert into worker as w (id, tenant, instance, key, name, agents, slots, labels, version, runtime, lease_ms, heartbeat_ms,
@@ -20,10 +30,15 @@ begin
   on conflict on constraint worker_pkey do update
     set key = p_key, name = p_name, agents = p_agents, slots = p_slots, labels = p_labels, version = p_version,
         runtime = p_runtime, lease_ms = p_lease_ms, heartbeat_ms = p_heartbeat_ms, draining = false, lost = false,
-        beat = w.beat + 1, registered_at = v_now, seen_at = v_now;
+        beat = w.beat + 1, registered_at = v_now, seen_at = v_now
+  returning w.* into v_worker;
   if v_known.id is not null then perform remember_worker_agents(v_now, p_tenant, v_known.agents); end if;
   perform save_worker_agents(coalesce(v_known.id, p_id), p_tenant, p_agents);
-  perform worker_agents_changed(v_now, p_tenant, coalesce(v_known.agents, '{}') || p_agents);
+  perform worker_agents_changed(v_now, p_tenant, coalesce(v_known.agents, '{}') || p_agents, coalesce(v_known.id, p_id));
+  if v_known.lost is distinct from false then
+    perform append_worker_notification(
+      v_now, 'worker.registered', v_worker, null, case when v_known.lost then ':WORKER_BACK' end);
+  end if;
   return next;
 end $$;
 
@@ -48,7 +63,7 @@ language plpgsql as $$
 begin
   perform remember_worker_agents(p_now, p_tenant, p_agents);
   perform save_worker_agents(p_worker, p_tenant, '{}');
-  perform worker_agents_changed(p_now, p_tenant, p_agents);
+  perform worker_agents_changed(p_now, p_tenant, p_agents, p_worker);
 end $$;
 
 -- Signs of life do not take the write lock, as heartbeats of nodes do not. Rows are locked in a fixed order: several nodes may
@@ -77,7 +92,8 @@ begin
   update worker w set lost = false where w.id = p_worker and w.lost returning w.* into v_worker;
   if not found then return; end if;
   perform save_worker_agents(p_worker, v_worker.tenant, v_worker.agents);
-  perform worker_agents_changed(v_now, v_worker.tenant, v_worker.agents);
+  perform worker_agents_changed(v_now, v_worker.tenant, v_worker.agents, p_worker);
+  perform append_worker_notification(v_now, 'worker.registered', v_worker, null, ':WORKER_BACK');
 end $$;
 
 create function mark_worker_lost(p_now bigint, p_worker text, p_beat bigint) returns text[] language plpgsql as $$
@@ -85,9 +101,14 @@ create function mark_worker_lost(p_now bigint, p_worker text, p_beat bigint) ret
 declare
   v_now bigint := take_write_lock(p_now);
   v_worker worker;
+  v_held bigint;
 begin
   update worker w set lost = true where w.id = p_worker and w.beat = p_beat and not w.lost returning w.* into v_worker;
   if not found then return null; end if;
+  select count(*) into v_held from lease l where l.node = p_worker;
+  if not v_worker.draining or v_held > 0 then
+    perform append_worker_notification(v_now, 'worker.lost', v_worker, v_held, ':SILENT_FOR' || v_worker.lease_ms || ' ms');
+  end if;
   perform forget_worker_agents(v_now, p_worker, v_worker.tenant, v_worker.agents);
   return v_worker.agents;
 end $$;
@@ -164,7 +185,7 @@ end $$;
 -- p_tokens: null, all attempts of the worker. p_max_lost: a task that was lost this often fails; null: this is no loss.
 create function take_back(
   p_now bigint, p_worker text, p_tokens bigint[], p_limit integer, p_counted boolean, p_max_lost integer, p_error text)
-returns table (state text, id text, tenant text, agent text, lane text) language plpgsql as $$
+returns table (state text, id text, tenant text, agent text, lane text, token bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
@@ -202,11 +223,11 @@ begin
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   return query
-    select e.state, t.id, n.tenant, n.agent, n.lane
+    select e.state, t.id, n.tenant, n.agent, n.lane, e.token
       from unnest(v_ended) e join line n on n.id = e.line join task t on t.seq = e.task_seq order by e.task_seq;
 end $$;
 
-create function prune_workers(p_now bigint, p_kept_ms bigint, p_worker_kept_ms bigint) returns void language plpgsql as $$
+create function prune_workers(p_now bigint, p_kept_ms bigint, p_worker_kept_ms bigint, p_lost_max integer) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := take_write_lock(p_now);
@@ -215,6 +236,10 @@ begin
    where a.ended_at is null and not exists (select 1 from lease l where l.task_seq = a.task_seq and l.token = a.token);
   delete from worker_attempt where ended_at <= v_now - p_kept_ms;
   delete from worker_minute where minute <= v_now / 60000 - 10;
-  delete from worker w where w.lost and w.seen_at <= v_now - p_worker_kept_ms
-     and not exists (select 1 from lease l where l.node = w.id);
+  delete from worker w
+   where w.lost and not exists (select 1 from lease l where l.node = w.id)
+     and (w.seen_at <= v_now - p_worker_kept_ms or w.id in (
+           select s.id from (select id, row_number() over (partition by tenant order by seen_at desc, id collate "C") as n
+                               from worker where lost) s
+            where s.n > p_lost_max));
 end $$;

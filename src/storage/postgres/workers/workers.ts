@@ -1,12 +1,15 @@
+import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
 import { ALONE_AFTER_LOSSES } from "../../alone-queue.ts";
 import {
   ALL_AGENTS,
   type AttemptUsage,
   CLAIM_KEPT_MS,
+  LOST_WORKERS_MAX,
   type OverdueAttempt,
+  SILENT_FOR,
   type TaskLabels,
+  WORKER_BACK,
   WORKER_KEPT_MS,
-  WORKERS_MAX,
   type WorkerRecord,
   type WorkerStorage,
 } from "../../storage.ts";
@@ -21,9 +24,13 @@ import { preemptForWorkers } from "./preempt-for-workers.ts";
 export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
   return {
     async register(worker) {
-      const [row] = await db.write<{ id: string; is_new: boolean }>({
+      const [row] = await db.write<{
+        id: string;
+        is_new: boolean;
+        full_of: "installation" | "tenant" | null;
+      }>({
         name: "register_worker",
-        text: "select * from register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+        text: "select * from register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         values: [
           worker.id,
           worker.tenant,
@@ -38,10 +45,13 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
           worker.leaseMs,
           worker.heartbeatMs,
           WORKERS_MAX,
+          TENANT_WORKERS_MAX,
         ],
       });
-      if (row === undefined) return null;
+      if (row === undefined) throw new Error("register_worker returned nothing");
+      if (row.full_of !== null) return { full: row.full_of };
       db.signal({ kind: "work" });
+      if (!row.is_new) db.signal({ kind: "workers", ids: [row.id] });
       return { id: row.id, isNew: row.is_new };
     },
     async get({ tenant, id }) {
@@ -79,7 +89,9 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         text: "update worker set draining = true where tenant = $1 and id = $2 returning id",
         values: [tenant, id],
       });
-      return rows.length === 1;
+      if (rows.length === 0) return false;
+      db.signal({ kind: "workers", ids: [id] });
+      return true;
     },
     async watch() {
       const rows = await db.read<{ workers: readonly WatchedRow[]; due: string | null }>({
@@ -111,17 +123,21 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         text: "select 1 from remove_worker($1, $2, $3) as removed where removed",
         values: [tenant, id],
       });
-      return rows.length === 1;
+      if (rows.length === 0) return false;
+      db.signal({ kind: "workers", ids: [id] });
+      return true;
     },
     exchange: (params) => exchangeForWorkers(db, params),
-    async attempts({ hashes }) {
+    async attempts(params) {
+      const byHash = "hashes" in params;
+      const [column, type] = byHash ? ["hash", "text"] : ["token", "bigint"];
       const rows = await db.read<AttemptRow>({
-        name: "worker_attempts",
+        name: `worker_attempts_by_${column}`,
         text: `select a.*, l.token is not null as held
-                 from unnest($1::text[]) with ordinality u(hash, n)
-                 join worker_attempt a on a.hash = u.hash
+                 from unnest($1::${type}[]) with ordinality u(name, n)
+                 join worker_attempt a on a.${column} = u.name
                  left join lease l on l.task_seq = a.task_seq and l.token = a.token order by u.n`,
-        values: [hashes],
+        values: [byHash ? params.hashes : params.tokens],
       });
       return rows.map((row) => ({
         hash: row.hash,
@@ -156,7 +172,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       };
     },
     async takeBack({ worker, attempts, limit, counted, maxLost, error }) {
-      const rows = await db.write<TaskLabels & { id: string; state: "queued" | "failed" }>({
+      const rows = await db.write<TaskLabels & { id: string; state: "queued" | "failed"; token: string }>({
         name: "take_back",
         text: "select * from take_back($1, $2, $3, $4, $5, $6, $7)",
         values: [worker, attempts?.map(({ token }) => token) ?? null, limit, counted, maxLost ?? null, error],
@@ -165,6 +181,7 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
         db.signal({ kind: "events" });
         db.signal({ kind: "work" });
         db.signal({ kind: "due" });
+        db.signal({ kind: "fenced", tokens: rows.map(({ token }) => Number(token)), reason: "cancelled" });
       }
       const labelsOf = (wanted: "queued" | "failed") =>
         rows
@@ -199,8 +216,8 @@ export function postgresWorkers(db: PostgresDatabase): WorkerStorage {
       if (any === undefined) return;
       await db.write({
         name: "prune_workers",
-        text: "select prune_workers($1, $2, $3)",
-        values: [CLAIM_KEPT_MS, WORKER_KEPT_MS],
+        text: "select prune_workers($1, $2, $3, $4)",
+        values: [CLAIM_KEPT_MS, WORKER_KEPT_MS, LOST_WORKERS_MAX],
       });
     },
   };
@@ -294,4 +311,6 @@ export const WORKER_FUNCTIONS = readSql(new URL("./workers.sql", import.meta.url
   ALONE_AFTER_LOSSES,
   RELEASED_MAX,
   PREEMPT,
+  WORKER_BACK,
+  SILENT_FOR,
 });

@@ -22,11 +22,12 @@ import { listTaskRows, listTasks } from "../tasks/list-tasks.ts";
 import { nextDueAt, promoteDue } from "../tasks/promote-due.ts";
 import { prune } from "../tasks/prune.ts";
 import { readSituation } from "../tasks/read-situation.ts";
-import { countTasks, getTask, queueDepth } from "../tasks/read-tasks.ts";
+import { countTasks, getTask, heldTask, queueDepth, taskTree } from "../tasks/read-tasks.ts";
 import { readWaiting } from "../tasks/read-waiting.ts";
 import { release } from "../tasks/release.ts";
 import { rescueTasks } from "../tasks/rescue-tasks.ts";
 import { retryTask } from "../tasks/retry-task.ts";
+import { boundsUsed } from "../tasks/submit-bounds.ts";
 import { sqliteTaskLogs } from "../tasks/task-logs.ts";
 import { sqliteAgents } from "../tenants/agents.ts";
 import { sqliteKeys } from "../tenants/keys.ts";
@@ -35,6 +36,7 @@ import { sqliteTenants } from "../tenants/tenants.ts";
 import { sqliteWorkers } from "../workers/workers.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteNodes } from "./nodes.ts";
+import { sharedSecret } from "./shared-secret.ts";
 
 /** Opens a database file, or memory, for this process alone. */
 export async function openSqlite(options: SqliteOptions): Promise<Storage> {
@@ -46,6 +48,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       keptKeys: (params) => keptKeys(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      held: (params) => heldTask(db, params),
+      boundsUsed: (bounds) => boundsUsed(db, bounds),
+      tree: (params) => taskTree(db, params),
       getBatch: (params) => getBatch(db, params),
       batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
@@ -92,6 +97,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),
     },
+    sharedSecret: (params) => sharedSecret(db, params),
     now: async () => db.now(),
     check: () => db.check(),
     subscribe: (listener) => db.subscribe(listener),

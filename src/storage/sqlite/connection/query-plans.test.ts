@@ -81,7 +81,7 @@ test("a task of a session or a bounded batch goes its way without a table being 
   await storage.sessions.get({ tenant: TENANT, key: session.key });
   await storage.sessions.stop({ tenant: TENANT, key: session.key, scope: "all", limit: 10 });
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
-  // What is let in and what is dropped of one session is sorted: it is as few as may run or wait, and a batch is small. Returned rows are kept.
+  // SQLite sorts the tasks that a session admits and drops: they are few, as many as may run or wait, and a batch is small. Returned rows are kept.
   expect(steps.filter((step) => !/^(USE TEMP B-TREE FOR (ORDER|GROUP) BY|OpenEphemeral)/.test(step))).toEqual(
     [],
   );

@@ -6,7 +6,7 @@ import { settleMoves } from "../tasks/steps/settle-moves.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 type FencedSignal = Extract<StorageSignal, { kind: "fenced" }>;
-type Hint = Exclude<StorageSignal["kind"], "fenced">;
+type Hint = Exclude<StorageSignal["kind"], "fenced" | "workers">;
 
 /**
  * One write transaction: its time, the counters and events it changes, and the signals it sends after the commit. Operations
@@ -44,6 +44,11 @@ export class Transaction {
   /** The attempts with these tokens lost their lease. */
   fence(tokens: readonly number[], reason: FencedSignal["reason"]): void {
     this.signals.push({ kind: "fenced", tokens, reason });
+  }
+
+  /** This worker was registered again, drained or removed. */
+  changedWorker(id: string): void {
+    this.signals.push({ kind: "workers", ids: [id] });
   }
 
   /** Does the deferred work of the ledger; see `settleMoves`. */

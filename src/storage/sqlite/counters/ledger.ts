@@ -235,6 +235,11 @@ export class Ledger {
     for (const agentQueue of this.#agentQueues.values()) this.#follow(agentQueue);
   }
 
+  /** The same after a start of one agent queue. What it means for other queues of its agent is left to the next call. */
+  countTenantOf(agentQueue: AgentQueue): void {
+    this.#follow(agentQueue);
+  }
+
   #follow(agentQueue: AgentQueue): { room: number; ahead: 0 | 1 } {
     const now = { room: this.room(agentQueue), ahead: this.isAhead(agentQueue) ? 1 : 0 } as const;
     this.tenants.follow(agentQueue, this.#asRead.get(agentQueue), now);

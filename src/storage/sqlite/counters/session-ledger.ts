@@ -34,6 +34,8 @@ export class SessionLedger {
   readonly #db: SqliteDatabase;
   readonly #rows = new Map<number, SessionRow>();
   readonly #asRead = new Map<SessionRow, SessionRow>();
+  /** Sessions in which an attempt ended together with its task. */
+  readonly withEnds = new Set<number>();
 
   constructor(db: SqliteDatabase) {
     this.#db = db;

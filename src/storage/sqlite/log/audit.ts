@@ -1,15 +1,19 @@
 import type { AuditChainPoint, AuditEntry, AuditStorage } from "../../storage.ts";
+import { withoutMaker } from "../../without-maker.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 
 const COLUMNS = `
   seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest, subject_salt as subjectSalt, address, status, count,
-  chain, number, previous_hash as previousHash, hash`;
+  provenance, chain, number, previous_hash as previousHash, hash`;
 
 /** Null if the caller chose the name of the subject and the tenant is deleted or being deleted. */
 function unlessErased(value: string): string {
-  return `iif(@subjectDigest is null or exists (select 1 from tenant where id = @tenant and deleting = 0), ${value}, null)`;
+  return `iif(@subjectDigest is null or ${IS_THERE}, ${value}, null)`;
 }
+
+/** Whether the tenant exists and is not being deleted. */
+const IS_THERE = "exists (select 1 from tenant where id = @tenant and deleting = 0)";
 
 export function sqliteAudit(db: SqliteDatabase): AuditStorage {
   return {
@@ -18,11 +22,12 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
       await db.transactDurably((tx) => {
         const add = tx.prepare(
           `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest, subject_salt, address, status, count,
-                                    chain, number, previous_hash, hash)
+                                    provenance, chain, number, previous_hash, hash)
            values (@at, @tenant, @keyId, @route, ${unlessErased("@subject")}, @subjectDigest, ${unlessErased("@subjectSalt")}, @address, @status, @count,
-                   @chain, @number, @previousHash, @hash)`,
+                   iif(${IS_THERE}, @provenance, @anonymous), @chain, @number, @previousHash, @hash)`,
         );
-        for (const entry of entries) add.run(entry);
+        for (const entry of entries)
+          add.run({ ...entry, anonymous: entry.provenance && withoutMaker(entry.provenance) });
       });
     },
     async list({ tenant, since = 0, keyId, limit, cursor }) {

@@ -1,3 +1,4 @@
+import { isOfWorker } from "../../../model/notification.ts";
 import type { LogMark, NotificationStorage, StoredNotification } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { NotificationRow } from "./steps/notify.ts";
@@ -54,6 +55,13 @@ function findMark(db: SqliteDatabase, seq: number): LogMark | null {
   return db.prepare<LogMark>("select kind as type, at from notification where seq = ?").get(seq) ?? null;
 }
 
-function toNotification({ schedule: scheduleId, run, ...row }: NotificationRow): StoredNotification {
-  return { ...row, scheduleId, run: run === null ? null : JSON.parse(run) };
+function toNotification({
+  schedule: scheduleId,
+  agent,
+  run,
+  kind,
+  ...row
+}: NotificationRow): StoredNotification {
+  const about = run === null ? null : JSON.parse(run);
+  return isOfWorker(kind) ? { ...row, kind, worker: about } : { ...row, kind, scheduleId, agent, run: about };
 }

@@ -1,19 +1,25 @@
 import { TOO_MANY_WAITING } from "../../../model/run.ts";
-import type { EndedTask, Fire, FiredSchedule, NewRun } from "../../storage.ts";
+import type { EndedTask, Fire, FiredSchedule, FireParams, NewRun } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { signalCancelled } from "../tasks/steps/cancel-all.ts";
+import { countBounded } from "../tasks/steps/count-bounded.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
 import { pauseSchedule } from "./steps/end-run.ts";
 import { writeRun } from "./steps/write-run.ts";
 
 /** Stores the outcomes of due times. */
-export function fireSchedules(
-  db: SqliteDatabase,
-  { fires }: { fires: readonly Fire[] },
-): Promise<FiredSchedule[]> {
+export function fireSchedules(db: SqliteDatabase, { fires, bounds }: FireParams): Promise<FiredSchedule[]> {
   return db.transactDurably((tx) => {
     const fired = fires.map((fire) => fireSchedule(tx, fire));
+    if (bounds !== undefined) {
+      const tasks = fired.flatMap(({ runs }) => runs.flatMap(({ task }) => task ?? []));
+      countBounded(
+        tx,
+        bounds,
+        tasks.map(({ seq }) => seq),
+      );
+    }
     const cancelled = fired.flatMap((each) => each.cancelled);
     if (cancelled.length > 0) signalCancelled(tx, cancelled);
     tx.signal("events", "work", "schedules");

@@ -1,6 +1,6 @@
 import { jsonText } from "../../../model/text/json-text.ts";
 import { scheduleWorkText } from "../../schedule-work-text.ts";
-import type { ScheduleDefinition, ScheduleRecord } from "../../storage.ts";
+import type { NewSchedule, ScheduleDefinition, ScheduleRecord } from "../../storage.ts";
 
 /** A row of `schedule`. */
 export interface ScheduleRow {
@@ -15,6 +15,7 @@ export interface ScheduleRow {
   readonly anchor_at: number;
   readonly conversation_id: string | null;
   readonly session_key: string | null;
+  readonly post_to_session: 0 | 1;
   readonly delete_after_run: 0 | 1;
   readonly retry_policy: string;
   readonly overlap: ScheduleRecord["overlap"];
@@ -44,6 +45,7 @@ export interface ScheduleRow {
   readonly paused_reason: string | null;
   readonly open_runs: number;
   readonly held: 0 | 1;
+  readonly provenance: string | null;
 }
 
 export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
@@ -58,6 +60,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     anchorAt: row.anchor_at,
     conversationId: row.conversation_id,
     sessionKey: row.session_key,
+    postToSession: row.post_to_session === 1,
     deleteAfterRun: row.delete_after_run === 1,
     retryPolicy: JSON.parse(row.retry_policy),
     overlap: row.overlap,
@@ -86,6 +89,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     pausedReason: row.paused_reason,
     openRuns: row.open_runs,
     held: row.held === 1,
+    provenance: row.provenance === null ? null : JSON.parse(row.provenance),
   };
 }
 
@@ -103,6 +107,7 @@ export function toColumns(definition: ScheduleDefinition) {
     anchor_at: definition.anchorAt,
     conversation_id: definition.conversationId,
     session_key: definition.sessionKey,
+    post_to_session: definition.postToSession ? 1 : 0,
     delete_after_run: definition.deleteAfterRun ? 1 : 0,
     retry_policy: JSON.stringify(definition.retryPolicy),
     overlap: definition.overlap,
@@ -116,5 +121,14 @@ export function toColumns(definition: ScheduleDefinition) {
     max_runs: definition.maxRuns,
     until_at: definition.untilAt,
     pause_after_failures: definition.pauseAfterFailures,
+  };
+}
+
+/** Who made a schedule. */
+export function toMakerColumns(provenance: NewSchedule["provenance"]) {
+  return {
+    provenance: provenance === undefined ? null : JSON.stringify(provenance),
+    maker_key: provenance?.createdBy.keyId ?? null,
+    maker_agent: provenance?.createdBy.agentId ?? null,
   };
 }

@@ -1,15 +1,18 @@
 import { SCHEDULE_DELETED } from "../../../model/schedule.ts";
-import type {
-  DeletedSchedule,
-  DeleteScheduleParams,
-  ListSchedulesParams,
-  NewSchedule,
-  ScheduleName,
-  ScheduleRecord,
-  ScheduleSelection,
-  ScheduleStorage,
-  UpdateScheduleParams,
+import {
+  type DeletedSchedule,
+  type DeleteScheduleParams,
+  type ListSchedulesParams,
+  type MakerLimit,
+  type NewSchedule,
+  OLDEST_NAMED,
+  type ScheduleName,
+  type ScheduleRecord,
+  type ScheduleSelection,
+  type ScheduleStorage,
+  type UpdateScheduleParams,
 } from "../../storage.ts";
+import { tooManyOfMaker } from "../../too-many-of-maker.ts";
 import { tooManySchedules } from "../../too-many-schedules.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
@@ -19,7 +22,7 @@ import { dueSchedules, nextDueAt } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
-import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
+import { type ScheduleRow, toColumns, toMakerColumns, toScheduleRecord } from "./schedule-row.ts";
 import { removeSchedule } from "./steps/remove-schedule.ts";
 import { cancelOpenRuns } from "./steps/write-run.ts";
 
@@ -41,6 +44,8 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
       ),
     update: (params) => db.transactDurably((tx) => updateSchedule(tx, params)),
     delete: (params) => db.transactDurably((tx) => deleteSchedule(tx, params)),
+    pauseOfKey: (params) => db.transactDurably((tx) => pauseOfKey(tx, params)),
+    ofMaker: ({ tenant, limit }) => db.read(() => ofMaker(db, tenant, limit)),
     status: ({ tenant }) => db.read(() => countSchedules(db, tenant)),
     due: (params) => db.read(() => dueSchedules(db, params)),
     nextDueAt: ({ tenant } = {}) => db.read(() => nextDueAt(db, tenant)),
@@ -60,7 +65,7 @@ function findSchedule(db: SqliteDatabase, { tenant, id }: ScheduleName): Schedul
 
 function createSchedule(tx: Transaction, params: NewSchedule): ScheduleRecord {
   const { now } = tx;
-  const { tenant, definition, status, nextFireAt, source } = params;
+  const { tenant, definition, status, nextFireAt, source, provenance } = params;
   const made = tx
     .prepare<ScheduleRow>("select * from schedule where tenant = ? and source = ?")
     .get(tenant, source);
@@ -68,6 +73,7 @@ function createSchedule(tx: Transaction, params: NewSchedule): ScheduleRecord {
   checkRoom(tx.db, params);
   const columns = {
     ...toColumns(definition),
+    ...toMakerColumns(provenance),
     tenant,
     status,
     next_fire_at: nextFireAt,
@@ -88,8 +94,9 @@ function createSchedule(tx: Transaction, params: NewSchedule): ScheduleRecord {
 /** Throws if a tenant has reached its limit of active and paused schedules. */
 function checkRoom(
   db: SqliteDatabase,
-  { tenant, maxSchedules = null }: Pick<NewSchedule, "tenant" | "maxSchedules">,
+  { tenant, maxSchedules = null, ofMaker }: Pick<NewSchedule, "tenant" | "maxSchedules" | "ofMaker">,
 ): void {
+  if (ofMaker !== undefined) checkRoomOfMaker(db, tenant, ofMaker);
   if (maxSchedules === null) return;
   const count = db.prepare<{ n: number }>(
     `select count(*) as n from (
@@ -97,6 +104,44 @@ function checkRoom(
         where tenant = @tenant and status in ('active', 'paused') limit +@maxSchedules)`,
   );
   if ((count.get({ tenant, maxSchedules })?.n ?? 0) >= maxSchedules) throw tooManySchedules(maxSchedules);
+}
+
+const MAKER_INDEX = {
+  key: "schedule_by_maker_key where tenant = @tenant and maker_key = @id",
+  agent: "schedule_by_maker_agent where tenant = @tenant and maker_agent = @id",
+  tenant: "schedule_by_status where tenant = @tenant",
+} as const;
+
+function checkRoomOfMaker(db: SqliteDatabase, tenant: string, limit: MakerLimit): void {
+  const found = ofMaker(db, tenant, limit);
+  if (found.length >= limit.max) throw tooManyOfMaker(limit, found.slice(0, OLDEST_NAMED));
+}
+
+/** The ids of the oldest `max` that a limit counts. */
+function ofMaker(db: SqliteDatabase, tenant: string, { by, id, max }: MakerLimit): number[] {
+  return db
+    .prepare<{ id: number }>(
+      `select id from schedule indexed by ${MAKER_INDEX[by]} and status in ('active', 'paused') order by id limit +@max`,
+    )
+    .all({ tenant, id, max })
+    .map((row) => row.id);
+}
+
+function pauseOfKey(
+  tx: Transaction,
+  { tenant, key, reason, limit }: { tenant: string; key: string; reason: string; limit: number },
+): { paused: number; more: boolean } {
+  const found = tx
+    .prepare<{ id: number; revision: number }>(
+      `select id, revision from schedule indexed by schedule_by_maker_key
+        where tenant = @tenant and maker_key = @key and status = 'active' order by id limit +@limit`,
+    )
+    .all({ tenant, key, limit });
+  for (const { id, revision } of found) {
+    const changes = { status: "paused" } as const;
+    updateSchedule(tx, { tenant, id, revision, changes, pauseReason: reason });
+  }
+  return { paused: found.length, more: found.length === limit };
 }
 
 /** Each filter has its index, in the order of the list without `below`. */
@@ -139,6 +184,7 @@ function updateSchedule(tx: Transaction, params: UpdateScheduleParams): Schedule
   if (isOver(schedule) && !isOver(changed)) checkRoom(tx.db, params);
   const columns = {
     ...toColumns(changed),
+    ...(changes.provenance === undefined ? {} : { provenance: JSON.stringify(changes.provenance) }),
     status: changed.status,
     next_fire_at: changed.status === "active" ? changed.nextFireAt : null,
     held: schedule.held && changes.status === undefined ? 1 : 0,

@@ -13,18 +13,22 @@ import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import type { SessionRow } from "../counters/session-ledger.ts";
 import { endNow, signalCancelled } from "../tasks/steps/cancel-all.ts";
+import { postAnswer } from "./post-answer.ts";
 import { readTurns } from "./read-turns.ts";
 import { sendMessage } from "./send-message.ts";
 import { findSession, findSessionRow, RECORD_COLUMNS, type Running, toSessionRecord } from "./session-row.ts";
 import { checkMaxSessions } from "./steps/check-max-sessions.ts";
 import { forgetEmptySession } from "./steps/forget-empty-session.ts";
 import { oldest, openUpTo } from "./steps/open-tasks.ts";
+import { takeMessages } from "./take-messages.ts";
 
 export function sqliteSessions(db: SqliteDatabase): SessionStorage {
   return {
     send: (params) => sendMessage(db, params),
     stop: (params) => db.transactDurably((tx) => stopSession(tx, params)),
     readTurns: (params) => readTurns(db, params),
+    takeMessages: (params) => takeMessages(db, params),
+    post: (params) => postAnswer(db, params),
     async get(params) {
       return db.read(() => findSession(db, params));
     },

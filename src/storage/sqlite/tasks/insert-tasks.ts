@@ -1,10 +1,13 @@
 import Sqlite from "better-sqlite3";
 import { batchConflict } from "../../batch-conflict.ts";
+import { claimOfInsert } from "../../insert-claim.ts";
 import type { InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import type { LaneRow } from "../counters/ledger.ts";
+import { finishAndClaim } from "./finish-and-claim.ts";
 import type { Admission } from "./steps/admit-task.ts";
+import { countBounded } from "./steps/count-bounded.ts";
 import { alreadyInserted, insertTask } from "./steps/insert-task.ts";
 import { findByKey } from "./steps/keep-key.ts";
 import { addBatch, forgetEmptyBatch } from "./steps/settle-batches.ts";
@@ -12,34 +15,48 @@ import { enterTasksOfAgentQueues } from "./tasks-of-agent-queue.ts";
 
 /** Inserts new tasks, each admitted or rejected by itself. */
 export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
-  const inserted = insertOnce(db, params);
+  const { inserted, areNew } = insertOnce(db, params);
   enterTasksOfAgentQueues(db, db.lastTaskSeq);
+  const claim = areNew ? claimOfInsert(params) : undefined;
+  if (claim !== undefined) {
+    const { node, claims, onClaimed } = claim;
+    onClaimed(await finishAndClaim(db, { node, finishes: [], progress: [], claims }));
+  }
   await db.durable();
   return inserted;
 }
 
-function insertOnce(db: SqliteDatabase, params: InsertTasksParams): InsertedTask[] {
+/** `areNew`: none of the tasks existed before. */
+function insertOnce(
+  db: SqliteDatabase,
+  params: InsertTasksParams,
+): { inserted: InsertedTask[]; areNew: boolean } {
   try {
-    return writeTasks(db, params, () => null);
+    return { inserted: writeTasks(db, params, () => null), areNew: true };
   } catch (error) {
     // Looking up every id first would cost each insert a search for what almost never happens.
     if (!isDoubledId(error)) throw error;
-    return writeTasks(db, params, alreadyInserted);
+    return { inserted: writeTasks(db, params, alreadyInserted), areNew: false };
   }
 }
 
 function writeTasks(
   db: SqliteDatabase,
-  { tasks, batches = [], limits }: InsertTasksParams,
+  { tasks, batches = [], limits, bounds }: InsertTasksParams,
   known: (tx: Transaction, id: string) => InsertedTask | null,
 ): InsertedTask[] {
   return db.transact((tx) => {
     for (const batch of batches) addBatch(tx, batch);
     const admission: Admission = { ...limits, waiting: waitingIn(tx.ledger.allLanes()), queued: new Map() };
-    const inserted = tasks.map(
-      (task) => findByKey(tx, task) ?? known(tx, task.id) ?? insertTask(tx, task, admission),
-    );
+    const created: number[] = [];
+    const insert = (task: NewTask) => {
+      const answer = insertTask(tx, task, admission);
+      if (answer.rejection === null) created.push(answer.seq);
+      return answer;
+    };
+    const inserted = tasks.map((task) => findByKey(tx, task) ?? known(tx, task.id) ?? insert(task));
     refuseConflicts(tasks, inserted, batches);
+    if (bounds !== undefined) countBounded(tx, bounds, created);
     for (const { id } of batches) forgetEmptyBatch(tx, id);
     tx.save();
     const answers = inserted.map((answer) => asItIsNow(tx, answer));

@@ -178,6 +178,7 @@ const CONDITIONS = `
   and (@priority is null or t.priority = @priority) and (@priorityMax is null or t.priority <= @priorityMax)
   and (@batch is null or t.batch = @batch) and (@lane is null or n.lane = @lane)
   and (@session is null or t.session = @session) and (@schedule is null or t.schedule = @schedule)
+  and (@root is null or t.root_task = @root)
   and (@search is null or (t.id >= @search and t.id < @searchEnd) or t.batch = @search
        or (t.batch is not null and json_extract(t.spec, '$.key') = @search))
   and (@from is null or t.created_at >= @from) and (@to is null or t.created_at < @to)`;
@@ -202,6 +203,7 @@ function bindFilters(db: SqliteDatabase, params: ListTasksParams): Filters | nul
     lane: params.lane ?? null,
     session,
     schedule: params.schedule ?? null,
+    root: params.root ?? null,
     search: search ?? null,
     searchEnd: search === undefined ? null : behindPrefix(search),
     from: params.order === "completed" ? null : (params.from ?? null),
@@ -220,6 +222,8 @@ const AGENT_QUEUES_MERGED_MAX = 32;
 function sourcesFor(db: SqliteDatabase, params: ListTasksParams, filters: Filters): Source[] {
   if (params.batch !== undefined) return [{ ...ofTask("task_by_batch", "t.batch = @batch"), answers: null }];
   if (params.search !== undefined) return sourcesOfSearch(db, filters);
+  if (params.root !== undefined)
+    return [{ ...ofTask("task_by_root", "t.root_task = @root"), answers: ["root"] }];
   if (params.session !== undefined)
     return [
       {

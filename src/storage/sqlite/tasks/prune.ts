@@ -1,3 +1,4 @@
+import { SUBMIT_MINUTES } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
 import { countBeforePrune } from "../log/steps/roll-up.ts";
@@ -18,6 +19,7 @@ export async function prune(
     const isCounted = countBeforePrune(tx, age);
     const byAge = isCounted ? pruneEvents(tx, age, params.limit) : { events: 0, tasks: 0 };
     const rejected = pruneRejected(tx, params.rejectedMax, params.limit);
+    pruneBounded(tx, age, params.limit);
     if (byAge.tasks > 0)
       tx.prepare(
         "delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000)",
@@ -40,6 +42,20 @@ function pruneEvents(tx: Transaction, age: Age, limit: number): { events: number
   for (const seq of seqs) tasks += deleteEnded(tx, seq, age);
   forgetEmptyAgents(tx);
   return { events: past.reduce((sum, { count }) => sum + count, 0), tasks };
+}
+
+/** Forgets what no bound counts any more. Open tasks keep their rows, however old they are. */
+function pruneBounded(tx: Transaction, { cutoff }: Age, limit: number): void {
+  tx.prepare(
+    `delete from bounded_task where (tenant, owner, task_seq) in (
+       select b.tenant, b.owner, b.task_seq from bounded_task b
+        where b.at < ? and not exists (
+          select 1 from task t where t.seq = b.task_seq and t.resting_state in ('waiting_dependency', 'delayed', 'queued'))
+        limit +?)`,
+  ).run(cutoff, limit);
+  tx.prepare("delete from bounded_minute where minute <= ?").run(
+    Math.floor(tx.now / 60_000) - SUBMIT_MINUTES,
+  );
 }
 
 /** Adds the other tasks of their batches: the tasks of a batch are deleted together. */

@@ -164,8 +164,9 @@ function readBatch(db: SqliteDatabase, { seq, batch }: TaskRecord): TaskSituatio
 function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): TaskSituation["session"] {
   if (key === null) return null;
   const session = db
-    .prepare<SessionRow>(
-      `select s.* from task t join session s on s.id = t.session where t.seq = ? and t.parked = 'session'`,
+    .prepare<SessionRow & { taken_by: string | null; steer_until: number | null }>(
+      `select s.*, t.steer_until, (select k.id from task k where k.seq = t.taken_by) as taken_by
+         from task t join session s on s.id = t.session where t.seq = ? and t.parked = 'session'`,
     )
     .get(seq);
   if (session === undefined) return null;
@@ -174,7 +175,13 @@ function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): Tas
       "select id from task where session = ? and in_session = 1 order by place limit +?",
     )
     .all(session.id, AHEAD_MAX.named);
-  return { key, max: maxOf(session), active: active.map(({ id }) => id) };
+  return {
+    key,
+    max: maxOf(session),
+    active: active.map(({ id }) => id),
+    takenBy: session.taken_by,
+    offeredUntil: session.steer_until,
+  };
 }
 
 /** Null unless the task waits for its concurrency key. */

@@ -1,6 +1,6 @@
 import type { TaskRecord } from "../../../model/task-record.ts";
 import type { TaskState } from "../../../model/task-state.ts";
-import type { QueueDepth } from "../../storage.ts";
+import type { QueueDepth, TreeTask } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row.ts";
 
@@ -14,6 +14,35 @@ export async function getTask(
       .get(params.tenant, params.id);
     return row === undefined ? null : toTaskRecord(db, row);
   });
+}
+
+export async function heldTask(
+  db: SqliteDatabase,
+  { tenant, id, token }: { tenant: string; id: string; token: number },
+): Promise<TaskRecord | null> {
+  return db.read(() => {
+    const row = db
+      .prepare<TaskRow>(
+        `select ${TASK_COLUMNS} from ${taskTables()} where t.tenant = ? and t.id = ? and l.token = ?`,
+      )
+      .get(tenant, id, token);
+    return row === undefined ? null : toTaskRecord(db, row);
+  });
+}
+
+export async function taskTree(
+  db: SqliteDatabase,
+  params: { tenant: string; root: string; after: number; limit: number },
+): Promise<TreeTask[]> {
+  return db.read(() =>
+    db
+      .prepare<TreeTask>(
+        `select t.seq, t.id, t.parent_task as parent, coalesce(l.state, t.resting_state) as state
+           from task t indexed by task_by_root left join lease l on l.task_seq = t.seq
+          where t.root_task = @root and t.seq > @after and t.tenant = @tenant order by t.seq limit +@limit`,
+      )
+      .all(params),
+  );
 }
 
 export async function countTasks(

@@ -118,17 +118,10 @@ export function earlierAttempts(db: SqliteDatabase, seq: number): AttemptRecord[
     .all(seq);
 }
 
-type UsageColumns = Pick<TaskRow, "input_tokens" | "output_tokens" | "context_window">;
+export type UsageColumns = Pick<TaskRow, "input_tokens" | "output_tokens" | "context_window">;
 
-/** The usage that the attempts so far have reported. */
-export function readUsage(db: SqliteDatabase, seq: number): TaskUsage | null {
-  const row = db
-    .prepare<UsageColumns>("select input_tokens, output_tokens, context_window from task where seq = ?")
-    .get(seq);
-  return row === undefined ? null : toUsage(row);
-}
-
-function toUsage(row: UsageColumns): TaskUsage | null {
+/** The usage that the attempts so far have reported, also one that was given back before it began. */
+export function toUsage(row: UsageColumns): TaskUsage | null {
   const { input_tokens: inputTokens, output_tokens: outputTokens, context_window: contextWindow } = row;
   if (inputTokens === null || outputTokens === null) return null;
   return { inputTokens, outputTokens, ...(contextWindow === null ? {} : { contextWindow }) };

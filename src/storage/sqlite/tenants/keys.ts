@@ -2,13 +2,20 @@ import type { KeyRecord, KeyStorage } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 
 const COLUMNS = `
-  id, tenant, name, role, agent, agents, hash, created_at as createdAt, expires_at as expiresAt, last_used_at as lastUsedAt`;
+  id, tenant, name, role, agent, agents, bounds, hash, created_at as createdAt, expires_at as expiresAt, last_used_at as lastUsedAt`;
 
-type KeyRow = Omit<KeyRecord, "agents"> & { readonly agents: string | null };
+type KeyRow = Omit<KeyRecord, "agents" | "bounds"> & {
+  readonly agents: string | null;
+  readonly bounds: string | null;
+};
 
 function toRecord(row: KeyRow | undefined): KeyRecord | null {
   if (row === undefined) return null;
-  return { ...row, agents: row.agents === null ? null : JSON.parse(row.agents) };
+  return {
+    ...row,
+    agents: row.agents === null ? null : JSON.parse(row.agents),
+    bounds: row.bounds === null ? null : JSON.parse(row.bounds),
+  };
 }
 
 export function sqliteKeys(db: SqliteDatabase): KeyStorage {
@@ -17,11 +24,16 @@ export function sqliteKeys(db: SqliteDatabase): KeyStorage {
       return db.transactDurably((tx) => {
         const row = tx
           .prepare<KeyRow>(
-            `insert into api_key (id, tenant, name, role, agent, agents, hash, created_at, expires_at)
-             select @id, id, @name, @role, @agent, @agents, @hash, @now, @expiresAt from tenant where id = @tenant and deleting = 0
+            `insert into api_key (id, tenant, name, role, agent, agents, bounds, hash, created_at, expires_at)
+             select @id, id, @name, @role, @agent, @agents, @bounds, @hash, @now, @expiresAt from tenant where id = @tenant and deleting = 0
              returning ${COLUMNS}`,
           )
-          .get({ ...key, agents: key.agents == null ? null : JSON.stringify(key.agents), now: tx.now });
+          .get({
+            ...key,
+            agents: key.agents == null ? null : JSON.stringify(key.agents),
+            bounds: key.bounds == null ? null : JSON.stringify(key.bounds),
+            now: tx.now,
+          });
         if (row !== undefined) tx.signal("keys");
         return toRecord(row);
       });
@@ -29,6 +41,11 @@ export function sqliteKeys(db: SqliteDatabase): KeyStorage {
     // This does not wait for the disk: a caller got its key only after the key was durable.
     async findByHash({ hash }) {
       return toRecord(db.prepare<KeyRow>(`select ${COLUMNS} from api_key where hash = ?`).get(hash));
+    },
+    async get({ tenant, id }) {
+      return toRecord(
+        db.prepare<KeyRow>(`select ${COLUMNS} from api_key where tenant = ? and id = ?`).get(tenant, id),
+      );
     },
     list: ({ tenant }) =>
       db.read(() =>

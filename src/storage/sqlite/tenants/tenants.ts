@@ -139,6 +139,15 @@ function deleteSlice(tx: Transaction, tenant: string, limit: number): boolean {
     `delete from agent where (tenant, agent) in (select tenant, agent from agent where tenant = ? limit +?)`,
     `delete from receiver where (tenant, host) in (select tenant, host from receiver where tenant = ? limit +?)`,
     "delete from worker_attempt where hash in (select hash from worker_attempt where tenant = ? limit +?)",
+    `delete from bounded_task where (tenant, owner, task_seq) in
+       (select tenant, owner, task_seq from bounded_task where tenant = ? limit +?)`,
+    `delete from bounded_minute where (tenant, owner, minute) in
+       (select tenant, owner, minute from bounded_minute where tenant = ? limit +?)`,
+    `update audit_entry set provenance = json_remove(json_set(provenance, '$.createdBy.agentId', null), '$.createdBy.client')
+      where seq in (
+        select seq from audit_entry
+         where tenant = ? and (provenance ->> '$.createdBy.agentId' is not null or provenance ->> '$.createdBy.client' is not null)
+         limit +?)`,
   ];
   return owned.some((sql) => tx.prepare(sql).run(tenant, limit).changes === limit);
 }

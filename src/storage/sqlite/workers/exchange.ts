@@ -1,5 +1,6 @@
 import {
   EXPIRED_PER_CLAIM_MAX,
+  endsOfRota,
   type WorkerExchange,
   type WorkerExchangeParams,
   type WorkerFinish,
@@ -22,7 +23,10 @@ export async function exchangeForWorkers(
       beginAndFinish(tx, { node, finishes: ends, progress: [] }),
     );
     const ended = new Set(finished.map(({ token }) => token));
-    for (const finish of finishes) if (ended.delete(finish.token)) countEnd(tx, finish);
+    countEnds(
+      tx,
+      finishes.filter(({ token }) => ended.delete(token)),
+    );
     const expired = polls.length > 0 ? expireOverdue(tx, EXPIRED_PER_CLAIM_MAX) : [];
     tx.settle();
     const assignments = new Assignments(tx, polls);
@@ -33,22 +37,29 @@ export async function exchangeForWorkers(
     if (finished.length > 0) tx.signal("work");
     if (finished.length + assigned + expired.length + progress.length > 0) tx.signal("events");
     if (finished.some(({ state }) => state === "delayed")) tx.signal("due");
+    const decided = endsOfRota(finishes, finished);
+    if (decided.length > 0) tx.fence(decided, "cancelled");
     return { finished, claimed, expired, held };
   };
-  // A worker forgets an end once the response says that it is stored.
-  return finishes.length > 0 ? db.transactDurably(exchange) : db.transact(exchange);
+  const exchanged = db.transact(exchange);
+  // A worker forgets an end once the response says that it is stored. Other workers need not wait for that.
+  return exchanged.finished.length > 0 ? { ...exchanged, durable: db.durable() } : exchanged;
 }
 
-function countEnd(tx: Transaction, { worker, token, settlement, recorded }: WorkerFinish): void {
-  tx.prepare("update worker_attempt set ended_at = ?, recorded = ? where token = ?").run(
-    tx.now,
-    recorded ? 1 : 0,
-    token,
+function countEnds(tx: Transaction, finishes: readonly WorkerFinish[]): void {
+  const end = tx.prepare(
+    "update worker_attempt set ended_at = ?, recorded = ? where token in (select value from json_each(?))",
   );
-  if (settlement.to === "queued") return;
-  const done = settlement.to === "done" ? 1 : 0;
-  tx.prepare(
-    `insert into worker_minute (worker, minute, done, failed) values (@worker, @minute, @done, 1 - @done)
-     on conflict (worker, minute) do update set done = done + @done, failed = failed + 1 - @done`,
-  ).run({ worker, minute: Math.floor(tx.now / 60_000), done });
+  for (const [recorded, own] of Map.groupBy(finishes, (finish) => finish.recorded))
+    end.run(tx.now, recorded ? 1 : 0, JSON.stringify(own.map(({ token }) => token)));
+  const count = tx.prepare(
+    `insert into worker_minute (worker, minute, done, failed) values (@worker, @minute, @done, @failed)
+     on conflict (worker, minute) do update set done = done + @done, failed = failed + @failed`,
+  );
+  const minute = Math.floor(tx.now / 60_000);
+  const counted = finishes.filter(({ settlement }) => settlement.to !== "queued");
+  for (const [worker, own] of Map.groupBy(counted, (finish) => finish.worker)) {
+    const done = own.filter(({ settlement }) => settlement.to === "done").length;
+    count.run({ worker, minute, done, failed: own.length - done });
+  }
 }

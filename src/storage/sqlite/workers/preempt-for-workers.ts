@@ -1,4 +1,5 @@
 import { PRIORITY_CRITICAL } from "../../../model/priority.ts";
+import { NOT_POLLING_MS } from "../../../model/worker.ts";
 import { ALL_AGENTS } from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import type { Transaction } from "../connection/transaction.ts";
@@ -98,12 +99,13 @@ function ableWorkers(tx: Transaction, { id, tenant, agent }: AgentQueue): AbleWo
   const agents = isForAnyWorker(tx.db, id) ? [agent, ALL_AGENTS] : [agent];
   return tx
     .prepare<AbleWorker>(
-      `select w.id, w.slots - (select count(*) from lease l where l.node = w.id) as free
-         from worker w where w.draining = 0 and w.id in (
-           select worker from worker_agent where tenant = ? and agent in (select value from json_each(?)))
-        order by w.id`,
+      `select * from (
+         select w.id, w.slots - (select count(*) from lease l where l.node = w.id) as free, max(w.registered_at, coalesce(w.polled_at, 0)) as asked_at
+           from worker w where w.draining = 0 and w.id in (
+             select worker from worker_agent where tenant = ? and agent in (select value from json_each(?))))
+        where free <= 0 or asked_at >= ? order by id`,
     )
-    .all(tenant, JSON.stringify(agents));
+    .all(tenant, JSON.stringify(agents), tx.now - NOT_POLLING_MS);
 }
 
 function findVictim(

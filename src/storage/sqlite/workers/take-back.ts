@@ -59,7 +59,13 @@ export async function takeBack(db: SqliteDatabase, params: TakeBackParams): Prom
         taken.failed.push(labels);
       }
     }
-    if (leases.length > 0) tx.signal("events", "work", "due");
+    if (leases.length > 0) {
+      tx.signal("events", "work", "due");
+      tx.fence(
+        leases.map(({ token }) => token),
+        "cancelled",
+      );
+    }
     return taken;
   });
 }

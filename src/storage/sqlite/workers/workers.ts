@@ -1,8 +1,19 @@
-import type { AttemptUsage, NewWorker, WorkerRecord, WorkerStorage } from "../../storage.ts";
-import { ALL_AGENTS, CLAIM_KEPT_MS, type Held, WORKER_KEPT_MS, WORKERS_MAX } from "../../storage.ts";
+import { TENANT_WORKERS_MAX, WORKERS_MAX } from "../../../model/worker.ts";
+import type { AttemptUsage, NewWorker, NotifiedWorker, WorkerRecord, WorkerStorage } from "../../storage.ts";
+import {
+  ALL_AGENTS,
+  CLAIM_KEPT_MS,
+  type Held,
+  LOST_WORKERS_MAX,
+  SILENT_FOR,
+  WORKER_BACK,
+  WORKER_KEPT_MS,
+} from "../../storage.ts";
 import type { SqliteDatabase } from "../connection/database.ts";
 import { workerAgentsChanged } from "../connection/steps/change-abilities.ts";
 import type { Transaction } from "../connection/transaction.ts";
+import { notifyOfWorker } from "../log/steps/notify.ts";
+import { hasSecondTenant } from "../tasks/steps/admit-task.ts";
 import { beginAndFinish } from "../tasks/steps/finish-held-tasks.ts";
 import { exchangeForWorkers } from "./exchange.ts";
 import { DUE_AT, overdueAttempts } from "./overdue-attempts.ts";
@@ -28,25 +39,29 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
       ),
     async renew({ signs }) {
       return db.transact((tx) => {
-        const renew = tx.prepare<{ lost: 0 | 1; tenant: string; agents: string }>(
-          `update worker set beat = beat + 1, seen_at = @now, polled_at = iif(@polls, @now, polled_at)
-            where id = @worker returning lost, tenant, agents`,
-        );
-        const unknown: string[] = [];
-        for (const { worker, polls } of signs) {
-          const row = renew.get({ worker, polls: polls ? 1 : 0, now: tx.now });
-          if (row === undefined) unknown.push(worker);
-          else if (row.lost === 1) revive(tx, worker, row);
-        }
-        return { unknown };
+        const polls = new Map<string, number>();
+        for (const { worker, polls: asked } of signs)
+          polls.set(worker, Math.max(polls.get(worker) ?? 0, asked ? 1 : 0));
+        const known = tx
+          .prepare<NamedRow & { readonly lost: 0 | 1 }>(
+            `update worker set beat = beat + 1, seen_at = @now, polled_at = iif(s.polls, @now, polled_at)
+               from (select value ->> 0 as id, value ->> 1 as polls from json_each(@signs)) s
+              where worker.id = s.id
+            returning worker.id, worker.lost, worker.tenant, worker.name, worker.agents, worker.slots`,
+          )
+          .all({ now: tx.now, signs: JSON.stringify([...polls]) });
+        for (const row of known) if (row.lost === 1) revive(tx, row);
+        const ids = new Set(known.map(({ id }) => id));
+        return { unknown: [...polls.keys()].filter((id) => !ids.has(id)) };
       });
     },
     async drain({ tenant, id }) {
-      return db.transact(
-        (tx) =>
-          tx.prepare("update worker set draining = 1 where tenant = ? and id = ?").run(tenant, id).changes ===
-          1,
-      );
+      return db.transact((tx) => {
+        const drain = tx.prepare("update worker set draining = 1 where tenant = ? and id = ?");
+        if (drain.run(tenant, id).changes === 0) return false;
+        tx.changedWorker(id);
+        return true;
+      });
     },
     async watch() {
       const workers = db
@@ -63,11 +78,21 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
     async markLost({ worker, beat }) {
       return db.transact((tx) => {
         const row = tx
-          .prepare<{ tenant: string; agents: string }>(
-            "update worker set lost = 1 where id = ? and beat = ? and lost = 0 returning tenant, agents",
+          .prepare<NamedRow & { readonly leaseMs: number; readonly draining: 0 | 1; readonly held: number }>(
+            `update worker set lost = 1 where id = ? and beat = ? and lost = 0
+             returning id, tenant, name, agents, slots, lease_ms as leaseMs, draining,
+                       (select count(*) from lease where node = worker.id) as held`,
           )
           .get(worker, beat);
         if (row === undefined) return null;
+        const { tenant, held, draining, leaseMs } = row;
+        const hasLeft = draining === 1 && held === 0;
+        if (!hasLeft)
+          notifyOfWorker(tx, "worker.lost", {
+            tenant,
+            worker: toNotified(row, held),
+            reason: `${SILENT_FOR}${leaseMs} ms`,
+          });
         return forgetAgentsOf(tx, worker, row);
       });
     },
@@ -82,20 +107,22 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
         if (row === undefined) return false;
         tx.prepare("delete from worker_minute where worker = ?").run(id);
         if (row.lost === 0) forgetAgentsOf(tx, id, row);
+        tx.changedWorker(id);
         return true;
       });
     },
     exchange: (params) => exchangeForWorkers(db, params),
-    async attempts({ hashes }) {
+    async attempts(params) {
+      const [column, names] = "hashes" in params ? ["hash", params.hashes] : ["token", params.tokens];
       const find = db.prepare<AttemptRow>(
         `select a.*, l.token is not null as held from worker_attempt a
-           left join lease l on l.task_seq = a.task_seq and l.token = a.token where a.hash = ?`,
+           left join lease l on l.task_seq = a.task_seq and l.token = a.token where a.${column} = ?`,
       );
-      return hashes.flatMap((hash) => {
-        const row = find.get(hash);
+      return [...names].flatMap((name) => {
+        const row = find.get(name);
         if (row === undefined) return [];
         return {
-          hash,
+          hash: row.hash,
           worker: row.worker,
           tenant: row.tenant,
           taskId: row.task_id,
@@ -119,23 +146,22 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
   };
 }
 
+type Registration = Awaited<ReturnType<WorkerStorage["register"]>>;
 type WatchedRow = Awaited<ReturnType<WorkerStorage["watch"]>>["workers"][number];
 
 const NEXT_DUE = `
   select nullif(min(${DUE_AT}), ${Number.MAX_SAFE_INTEGER}) as at
     from worker_attempt a join lease l on l.task_seq = a.task_seq and l.token = a.token`;
 
-function register(tx: Transaction, worker: NewWorker): { id: string; isNew: boolean } | null {
+function register(tx: Transaction, worker: NewWorker): Registration {
   const { now } = tx;
   const known = tx
     .prepare<{ id: string; lost: 0 | 1; tenant: string; agents: string }>(
       "select id, lost, tenant, agents from worker where tenant = ? and instance = ?",
     )
     .get(worker.tenant, worker.instance);
-  const live = tx
-    .prepare<{ live: number }>("select count(*) as live from worker where tenant = ? and lost = 0")
-    .get(worker.tenant);
-  if (known?.lost !== 0 && (live?.live ?? 0) >= WORKERS_MAX) return null;
+  const full = known?.lost === 0 ? null : fullFor(tx, worker.tenant);
+  if (full !== null) return { full };
   const values = {
     ...worker,
     id: known?.id ?? worker.id,
@@ -154,8 +180,30 @@ function register(tx: Transaction, worker: NewWorker): { id: string; isNew: bool
   const before: string[] = known === undefined ? [] : JSON.parse(known.agents);
   if (known !== undefined) rememberAgents(tx, known.tenant, before);
   writeAgents(tx, values.id, worker.tenant, worker.agents);
-  workerAgentsChanged(tx, worker.tenant, [...new Set([...before, ...worker.agents])]);
+  workerAgentsChanged(tx, {
+    worker: values.id,
+    tenant: worker.tenant,
+    agents: [...new Set([...before, ...worker.agents])],
+  });
+  if (known !== undefined) tx.changedWorker(known.id);
+  if (known?.lost !== 0)
+    notifyOfWorker(tx, "worker.registered", {
+      tenant: worker.tenant,
+      worker: toNotified(values, null),
+      reason: known === undefined ? null : WORKER_BACK,
+    });
   return { id: values.id, isNew: known === undefined };
+}
+
+/** Which limit keeps another live worker of this tenant out; null: none. */
+function fullFor(tx: Transaction, tenant: string): "installation" | "tenant" | null {
+  const live = tx
+    .prepare<{ all_workers: number; own: number }>(
+      "select count(*) as all_workers, count(*) filter (where tenant = ?) as own from worker where lost = 0",
+    )
+    .get(tenant);
+  if ((live?.all_workers ?? 0) >= WORKERS_MAX) return "installation";
+  return (live?.own ?? 0) >= TENANT_WORKERS_MAX && hasSecondTenant(tx) ? "tenant" : null;
 }
 
 /** Lets a worker that was lost, or is gone, no longer serve its agents. Returns them. */
@@ -167,15 +215,27 @@ function forgetAgentsOf(
   const agents: string[] = JSON.parse(json);
   rememberAgents(tx, tenant, agents);
   writeAgents(tx, worker, tenant, []);
-  workerAgentsChanged(tx, tenant, agents);
+  workerAgentsChanged(tx, { worker, tenant, agents });
   return agents;
 }
 
-function revive(tx: Transaction, worker: string, row: { tenant: string; agents: string }): void {
+function revive(tx: Transaction, row: NamedRow): void {
+  const { id: worker, tenant } = row;
   tx.prepare("update worker set lost = 0 where id = ?").run(worker);
   const agents: string[] = JSON.parse(row.agents);
-  writeAgents(tx, worker, row.tenant, agents);
-  workerAgentsChanged(tx, row.tenant, agents);
+  writeAgents(tx, worker, tenant, agents);
+  workerAgentsChanged(tx, { worker, tenant, agents });
+  notifyOfWorker(tx, "worker.registered", { tenant, worker: toNotified(row, null), reason: WORKER_BACK });
+}
+
+/** What notifications say of a worker. */
+type NamedRow = Pick<WorkerRow, "id" | "tenant" | "name" | "agents" | "slots">;
+
+function toNotified(
+  { id, name, agents, slots }: Omit<NamedRow, "tenant">,
+  attempts: number | null,
+): NotifiedWorker {
+  return { id, name, agents: JSON.parse(agents), slots, attempts };
 }
 
 function writeAgents(tx: Transaction, worker: string, tenant: string, agents: readonly string[]): void {
@@ -248,8 +308,13 @@ function prune(tx: Transaction): void {
   tx.prepare("delete from worker_attempt where ended_at <= ?").run(now - CLAIM_KEPT_MS);
   tx.prepare("delete from worker_minute where minute <= ?").run(firstMinute(now));
   tx.prepare(
-    `delete from worker where lost = 1 and seen_at <= ? and not exists (select 1 from lease where node = worker.id)`,
-  ).run(now - WORKER_KEPT_MS);
+    `delete from worker
+      where lost = 1 and not exists (select 1 from lease where node = worker.id)
+        and (seen_at <= @before or id in (
+              select id from (select id, row_number() over (partition by tenant order by seen_at desc, id) as n
+                                from worker where lost = 1)
+               where n > @max))`,
+  ).run({ before: now - WORKER_KEPT_MS, max: LOST_WORKERS_MAX });
 }
 
 function firstMinute(now: number): number {

@@ -79,8 +79,17 @@ export function agentChanged(tx: Transaction, { tenant, agent }: AgentName): voi
 }
 
 /** The same for the agents of a worker that was registered or is gone; `*`: all of its tenant. */
-export function workerAgentsChanged(tx: Transaction, tenant: string, agents: readonly string[]): void {
+export function workerAgentsChanged(
+  tx: Transaction,
+  { worker, tenant, agents: named }: { worker: string; tenant: string; agents: readonly string[] },
+): void {
   tx.db.abilities.served.clear();
+  // While other workers run an agent, one more or less changes nothing.
+  const byOthers = tx.prepare(
+    "select 1 from worker_agent where tenant = ? and agent = ? and worker <> ? limit 1",
+  );
+  const agents = named.filter((agent) => byOthers.get(tenant, agent, worker) === undefined);
+  if (agents.length === 0) return;
   if (tx.prepare("select 1 from node where dead = 0 and past = 0 limit 1").get() === undefined) return;
   const only = agents.includes(ALL_AGENTS)
     ? { where: "tenant = ?", values: [tenant] }

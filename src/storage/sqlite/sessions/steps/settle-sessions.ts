@@ -1,4 +1,4 @@
-import { effectiveMaxConcurrent, SESSION_ENDS } from "../../../../model/session.ts";
+import { effectiveMaxConcurrent, SESSION_ENDS, type SteeredResult } from "../../../../model/session.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import type { ReadyEntry } from "../../counters/ledger.ts";
 import type { SessionRow } from "../../counters/session-ledger.ts";
@@ -12,18 +12,52 @@ import { leaveReady } from "../../tasks/steps/leave-ready.ts";
  * that have not started, the last first.
  */
 export function settleSessions(tx: Transaction): void {
+  endTaken(tx);
   for (const session of tx.ledger.sessions.touched()) {
     const max = maxOf(session);
     // If nothing waits, there is nothing to park, end or admit.
     if (session.queued === 0) continue;
     if (session.active > max) stepBack(tx, session, session.active - max);
     if (session.cutoff > 0) endStale(tx, session);
-    if (session.active < max) letIn(tx, session, max - session.active);
+    if (session.active < max) admitParked(tx, session, max - session.active);
   }
 }
 
+/** Messages that an attempt has taken end together with its task. */
+function endTaken(tx: Transaction): void {
+  const { withEnds } = tx.ledger.sessions;
+  const sessions = [...withEnds].sort((a, b) => a - b);
+  withEnds.clear();
+  for (const id of sessions) {
+    if (tx.ledger.sessions.get(id).queued === 0) continue;
+    const taken = tx
+      .prepare<WaitingTask & Taker>(
+        `select ${WAITING_COLUMNS}, k.id as taker, k.resting_state as end, k.error
+           from task t indexed by task_steered join task k on k.seq = t.taken_by
+          where t.session = ? and t.steer_until is not null and t.completed_at is null and k.completed_at is not null
+          order by t.place`,
+      )
+      .all(id);
+    for (const { taker, end: state, error, ...task } of taken) {
+      const result = { steeredInto: taker } satisfies SteeredResult;
+      endWaitingTask(tx, task, {
+        state,
+        error,
+        ...(state === "done" ? { result: JSON.stringify(result) } : {}),
+      });
+    }
+  }
+}
+
+/** The task whose attempt has taken a message, and how it ended. */
+interface Taker {
+  readonly taker: string;
+  readonly end: "done" | "failed" | "cancelled";
+  readonly error: string | null;
+}
+
 /** Admits a new task to its session at once, if a slot is free and no task waits. So most tasks are never parked. */
-export function letInAtOnce(session: SessionRow): boolean {
+export function admitAtOnce(session: SessionRow): boolean {
   if (session.queued > 0 || session.active >= maxOf(session)) return false;
   session.active += 1;
   return true;
@@ -78,11 +112,12 @@ function endStale(tx: Transaction, session: SessionRow): void {
   }
 }
 
-function letIn(tx: Transaction, session: SessionRow, room: number): void {
+function admitParked(tx: Transaction, session: SessionRow, room: number): void {
   const parked = tx
     .prepare<SessionTask>(
       `select seq as task_seq, line, rank, batch, parked, concurrency_key from task
-        where session = ? and in_session = 0 and completed_at is null and parked = 'session' order by place limit +?`,
+        where session = ? and in_session = 0 and completed_at is null and parked = 'session' and taken_by is null
+        order by place limit +?`,
     )
     .all(session.id, room);
   let last = parked.length === 0 || session.active === 0 ? undefined : lastUnstarted(tx, session);

@@ -77,6 +77,6 @@ function beyondHalf(tx: Transaction, half: number): number {
   return row?.beyond ?? 0;
 }
 
-function hasSecondTenant(tx: Transaction): boolean {
+export function hasSecondTenant(tx: Transaction): boolean {
   return tx.prepare("select 1 from tenant where disabled = 0 limit 1 offset 1").get() !== undefined;
 }

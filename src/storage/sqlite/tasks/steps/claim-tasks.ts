@@ -9,7 +9,7 @@ import type { TenantQueue } from "../../counters/tenant-ledger.ts";
 import { shareOut } from "../../tenants/steps/share-out.ts";
 import type { SlotsLeft } from "../../tenants/tenant-shares.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
-import { earlierAttempts, readUsage } from "../task-row.ts";
+import { earlierAttempts, toUsage, type UsageColumns } from "../task-row.ts";
 
 /**
  * Claims up to `limit` tasks of a lane, in the same order as `limit` claims of one task would. What it
@@ -143,6 +143,7 @@ function canRunAlone(tx: Transaction, agentQueue: AgentQueue): boolean {
     (total === null || inflight < total) &&
     ledger.mayRunAlone(agentQueue) &&
     !ledger.tenants.isAtBound(agentQueue) &&
+    ledger.tenants.shareRoom(ledger.tenants.of(agentQueue)) > 0 &&
     isExecutable(tx.db, agentQueue)
   );
 }
@@ -259,7 +260,7 @@ export function countStart({ ledger }: Transaction, agentQueue: AgentQueue, toke
 }
 
 /** The columns of a task that a claim reads. */
-interface QueuedTask {
+interface QueuedTask extends UsageColumns {
   readonly id: string;
   readonly priority: number;
   readonly position: number;
@@ -282,7 +283,8 @@ interface QueuedTask {
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
-         batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key
+         batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key,
+         input_tokens, output_tokens, context_window
     from task where seq = ? and resting_state = 'queued'`;
 
 export function startAttempt(
@@ -343,7 +345,7 @@ export function startAttempt(
       spec: JSON.parse(row.spec),
       result: undefined,
       error: null,
-      usage: executions === 0 ? null : readUsage(tx.db, taskSeq),
+      usage: toUsage(row),
       attempts,
     },
   };

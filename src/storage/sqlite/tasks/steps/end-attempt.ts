@@ -26,7 +26,10 @@ export function endTask(
   const { ledger } = tx;
   const agentQueue = freeSlot(tx, lease);
   leaveBatch(tx, lease.batch, { ended: true });
-  if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
+  if (lease.session !== null) {
+    ledger.sessions.get(lease.session).active -= 1;
+    ledger.sessions.withEnds.add(lease.session);
+  }
   const begun = lease.state === "running" || isWorker(lease.node);
   tx.prepare(
     `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
@@ -72,6 +75,7 @@ export function returnTask(
 ): void {
   const { ledger } = tx;
   const agentQueue = freeSlot(tx, lease);
+  returnMessages(tx, lease);
   const begun = lease.state === "running" || isWorker(lease.node);
   if (begun) closeAttempt(tx, lease, back);
   const isDelayed = back.to === "delayed";
@@ -109,6 +113,15 @@ export function returnTask(
     taskSeq: lease.task_seq,
     data: { attempt: lease.attempt, error: back.error, retryAt: back.runAt, state: back.to },
   });
+}
+
+/** The messages that an attempt has taken wait again, because its task does not end with it. */
+export function returnMessages(tx: Transaction, { session, task_seq: seq }: Lease): void {
+  if (session === null) return;
+  tx.prepare(
+    `update task indexed by task_steered set taken_by = null
+      where session = ? and steer_until is not null and completed_at is null and taken_by = ?`,
+  ).run(session, seq);
 }
 
 /** Stores an attempt that ended without ending its task. */

@@ -26,11 +26,19 @@ export interface WaitingTask {
 export const WAITING_COLUMNS =
   "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants, t.batch, t.parked, t.session, t.origin, t.in_session, t.concurrency_key";
 
+const END_EVENTS = { done: "task.completed", failed: "task.failed", cancelled: "task.cancelled" } as const;
+
 /** Ends a task without an attempt. */
 export function endWaitingTask(
   tx: Transaction,
   task: WaitingTask,
-  end: { state: "failed" | "cancelled"; error: string | null; dueTo?: "dependency" },
+  end: {
+    state: "done" | "failed" | "cancelled";
+    error: string | null;
+    dueTo?: "dependency";
+    /** Of a task that is done, as JSON. */
+    result?: string;
+  },
 ): void {
   const { ledger } = tx;
   const agentQueue = ledger.agentQueue(task.line);
@@ -40,12 +48,12 @@ export function endWaitingTask(
   if (isReady) leaveReady(tx, task);
   leaveBatch(tx, task.batch, { ended: true, wasActive: isReady });
   tx.prepare(
-    "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ? where seq = ?",
-  ).run(end.state, tx.now, end.error, task.seq);
+    "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ?, result = ? where seq = ?",
+  ).run(end.state, tx.now, end.error, end.result ?? null, task.seq);
   ledger.count(agentQueue.tenant, task.resting_state, -1);
   ledger.count(agentQueue.tenant, end.state, 1);
   const event = ledger.events.add({
-    type: end.state === "failed" ? "task.failed" : "task.cancelled",
+    type: END_EVENTS[end.state],
     at: tx.now,
     tenant: agentQueue.tenant,
     taskSeq: task.seq,

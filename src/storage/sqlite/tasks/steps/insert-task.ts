@@ -4,7 +4,7 @@ import { rejectionError } from "../../../admission.ts";
 import type { FullQueue, InsertedTask, NewTask } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { agentQueueKindOf, UNSERVED } from "../../counters/standing.ts";
-import { letInAtOnce } from "../../sessions/steps/settle-sessions.ts";
+import { admitAtOnce } from "../../sessions/steps/settle-sessions.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./add-dependencies.ts";
 import { type Admission, countAdmitted, refuse } from "./admit-task.ts";
 import { enterQueue } from "./enter-queue.ts";
@@ -49,7 +49,7 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     repeats: null,
     ...(rejection === null && agentQueue.standing === UNSERVED ? { unserved: true } : {}),
   };
-  const inSession = answer.state === "queued" && session !== null && letInAtOnce(session) ? 1 : 0;
+  const inSession = answer.state === "queued" && session !== null && admitAtOnce(session) ? 1 : 0;
   const error = rejection === null ? null : rejectionError(rejection.full);
   const rank = rankOf(
     { priority: task.priority, createdAt: now, runAt: task.runAt },
@@ -59,8 +59,8 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
                        preemptions_left, session, origin, place, in_session, schedule, concurrency_key, spec, error,
-                       full_queue, last_node)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       full_queue, last_node, parent_task, root_task)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -92,6 +92,8 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     error,
     rejection?.full ?? null,
     rejection === null ? ROOM_FOR_END : null,
+    task.spec.within?.taskId ?? null,
+    task.spec.within?.rootTaskId ?? null,
   );
   agentQueue.tasks += 1;
   if (rejection === null) {

@@ -8,7 +8,7 @@ import { shareOut } from "../../tenants/steps/share-out.ts";
 import { NodeShares } from "../../tenants/tenant-shares.ts";
 import { LEASE_COLUMNS, type Lease } from "../lease.ts";
 import { candidateAgentQueues } from "./claim-tasks.ts";
-import { closeAttempt, freeSlot } from "./end-attempt.ts";
+import { closeAttempt, freeSlot, returnMessages } from "./end-attempt.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /**
@@ -188,6 +188,7 @@ export function giveWay(tx: Transaction, lease: Lease, to: ReadyEntry): void {
   const error = preemptionError(by?.id ?? "");
   tx.prepare("delete from lease where task_seq = ?").run(taskSeq);
   const agentQueue = freeSlot(tx, lease);
+  returnMessages(tx, lease);
   closeAttempt(tx, lease, { outcome: "preempted", error });
   tx.prepare(
     `update task set rank = ?, preemptions_left = preemptions_left - 1, executions = ?,

@@ -1,4 +1,5 @@
 import { type ComeBack, isNamedBy, namedDependency, parseComeBack } from "../../../dependency-error.ts";
+import { RELEASES_LOOKED_AT, shareReleases } from "../../../shared-releases.ts";
 import type { Transaction } from "../../connection/transaction.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { enterQueue } from "./enter-queue.ts";
@@ -15,21 +16,44 @@ import {
 /** To how many dependants one transaction passes ends and retries on; `release` does the rest. */
 export const RELEASED_MAX = 100;
 
-/** Passes ends and retries on to up to `limit` dependants. */
+/**
+ * Passes ends and retries on to up to `limit` dependants. Tenants get equal shares, so that one with very many dependants does not
+ * delay those of others.
+ */
 export function processReleases(tx: Transaction, limit: number): number {
   if (!tx.ledger.hasReleases) return 0;
   let notified = 0;
   while (notified < limit) {
-    const release = tx
-      .prepare<Release>("select seq, parent_seq, error, after_seq from release order by seq limit 1")
-      .get();
-    if (release === undefined) {
+    const { share, ofTenants } = shareReleases(oldestReleases(tx), limit - notified);
+    if (ofTenants.length === 0) {
       tx.ledger.hasReleases = false;
       break;
     }
+    for (const releases of ofTenants) {
+      notified += processInOrder(tx, releases, Math.min(share, limit - notified));
+    }
+  }
+  return notified;
+}
+
+/** Processes release rows of one tenant until `limit` dependants are reached. */
+function processInOrder(tx: Transaction, releases: readonly Release[], limit: number): number {
+  let notified = 0;
+  for (const release of releases) {
+    if (notified >= limit) break;
     notified += processRelease(tx, release, limit - notified);
   }
   return notified;
+}
+
+function oldestReleases(tx: Transaction): (Release & { readonly tenant: string })[] {
+  return tx
+    .prepare<Release & { tenant: string }>(
+      `select r.seq, r.parent_seq, r.error, r.after_seq,
+              coalesce((select t.tenant from task t where t.seq = r.parent_seq), '') as tenant
+         from release r order by r.seq limit ${RELEASES_LOOKED_AT}`,
+    )
+    .all();
 }
 
 interface Release {

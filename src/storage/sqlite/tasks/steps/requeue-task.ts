@@ -107,7 +107,7 @@ export function requeueTask(tx: Transaction, task: EndedTask): RequeuedTask {
     .prepare<{ rank: number }>(
       `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
                        line = @line, rank = ${RANK}, place = @place, retry_count = 0, losses = 0, completed_at = null, last_started_at = null, last_outcome = null,
-                       last_node = null, error = null
+                       last_node = null, error = null, steer_until = null, taken_by = null, collects = 0
         where seq = @seq returning rank`,
     )
     .get({

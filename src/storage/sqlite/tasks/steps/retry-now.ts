@@ -2,6 +2,7 @@ import type { TaskState } from "../../../../model/task-state.ts";
 import { namedDependency } from "../../../dependency-error.ts";
 import type { RetriedTask, RetryTaskParams } from "../../../storage.ts";
 import type { Transaction } from "../../connection/transaction.ts";
+import { countBounded } from "./count-bounded.ts";
 import {
   addComeBack,
   ENDED_COLUMNS,
@@ -25,7 +26,9 @@ export function retryNow(tx: Transaction, params: RetryTaskParams): RetriedTask 
   if (isOverdue(task, tx.now)) return { found: true, was: "overdue" };
   const by = findBlocking(tx, task);
   if (by !== undefined) return { found: true, was: "blocked", by };
-  return retry(tx, task, params.dependants === true);
+  const retried = retry(tx, task, params.dependants === true);
+  if (params.bounds !== undefined) countBounded(tx, params.bounds, [task.seq]);
+  return retried;
 }
 
 function retry(tx: Transaction, task: EndedTask, dependants: boolean): RetriedTask {

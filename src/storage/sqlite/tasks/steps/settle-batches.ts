@@ -21,7 +21,7 @@ export function forgetEmptyBatch(tx: Transaction, id: string): void {
 
 /** Fills the free slots of batches with parked tasks. */
 export function fillBatches(tx: Transaction): void {
-  for (const batch of tx.ledger.batches.touched()) letIn(tx, batch);
+  for (const batch of tx.ledger.batches.touched()) admitParked(tx, batch);
 }
 
 /** Completes batches whose last task has ended: adds the event and the webhook delivery. */
@@ -36,7 +36,7 @@ export function completeBatches(tx: Transaction): void {
   for (const { batch, last } of completed) complete(tx, batch, last);
 }
 
-function letIn(tx: Transaction, batch: BatchRow): void {
+function admitParked(tx: Transaction, batch: BatchRow): void {
   if (batch.parallelism === null || batch.active >= batch.parallelism) return;
   const parked = tx
     .prepare<{ seq: number; line: number; rank: number; batch: string; concurrency_key: string | null }>(

@@ -3,7 +3,7 @@ import { isAloneKind } from "../../../alone-queue.ts";
 import { ALL_AGENTS, type AssignedTask, type WorkerPoll } from "../../../storage.ts";
 import type { SqliteDatabase } from "../../connection/database.ts";
 import type { Transaction } from "../../connection/transaction.ts";
-import type { AgentQueue } from "../../counters/ledger.ts";
+import type { AgentQueue, ReadyEntry } from "../../counters/ledger.ts";
 import { agentQueuesForWorkers, isForAnyWorker, isForWorkers } from "../../counters/standing.ts";
 import type { TenantQueue } from "../../counters/tenant-ledger.ts";
 import { compareFairness, countStart, startAttempt } from "../../tasks/steps/claim-tasks.ts";
@@ -31,68 +31,122 @@ interface Taker {
 
 /** A poll that may still get tasks. */
 interface OpenPoll {
+  /** Its position among the polls: the longest waiting first. */
+  readonly n: number;
   readonly poll: WorkerPoll;
   readonly taker: Taker;
   readonly assigned: AssignedTask[];
+  /** How many more tasks it may get, apart from the slots of its worker. */
+  left: number;
+}
+
+/** Polls that can run the same agents. */
+interface PollGroup {
+  readonly polls: OpenPoll[];
+}
+
+/** An agent queue that the polls of these groups can run. */
+interface Candidate {
+  readonly agentQueue: AgentQueue;
+  readonly groups: readonly PollGroup[];
+}
+
+/** A start that is decided. */
+interface Start {
+  readonly agentQueue: AgentQueue;
+  readonly token: number;
+  readonly open: OpenPoll;
 }
 
 /** Assigns ready tasks to the polls of workers, one after the other, in the order in which the scheduler starts them. */
 export class Assignments {
   readonly #tx: Transaction;
   readonly #answers: (AssignedTask[] | null)[];
-  readonly #open: OpenPoll[] = [];
-  readonly #takers = new Map<string, Taker | null>();
-  /** The agent queues that the polls can run, and by which of them. */
-  readonly #agentQueues: readonly AgentQueue[];
+  readonly #groups = new Map<string, PollGroup>();
+  readonly #candidates: readonly Candidate[];
 
   constructor(tx: Transaction, polls: readonly WorkerPoll[]) {
     this.#tx = tx;
-    this.#answers = polls.map((poll) => {
-      const taker = this.#takerOf(poll.worker);
-      if (taker === null) return null;
-      const repeated = liveOf(tx, poll);
-      if (repeated.length > 0) return repeated;
+    const takers = takersOf(tx, polls);
+    const repeated = repeatedOf(tx, polls);
+    this.#answers = polls.map((poll, n) => {
+      const taker = takers.get(poll.worker);
+      if (taker === undefined) return null;
+      if (repeated.has(keyOf(poll))) {
+        const live = liveOf(tx, poll);
+        if (live.length > 0) return live;
+      }
       const assigned: AssignedTask[] = [];
-      if (taker.row.draining === 0) this.#open.push({ poll, taker, assigned });
+      if (taker.row.draining === 0) this.#openPoll({ n, poll, taker, assigned });
       return assigned;
     });
-    this.#agentQueues = this.#findAgentQueues();
+    this.#candidates = this.#findCandidates();
   }
 
   make(): (AssignedTask[] | null)[] {
-    while (this.#assignNext());
+    this.#tx.ledger.countTenants();
+    // Which task is first in its queue decides whether it goes ahead of fairness: such queues are read one task at a time.
+    while (this.#candidates.some(({ agentQueue }) => this.#tx.ledger.isAhead(agentQueue))) {
+      const start = this.#next();
+      if (start === null) return this.#answers;
+      this.#begin([start]);
+    }
+    const starts: Start[] = [];
+    for (let start = this.#next(); start !== null; start = this.#next()) starts.push(start);
+    this.#begin(starts);
     return this.#answers;
   }
 
   /** Whether limits hold back ready tasks that the polls could run. */
   get held(): boolean {
-    return this.#agentQueues.some((agentQueue) => agentQueue.ready > 0 && !this.#isStartable(agentQueue));
+    return this.#candidates.some(({ agentQueue }) => agentQueue.ready > 0 && !this.#isStartable(agentQueue));
   }
 
-  #assignNext(): boolean {
+  #openPoll({ n, poll, taker, assigned }: Omit<OpenPoll, "left">): void {
+    const key = JSON.stringify([taker.row.tenant, taker.row.agents, poll.agents, poll.except]);
+    const group = this.#groups.get(key) ?? { polls: [] };
+    group.polls.push({ n, poll, taker, assigned, left: Math.min(poll.max, poll.tokens.length) });
+    this.#groups.set(key, group);
+  }
+
+  /** Decides on the next start and counts it. Null: nothing can start. */
+  #next(): Start | null {
     const { ledger, db } = this.#tx;
-    ledger.countTenants();
-    const candidates = this.#agentQueues.filter(
-      (agentQueue) => this.#isStartable(agentQueue) && this.#pollFor(agentQueue) !== undefined,
+    const startable = this.#candidates.filter(
+      (candidate) => this.#isStartable(candidate.agentQueue) && pollFor(candidate) !== undefined,
     );
-    const [first] = candidates.toSorted(byUrgency);
-    if (first === undefined) return false;
-    const inLane = candidates.filter(({ lane }) => lane === first.lane);
-    const tenant = this.#nextTenant(inLane);
-    const agentQueue = this.#choose(
+    const first = smallest(startable, (a, b) => byUrgency(a.agentQueue, b.agentQueue));
+    if (first === undefined) return null;
+    const inLane = startable.filter(({ agentQueue: { lane } }) => lane === first.agentQueue.lane);
+    const tenant = this.#nextTenant(inLane.map(({ agentQueue }) => agentQueue));
+    const chosen = this.#choose(
       tenant,
-      inLane.filter((each) => each.tenant === tenant.tenant),
+      inLane.filter(({ agentQueue }) => agentQueue.tenant === tenant.tenant),
     );
-    const poll = this.#pollFor(agentQueue);
-    if (poll === undefined) throw new Error(`no poll can take a task of line ${agentQueue.id}`);
+    const { agentQueue } = chosen;
+    const open = pollFor(chosen);
+    if (open === undefined) throw new Error(`no poll can take a task of line ${agentQueue.id}`);
     const token = db.nextEventSeq();
     tenant.owed = Math.max(tenant.owed - 1, 0);
     tenant.last_served = token;
     countStart(this.#tx, agentQueue, token);
-    const [entry] = ledger.takeReady(agentQueue, 1);
-    if (entry === undefined) throw new Error(`line ${agentQueue.id} ran out of tasks`);
-    this.#assign(poll, { agentQueue, taskSeq: entry.task_seq, token });
-    return true;
+    ledger.countTenantOf(agentQueue);
+    open.left -= 1;
+    open.taker.held += 1;
+    if (isAloneKind(agentQueue.kind)) open.taker.holdsAlone = true;
+    return { agentQueue, token, open };
+  }
+
+  /** One query reads the tasks of each agent queue. */
+  #begin(starts: readonly Start[]): void {
+    const taken = new Map<AgentQueue, ReadyEntry[]>();
+    for (const [agentQueue, own] of Map.groupBy(starts, (start) => start.agentQueue))
+      taken.set(agentQueue, this.#tx.ledger.takeReady(agentQueue, own.length).reverse());
+    for (const { agentQueue, token, open } of starts) {
+      const entry = taken.get(agentQueue)?.pop();
+      if (entry === undefined) throw new Error(`line ${agentQueue.id} ran out of tasks`);
+      this.#assign(open, { agentQueue, taskSeq: entry.task_seq, token });
+    }
   }
 
   #assign(open: OpenPoll, pick: Parameters<typeof startAttempt>[1]): void {
@@ -120,8 +174,6 @@ export class Assignments {
       deadline: task.deadline,
       unnamedUntil: tx.now + taker.row.lease_ms,
     });
-    taker.held += 1;
-    if (isAloneKind(pick.agentQueue.kind)) taker.holdsAlone = true;
     assigned.push({ token, nonce: secret.nonce, task, assignedAt: tx.now });
   }
 
@@ -139,28 +191,17 @@ export class Assignments {
     return first;
   }
 
-  #choose(tenant: TenantQueue, agentQueues: readonly AgentQueue[]): AgentQueue {
+  #choose(tenant: TenantQueue, candidates: readonly Candidate[]): Candidate {
     const { ledger } = this.#tx;
     const isFair = ledger.lane(tenant.lane).strategy === "fair-fifo";
-    const ahead = agentQueues.filter((agentQueue) => ledger.isAhead(agentQueue));
+    const ahead = candidates.filter(({ agentQueue }) => ledger.isAhead(agentQueue));
     const goesAhead = ahead.length > 0 && (!isFair || tenant.ahead_streak < CONSECUTIVE_CRITICAL_MAX);
     if (isFair) tenant.ahead_streak = goesAhead ? tenant.ahead_streak + 1 : 0;
-    const [first] = goesAhead ? ahead.toSorted(byHead) : agentQueues.toSorted(compareFairness);
+    const first = goesAhead
+      ? smallest(ahead, (a, b) => byHead(a.agentQueue, b.agentQueue))
+      : smallest(candidates, (a, b) => compareFairness(a.agentQueue, b.agentQueue));
     if (first === undefined) throw new Error(`tenant ${tenant.tenant} has nothing to start`);
     return first;
-  }
-
-  /** Of the polls that can take a task of an agent queue: the one whose worker holds the fewest, then the longest waiting. */
-  #pollFor(agentQueue: AgentQueue): OpenPoll | undefined {
-    return this.#open
-      .filter(({ poll, taker, assigned }) => {
-        if (taker.holdsAlone || (isAloneKind(agentQueue.kind) && taker.held > 0)) return false;
-        const left = Math.min(poll.max, poll.tokens.length) - assigned.length;
-        return (
-          Math.min(left, taker.row.slots - taker.held) > 0 && canRun(this.#tx.db, { poll, taker }, agentQueue)
-        );
-      })
-      .sort((a, b) => a.taker.held - b.taker.held)[0];
   }
 
   #isStartable(agentQueue: AgentQueue): boolean {
@@ -174,10 +215,13 @@ export class Assignments {
     );
   }
 
-  #findAgentQueues(): AgentQueue[] {
+  #findCandidates(): Candidate[] {
     const { ledger, db } = this.#tx;
+    const groups = [...this.#groups.values()];
     const agentsOf = new Map<string, Set<string>>();
-    for (const { taker } of this.#open) {
+    for (const { polls } of groups) {
+      const taker = polls[0]?.taker;
+      if (taker === undefined) continue;
       const agents = agentsOf.get(taker.row.tenant) ?? new Set();
       for (const agent of taker.agents) agents.add(agent);
       agentsOf.set(taker.row.tenant, agents);
@@ -185,37 +229,89 @@ export class Assignments {
     const ids = [...agentsOf].flatMap(([tenant, agents]) =>
       agentQueuesForWorkers(db, { tenant, agents: [...agents], limit: LOOKED_AT }),
     );
+    const found = new Set(ids);
     // Those that this transaction has changed may have tasks that the tables do not have yet.
     const touched = ledger
       .agentQueues()
-      .filter(({ id, tenant }) => agentsOf.has(tenant) && !ids.includes(id) && isForWorkers(db, id));
-    return [...touched, ...ledger.agentQueuesOf(ids)].filter((agentQueue) =>
-      this.#open.some((open) => canRun(db, open, agentQueue)),
-    );
-  }
-
-  #takerOf(id: string): Taker | null {
-    const known = this.#takers.get(id);
-    if (known !== undefined) return known;
-    const tx = this.#tx;
-    const row = tx
-      .prepare<WorkerRow>(
-        "select id, tenant, agents, slots, lease_ms, draining from worker where id = ? and lost = 0",
-      )
-      .get(id);
-    const taker = row === undefined ? null : { row, agents: JSON.parse(row.agents), ...holdings(tx, id) };
-    this.#takers.set(id, taker);
-    return taker;
+      .filter(({ id, tenant, ready }) => ready > 0 && agentsOf.has(tenant) && !found.has(id))
+      .filter(({ id }) => isForWorkers(db, id));
+    return [...touched, ...ledger.agentQueuesOf(ids)].flatMap((agentQueue) => {
+      const able = groups.filter(({ polls: [poll] }) => poll !== undefined && canRun(db, poll, agentQueue));
+      return able.length === 0 ? [] : { agentQueue, groups: able };
+    });
   }
 }
 
-function holdings(tx: Transaction, worker: string): { held: number; holdsAlone: boolean } {
-  const kinds = tx
-    .prepare<{ kind: AgentQueue["kind"] }>(
-      "select n.kind from lease l join line n on n.id = l.line where l.node = ?",
+/** The live workers of these polls, and what they hold. */
+function takersOf(tx: Transaction, polls: readonly WorkerPoll[]): Map<string, Taker> {
+  const ids = JSON.stringify([...new Set(polls.map(({ worker }) => worker))]);
+  const rows = tx
+    .prepare<WorkerRow>(
+      `select id, tenant, agents, slots, lease_ms, draining from worker
+        where id in (select value from json_each(?)) and lost = 0`,
     )
-    .all(worker);
-  return { held: kinds.length, holdsAlone: kinds.some(({ kind }) => isAloneKind(kind)) };
+    .all(ids);
+  const held = tx
+    .prepare<{ node: string; kind: AgentQueue["kind"]; held: number }>(
+      `select l.node, n.kind, count(*) as held from lease l join line n on n.id = l.line
+        where l.node in (select value from json_each(?)) group by l.node, n.kind`,
+    )
+    .all(ids);
+  const byWorker = Map.groupBy(held, ({ node }) => node);
+  return new Map(
+    rows.map((row) => {
+      const own = byWorker.get(row.id) ?? [];
+      return [
+        row.id,
+        {
+          row,
+          agents: JSON.parse(row.agents),
+          held: own.reduce((sum, each) => sum + each.held, 0),
+          holdsAlone: own.some(({ kind }) => isAloneKind(kind)),
+        },
+      ];
+    }),
+  );
+}
+
+/** The claims among these polls that an earlier call assigned something to, by `keyOf`. */
+function repeatedOf(tx: Transaction, polls: readonly WorkerPoll[]): Set<string> {
+  if (polls.length === 0) return new Set();
+  const rows = tx
+    .prepare<{ worker: string; claim: string }>(
+      `select distinct a.worker, a.claim from json_each(?) p cross join worker_attempt a
+        where a.worker = p.value ->> 0 and a.claim = p.value ->> 1`,
+    )
+    .all(JSON.stringify(polls.map(({ worker, claim }) => [worker, claim])));
+  return new Set(rows.map(keyOf));
+}
+
+function keyOf({ worker, claim }: Pick<WorkerPoll, "worker" | "claim">): string {
+  return `${worker} ${claim}`;
+}
+
+/** Of the polls that can take a task of an agent queue: the one whose worker holds the fewest, then the longest waiting. */
+function pollFor({ agentQueue, groups }: Candidate): OpenPoll | undefined {
+  const isAlone = isAloneKind(agentQueue.kind);
+  let best: OpenPoll | undefined;
+  for (const { polls } of groups)
+    for (const open of polls) {
+      const { taker, left } = open;
+      if (left <= 0 || taker.holdsAlone || taker.held >= (isAlone ? 1 : taker.row.slots)) continue;
+      if (
+        best === undefined ||
+        taker.held < best.taker.held ||
+        (taker.held === best.taker.held && open.n < best.n)
+      )
+        best = open;
+    }
+  return best;
+}
+
+function smallest<Item>(items: readonly Item[], compare: (a: Item, b: Item) => number): Item | undefined {
+  let best: Item | undefined;
+  for (const item of items) if (best === undefined || compare(item, best) < 0) best = item;
+  return best;
 }
 
 /** Whether the agents of a poll include that of an agent queue which workers can run. */

@@ -1,0 +1,75 @@
+import { measureDrain } from "../drain.ts";
+import { type Figure, figure, percentile, shareOf } from "../figure.ts";
+import type { Counter } from "../idle-cost.ts";
+import { inTurns } from "../in-turns.ts";
+import type { Setting } from "../job.ts";
+import { type NewPlace, type Place, postgresPlaces, sqlitePlaces } from "../place.ts";
+import { countTransactions } from "../postgres/count-transactions.ts";
+import { measureIdleWorkers, measurePickUp, measureWorkersDrain } from "../workers/measure-workers.ts";
+
+const BUSY = { workers: 50, slots: 4 } as const;
+const IDLE = { workers: 200, slots: 5 } as const;
+
+export function workersOnSqlite(setting: Setting): Promise<Figure[]> {
+  return workers(sqlitePlaces(setting), setting, {
+    storage: "SQLite",
+    pickUpBelowMs: 3,
+    counted: "statements",
+    counter: null,
+  });
+}
+
+export function workersOnPostgres(setting: Setting): Promise<Figure[]> {
+  return workers(postgresPlaces(setting), setting, {
+    storage: "PostgreSQL",
+    pickUpBelowMs: 6,
+    counted: "transactions",
+    counter: ({ url }) => countTransactions(url, setting.postgresUrl ?? ""),
+  });
+}
+
+interface Names {
+  readonly storage: string;
+  readonly pickUpBelowMs: number;
+  readonly counted: string;
+  /** Null: the server counts its own statements. */
+  readonly counter: ((place: Place) => Promise<Counter>) | null;
+}
+
+/** What workers cost beside functions of the process of Rota: all over HTTP, each side in processes of its own. */
+async function workers(
+  places: NewPlace,
+  { turns, sizes }: Setting,
+  { storage, pickUpBelowMs, counted, counter }: Names,
+): Promise<Figure[]> {
+  const pickUps: number[][] = [];
+  for (let turn = 1; turn <= turns; turn++) {
+    const samples = await measurePickUp(places, { samples: sizes.samples });
+    pickUps.push(samples);
+    console.error(`  turn ${turn}: pick-up, ${storage} p50 ${percentile(samples, 50).toFixed(2)} ms`);
+  }
+  const pickUpAt = (percent: number) => pickUps.map((samples) => percentile(samples, percent));
+  const slots = BUSY.workers * BUSY.slots;
+  const rates = await inTurns(turns, {
+    functions: () => measureDrain(places, { tasks: sizes.drain, atOnce: slots }),
+    workers: () => measureWorkersDrain(places, { tasks: sizes.drain, ...BUSY }),
+  });
+  const idle = await measureIdleWorkers(places, { ...IDLE, seconds: sizes.idleSec, counter });
+  const name = `${BUSY.workers} workers × ${BUSY.slots} slots`;
+  const idleName = `${IDLE.workers} workers × ${IDLE.slots} slots idle`;
+  return [
+    figure(`submit to handler of a worker, ${storage}, p50`, "ms", pickUpAt(50), { below: pickUpBelowMs }),
+    figure(`submit to handler of a worker, ${storage}, p99`, "ms", pickUpAt(99)),
+    figure(`drain by functions, ${slots} at once, ${storage}`, "tasks/s", rates.functions),
+    figure(`drain by ${name}, ${storage}`, "tasks/s", rates.workers),
+    shareOf(`drain by workers / by functions, ${storage}`, {
+      of: rates.workers,
+      against: rates.functions,
+      goal: { atLeast: 0.6 },
+    }),
+    figure(`CPU of the server, ${idleName}, ${storage}`, "percent", [idle.cpuPercent], { below: 1 }),
+    figure(`${counted} in a second, ${idleName}, ${storage}`, "count", [
+      Math.round(idle.perSecond * 10) / 10,
+    ]),
+  ];
+}

@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { RotaClient, RotaWorker } from "../../src/client/index.ts";
+import { silentLog } from "../../src/model/log.ts";
+import type { Counter } from "../idle-cost.ts";
+import { inPlace, type NewPlace, type Place } from "../place.ts";
+import { perSecond } from "../workload.ts";
+import { ServerProcess, WorkersProcess } from "./processes.ts";
+
+/** The processes that share the workers of a drain. */
+const PROCESSES = 2;
+/** Between samples: the end of the one before is written by then, and the worker asks again. */
+const PAUSE_MS = 10;
+/** Not counted: code that runs for the first times is slow. */
+const WARM_UP = 100;
+/** PostgreSQL counts what a connection has done up to ten seconds later: what starting took is counted by then. */
+const SETTLE_MS = 12_000;
+
+export interface WorkersParams {
+  readonly workers: number;
+  /** Of each worker. */
+  readonly slots: number;
+}
+
+/** Tasks a second, from the first start of a handler until all ends of a backlog are written down. */
+export function measureWorkersDrain(
+  newPlace: NewPlace,
+  { tasks, workers, slots }: WorkersParams & { readonly tasks: number },
+): Promise<number> {
+  return inPlace(newPlace, async (place) => {
+    const server = await ServerProcess.open(place.url, { slots: workers * slots });
+    const { url } = server;
+    const processes = await Promise.all(
+      Array.from({ length: PROCESSES }, () =>
+        WorkersProcess.open({ url, workers: workers / PROCESSES, slots }),
+      ),
+    );
+    await server.load(tasks);
+    await place.settle();
+    const allRan = new Promise<void>((resolve) => {
+      for (const each of processes)
+        each.onRan = () => {
+          if (processes.reduce((sum, { ran }) => sum + ran, 0) >= tasks) resolve();
+        };
+    });
+    await Promise.all(processes.map((each) => each.start()));
+    await allRan;
+    while ((await server.done()) < tasks) await sleep(1);
+    const elapsedMs =
+      performance.timeOrigin + performance.now() - Math.min(...processes.map(({ firstAt }) => firstAt));
+    await Promise.all(processes.map((each) => each.leave()));
+    await server.leave();
+    return perSecond(tasks, elapsedMs);
+  });
+}
+
+/** Milliseconds from submitting over HTTP to the start of the handler in a worker of this process, one task at a time. */
+export function measurePickUp(newPlace: NewPlace, { samples }: { samples: number }): Promise<number[]> {
+  return inPlace(newPlace, async (place) => {
+    const server = await ServerProcess.open(place.url, { slots: 4 });
+    const { url } = server;
+    let started: (at: number) => void = () => {};
+    const handler = () => started(performance.now());
+    const worker = new RotaWorker({ url, agents: { "agent-0": handler }, slots: 4, log: silentLog });
+    const client = new RotaClient({ url });
+    await worker.start();
+    const latencies: number[] = [];
+    for (let n = 0; n < WARM_UP + samples; n++) {
+      const start = new Promise<number>((resolve) => {
+        started = resolve;
+      });
+      const begun = performance.now();
+      await client.tasks.submit({ agentId: "agent-0", payload: { n } });
+      latencies.push((await start) - begun);
+      await sleep(PAUSE_MS);
+    }
+    await worker.stop();
+    await server.leave();
+    return latencies.slice(WARM_UP);
+  });
+}
+
+export interface IdleWorkersCost {
+  /** Of one core, for the server. */
+  readonly cpuPercent: number;
+  /** Statements of SQLite, or transactions of PostgreSQL, a second. */
+  readonly perSecond: number;
+}
+
+/** What workers that only wait cost the server. `counter`: counts instead of the statements of SQLite. */
+export function measureIdleWorkers(
+  newPlace: NewPlace,
+  {
+    workers,
+    slots,
+    seconds,
+    counter,
+  }: WorkersParams & {
+    readonly seconds: number;
+    readonly counter: ((place: Place) => Promise<Counter>) | null;
+  },
+): Promise<IdleWorkersCost> {
+  return inPlace(newPlace, async (place) => {
+    const server = await ServerProcess.open(place.url, { slots: workers * slots });
+    const waiting = await WorkersProcess.open({ url: server.url, workers, slots });
+    await waiting.start();
+    await sleep(SETTLE_MS);
+    const counting = (await counter?.(place)) ?? null;
+    const read = async () => {
+      const { cpuMs, statements } = await server.cost();
+      return { cpuMs, count: counting === null ? statements : await counting.read(), at: performance.now() };
+    };
+    const before = await read();
+    await sleep(seconds * 1_000);
+    const after = await read();
+    await counting?.close();
+    await waiting.leave();
+    await server.leave();
+    const elapsedMs = after.at - before.at;
+    return {
+      cpuPercent: ((after.cpuMs - before.cpuMs) / elapsedMs) * 100,
+      perSecond: perSecond(after.count - before.count, elapsedMs),
+    };
+  });
+}

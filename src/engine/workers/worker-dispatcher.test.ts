@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { RecordingLog } from "../../../test/support/recording-log.ts";
+import { meddle, openMemory } from "../../../test/support/storages.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { MetricsByTenant } from "../work/metrics-by-tenant.ts";
+import { WorkerDispatcher } from "./worker-dispatcher.ts";
+
+test("many ends of one tenant do not delay those of another: each transaction takes them in turn", async () => {
+  const clock = new ManualClock();
+  const written: number[][] = [];
+  const storage = meddle(await openMemory(clock), {
+    before: ({ operation, params }) => {
+      if (operation === "workers.exchange") {
+        written.push(params.finishes.map(({ token }: { token: number }) => token));
+      }
+    },
+  });
+  const dispatcher = new WorkerDispatcher({
+    ...{ clock, log: new RecordingLog(), random: () => 0.5, storage },
+    metrics: new MetricsByTenant(),
+    tenantPollsMax: () => 1,
+    onRetryAt: () => {},
+    onEnded: () => {},
+    onAssigned: () => {},
+  });
+  const finish = (tenant: string, token: number) =>
+    dispatcher.finish({
+      finish: {
+        worker: "wrk_1",
+        seq: token,
+        token,
+        settlement: { to: "done", result: null },
+        recorded: true,
+      },
+      record: { tenant, agent: "a", lane: "tasks", callbackUrl: null },
+    });
+  const ends = Array.from({ length: 450 }, (_, index) => finish("acme", index + 1));
+  ends.push(finish("zeta", 1_001), finish("zeta", 1_002));
+  while (written.flat().length < 452) await dispatcher.tick();
+  expect(written.map(({ length }) => length)).toEqual([200, 200, 52]);
+  expect(written[0]?.slice(0, 5)).toEqual([1, 1_001, 2, 1_002, 3]);
+  // None of them was held by that worker.
+  expect(new Set(await Promise.all(ends))).toEqual(new Set([null]));
+});

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { POLLS_MAX, type PollRequest, WorkerPolls } from "./worker-polls.ts";
+
+function openPolls(tenantMax = POLLS_MAX) {
+  let random = 0;
+  const polls = new WorkerPolls({
+    clock: new ManualClock(),
+    random: () => random,
+    tenantMax: () => tenantMax,
+    heldBy: () => 0,
+  });
+  let workers = 0;
+  const request = (tenant: string): PollRequest => {
+    workers += 1;
+    return {
+      worker: { id: `wrk_${workers}`, tenant, agents: ["py"], slots: 1 },
+      claimId: `claim-${workers}`,
+      max: 1,
+      agents: null,
+      except: [],
+      waitMs: 25_000,
+      gone: new AbortController().signal,
+    };
+  };
+  return {
+    polls,
+    add: (tenant: string) => polls.add(request(tenant)),
+    useRandom: (value: number) => {
+      random = value;
+    },
+  };
+}
+
+test("as many polls wait as a node allows, and the next is asked to come later, each at another time", () => {
+  const { polls, add, useRandom } = openPolls();
+  for (let n = 0; n < POLLS_MAX; n++) add("acme");
+  expect(polls.size).toBe(POLLS_MAX);
+  expect(() => add("other")).toThrow(
+    expect.objectContaining({ code: "too_many_polls", status: 429, retryAfterSec: 1 }),
+  );
+  useRandom(0.9);
+  expect(() => add("acme")).toThrow(expect.objectContaining({ code: "too_many_polls", retryAfterSec: 3 }));
+});
+
+test("a tenant that has its share of the waiting polls leaves the rest to others", () => {
+  const { polls, add } = openPolls(100);
+  for (let n = 0; n < 100; n++) add("greedy");
+  expect(() => add("greedy")).toThrow(expect.objectContaining({ code: "too_many_polls" }));
+  add("modest");
+  expect([polls.isNearlyFull("greedy"), polls.isNearlyFull("modest")]).toEqual([true, false]);
+});
+
+test("a node is nearly full from nine tenths of the polls that may wait on it, and no longer once some have ended", () => {
+  const { polls, add } = openPolls(100);
+  for (let n = 0; n < 89; n++) add("acme");
+  expect(polls.isNearlyFull("acme")).toBe(false);
+  const last = add("acme");
+  expect(polls.isNearlyFull("acme")).toBe(true);
+  polls.end(last, "waited");
+  expect(polls.isNearlyFull("acme")).toBe(false);
+});
