@@ -809,6 +809,8 @@ export function describeWorkers(openWorld: OpenWorld): void {
       expect(await workers.attempts({ hashes: [poll.tokens[0]?.hash ?? ""] })).toEqual([]);
       for (const agent of [AGENT, "gone"])
         expect(await agents.isKnown({ tenant: TENANT, agent })).toBe(false);
+      const [inserted] = await world.submit({ id: "late", lane: OTHER_LANE });
+      expect(inserted).toMatchObject({ unserved: true });
     });
 
     test("ends of the last ten minutes are counted", async () => {

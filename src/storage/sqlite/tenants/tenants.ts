@@ -200,6 +200,8 @@ function forget(tx: Transaction, id: string): void {
   tx.prepare("delete from tenant where id = ?").run(id);
   keepStoredBytes(tx, id, false);
   tx.db.agentQueues.clear();
+  // Its agents and workers count as serving no longer.
+  tx.db.abilities.clear();
   tx.signal("tenants", "agents");
 }
 
