@@ -248,6 +248,19 @@ export function describeAssignedTasks(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("starts of a wave in the order in which its node reports them, whichever end at once", async () => {
+      const world = await open();
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c" });
+      const claimed = await claimAs(world, { limit: 0, ahead: 3 });
+      const held = claimed.map(({ token, task: { seq } }) => ({ seq, token }));
+      const [a, b, c] = held;
+      if (!a || !b || !c) throw new Error("All are claimed.");
+      const before = (await world.events()).at(-1)?.seq ?? 0;
+      await exchange(world, { begun: [a, b, c], finishes: [{ ...b, settlement: done }] });
+      const log = (await world.events(before)).map(({ type, taskId }) => `${type.slice(5)} ${taskId}`);
+      expect(log).toEqual(["started a", "started b", "started c", "completed b"]);
+    });
+
     test("reports progress only once it has begun, after its start", async () => {
       const world = await open();
       const claimed = await assign(world);

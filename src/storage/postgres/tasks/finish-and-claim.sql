@@ -1,5 +1,6 @@
--- An assigned attempt that has begun: what its task.started says, and when in the log; see BegunAttempt.
-create type begun_attempt as (task_seq bigint, token bigint, tenant text, data text, wave integer);
+-- An assigned attempt that has begun: what its task.started says, and when in the log; see BegunAttempt. report: its position among
+-- those that nodes report as begun; null: it is not reported.
+create type begun_attempt as (task_seq bigint, token bigint, tenant text, data text, wave integer, report bigint);
 
 -- Ends attempts and starts others, for one node or for several at once. p_end_nodes: the node of each end. p_claim_nodes:
 -- the node of each claim; claims in the same lane are next to each other. p_max: how many tasks to start in all lanes; null: no
@@ -302,7 +303,8 @@ returns begun_attempt[] language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return (
-    select array_agg(row(f.seq, f.token, n.tenant, '"attempt":' || l.attempt, coalesce(f.wave, 0))::begun_attempt order by f.report, f.n)
+    select array_agg(row(f.seq, f.token, n.tenant, '"attempt":' || l.attempt, coalesce(f.wave, 0), f.report)::begun_attempt
+                     order by f.n)
       from unnest(p_nodes, p_seqs, p_tokens, p_waves, p_reports) with ordinality f(node, seq, token, wave, report, n)
      cross join lateral (
        select line, attempt from lease where task_seq = f.seq and token = f.token and node = f.node and state = 'assigned' offset 0) l
@@ -338,7 +340,7 @@ begin
       from given g
      where l.task_seq = g.seq and l.token = g.token and l.node = g.node and l.state = 'assigned'
     returning g.n, l.task_seq, l.token, g.tenant, l.attempt, g.wave, l.lane, g.gives_way)
-  select array_agg(row(task_seq, token, tenant, '"attempt":' || attempt, wave)::begun_attempt order by n),
+  select array_agg(row(task_seq, token, tenant, '"attempt":' || attempt, wave, n)::begun_attempt order by n),
          array_agg(distinct lane) filter (where gives_way)
     into v_begun, v_lanes from begun;
   -- A critical task that waits may pre-empt them from now on.
@@ -346,7 +348,8 @@ begin
   return v_begun;
 end $$;
 
--- Appends the events of attempts that have begun and of ends, in the order of their waves.
+-- Appends the events of attempts that have begun and of ends, in the order of their waves. Starts of a wave are in the order of their
+-- reports, whether or not the attempt ends at once.
 create function append_in_waves(
   p_now bigint, p_begun begun_attempt[], p_progress json, p_waves integer[], p_types text[], p_tenants text[], p_seqs bigint[], p_data text[],
   p_calls_back boolean)
@@ -357,19 +360,19 @@ declare
   v_first bigint;
 begin
   for v_part in
-    select x.wave, x.step, array_agg(x.type order by x.n) as types, array_agg(x.tenant order by x.n) as tenants,
-           array_agg(x.seq order by x.n) as seqs, array_agg(x.data order by x.n) as data
-      from (select b.wave, 1 as step, 'task.started' as type, b.tenant, b.task_seq as seq, '{' || b.data || '}' as data, b.n
-              from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, n)
+    select x.wave, x.step, array_agg(x.type order by x.report, x.n) as types, array_agg(x.tenant order by x.report, x.n) as tenants,
+           array_agg(x.seq order by x.report, x.n) as seqs, array_agg(x.data order by x.report, x.n) as data
+      from (select b.wave, 1 as step, 'task.started' as type, b.tenant, b.task_seq as seq, '{' || b.data || '}' as data, b.report, b.n
+              from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, report, n)
             union all
             (select distinct on (b.n) b.wave, 2, 'task.progress', b.tenant, b.task_seq,
-                    '{' || b.data || ',"progress":' || p.progress || '}', b.n
-               from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, n)
+                    '{' || b.data || ',"progress":' || p.progress || '}', b.report, b.n
+               from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, report, n)
                join json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
                  on p.seq = b.task_seq and p.token = b.token
               order by b.n, p.n desc)
             union all
-            select coalesce(e.wave, 0), 3, e.type, e.tenant, e.seq, e.data, e.n
+            select coalesce(e.wave, 0), 3, e.type, e.tenant, e.seq, e.data, null, e.n
               from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
      group by x.wave, x.step order by x.wave, x.step
   loop
