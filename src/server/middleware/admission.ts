@@ -152,7 +152,9 @@ function contextOf(request: FastifyRequest, rota: Rota, { keyed, task, token }: 
     // A key for one agent does not submit to others, so neither do both together.
     ...(task === null ? {} : { delegates: keyed?.caller.role === "agent" ? [] : task.delegates }),
   };
-  return { caller, key: token ?? keyed?.key ?? null, provenance, access, rota: rota.tenant(tenant, access) };
+  const role = keyed?.caller.role === "viewer" ? "viewer" : caller.role;
+  const key = token ?? keyed?.key ?? null;
+  return { caller, role, key, provenance, access, rota: rota.tenant(tenant, access) };
 }
 
 /** The caller of a task token, which may do no more than the key beside it. */

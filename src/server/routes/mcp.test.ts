@@ -377,6 +377,27 @@ test("a call with the token of a task is made within that task, for its agent", 
   expect((await call({ name: "list", arguments: { what: "tasks" } })).status).toBe(401);
 });
 
+test("a key beside the token of a task may do what both may", async () => {
+  const [token, end] = [Promise.withResolvers<string>(), new Gate()];
+  rota.agent("watched", { writs: true }, async (_task, { taskToken }) => {
+    token.resolve(taskToken ?? "");
+    await end.opened;
+  });
+  const { taskId } = await rota.tasks.submit({ agentId: "watched", message: "x" });
+  const headers = { "x-rota-task-token": await token.promise };
+  const beside = async (key: string, method: string, params: Record<string, unknown> = {}) =>
+    (await sendRpc({ url: server.url, key, method, params, headers })).body.result;
+  const viewer = await newKey({ role: "viewer" });
+  const { tools } = await beside(viewer, "tools/list");
+  expect(tools.map(({ name }: { name: string }) => name)).toEqual(["get", "explain", "list"]);
+  const submit = { name: "submit", arguments: { message: "y", runAt: LATER } };
+  expect((await beside(viewer, "tools/call", submit)).content[0].text).toContain("`viewer` may not do this");
+  const get = { name: "get", arguments: { id: taskId } };
+  expect((await beside(viewer, "tools/call", get)).structuredContent.state).toBe("running");
+  expect((await beside(operator, "tools/call", submit)).structuredContent.state).toBe("delayed");
+  end.open();
+});
+
 test("sessions are talked to, and not stopped by a word", async () => {
   const client = await connect();
   const { text } = await callTool(client, "say", { session: "chat", message: "hello", waitS: 20 });
