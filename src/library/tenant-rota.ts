@@ -242,10 +242,13 @@ export class TenantRota implements LocalTenant {
         schedules: createSchedules({
           ...scheduling,
           provenance: asWrit(provenance),
-          bounds: boundsOf(asWrit(provenance), caller.bounds),
+          // A task token has the defaults on this route as on others.
+          bounds: boundsOf(provenance.within === null ? asWrit(provenance) : provenance, caller.bounds),
           checkOpen,
         }),
       }),
+      // With a task token the agent itself writes, as in its answers. A key is given by a person.
+      mayWrite: () => provenance.within === null || hasWrits(),
       isKnown,
       agentIds,
       checkOpen,

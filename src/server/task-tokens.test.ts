@@ -276,6 +276,27 @@ test("with `writs`, an agent makes and changes its own schedules with its token"
   expect(named.status).toBe(403);
 });
 
+test("its writs have the same bounds and need the same permission as other calls with it", async () => {
+  const { begin, withToken, askWith, key, rota } = await open({ scout: { writs: true } });
+  const { context } = await begin();
+  const write = (text: string) => withToken(context, "/v1/writs", { json: { text } });
+  expect((await write("/schedule every 1 minute: look")).body).toMatchObject({
+    ok: false,
+    output: expect.stringContaining('write "every 5 minutes"'),
+  });
+  expect((await write("/schedule every hour: look")).body.ok).toBe(true);
+  const [made] = (await rota.schedules.list()).schedules;
+  expect(made).toMatchObject({ created_by: { agent_id: "scout", via: "writ" }, until: expect.any(Number) });
+
+  const { context: mute } = await begin("writer");
+  const { status, body } = await withToken(mute, "/v1/writs", { json: { text: "/schedule list" } });
+  expect([status, body.error]).toEqual([403, expect.stringContaining("set `writs: true` on the agent")]);
+  // A key is given by a person, who may write writs for an agent whose answers have none.
+  const own = await key({ role: "agent", agentId: "writer" });
+  const json = { text: "/schedule every 1 minute: look" };
+  expect((await askWith(own, "/v1/writs", { json })).body.ok).toBe(true);
+});
+
 test("an agent that changes a schedule of others does not get their reach", async () => {
   const { run, withToken, key, askWith, operator, rota } = await open({
     scout: { writs: true, delegates: ["*"] },
