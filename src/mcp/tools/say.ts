@@ -9,7 +9,7 @@ import { sessionImpact } from "../impact.ts";
 import { taskAnswer } from "../task-answer.ts";
 import { createdTask } from "../tasks-extension.ts";
 import { defineTool, type ToolCall, waitedTask, waitS } from "../tool.ts";
-import { quoteField } from "../untrusted.ts";
+import { harmless, quoteField } from "../untrusted.ts";
 
 export const say = defineTool({
   name: "say",
@@ -40,7 +40,10 @@ export const say = defineTool({
     if (waitS > 0 && call.knowsTasks) return createdTask(taskId, call);
     if (waitS > 0) return taskAnswer(await waitedTask(taskId, waitS, call));
     return text(
-      [`${taskId} ${state}${merged ? ", merged with the message before" : ""}`, ...warnings].join("\n"),
+      [
+        `${taskId} ${state}${merged ? ", merged with the message before" : ""}`,
+        ...warnings.map(harmless),
+      ].join("\n"),
     );
   },
 });
