@@ -625,6 +625,11 @@ describe("the tasks extension", () => {
       status: "cancelled",
       ttlMs: expect.any(Number),
     });
+    const stopped = (await call({ message: "x", session: "ended", waitS: 50, agent: "slow" })).body.result;
+    await rota.sessions.reset("ended");
+    expect((await taskOf("tasks/get", stopped.taskId)).result.statusMessage).toBe(
+      'the task was cancelled: "session_reset"',
+    );
     // A second cancel is acknowledged as well.
     expect((await taskOf("tasks/cancel", handle.taskId)).result).toMatchObject({ resultType: "complete" });
   });
