@@ -60,6 +60,15 @@ export class CallerBounds {
     return { tenant, owner: this.#owner(), maxSubmitsPerHour, maxOpenTasks, descendants: null };
   }
 
+  /** Throws `forbidden` for a retry of many tasks at once, which the storage cannot count. */
+  checkRetriesOfMany(): void {
+    if (this.forRunAgain() === undefined) return;
+    throw new RotaError(
+      "forbidden",
+      "the submits of this caller are bounded (`maxSubmitsPerHour`, `maxOpenTasks`), and those of tasks that come back together cannot be counted: retry the tasks one by one",
+    );
+  }
+
   /**
    * Checks the rule of a schedule, and returns until when it may last. `phrase`: the schedule as the caller wrote it; `agent`: the agent whose
    * writ this is. Throws `interval_too_short`, `invalid_field`.

@@ -263,7 +263,7 @@ export class TenantRota implements LocalTenant {
       }),
     });
     this.runs = createRuns({ scope, storage, redactor });
-    const bulks = createBulks({ tenant, storage, newBulkId: parts.newBulkId, checkOpen });
+    const bulks = createBulks({ tenant, bounds, storage, newBulkId: parts.newBulkId, checkOpen });
     this.bulks = permitted(scope, bulks, []);
     const lanes = createLanes({
       tenant,
