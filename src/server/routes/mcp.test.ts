@@ -519,6 +519,12 @@ describe("before work of others ends,", () => {
     expect(interrupted.text).toMatch(
       /^Nothing was done yet\. Interrupt session "busy": all its tasks end, running: \d/,
     );
+    // The mode of the session counts as well.
+    await rota.sessions.update("busy", { mode: "interrupt" });
+    const said = await callTool(client, "say", { session: "busy", message: "y" });
+    expect(said.text).toContain("Nothing was done yet. Interrupt session");
+    const queued = await callTool(client, "say", { session: "busy", message: "y", mode: "queue" });
+    expect(queued.text).toMatch(/^tsk_/);
     expect((await callTool(client, "change", { what: "stop", id: "busy" })).text).toContain(
       "Nothing was done yet",
     );
