@@ -66,7 +66,7 @@ test("what is submitted with a task token is a child of the task, for its agent"
   const { tasks } = await rota.tasks.list({ rootTaskId: root.taskId });
   expect(tasks.map(({ taskId }) => taskId)).toEqual([grand.body.taskId, body.taskId]);
   const audited = (await rota.audit.list()).entries.find(({ subject }) => subject === grand.body.taskId);
-  expect(audited).toMatchObject({ createdBy: { agentId: "scout" }, parentTaskId: body.taskId });
+  expect(audited).toMatchObject({ createdBy: { agentId: "scout" }, parentTaskId: body.taskId, depth: 2 });
 });
 
 test("a token has the rights of its agent: it sees and changes the work of that agent alone", async () => {

@@ -185,5 +185,5 @@ function toAuditRecord(entry: AuditEntry): AuditRecord {
 
 function shownProvenance({ createdBy, within }: Provenance): Partial<AuditRecord> {
   if (within === null) return { createdBy };
-  return { createdBy, parentTaskId: within.taskId, rootTaskId: within.rootTaskId };
+  return { createdBy, parentTaskId: within.taskId, rootTaskId: within.rootTaskId, depth: within.depth + 1 };
 }
