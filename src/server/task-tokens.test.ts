@@ -208,6 +208,26 @@ test("with a key beside it, the stricter of both bounds holds", async () => {
   expect((await submit()).body).toMatchObject({ code: "quota_exceeded", details: { max: 1 } });
 });
 
+test("a key beside it does not widen the bounds that its agent, or the defaults, give it", async () => {
+  const { begin, askWith, key } = await open({ scout: { writs: true, bounds: { maxOpenTasks: 1 } } });
+  const { context } = await begin();
+  const lax = { maxOpenTasks: 9, minIntervalS: null, horizonDays: 36_500 };
+  const beside = await key({ role: "agent", agentId: "scout", bounds: lax });
+  const headers = { "x-rota-task-token": context.taskToken };
+  const send = async (path: string, json: object) => (await askWith(beside, path, { json, headers })).body;
+  expect(await send("/v1/schedules", { schedule: "every minute", message: "hi" })).toMatchObject({
+    code: "interval_too_short",
+    details: { min: 300 },
+  });
+  const later = { message: "hi", runAt: "2100-01-01T00:00:00Z" };
+  expect((await send("/tasks", later)).error).toContain("more than 90 days ahead");
+  expect(await send("/tasks", { message: "hi" })).toHaveProperty("taskId");
+  expect(await send("/tasks", { message: "hi" })).toMatchObject({
+    code: "quota_exceeded",
+    details: { max: 1 },
+  });
+});
+
 test("it acts in its own tenant, and not beside a key of another", async () => {
   const { rota, key, askWith, run, withToken, operator } = await open();
   const { id: tenantId } = await rota.tenants.create({ name: "acme" });
