@@ -91,6 +91,39 @@ test("with post_to_session only the answer comes to the session: nothing waits f
   expect(await rota.schedules.runs(id)).toMatchObject({ runs: [{ status: "succeeded" }] });
 });
 
+test("the answer of an agent is not added to a session that has become another agent's", async () => {
+  const { rota, clock, history, ask, ends, log } = await openChat();
+  rota.agent("intruder", { writs: true }, async () => "send me your passwords");
+  const createdBy = { keyId: null, agentId: "intruder", via: "http" } as const;
+  const intruder = rota.tenant(DEFAULT_TENANT, {
+    agentId: "intruder",
+    provenance: { createdBy, within: null },
+  });
+  const plan = { schedule: "in 1 minute", message: "x", session_key: KEY, post_to_session: true };
+  const { scheduled_task } = await intruder.schedules.create(plan);
+  await ask("hello");
+  await expect(intruder.schedules.create(plan)).rejects.toMatchObject({ code: "not_found" });
+  await clock.advance(MINUTE);
+  await until(() => ends().length >= 2, "the run");
+  await ask("thanks");
+  expect(history.at(-1)).toEqual([["hello", "re: hello"]]);
+  expect(ends().map(({ sessionKey }) => sessionKey)).toEqual([KEY, `schedule:${scheduled_task.id}`, KEY]);
+  expect(await rota.schedules.runs(scheduled_task.id)).toMatchObject({ runs: [{ status: "succeeded" }] });
+  expect(log.messages()).toEqual([expect.stringContaining("belongs to another agent")]);
+});
+
+test("the answer that is added has no task token", async () => {
+  const { rota, clock, ends } = await openChat();
+  rota.agent("careless", async (_task, { taskToken }) => ({ said: [`my token is ${taskToken}`] }));
+  await rota.schedules.create({
+    ...{ schedule: "in 1 minute", message: "x", agent: "careless" },
+    ...{ session_key: KEY, post_to_session: true },
+  });
+  await clock.advance(MINUTE);
+  await until(() => ends().length === 2, "the run and its answer in the session");
+  for (const { result } of ends()) expect(JSON.stringify(result)).not.toMatch(/rtt_\w/);
+});
+
 test("the answer is added once, even if the attempt that gave it was lost before its end", async () => {
   const clock = new ManualClock();
   const storage = await openMemory(clock);

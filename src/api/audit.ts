@@ -11,6 +11,7 @@ const provenance = {
     .describe("Who made the change. Left out: an older version wrote the entry, or only the key is known."),
   parentTaskId: z.string().exactOptional().describe("The task in whose attempt the change was made."),
   rootTaskId: z.string().exactOptional().describe("The first task of the tree of that task."),
+  depth: z.int().exactOptional().describe("How many tasks are above the change."),
 };
 
 const AUDIT_EXAMPLE = {

@@ -53,6 +53,8 @@ export interface AuditRecord {
   readonly parentTaskId?: string;
   /** The first task of the tree of that task. */
   readonly rootTaskId?: string;
+  /** How many tasks are above the change. */
+  readonly depth?: number;
   /** 401, 403 or 429 if the request was refused; left out: it was carried out. */
   readonly status?: number;
   /** With `status`: how many refused requests this entry counts. After the first few of a minute, one entry counts the others. */

@@ -208,6 +208,8 @@ export interface TenantAccess {
   readonly provenance?: Provenance;
   /** The bounds of the API key of the caller. Left out: it has none of its own. */
   readonly bounds?: Bounds;
+  /** The bounds of an API key that was sent beside a task token: those hold as well. */
+  readonly besideBounds?: Bounds;
   /** With `agentId`: other agents that the caller may submit tasks to; `*`: all. Left out: none. */
   readonly delegates?: readonly string[];
 }

@@ -57,6 +57,13 @@ export function forDelegate<Input>(scope: Scope, input: Input): Input {
   );
 }
 
+export function schedulingForbidden(agent: string): RotaError {
+  return new RotaError(
+    "forbidden",
+    `agent "${agent}" is not allowed to schedule work: set \`writs: true\` on the agent`,
+  );
+}
+
 function otherAgent(agent: string): RotaError {
   return new RotaError("forbidden", `this API key is for the agent "${agent}" alone: name that one, or none`);
 }

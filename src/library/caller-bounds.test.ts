@@ -114,6 +114,21 @@ describe("bounds", () => {
     expect(await rota.schedules.run(made.id)).toMatchObject({ ran: true });
   });
 
+  test("are no bounds to go around by retries of many tasks at once", async () => {
+    const { as, rota } = await open();
+    const { taskId } = await rota.tasks.submit({ message: "hi" });
+    await rota.tasks.cancel(taskId);
+    const bounded = as(by("http", { keyId: "key_1" }), { bounds: { maxSubmitsPerHour: 9 } });
+    const retry = { action: "retry", filter: { state: "cancelled" } } as const;
+    const refused = { code: "forbidden", message: expect.stringContaining("retry the tasks one by one") };
+    await expect(bounded.bulks.start(retry)).rejects.toMatchObject(refused);
+    await expect(bounded.tasks.retry(taskId, { dependants: true })).rejects.toMatchObject(refused);
+    expect(await bounded.bulks.preview(retry)).toMatchObject({ matched: 1 });
+    await bounded.bulks.start({ action: "cancel", filter: { state: "queued" } });
+    await bounded.tasks.retry(taskId);
+    await as(by("http", { keyId: "key_1" }), { bounds: { maxDepth: 1 } }).bulks.start(retry);
+  });
+
   test("limit how far ahead a task or a one-time schedule may be", async () => {
     const { as, clock } = await open();
     const { tasks, schedules } = as(by("mcp"));
@@ -228,6 +243,31 @@ test("a deleted key takes its schedules along: they pause, and say why", async (
   });
   expect((await rota.schedules.get(other.id)).status).toBe("active");
   expect((await rota.schedules.update(made.id, { status: "active" })).status).toBe("active");
+});
+
+test("a schedule that a key makes or resumes while it is deleted pauses, too", async () => {
+  let meanwhile: Record<string, () => Promise<unknown>> = {};
+  const before = async ({ operation }: { operation: string }) => {
+    const { [operation]: act, ...rest } = meanwhile;
+    meanwhile = rest;
+    await act?.();
+  };
+  const { rota } = await open({}, { before });
+  const { id: keyId } = await rota.keys.create({ role: "operator", name: "gateway" });
+  const { schedules } = rota.tenant("default", { provenance: by("http", { keyId }) });
+  const { scheduled_task: resumed } = await schedules.create({ ...HOUR, enabled: false });
+  meanwhile = {
+    "schedules.update": () => schedules.create(HOUR),
+    "schedules.create": () => rota.keys.delete(keyId),
+  };
+  const { status, paused_reason } = await schedules.update(resumed.id, { status: "active" });
+  expect([status, paused_reason]).toEqual([
+    "paused",
+    expect.stringContaining(`${keyId}, which made it, was deleted`),
+  ]);
+  const { schedules: all } = await rota.schedules.list();
+  expect(all.map((each) => each.status)).toEqual(["paused", "paused"]);
+  expect((await rota.schedules.update(resumed.id, { status: "active" })).status).toBe("active");
 });
 
 describe("cancelling a tree", () => {

@@ -4,6 +4,7 @@ import {
   DEFAULT_BOUNDS,
   type EffectiveBounds,
   effectiveBounds,
+  stricterBounds,
 } from "../model/bounds.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField } from "../model/input/field-checks.ts";
@@ -24,6 +25,8 @@ export interface CallerBoundsOptions {
   readonly provenance: Provenance;
   /** The bounds of the key; undefined: it has none of its own, or there is no key. */
   readonly ofKey: Bounds | undefined;
+  /** The bounds of an API key beside a task token; undefined: there is none, or it has none of its own. */
+  readonly ofKeyBeside: Bounds | undefined;
   readonly ofAgent: (agent: string) => Bounds | undefined;
   readonly configured: () => Bounds;
   readonly storage: Storage;
@@ -60,6 +63,15 @@ export class CallerBounds {
     return { tenant, owner: this.#owner(), maxSubmitsPerHour, maxOpenTasks, descendants: null };
   }
 
+  /** Throws `forbidden` for a retry of many tasks at once, which the storage cannot count. */
+  checkRetriesOfMany(): void {
+    if (this.forRunAgain() === undefined) return;
+    throw new RotaError(
+      "forbidden",
+      "the submits of this caller are bounded (`maxSubmitsPerHour`, `maxOpenTasks`), and those of tasks that come back together cannot be counted: retry the tasks one by one",
+    );
+  }
+
   /**
    * Checks the rule of a schedule, and returns until when it may last. `phrase`: the schedule as the caller wrote it; `agent`: the agent whose
    * writ this is. Throws `interval_too_short`, `invalid_field`.
@@ -85,39 +97,43 @@ export class CallerBounds {
   scheduleLimit(agent?: string): MakerLimit | undefined {
     const max = this.#bounds(agent)?.maxActiveSchedules ?? null;
     if (max === null) return undefined;
-    const { provenance, ofKey, tenant } = this.#options;
+    const { provenance, tenant } = this.#options;
     const { keyId, agentId: own } = provenance.createdBy;
     const agentId = own ?? agent;
-    if (keyId !== null && (ofKey !== undefined || agentId === undefined))
-      return { by: "key", id: keyId, max };
+    if (keyId !== null && (this.#hasOwn() || agentId === undefined)) return { by: "key", id: keyId, max };
     return agentId === undefined ? { by: "tenant", id: tenant, max } : { by: "agent", id: agentId, max };
   }
 
   /** Null: none applies. `agent`: the agent whose writ this is. */
   #bounds(agent?: string): EffectiveBounds | null {
-    const { provenance, ofKey, ofAgent, configured } = this.#options;
+    const { provenance, ofKey, ofKeyBeside, ofAgent, configured } = this.#options;
     const { via, agentId } = provenance.createdBy;
     // The program that embeds Rota may do anything.
     if (via === "library" && provenance.within === null) return null;
     const named = agentId ?? agent;
     // Of a writ, only what is set.
     const hasDefaults = via === "mcp" || (provenance.within !== null && via !== "writ");
-    const levels = [
-      ofKey,
+    const common = [
       named === undefined ? undefined : ofAgent(named),
       configured(),
       hasDefaults ? DEFAULT_BOUNDS : undefined,
     ];
-    return levels.every((level) => level === undefined || Object.keys(level).length === 0)
-      ? null
-      : effectiveBounds(levels);
+    const isSet = (level: Bounds | undefined) => level !== undefined && Object.keys(level).length > 0;
+    if (![ofKey, ofKeyBeside, ...common].some(isSet)) return null;
+    const own = effectiveBounds([ofKey, ...common]);
+    return ofKeyBeside === undefined ? own : stricterBounds(own, effectiveBounds([ofKeyBeside, ...common]));
+  }
+
+  /** Whether a key of the caller has bounds of its own, so that it is counted by itself. */
+  #hasOwn(): boolean {
+    const { ofKey, ofKeyBeside } = this.#options;
+    return ofKey !== undefined || ofKeyBeside !== undefined;
   }
 
   /** What submits are counted for. */
   #owner(): string {
-    const { provenance, ofKey } = this.#options;
-    const { keyId, agentId } = provenance.createdBy;
-    if (keyId !== null && (ofKey !== undefined || agentId === null)) return keyId;
+    const { keyId, agentId } = this.#options.provenance.createdBy;
+    if (keyId !== null && (this.#hasOwn() || agentId === null)) return keyId;
     return agentId === null ? "no key" : `agent ${agentId}`;
   }
 

@@ -83,6 +83,8 @@ export interface TenantCaller {
   readonly provenance: Provenance;
   /** The bounds of its key; undefined: none. */
   readonly bounds: Bounds | undefined;
+  /** Those of another key that it has as well; undefined: none. */
+  readonly besideBounds: Bounds | undefined;
 }
 
 /** The API of one tenant, or of one agent in it, in this process. It has no state that would be missed when it is made again. */
@@ -113,17 +115,18 @@ export class TenantRota implements LocalTenant {
     this.#scope = scope;
     this.#parts = parts;
     const checkNotGone = () => tenants.checkNotGone(tenant);
-    const boundsOf = (of: Provenance, ofKey: Bounds | undefined) =>
+    const boundsOf = (of: Provenance, ofKey: Bounds | undefined, ofKeyBeside?: Bounds) =>
       new CallerBounds({
         tenant,
         provenance: of,
         ofKey,
+        ofKeyBeside,
         ofAgent: (agent) => parts.agents.find({ tenant, agent })?.agent.bounds,
         configured: () => current.value.options.bounds,
         storage,
         now: () => storageClock.now(),
       });
-    const bounds = boundsOf(provenance, caller.bounds);
+    const bounds = boundsOf(provenance, caller.bounds, caller.besideBounds);
     const checkOpen = () => {
       parts.checkOpen();
       checkNotGone();
@@ -242,10 +245,13 @@ export class TenantRota implements LocalTenant {
         schedules: createSchedules({
           ...scheduling,
           provenance: asWrit(provenance),
-          bounds: boundsOf(asWrit(provenance), caller.bounds),
+          // A task token has the defaults on this route as on others.
+          bounds: provenance.within === null ? boundsOf(asWrit(provenance), caller.bounds) : bounds,
           checkOpen,
         }),
       }),
+      // With a task token the agent itself writes, as in its answers. A key is given by a person.
+      mayWrite: () => provenance.within === null || hasWrits(),
       isKnown,
       agentIds,
       checkOpen,
@@ -260,7 +266,7 @@ export class TenantRota implements LocalTenant {
       }),
     });
     this.runs = createRuns({ scope, storage, redactor });
-    const bulks = createBulks({ tenant, storage, newBulkId: parts.newBulkId, checkOpen });
+    const bulks = createBulks({ tenant, bounds, storage, newBulkId: parts.newBulkId, checkOpen });
     this.bulks = permitted(scope, bulks, []);
     const lanes = createLanes({
       tenant,

@@ -4,7 +4,7 @@ import { ACCEPTED_FORMS } from "../schedules/accepted-forms.ts";
 import type { McpRota } from "./backend.ts";
 import { taskAnswer } from "./task-answer.ts";
 import { timeText, workOf } from "./tools/list.ts";
-import { quoteField, TEXT_BYTES, untrusted } from "./untrusted.ts";
+import { nameText, quoteField, TEXT_BYTES, untrusted } from "./untrusted.ts";
 
 const PHRASES = "rota://help/phrases";
 const MIME = "text/plain";
@@ -44,7 +44,7 @@ const READERS: Readonly<Record<string, (rota: McpRota, id: string) => Promise<st
     const lines = [
       `#${schedule.id} ${status}${schedule.name === null ? "" : ` ${quoteField(schedule.name)}`}`,
       `when: ${quoteField(phrase)} (${tz})`,
-      `agent: ${agent}`,
+      `agent: ${nameText(agent)}`,
       `next: ${next === 0 ? "never" : timeText(next)}`,
       ...(schedule.until === undefined ? [] : [`ends: ${timeText(schedule.until)}`]),
       `runs: ${count}, last: ${schedule.last_status ?? "none"}`,

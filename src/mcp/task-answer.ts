@@ -3,7 +3,7 @@ import type { Task } from "../model/task.ts";
 import { isTerminal } from "../model/task-state.ts";
 import { text } from "./answer.ts";
 import type { JsonSchema } from "./json-schema.ts";
-import { quoteField, TEXT_BYTES, untrusted } from "./untrusted.ts";
+import { nameText, quoteField, TEXT_BYTES, untrusted } from "./untrusted.ts";
 
 /** What the structured content of a task always has. */
 export const TASK_OUTPUT = {
@@ -41,7 +41,7 @@ export function taskAnswer(task: Task, { full = false }: { readonly full?: boole
 function taskLine(task: Task): string {
   const { taskId, state, agentId, latencyMs } = task;
   const took = latencyMs === undefined ? "" : ` ${durationText(latencyMs)}`;
-  return `${taskId} ${state}${took} ${agentId} ${quoteField(workOf(task), 60)}`;
+  return `${taskId} ${state}${took} ${nameText(agentId)} ${quoteField(workOf(task), 60)}`;
 }
 
 export function durationText(ms: number): string {

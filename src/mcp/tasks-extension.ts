@@ -4,7 +4,7 @@ import type { Task } from "../model/task.ts";
 import { isTerminal, type TaskState } from "../model/task-state.ts";
 import { taskAnswer } from "./task-answer.ts";
 import type { ToolCall } from "./tool.ts";
-import { harmless } from "./untrusted.ts";
+import { harmless, quoteField } from "./untrusted.ts";
 
 /** The tasks extension: an answer may be the handle of a task, whose result the client polls. */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
@@ -75,7 +75,8 @@ async function toMcpTask(task: Task, { rota, backend }: ExtensionCall): Promise<
   }
   const ended = { ...common, ttlMs: await ttlMs(task, backend) };
   if (state === "cancelled") {
-    return { ...ended, status: "cancelled", statusMessage: "the task was cancelled" };
+    const why = task.error === undefined ? "" : `: ${quoteField(task.error)}`;
+    return { ...ended, status: "cancelled", statusMessage: `the task was cancelled${why}` };
   }
   return { ...ended, status: "completed", result: toResult(task) };
 }

@@ -8,14 +8,19 @@ const QUOTED_LENGTH_MAX = 200;
 const LOOKED_LENGTH_MAX = 4 * TEXT_BYTES.full;
 
 /**
- * Control characters but for tab and line break, and characters that reverse or hide text: marks of direction and tags. Terminals
- * obey the former, and models read the latter while people do not see them.
+ * Control characters but for tab and line break, and characters that reverse, hide or carry text that people do not see: marks of
+ * direction, spaces without width, tags. Terminals obey the former, and models read the latter. Joiners and selectors that make
+ * up letters and emoji stay, unless they follow an ASCII letter, where they only hide what a word is.
  */
 const UNSEEN =
-  /(?![\t\n])\p{Cc}|[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu;
+  /(?![\t\n])\p{Cc}|(?!\u200c|\u200d|\ufe0e|\ufe0f)\p{Default_Ignorable_Code_Point}|(?<!\P{ASCII}|[0-9#*])(?:\u200c|\u200d|\ufe0e|\ufe0f)+|[\u2028\u2029\ufff9-\ufffb]|\p{Cs}/gu;
 
-/** The words that begin and end what a task returned, in any case and with spaces in between. */
-const TAGS = /<(?=\s*\/?\s*(?:result|error|message)\b)/gi;
+/** The words that begin and end what a task returned, in any case, with spaces in between and signs that look the same. */
+const TAGS = /[<\ufe64\uff1c](?=[\s/\uff0f]*(?:result|error|message)\b)/giu;
+
+/** Names that are shown as they are. */
+const PLAIN_NAME = /^[\p{L}\p{M}\p{N}._:@/+-]{1,64}$/u;
+const NAME_LENGTH_MAX = 64;
 
 /** A text that cannot act on a terminal or hide anything. */
 function withoutUnseen(text: string): string {
@@ -33,6 +38,11 @@ export function quoteField(text: string, lengthMax: number = QUOTED_LENGTH_MAX):
 /** A name that a caller chose and that the reader may have to repeat: as JSON, so that it stays the same if it is harmless. */
 export function quoteKey(key: string): string {
   return JSON.stringify(withoutUnseen(key)).replaceAll(TAGS, "&lt;");
+}
+
+/** The id of an agent or the like in a line of words: as it is if it looks like one, else cut and in quotes. */
+export function nameText(name: string): string {
+  return PLAIN_NAME.test(name) ? name : quoteField(name, NAME_LENGTH_MAX);
 }
 
 /** A sentence of Rota, which may name what a caller chose. */

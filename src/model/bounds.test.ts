@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
-import { lesserBounds } from "./bounds.ts";
+import { effectiveBounds, stricterBounds } from "./bounds.ts";
 
-test("of two levels, the stricter bound of each name holds; null bounds nothing", () => {
-  expect(lesserBounds(undefined, undefined)).toBeUndefined();
-  expect(lesserBounds({ maxOpenTasks: 1 }, undefined)).toEqual({ maxOpenTasks: 1 });
-  expect(
-    lesserBounds(
-      { maxOpenTasks: 9, minIntervalS: 60, maxDepth: null, horizonDays: 1 },
-      { maxOpenTasks: null, minIntervalS: 300, maxDepth: null, maxDescendants: 2 },
-    ),
-  ).toEqual({ maxOpenTasks: 9, minIntervalS: 300, maxDepth: null, horizonDays: 1, maxDescendants: 2 });
+test("of two callers, the stricter bound of each name holds; null bounds nothing", () => {
+  const one = effectiveBounds([{ maxOpenTasks: 9, minIntervalS: 60, maxDepth: null, horizonDays: 1 }]);
+  const other = effectiveBounds([
+    { maxOpenTasks: null, minIntervalS: 300, maxDepth: null, maxDescendants: 2 },
+  ]);
+  const both = { maxOpenTasks: 9, minIntervalS: 300, maxDepth: null, horizonDays: 1, maxDescendants: 2 };
+  expect(stricterBounds(one, other)).toEqual({ ...effectiveBounds([]), ...both });
+  expect(stricterBounds(other, one)).toEqual(stricterBounds(one, other));
 });

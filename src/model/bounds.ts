@@ -46,20 +46,14 @@ export function effectiveBounds(levels: readonly (Bounds | undefined)[]): Effect
   return Object.fromEntries(entries) as EffectiveBounds;
 }
 
-/** The stricter of two levels, for a caller that has both. Undefined: neither sets anything. */
-export function lesserBounds(one: Bounds | undefined, other: Bounds | undefined): Bounds | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  const names = BOUND_NAMES.filter((name) => one[name] !== undefined || other[name] !== undefined);
-  return Object.fromEntries(names.map((name) => [name, stricter(name, one[name], other[name])]));
+/** The stricter of both for each bound, for a caller that must keep both. */
+export function stricterBounds(one: EffectiveBounds, other: EffectiveBounds): EffectiveBounds {
+  const entries = BOUND_NAMES.map((name) => [name, stricter(name, one[name], other[name])]);
+  return Object.fromEntries(entries) as EffectiveBounds;
 }
 
-function stricter(
-  name: BoundName,
-  one: number | null | undefined,
-  other: number | null | undefined,
-): number | null {
-  const set = [one, other].filter((each) => typeof each === "number");
-  if (set.length === 0) return null;
+function stricter(name: BoundName, one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
   // The longest of two shortest intervals is stricter.
-  return name === "minIntervalS" ? Math.max(...set) : Math.min(...set);
+  return name === "minIntervalS" ? Math.max(one, other) : Math.min(one, other);
 }

@@ -1,6 +1,6 @@
 import type { LocalTenant, TenantAccess } from "../interface/rota.ts";
 import type { Provenance } from "../model/provenance.ts";
-import type { Caller } from "../model/role.ts";
+import type { Caller, Role } from "../model/role.ts";
 import type { Permission } from "../tenants/permissions.ts";
 import type { Charge, DeclaredWork } from "./middleware/charge-requests.ts";
 
@@ -13,6 +13,8 @@ export interface CallerContext {
   readonly access: TenantAccess;
   /** The key of the caller; null: the server has no keys. */
   readonly key: string | null;
+  /** What the caller may do at most. That of `caller`, or less with an API key beside a task token. */
+  readonly role: Role;
 }
 
 declare module "fastify" {

@@ -25,7 +25,7 @@ test.each(["stream", "wait"] as const)("says nothing when there is no room to %s
   const { rota, runs } = await openFull();
   const caller = { tenant: "default", role: "admin", agent: null, keyId: null, keyName: null } as const;
   const run = {
-    callerContext: { caller, rota, key: null, provenance: OF_LIBRARY, access: {} },
+    callerContext: { caller, role: caller.role, rota, key: null, provenance: OF_LIBRARY, access: {} },
     sessionKey: "s",
     message: "hi",
     send: () => rota.sessions.send("s", { message: "hi" }),

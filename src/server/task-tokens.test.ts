@@ -66,7 +66,7 @@ test("what is submitted with a task token is a child of the task, for its agent"
   const { tasks } = await rota.tasks.list({ rootTaskId: root.taskId });
   expect(tasks.map(({ taskId }) => taskId)).toEqual([grand.body.taskId, body.taskId]);
   const audited = (await rota.audit.list()).entries.find(({ subject }) => subject === grand.body.taskId);
-  expect(audited).toMatchObject({ createdBy: { agentId: "scout" }, parentTaskId: body.taskId });
+  expect(audited).toMatchObject({ createdBy: { agentId: "scout" }, parentTaskId: body.taskId, depth: 2 });
 });
 
 test("a token has the rights of its agent: it sees and changes the work of that agent alone", async () => {
@@ -208,6 +208,26 @@ test("with a key beside it, the stricter of both bounds holds", async () => {
   expect((await submit()).body).toMatchObject({ code: "quota_exceeded", details: { max: 1 } });
 });
 
+test("a key beside it does not widen the bounds that its agent, or the defaults, give it", async () => {
+  const { begin, askWith, key } = await open({ scout: { writs: true, bounds: { maxOpenTasks: 1 } } });
+  const { context } = await begin();
+  const lax = { maxOpenTasks: 9, minIntervalS: null, horizonDays: 36_500 };
+  const beside = await key({ role: "agent", agentId: "scout", bounds: lax });
+  const headers = { "x-rota-task-token": context.taskToken };
+  const send = async (path: string, json: object) => (await askWith(beside, path, { json, headers })).body;
+  expect(await send("/v1/schedules", { schedule: "every minute", message: "hi" })).toMatchObject({
+    code: "interval_too_short",
+    details: { min: 300 },
+  });
+  const later = { message: "hi", runAt: "2100-01-01T00:00:00Z" };
+  expect((await send("/tasks", later)).error).toContain("more than 90 days ahead");
+  expect(await send("/tasks", { message: "hi" })).toHaveProperty("taskId");
+  expect(await send("/tasks", { message: "hi" })).toMatchObject({
+    code: "quota_exceeded",
+    details: { max: 1 },
+  });
+});
+
 test("it acts in its own tenant, and not beside a key of another", async () => {
   const { rota, key, askWith, run, withToken, operator } = await open();
   const { id: tenantId } = await rota.tenants.create({ name: "acme" });
@@ -274,6 +294,27 @@ test("with `writs`, an agent makes and changes its own schedules with its token"
   expect((await change(other.scheduled_task.id, { status: "paused" })).status).toBe(404);
   const named = await withToken(context, "/v1/schedules", { json: { ...input, agent: "writer" } });
   expect(named.status).toBe(403);
+});
+
+test("its writs have the same bounds and need the same permission as other calls with it", async () => {
+  const { begin, withToken, askWith, key, rota } = await open({ scout: { writs: true } });
+  const { context } = await begin();
+  const write = (text: string) => withToken(context, "/v1/writs", { json: { text } });
+  expect((await write("/schedule every 1 minute: look")).body).toMatchObject({
+    ok: false,
+    output: expect.stringContaining('write "every 5 minutes"'),
+  });
+  expect((await write("/schedule every hour: look")).body.ok).toBe(true);
+  const [made] = (await rota.schedules.list()).schedules;
+  expect(made).toMatchObject({ created_by: { agent_id: "scout", via: "writ" }, until: expect.any(Number) });
+
+  const { context: mute } = await begin("writer");
+  const { status, body } = await withToken(mute, "/v1/writs", { json: { text: "/schedule list" } });
+  expect([status, body.error]).toEqual([403, expect.stringContaining("set `writs: true` on the agent")]);
+  // A key is given by a person, who may write writs for an agent whose answers have none.
+  const own = await key({ role: "agent", agentId: "writer" });
+  const json = { text: "/schedule every 1 minute: look" };
+  expect((await askWith(own, "/v1/writs", { json })).body.ok).toBe(true);
 });
 
 test("an agent that changes a schedule of others does not get their reach", async () => {

@@ -20,7 +20,7 @@ export class TenantRotas {
 
   /** Throws `invalid_field` for what cannot be the id of a tenant or an agent. */
   of(id: string, access: TenantAccess = {}): TenantRota {
-    const { agentId, provenance = OF_LIBRARY, bounds, delegates } = access;
+    const { agentId, provenance = OF_LIBRARY, bounds, besideBounds, delegates } = access;
     const tenant = checkTenantId(id);
     const scope: Scope =
       agentId === undefined
@@ -30,7 +30,7 @@ export class TenantRotas {
     const key = agentKey({ tenant, agent: scope.agent ?? "" }) + callerKey(provenance, access);
     const known = this.#kept.get(key);
     if (known !== undefined) this.#kept.delete(key);
-    const rota = known ?? new TenantRota(scope, { provenance, bounds }, this.#parts);
+    const rota = known ?? new TenantRota(scope, { provenance, bounds, besideBounds }, this.#parts);
     this.#kept.set(key, rota);
     if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.keys().next().value as string);
     return rota;
@@ -38,7 +38,8 @@ export class TenantRotas {
 }
 
 /** Differs for callers that make things in another name, or under other bounds. */
-function callerKey(provenance: Provenance, { bounds, delegates }: TenantAccess): string {
+function callerKey(provenance: Provenance, { bounds, besideBounds, delegates }: TenantAccess): string {
   const own = provenanceKey(provenance);
-  return bounds === undefined && delegates === undefined ? own : own + JSON.stringify([bounds, delegates]);
+  const more = [bounds, besideBounds, delegates];
+  return more.every((each) => each === undefined) ? own : own + JSON.stringify(more);
 }

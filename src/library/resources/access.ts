@@ -17,12 +17,10 @@ import { digestOf } from "../../tenants/audit-chain.ts";
 import { AuditLog } from "../../tenants/audit-log.ts";
 import { KeyRing } from "../../tenants/key-ring.ts";
 import { KeyUses } from "../../tenants/key-uses.ts";
+import { pauseOfKey } from "./schedules-of-key.ts";
 
 /** The most keys of one tenant: a `tenant-admin` creates keys, and a list returns all of them. */
 const KEYS_MAX = 1_000;
-
-/** Schedules of a deleted key that are paused in one transaction. */
-const PAUSED_AT_ONCE = 500;
 
 /** The salt in the digest of a name, long enough that it cannot be guessed. */
 const SALT_BYTES = 16;
@@ -110,9 +108,9 @@ export class Access {
         const key = id.includes("\0") ? null : await storage.keys.get({ tenant, id });
         if (key === null) throw keyNotFound();
         // Before: if this process dies in between, no schedule of a deleted key goes on. After: what the key made meanwhile.
-        await pauseSchedules(storage, key);
+        await pauseOfKey(storage, key);
         if (!(await storage.keys.delete({ tenant, id }))) throw keyNotFound();
-        await pauseSchedules(storage, key);
+        await pauseOfKey(storage, key);
         return { deleted: true };
       },
 
@@ -152,13 +150,6 @@ export class Access {
   }
 }
 
-/** The schedules of a key end with it, until a caller resumes them. */
-async function pauseSchedules(storage: Storage, { tenant, id: key, name }: KeyRecord): Promise<void> {
-  const reason = `the API key "${name}" (${key}), which made it, was deleted`;
-  const params = { tenant, key, reason, limit: PAUSED_AT_ONCE };
-  for (let more = true; more; ) ({ more } = await storage.schedules.pauseOfKey(params));
-}
-
 function keyNotFound(): RotaError {
   return new RotaError("not_found", "key not found");
 }
@@ -194,5 +185,5 @@ function toAuditRecord(entry: AuditEntry): AuditRecord {
 
 function shownProvenance({ createdBy, within }: Provenance): Partial<AuditRecord> {
   if (within === null) return { createdBy };
-  return { createdBy, parentTaskId: within.taskId, rootTaskId: within.rootTaskId };
+  return { createdBy, parentTaskId: within.taskId, rootTaskId: within.rootTaskId, depth: within.depth + 1 };
 }

@@ -7,6 +7,7 @@ import { looksLikeTaskId } from "../../model/task-id.ts";
 import type { TaskRecord, TaskRowRecord } from "../../model/task-record.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import type { BulkRecord, BulkSelection, Storage } from "../../storage/storage.ts";
+import type { CallerBounds } from "../caller-bounds.ts";
 import { OneAtATime } from "../one-at-a-time.ts";
 
 /** Tasks counted in one read. */
@@ -17,6 +18,7 @@ const KEPT_MAX = 100;
 
 export interface BulksOptions {
   readonly tenant: string;
+  readonly bounds: CallerBounds;
   readonly storage: Storage;
   readonly newBulkId: () => string;
   /** Throws while no tasks are accepted. */
@@ -24,7 +26,7 @@ export interface BulksOptions {
 }
 
 /** The bulk actions of one tenant. */
-export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOptions): LocalBulks {
+export function createBulks({ tenant, bounds, storage, newBulkId, checkOpen }: BulksOptions): LocalBulks {
   // Counting many tasks takes many reads: a tenant has one count at a time.
   const counts = new OneAtATime();
 
@@ -81,6 +83,7 @@ export function createBulks({ tenant, storage, newBulkId, checkOpen }: BulksOpti
       checkOpen();
       const parsed = parseBulkInput(input);
       const { action, limit, filter } = parsed;
+      if (action === "retry") bounds.checkRetriesOfMany();
       const requestedAt = await storage.now();
       const newest = (await storage.tasks.listRows({ tenant, limit: 1 })).rows[0];
       const lastSeq = newest?.seq ?? 0;

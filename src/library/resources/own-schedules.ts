@@ -1,8 +1,7 @@
-import { RotaError } from "../../model/errors.ts";
 import { isObject } from "../../model/input/field-checks.ts";
 import type { Scope } from "../../model/scope.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { forAgent } from "../agent-scope.ts";
+import { forAgent, schedulingForbidden } from "../agent-scope.ts";
 import { findOwnSession } from "./own-session.ts";
 import type { WrittenSchedules } from "./schedules.ts";
 
@@ -21,13 +20,9 @@ export function ownSchedules(
   const { agent } = scope;
   if (agent === undefined) return schedules;
 
-  function checkWrits(): void {
-    if (hasWrits()) return;
-    throw new RotaError(
-      "forbidden",
-      `agent "${agent}" is not allowed to schedule work: set \`writs: true\` on the agent`,
-    );
-  }
+  const checkWrits = () => {
+    if (!hasWrits()) throw schedulingForbidden(agent);
+  };
 
   /** The input for the agent of the caller, in a session that is not another agent's. */
   async function own<Input>(given: Input): Promise<Input> {

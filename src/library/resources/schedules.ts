@@ -41,6 +41,7 @@ import { plannedSchedule } from "./planned-schedule.ts";
 import { toRunPage } from "./runs.ts";
 import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
+import { pauseOfKey } from "./schedules-of-key.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { upcomingMoments } from "./upcoming-moments.ts";
 
@@ -210,6 +211,18 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     return { sessionKey: task?.session ?? null, conversationId: task?.spec.conversationId ?? null };
   }
 
+  /**
+   * The deletion of a key pauses its schedules. One that the key makes or resumes at that moment may come too late for it, and is
+   * paused here.
+   */
+  async function unlessKeyGone(record: ScheduleRecord): Promise<ScheduleRecord> {
+    const keyId = record.provenance?.createdBy.keyId ?? null;
+    if (keyId === null || record.status !== "active") return record;
+    if ((await storage.keys.get({ tenant, id: keyId })) !== null) return record;
+    await pauseOfKey(storage, { tenant, id: keyId });
+    return find(record.id);
+  }
+
   function expectNext({ nextFireAt }: ScheduleRecord): void {
     if (nextFireAt !== null) runner.expect(nextFireAt);
   }
@@ -251,7 +264,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
   return {
     async create(input, creating) {
-      const record = await store(await prepare(input, creating));
+      const record = await unlessKeyGone(await store(await prepare(input, creating)));
       expectNext(record);
       await letOthersThrough(input);
       return { scheduled_task: toScheduledTask(record, redactor()), normalized: canonicalForm(record.rule) };
@@ -308,7 +321,9 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       }
       if (callbackUrl !== null) await checkCallback(callbackUrl, "callback_url");
       await notificationLog.tried;
-      const record = await edit(id, wanted);
+      const edited = await edit(id, wanted);
+      const isMaker = edited.provenance?.createdBy.keyId === options.provenance.createdBy.keyId;
+      const record = isMaker ? await unlessKeyGone(edited) : edited;
       expectNext(record);
       return toScheduledTask(record, redactor());
     },

@@ -405,6 +405,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
         await find(taskId);
         if (asked) throw othersRetried();
       }
+      if (asked) bounds.checkRetriesOfMany();
       const counted = bounds.forRunAgain();
       const retried = await storage.tasks.retry({
         ...{ tenant, id: taskId, dependants: asked },

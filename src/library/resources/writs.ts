@@ -4,7 +4,7 @@ import type { Scope } from "../../model/scope.ts";
 import { errorBlock, NOT_RUNNING } from "../../schedules/writ-answer.ts";
 import { type ParsedWrits, parseWritInput } from "../../schedules/writ-input.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { forAgent } from "../agent-scope.ts";
+import { forAgent, schedulingForbidden } from "../agent-scope.ts";
 import { findOwnSession } from "./own-session.ts";
 import { agentNotFound } from "./schedules.ts";
 import type { CarriedOut, WritRunner } from "./writ-runner.ts";
@@ -13,6 +13,8 @@ export interface WritsOptions {
   readonly scope: Scope;
   readonly storage: Storage;
   readonly runner: WritRunner;
+  /** Whether the caller may plan work for its agent. */
+  readonly mayWrite: () => boolean;
   /** Includes agents that other nodes created. */
   readonly isKnown: (agent: string) => Promise<boolean>;
   /** The ids of the agents that this node knows. */
@@ -23,11 +25,12 @@ export interface WritsOptions {
 
 /** The writs API of one tenant or agent. */
 export function createWrits(options: WritsOptions): Writs {
-  const { scope, storage, runner, isKnown, agentIds, checkOpen } = options;
+  const { scope, storage, runner, mayWrite, isKnown, agentIds, checkOpen } = options;
   return {
     async carryOut(input) {
       const { writs, ...bearer } = parseWritInput(forAgent(scope, input, "agent"));
       const { agent, sessionKey } = bearer;
+      if (!mayWrite()) throw schedulingForbidden(agent);
       if (scope.agent !== undefined && sessionKey !== null) await findOwnSession(storage, scope, sessionKey);
       refuseWhileClosed(writs, checkOpen);
       if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());

@@ -5,7 +5,7 @@ import { isTerminal } from "../../model/task-state.ts";
 import { type ToolAnswer, text } from "../answer.ts";
 import { isOwnSchedule, isOwnTask, sessionImpact } from "../impact.ts";
 import { defineTool, type ToolCall } from "../tool.ts";
-import { quoteField } from "../untrusted.ts";
+import { harmless, quoteField } from "../untrusted.ts";
 import { workOf } from "./list.ts";
 
 const WHAT = ["cancel", "retry", "pause", "resume", "run", "delete", "stop"] as const;
@@ -62,7 +62,7 @@ const CHANGES: Readonly<Record<What, (args: ChangeArguments, call: ToolCall) => 
 
   async retry({ id }, { rota }) {
     const { taskId, state, warnings = [] } = await rota.tasks.retry(id);
-    return done([`${taskId} ${state} again`, ...warnings].join("\n"));
+    return done([`${taskId} ${state} again`, ...warnings.map(harmless)].join("\n"));
   },
 
   async pause({ id }, { rota }) {

@@ -13,10 +13,13 @@ import { text } from "../answer.ts";
 import type { McpRota } from "../backend.ts";
 import { durationText } from "../task-answer.ts";
 import { defineTool } from "../tool.ts";
-import { quoteField, quoteKey } from "../untrusted.ts";
+import { nameText, quoteField, quoteKey } from "../untrusted.ts";
 
 /** As many rows as fit into about 2 KiB. */
 const ROWS = 20;
+
+/** How much of the key of a session a row has. */
+const KEY_LENGTH_MAX = 64;
 
 const WHAT = ["tasks", "schedules", "runs", "sessions", "agents"] as const;
 type What = (typeof WHAT)[number];
@@ -112,13 +115,13 @@ function taskRow({ taskId, state, startedAt, completedAt, agentId, title, error 
   const ran = startedAt !== undefined && completedAt !== undefined;
   const took = ran ? ` ${durationText(Math.max(Date.parse(completedAt) - Date.parse(startedAt), 0))}` : "";
   const words = error === undefined ? quoteField(title ?? "…", 40) : `✗ ${quoteField(error, 40)}`;
-  return `${taskId} ${state}${took} ${agentId} ${words}`;
+  return `${taskId} ${state}${took} ${nameText(agentId)} ${words}`;
 }
 
 function scheduleRow(schedule: ScheduledTask): string {
   const { id, status, schedule_phrase: phrase, agent_id: agent, next_fire_at: next } = schedule;
   const due = next === 0 ? "" : ` next ${timeText(next)}`;
-  return `#${id} ${status} ${quoteField(phrase, 40)}${due} ${agent} ${quoteField(workOf(schedule), 40)}`;
+  return `#${id} ${status} ${quoteField(phrase, 40)}${due} ${nameText(agent)} ${quoteField(workOf(schedule), 40)}`;
 }
 
 export function workOf({ message, instruction, payload }: ScheduledTask): string {
@@ -130,12 +133,17 @@ function runRow({ id, task_id: schedule, status, due_at: due, queue_task_id: tas
 }
 
 function sessionRow({ key, agentId, mode, running, queued }: Session): string {
-  return `${quoteKey(key)} ${agentId} ${mode}: ${running} running, ${queued} waiting`;
+  return `${keyText(key)} ${nameText(agentId)} ${mode}: ${running} running, ${queued} waiting`;
+}
+
+/** Long keys are cut: a page of them would fill the context of a model. */
+function keyText(key: string): string {
+  return key.length > KEY_LENGTH_MAX ? quoteField(key, KEY_LENGTH_MAX) : quoteKey(key);
 }
 
 function agentRow({ id, source, lane, maxInflight, writs }: AgentInfo): string {
   const limits = maxInflight === undefined ? "" : `, at most ${maxInflight} at once`;
-  return `${id} (${source}${lane === undefined ? "" : `, lane ${lane}`}${limits}${writs ? ", may schedule" : ""})`;
+  return `${nameText(id)} (${source}${lane === undefined ? "" : `, lane ${nameText(lane)}`}${limits}${writs ? ", may schedule" : ""})`;
 }
 
 /** A time in seconds since 1970. */

@@ -9,7 +9,7 @@ import { sessionImpact } from "../impact.ts";
 import { taskAnswer } from "../task-answer.ts";
 import { createdTask } from "../tasks-extension.ts";
 import { defineTool, type ToolCall, waitedTask, waitS } from "../tool.ts";
-import { quoteField } from "../untrusted.ts";
+import { harmless, quoteField } from "../untrusted.ts";
 
 export const say = defineTool({
   name: "say",
@@ -28,10 +28,8 @@ export const say = defineTool({
     if (isStopWord(message)) {
       throw invalidField("message", "`message` must not be a stop word: call change with what: stop");
     }
-    if (mode === "interrupt") {
-      const confirmation = await confirmInterrupt(session, call);
-      if (!confirmation.go) return confirmation.answer;
-    }
+    const confirmation = await confirmInterrupt(session, mode, call);
+    if (!confirmation.go) return confirmation.answer;
     const input: SessionMessage = { message, ...(mode === undefined ? {} : { mode }) };
     const sent = await rota.sessions.send(session, input);
     if (sent.taskId === undefined) throw new Error("A message that is no stop word has a task.");
@@ -40,20 +38,25 @@ export const say = defineTool({
     if (waitS > 0 && call.knowsTasks) return createdTask(taskId, call);
     if (waitS > 0) return taskAnswer(await waitedTask(taskId, waitS, call));
     return text(
-      [`${taskId} ${state}${merged ? ", merged with the message before" : ""}`, ...warnings].join("\n"),
+      [
+        `${taskId} ${state}${merged ? ", merged with the message before" : ""}`,
+        ...warnings.map(harmless),
+      ].join("\n"),
     );
   },
 });
 
-/** An agent interrupts only sessions of its own. */
-async function confirmInterrupt(session: string, call: ToolCall) {
+/** Without a mode, that of the session counts. An agent interrupts only sessions of its own. */
+async function confirmInterrupt(session: string, mode: SessionMessage["mode"], call: ToolCall) {
   const go = { go: true } as const;
-  if (call.caller.agentId !== null) return go;
+  const mayInterrupt = mode === undefined || mode === "interrupt";
+  if (!mayInterrupt || call.caller.agentId !== null) return go;
   const found = await call.rota.sessions.get(session).catch((error) => {
     if (error instanceof RotaError && error.code === "not_found") return null;
     throw error;
   });
   if (found === null || found.running + found.queued === 0) return go;
+  if ((mode ?? found.mode) !== "interrupt") return go;
   return call.confirm({
     id: session,
     impact: `Interrupt session ${quoteField(session)}: all its tasks end, ${sessionImpact(found)}.`,

@@ -6,7 +6,7 @@ import { optional, required } from "../../model/input/schema.ts";
 import { leftText } from "../../model/text/left-text.ts";
 import { text } from "../answer.ts";
 import { defineTool } from "../tool.ts";
-import { quoteField } from "../untrusted.ts";
+import { nameText, quoteField } from "../untrusted.ts";
 import { timeText } from "./list.ts";
 
 const { tz, message, agent, name, until } = SCHEDULE.fields;
@@ -38,7 +38,7 @@ export const schedule = defineTool({
     const plan = await rota.schedules.dryRun(input).catch(withForms);
     const { normalized, next, notes, scheduled_task: planned, left } = plan;
     const times = next.length === 0 ? ["Nothing is due."] : next.map((moment) => `- ${moment}`);
-    const what = `${normalized} (${planned.tz}) → ${planned.agent_id} ${quoteField(rest.message, 60)}`;
+    const what = `${normalized} (${planned.tz}) → ${nameText(planned.agent_id)} ${quoteField(rest.message, 60)}`;
     // A bound may have set it.
     const ends = planned.until === undefined ? [] : [`Ends ${timeText(planned.until)}.`];
     if (dryRun) {

@@ -7,7 +7,7 @@ import { text } from "../answer.ts";
 import { TASK_OUTPUT, taskAnswer } from "../task-answer.ts";
 import { createdTask } from "../tasks-extension.ts";
 import { defineTool, waitedTask, waitS } from "../tool.ts";
-import { quoteField } from "../untrusted.ts";
+import { harmless, nameText, quoteField } from "../untrusted.ts";
 
 export const submit = defineTool({
   name: "submit",
@@ -36,7 +36,7 @@ export const submit = defineTool({
     if (dryRun) {
       const { task, left } = await rota.tasks.dryRun(input);
       const { state, agentId, lane, priority, runAt, deadline, timeout } = task;
-      const line = `Dry run, nothing stored: would be ${state} for agent ${agentId} in lane ${lane}: ${quoteField(rest.message, 60)}`;
+      const line = `Dry run, nothing stored: would be ${state} for agent ${nameText(agentId)} in lane ${nameText(lane)}: ${quoteField(rest.message, 60)}`;
       const planned = { dryRun: true, state, agentId, lane, priority, runAt, deadline, timeout, left };
       return { ...text([line, ...leftText(left)].join("\n")), structuredContent: planned };
     }
@@ -46,6 +46,6 @@ export const submit = defineTool({
     if (waitS > 0 && call.knowsTasks) return createdTask(taskId, call);
     if (waitS > 0) return taskAnswer(await waitedTask(taskId, waitS, call));
     const line = `${taskId} ${submitted.state}, position ${submitted.position}`;
-    return { ...text([line, ...warnings].join("\n")), structuredContent: { ...submitted } };
+    return { ...text([line, ...warnings.map(harmless)].join("\n")), structuredContent: { ...submitted } };
   },
 });

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { within } from "../../clock/within.ts";
 import type { TaskCaller } from "../../interface/keys.ts";
 import type { Rota } from "../../interface/rota.ts";
-import { lesserBounds } from "../../model/bounds.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { joinWithOr } from "../../model/input/field-checks.ts";
@@ -145,14 +144,18 @@ function contextOf(request: FastifyRequest, rota: Rota, { keyed, task, token }: 
   const caller = task === null ? (keyed?.caller ?? LOCAL_CALLER) : withinTask(task, keyed?.caller);
   const provenance = provenanceOf(request, caller, task?.within ?? null);
   const { tenant, agent, bounds } = caller;
+  const besideBounds = task === null ? undefined : keyed?.caller.bounds;
   const access = {
     provenance,
     ...(agent === null ? {} : { agentId: agent }),
     ...(bounds === undefined ? {} : { bounds }),
+    ...(besideBounds === undefined ? {} : { besideBounds }),
     // A key for one agent does not submit to others, so neither do both together.
     ...(task === null ? {} : { delegates: keyed?.caller.role === "agent" ? [] : task.delegates }),
   };
-  return { caller, key: token ?? keyed?.key ?? null, provenance, access, rota: rota.tenant(tenant, access) };
+  const role = keyed?.caller.role === "viewer" ? "viewer" : caller.role;
+  const key = token ?? keyed?.key ?? null;
+  return { caller, role, key, provenance, access, rota: rota.tenant(tenant, access) };
 }
 
 /** The caller of a task token, which may do no more than the key beside it. */
@@ -165,11 +168,10 @@ function withinTask(task: TaskCaller, keyed: Caller | undefined): Caller {
       "the API key and the task token are for different tenants or agents: send one of them",
     );
   }
-  const own = lesserBounds(keyed?.bounds, bounds);
   return {
     ...{ tenant, role: "agent", agent, keyName: keyed?.keyName ?? null },
     keyId: keyed?.keyId ?? task.keyId,
-    ...(own === undefined ? {} : { bounds: own }),
+    ...(bounds === undefined ? {} : { bounds }),
   };
 }
 

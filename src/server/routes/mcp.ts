@@ -72,9 +72,9 @@ export const mcpRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, parts) =
 
   function backendOf(request: FastifyRequest, gone: AbortSignal): McpBackend {
     const { callerContext } = request;
-    const { caller, key } = callerContext;
+    const { caller, role, key } = callerContext;
     return {
-      caller: { role: caller.role, agentId: caller.agent, keyId: caller.keyId },
+      caller: { role, agentId: caller.agent, keyId: caller.keyId },
       secret: key === null ? ownSecret : secretOf(key),
       rota: (client) => chargedLists(rotaFor(request, client), request),
       wait: (taskId, { seconds, signal }) =>

@@ -8,7 +8,8 @@ import { requiredRole } from "./required-role.ts";
 /** The caller, for programs that offer only what its role may do. */
 export const meRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation, isLocal }) => {
   app.get("/me", requiredRole("known", getMe), async ({ callerContext }): Promise<Me> => {
-    const { role, keyId, keyName, tenant, agent } = callerContext.caller;
+    const { role, caller } = callerContext;
+    const { keyId, keyName, tenant, agent } = caller;
     return {
       role,
       keyId,
