@@ -167,6 +167,19 @@ describe("bounds", () => {
     });
   });
 
+  test("take a day for a day, also one that a clock change makes shorter", async () => {
+    const { as, clock } = await open();
+    const bounds = { minIntervalS: 24 * 60 * 60, scheduleTtlDays: null };
+    const { schedules } = as(by("http", { keyId: "key_1" }), { bounds });
+    clock.set(Date.parse("2026-03-01T12:00:00Z"));
+    const daily = { message: "x", tz: "Europe/Berlin" };
+    await schedules.create({ ...daily, schedule: "every day at 9:00" });
+    await schedules.create({ ...daily, schedule: "every 24 hours" });
+    await expect(schedules.create({ ...daily, schedule: "every 23 hours" })).rejects.toMatchObject({
+      code: "interval_too_short",
+    });
+  });
+
   test("count the schedules of a maker, and name the oldest", async () => {
     const { as } = await open();
     const { schedules } = as(by("mcp", { keyId: "key_1" }), { bounds: { maxActiveSchedules: 2 } });

@@ -12,6 +12,7 @@ import type { Provenance } from "../model/provenance.ts";
 import type { Rule } from "../model/rule.ts";
 import { rfc3339 } from "../model/text/rfc3339.ts";
 import { nextMoments } from "../schedules/moments.ts";
+import { wallAt } from "../schedules/zone.ts";
 import type { MakerLimit, NewTask, Storage, SubmitBounds } from "../storage/storage.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -176,7 +177,11 @@ function checkInterval(
   { now, minS, phrase }: { readonly now: number; readonly minS: number; readonly phrase: string },
 ): void {
   const moments = nextMoments(rule, { after: now, anchor: now, limit: STEPS_LOOKED_AT });
-  const steps = moments.slice(1).map((moment, index) => moment - (moments[index] ?? moment));
+  // A clock change makes a day shorter or longer by an hour: by elapsed time, or on the clock.
+  const steps = moments.slice(1).map((moment, index) => {
+    const before = moments[index] ?? moment;
+    return Math.max(moment - before, wallAt(rule.tz, moment) - wallAt(rule.tz, before));
+  });
   const shortest = Math.min(...steps);
   if (shortest >= minS * 1_000) return;
   throw new RotaError(
