@@ -1,11 +1,12 @@
 // Three programs on one PostgreSQL, each with its own functions, and a worker besides. This one takes an order, and submits what
 // the others do with it: each program starts only the tasks of its own agents.
 //
-//   export ROTA_STORAGE=postgres://rota@127.0.0.1/rota
-//   node invoices.ts & node mail.ts &
-//   rota serve --config rota.config.json --storage $ROTA_STORAGE &
-//   rota worker --agent labels -- ./label.sh &
-//   node orders.ts
+//   export ROTA_STORAGE=postgres://rota@127.0.0.1/rota             # in each terminal, in a clone
+//   npm run example examples/many-processes/invoices.ts            # terminal 1
+//   npm run example examples/many-processes/mail.ts                # terminal 2
+//   npm start -- --config examples/many-processes/rota.config.json # terminal 3
+//   npm run rota -- worker --agent labels -- examples/many-processes/label.sh # terminal 4
+//   npm run example examples/many-processes/orders.ts              # terminal 5
 import { createRota } from "rota";
 
 const rota = await createRota({ storage: process.env["ROTA_STORAGE"] ?? "postgres://rota@127.0.0.1/rota" });

@@ -4,7 +4,7 @@ import { errorAnswers } from "./error.ts";
 
 const EXAMPLE = {
   reasons: [
-    { code: "workers_busy" as const, lane: "crawl", count: 12 },
+    { code: "node_full" as const, lane: "crawl", count: 12 },
     { code: "agent_full" as const, lane: "tasks", agentId: "research", count: 3 },
     { code: "not_before" as const, count: 1 },
   ],

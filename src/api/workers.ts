@@ -240,7 +240,7 @@ const tokenParams = z.strictObject({ token: z.string().describe("The `attemptTok
 const errorAnswers = errorAnswersWith({
   not_found: "attempt not found: it ended a while ago, or the token is mistyped",
   conflict:
-    'the agent "research" already has an executor: `http`. Remove it, or give the agent the executor {"type": "worker"}',
+    'the agent "research" already has an executor: `http`. Give the agent the executor {"type": "worker"}, or register another agent',
 });
 
 export const registerWorker = {

@@ -34,7 +34,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "worker",
-    usage: "[options] -- <command...>",
+    usage: "--agent <id> [options] -- <command...>",
     description: "Run tasks of a server with a program on this machine, until SIGTERM or Ctrl-C.",
     group: RUN,
     load: async () => (await import("./commands/worker.ts")).workerCommand(),
@@ -42,7 +42,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "worker-conformance",
     usage: "[options] -- <command...>",
-    description: "Hold a worker in any language to the worker protocol, with a test server of its own.",
+    description:
+      "Check that a worker in any language keeps the worker protocol, with a test server of its own.",
     group: RUN,
     load: async () => (await import("./commands/worker-conformance.ts")).workerConformanceCommand(),
   },

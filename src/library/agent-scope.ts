@@ -1,6 +1,6 @@
 import { toAgentId } from "../model/agent.ts";
 import { RotaError } from "../model/errors.ts";
-import { isObject } from "../model/input/field-checks.ts";
+import { isObject, joinWithOr } from "../model/input/field-checks.ts";
 import { ALL_DELEGATES, type Scope } from "../model/scope.ts";
 import { keepOwn } from "../model/text/own-json.ts";
 
@@ -53,7 +53,7 @@ export function forDelegate<Input>(scope: Scope, input: Input): Input {
   if (delegates.includes(ALL_DELEGATES) || delegates.includes(named)) return input;
   throw new RotaError(
     "forbidden",
-    `a task of the agent "${agent}" may not submit to "${named}": name one of ${[agent, ...delegates].map((each) => `"${each}"`).join(", ")}, or add it to \`delegates\` of the agent (a task reaches no further than its submitter)`,
+    `a task of the agent "${agent}" may not submit to "${named}": name ${joinWithOr([agent, ...delegates].map((each) => `"${each}"`))}, or add "${named}" to \`delegates\` of "${agent}" (a task reaches no further than its submitter)`,
   );
 }
 

@@ -94,7 +94,7 @@ test("it submits to the delegates of its agent, and to no others", async () => {
   const refused = await submit("index");
   expect([refused.status, refused.body.error]).toEqual([
     403,
-    'a task of the agent "scout" may not submit to "index": name one of "scout", "writer", or add it to `delegates` of the agent (a task reaches no further than its submitter)',
+    'a task of the agent "scout" may not submit to "index": name "scout" or "writer", or add "index" to `delegates` of "scout" (a task reaches no further than its submitter)',
   ]);
   const batch = { agentId: "writer", tasks: [{ message: "a" }, { agentId: "scout", message: "b" }] };
   expect((await withToken(context, "/tasks/batch", { json: batch })).status).toBe(202);

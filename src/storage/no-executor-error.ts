@@ -4,6 +4,6 @@ import type { TaskKind } from "../model/task.ts";
 export function noExecutorError(agent: string, kind: TaskKind): string {
   return (
     `no executor for agent "${agent}": add the agent with rota.agent(), under \`agents\` in the configuration or with ` +
-    `POST /v1/agents, or set \`executors.${kind}\`, then retry the task`
+    `POST /v1/agents, start a worker for it, or set \`executors.${kind}\`, then retry the task`
   );
 }

@@ -81,9 +81,12 @@ describe("rota keys", () => {
     const { id, key } = JSON.parse(admin.stdout);
     const agent = ["--role", "agent", "--agent", "scout", "--name", "its own", "--expires", "30d"];
     const second = await rota("keys", "create", ...agent, "--storage", storage, "--json");
+    const worker = ["--role", "worker", "--agents", "py,crawl", "--name", "gpu"];
+    const third = await rota("keys", "create", ...worker, "--storage", storage, "--json");
     const listed = await rota("keys", "--storage", storage);
-    expect(listed.stdout).toMatch(/^KEY +ROLE +NAME +AGENT +CREATED +LAST USED +EXPIRES\n/);
+    expect(listed.stdout).toMatch(/^KEY +ROLE +NAME +AGENTS +CREATED +LAST USED +EXPIRES\n/);
     expect(listed.stdout).toMatch(/ agent +its own +scout +\S.* never +in 30 d\n/);
+    expect(listed.stdout).toMatch(/ worker +gpu +py, crawl +\S.* never +never\n/);
     expect(listed.stdout).not.toContain("rota_");
     const { id: agentsId } = JSON.parse(second.stdout);
     expect((await rota("keys", "delete", agentsId, "--storage", storage)).stdout).toBe(
@@ -95,6 +98,7 @@ describe("rota keys", () => {
     const { body } = await server.ask("/v1/audit", { headers: { authorization: `Bearer ${key}` } });
     expect(body.entries).toMatchObject([
       { route: "rota keys delete", subject: agentsId, keyId: null },
+      { route: "rota keys create", subject: JSON.parse(third.stdout).id },
       { route: "rota keys create", subject: agentsId },
       { route: "rota keys create", subject: id },
     ]);
@@ -112,6 +116,16 @@ describe("rota keys", () => {
       2,
       "error: a storage in memory keeps no key: name another with --storage, like sqlite:rota.db\n",
     ]);
+  });
+
+  test("says what the first key of a server changes, and how to recover from one that cannot create others", async () => {
+    const server = await serveConfig({ folder: newFolder() });
+    const environment = { ROTA_URL: server.url };
+    const made = await run(["keys", "create", "--role", "viewer", "--name", "me"], { environment });
+    expect(made.stderr).toContain(
+      "It is the first key: from now on the server refuses every request without a key.",
+    );
+    expect(made.stderr).toContain("rota keys create --role admin --name me --storage");
   });
 
   test("goes to the server otherwise: the first key there, and from then on with one", async () => {

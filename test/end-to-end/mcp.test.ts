@@ -92,6 +92,14 @@ describe("rota mcp", () => {
     expect(process.stdout()).toBe("");
   });
 
+  test("a key of a worker, which has no tools, ends with a sentence", async () => {
+    const { url, key } = await openKeyedServer();
+    const environment = { ROTA_URL: url, ROTA_KEY: await key({ role: "worker", agents: ["py"] }) };
+    const process = runRota(["mcp"], { environment });
+    expect((await process.ended).code).toBe(2);
+    expect(process.stderr()).toContain("an API key with the role `worker` has no tools");
+  });
+
   test("ends when its client closes its input", async () => {
     const process = runRota(["mcp", "--embedded", "sqlite::memory:"], { input: "" });
     expect(await process.ended).toEqual({ code: 0, signal: null });

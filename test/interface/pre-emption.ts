@@ -50,7 +50,7 @@ export function describePreemption(open: Open): void {
             message: "it made way for a critical task and goes first of its agent's that are not critical",
             since: endOf(waiting),
           },
-          { code: "workers_busy" },
+          { code: "node_full" },
         ],
       });
       expect(await api.tasks.explain(later)).toMatchObject({ position: 2, ahead: [gaveWay] });
@@ -84,7 +84,7 @@ export function describePreemption(open: Open): void {
       expect(await api.tasks.explain(urgent.taskId)).toMatchObject({
         state: "queued",
         position: 1,
-        reasons: [{ code: "workers_busy" }],
+        reasons: [{ code: "node_full" }],
       });
       expect(await api.tasks.get(first.taskId)).toMatchObject({ state: "running", attempts: [{}] });
       finish.open();

@@ -200,7 +200,10 @@ export function describeSchedules(open: Open): void {
       const opened = await open();
       const { api } = opened;
       for (const [agent, sentence] of [
-        ["nobody", 'agent "nobody" not found: make it known first, or leave `agent` out'],
+        [
+          "nobody",
+          'agent "nobody" not found: create it first (`POST /v1/agents`, the configuration, or a worker), or leave `agent` out',
+        ],
         ["indx", 'agent "indx" not found: did you mean "index"?'],
       ] as const) {
         const refused = { code: "not_found", message: sentence };

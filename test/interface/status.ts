@@ -31,7 +31,7 @@ export function describeStatus(open: Open): void {
       await settle();
       const { reasons, total } = await api.waiting();
       expect(reasons).toEqual([
-        { code: "workers_busy", lane: "crawl", count: 3 },
+        { code: "node_full", lane: "crawl", count: 3 },
         { code: "not_before", count: 1 },
       ]);
       expect(total).toBe(4);

@@ -55,7 +55,7 @@ test("the Python package imports nothing but the standard library", async () => 
     ),
   );
   const known =
-    "__future__ asyncio base64 collections concurrent.futures datetime hashlib http.client http.server inspect io json logging os pathlib platform queue random re rota signal socket tarfile threading time typing unittest urllib.parse uuid zipfile".split(
+    "__future__ asyncio base64 collections concurrent.futures datetime hashlib http.client http.server inspect io json logging os pathlib platform queue random re rota signal socket subprocess sys tarfile threading time typing unittest urllib.parse uuid zipfile".split(
       " ",
     );
   expect(imported.filter((name) => !name?.startsWith(".") && !known.includes(name ?? ""))).toEqual([]);

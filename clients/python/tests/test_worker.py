@@ -1,6 +1,8 @@
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -32,6 +34,25 @@ class WorkerTest(unittest.TestCase):
             {f"t{n}": {"said": f"hello {n}", "attempt": 1} for n in range(5)},
         )
         self.assertEqual({finish["outcome"] for finish in fake.finished.values()}, {"done"})
+
+    def test_run_says_what_it_waits_for_even_if_the_program_configures_no_logging(self):
+        fake = FakeRota([attempt("t1", "go")])
+        self.addCleanup(fake.server.close)
+        program = """
+import sys, threading, rota
+worker = rota.Worker(sys.argv[1], "rota_key")
+
+@worker.agent("py")
+def stop(task, context):
+    threading.Thread(target=worker.stop).start()
+
+worker.run()
+"""
+        ended = subprocess.run(
+            [sys.executable, "-c", program, fake.server.url], stderr=subprocess.PIPE, text=True, timeout=20
+        )
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stderr, "INFO worker wrk_1 waits for tasks of py\n(.*\n)*.* INFO stopped\n$")
 
     def test_what_a_handler_submits_carries_the_token_of_its_attempt(self):
         seen = []

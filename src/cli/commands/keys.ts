@@ -1,6 +1,8 @@
 import { Command } from "commander";
+import { clientAddress } from "../../config/client-settings.ts";
 import type { KeyInfo, KeyInput, KeyOwner, Keys } from "../../interface/keys.ts";
 import { KEY } from "../../model/input/key-input.ts";
+import type { Role } from "../../model/role.ts";
 import { flagsOfFields, inputOfFlags, withInputOptions } from "../flags/input-flags.ts";
 import { namingFlags } from "../flags/naming-flags.ts";
 import { openClient, type ServerFlags, withServerOptions } from "../flags/server-options.ts";
@@ -58,8 +60,20 @@ function createCommand(): Command {
       printNotice(
         `${created.id} was created. Store the key now: it is shown only this once. Send it as "Authorization: Bearer …", or set ROTA_KEY.`,
       );
+      // A server that has keys refuses a request without one.
+      if (flags.storage === undefined && clientAddress(flags).key === undefined) {
+        printNotice(firstKeyNotice(input.role));
+      }
     }),
   );
+}
+
+/** What the first key of a server changes. With a lesser role than admin, the caller has locked itself out. */
+function firstKeyNotice(role: Role): string {
+  const locked = "It is the first key: from now on the server refuses every request without a key.";
+  if (role === "admin") return locked;
+  const rescue = "rota keys create --role admin --name me --storage";
+  return `${locked} The role ${role} cannot create an admin key: stop the server, run "${rescue}" where it runs, and start it again.`;
 }
 
 function deleteCommand(): Command {
@@ -107,16 +121,16 @@ function keysTable(keys: readonly KeyInfo[]): string[] {
       { title: "KEY" },
       { title: "ROLE" },
       { title: "NAME", shrinksTo: 12 },
-      { title: "AGENT", shrinksTo: 12 },
+      { title: "AGENTS", shrinksTo: 12 },
       { title: "CREATED" },
       { title: "LAST USED" },
       { title: "EXPIRES" },
     ],
-    keys.map(({ id, role, name, agentId, createdAt, lastUsedAt, expiresAt }) => [
+    keys.map(({ id, role, name, agentId, agents, createdAt, lastUsedAt, expiresAt }) => [
       id,
       role,
       oneLine(name),
-      oneLine(agentId ?? ""),
+      oneLine(agentId ?? agents?.join(", ") ?? ""),
       ago(createdAt),
       ago(lastUsedAt),
       ago(expiresAt),

@@ -25,13 +25,18 @@ interface Opened {
   close(): Promise<void>;
 }
 
+const EXAMPLES = `
+An MCP client starts this command; for Claude Code:
+  claude mcp add rota -- rota mcp
+If the server has API keys, give the client one: claude mcp add rota --env ROTA_KEY=rota_… -- rota mcp`;
+
 /** `rota mcp`: the tools for AI agents, for a client that starts programs and speaks with them by stdin and stdout. */
 export function mcpCommand(): Command {
   const command = new Command("mcp")
     .description("Serve Rota's tools to an MCP client, on stdin and stdout.")
     .option("--embedded <url>", "run a scheduler in this process, like sqlite:rota.db, in place of a server")
     .option("--tools <names>", "offer only these tools, like submit,get");
-  return withAddressOptions(command).action(serveMcp);
+  return withAddressOptions(command).addHelpText("after", EXAMPLES).action(serveMcp);
 }
 
 async function serveMcp(flags: McpFlags): Promise<void> {
@@ -71,6 +76,11 @@ async function openServer(flags: McpFlags, log: Log): Promise<Opened> {
   const address = clientAddress(flags);
   const { apiBackend } = await import("../../mcp/api-backend.ts");
   const { role, keyId, agentId = null } = await new RotaClient({ ...address, retry: false }).me();
+  if (role === "worker") {
+    throw new UsageError(
+      "an API key with the role `worker` has no tools: use one with the role `agent`, `viewer` or `operator`",
+    );
+  }
   const backend = apiBackend({
     caller: { role, agentId, keyId },
     rotaFor: (client) =>

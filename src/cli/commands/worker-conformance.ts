@@ -17,12 +17,19 @@ interface ConformanceFlags {
 /** `rota worker-conformance -- CMD`: holds a worker in any language to the protocol. Needs no server and no database. */
 export function workerConformanceCommand(): Command {
   return new Command("worker-conformance")
-    .description("Hold a worker in any language to the worker protocol, with a test server of its own.")
+    .description(
+      "Check that a worker in any language keeps the worker protocol, with a test server of its own.",
+    )
+    .usage("[options] -- <command...>")
     .argument("<command...>", "starts the worker; it gets ROTA_URL, ROTA_KEY and ROTA_AGENTS")
     .option("--only <numbers>", "check only these behaviours: 3,5")
     .option("--at-once <number>", "how many workers run at once, each with a test server of its own", "4")
     .option("--json", "print JSON")
     .passThroughOptions()
+    .addHelpText(
+      "after",
+      "\nExample:\n  rota worker-conformance -- ./my-worker\nThe page docs/worker-conformance.md says what the program must do.",
+    )
     .action(check);
 }
 

@@ -81,7 +81,7 @@ test("ends with what the server says if it refuses the worker", async () => {
 });
 
 test.each([
-  [["worker", "--", "true"], "`agents` must name 1 to 100 agents, not 0 (--agent)"],
+  [["worker", "--", "true"], "required option '--agent <id>' not specified"],
   [
     ["worker", "--agent", "a", "--slots", "many", "--", "true"],
     '`slots` must be an integer from 1 to 1000, not "many" (--slots)',

@@ -20,9 +20,9 @@ interface WorkerFlags extends ServerFlags {
   readonly agent: readonly string[];
   readonly slots: string;
   readonly name?: string;
-  readonly label: readonly string[];
+  readonly label?: readonly string[];
   readonly cwd?: string;
-  readonly passEnv: readonly string[];
+  readonly passEnv?: readonly string[];
   readonly result: string;
   readonly grace: string;
   readonly logLevel: string;
@@ -34,23 +34,30 @@ type ResultKind = NonNullable<CommandConfig["result"]>;
 const RESULTS: readonly string[] = ["auto", "text", "json"] satisfies ResultKind[];
 const FIELD_FLAGS = { agents: "--agent", slots: "--slots", name: "--name", url: "--url", key: "--key" };
 
+const EXAMPLES = `
+Examples:
+  rota worker --agent shout -- tr a-z A-Z
+  rota worker --agent crawl --slots 4 --pass-env OPENAI_API_KEY -- ./crawl.sh
+If the server has API keys, set ROTA_KEY: rota keys create --role worker --name laptop --agents shout`;
+
 /** `rota worker --agent py -- ./handler.sh`: a worker whose handler is a program, with input and output as the executor `command`. */
 export function workerCommand(): Command {
-  const several = (value: string, before: readonly string[]) => [...before, value];
+  const several = (value: string, before: readonly string[] = []) => [...before, value];
   const command = new Command("worker")
     .description("Run tasks of a server with a program on this machine, until SIGTERM or Ctrl-C.")
+    .usage("--agent <id> [options] -- <command...>")
     .argument("<command...>", "the program and its arguments: the work is its stdin, its stdout the result")
-    .option("--agent <id>", "run the tasks of this agent; may be repeated", several, [])
+    .requiredOption("--agent <id>", "run the tasks of this agent; may be repeated", several)
     .option("--slots <number>", "how many tasks run at once", "1")
     .option("--name <text>", "what the lists of workers show (default: the name of this machine)")
-    .option("--label <name=value>", "a label that agents may require; may be repeated", several, [])
+    .option("--label <name=value>", "a label that agents may require; may be repeated", several)
     .option("--cwd <directory>", "where the program runs (default: here)")
-    .option("--pass-env <name>", "a variable that the program gets; may be repeated", several, [])
+    .option("--pass-env <name>", "a variable that the program gets; may be repeated", several)
     .option("--result <form>", "how stdout is read: auto, text or json", "auto")
     .option("--grace <seconds>", "how long running tasks may continue after SIGTERM", "30")
     .option("--log-level <level>", "debug, info, warn, error or silent", "info")
     .passThroughOptions();
-  return withServerOptions(command).action(run);
+  return withServerOptions(command).addHelpText("after", EXAMPLES).action(run);
 }
 
 async function run(program: readonly string[], flags: WorkerFlags): Promise<void> {
@@ -80,7 +87,7 @@ function createWorker(
   flags: WorkerFlags,
   log: ReturnType<typeof createLog>,
 ): RotaWorker {
-  const labels = labelsOf(flags.label);
+  const labels = labelsOf(flags.label ?? []);
   try {
     return new RotaWorker({
       ...clientAddress(flags),
@@ -89,7 +96,7 @@ function createWorker(
         command: program,
         result: resultOf(flags.result),
         ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
-        passEnv: flags.passEnv,
+        passEnv: flags.passEnv ?? [],
         clock: keepAliveClock,
         environment: processEnvironment(),
       }),

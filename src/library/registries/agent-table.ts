@@ -145,7 +145,7 @@ export class AgentTable {
   executorName(name: AgentName): string | null {
     const own = this.find(name)?.agent.made ?? this.#stored.get(name.tenant)?.get(name.agent)?.made;
     if (own !== undefined) return isForWorkers(own) ? null : nameOf(own);
-    if (name.agent === DEFAULT_AGENT) return "echo, as the agent that tasks without one go to";
+    if (name.agent === DEFAULT_AGENT) return "`echo`, which is built in for this agent";
     const [kind] = [...this.#options.current.value.executors].filter(([, made]) => !isForWorkers(made));
     return kind === undefined ? null : `${nameOf(kind[1])} by \`executors.${kind[0]}\``;
   }

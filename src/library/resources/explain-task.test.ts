@@ -32,7 +32,7 @@ test("a task that could start is explained by what is in its way, and who is ahe
     ahead: [third.taskId],
     reasons: [
       {
-        code: "workers_busy",
+        code: "node_full",
         message: 'all 2 slots of the lane "tasks" in this process are taken',
         lane: "tasks",
       },

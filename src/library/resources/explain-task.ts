@@ -138,7 +138,7 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   else if (here.concurrency === 0) {
     add("lane_not_served", `the lane "${name}" rests in this process: it has no slots here`, { lane: name });
   } else if (here.running >= here.concurrency) {
-    add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
+    add("node_full", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
       lane: name,
     });
   }
@@ -209,9 +209,9 @@ function noExecutor(
     return [`no live node has the executor of agent "${agent}"${seen}`, {}];
   }
   const message = `agent "${agent}" has no executor, and no live node has \`executors.${spec.work.kind}\``;
-  if (since === null) return [`${message}: it fails unless one comes`, {}];
+  if (since === null) return [`${message}: it fails unless a node or a worker that runs it starts`, {}];
   const until = rfc3339(since + noExecutorMs);
-  return [`${message}: it fails at ${until} unless one comes`, { until }];
+  return [`${message}: it fails at ${until} unless a node or a worker that runs it starts`, { until }];
 }
 
 function workersBusy(agent: string, { count, slots }: { count: number; slots: number }): string {

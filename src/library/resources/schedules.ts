@@ -392,7 +392,9 @@ function notFound(): RotaError {
 export function agentNotFound(agent: string, known: readonly string[]): RotaError {
   const nearest = nearestName(agent, known);
   const hint =
-    nearest === undefined ? "make it known first, or leave `agent` out" : `did you mean "${nearest}"?`;
+    nearest === undefined
+      ? "create it first (`POST /v1/agents`, the configuration, or a worker), or leave `agent` out"
+      : `did you mean "${nearest}"?`;
   return new RotaError("not_found", `agent "${preview(agent)}" not found: ${hint}`, {
     details: { field: "agent" },
   });

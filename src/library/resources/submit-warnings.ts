@@ -43,6 +43,6 @@ function warning(agent: string, kind: TaskKind, known: readonly string[], second
   const hint = nearest === undefined ? names : `; did you mean "${nearest}"?`;
   return (
     `agent "${agent}" has no executor and no live node has \`executors.${kind}\`: ` +
-    `the task fails after ${seconds} s in the queue unless one comes${hint}`
+    `the task fails after ${seconds} s in the queue unless a node or a worker that runs it starts${hint}`
   );
 }

@@ -89,7 +89,7 @@ test.each<[object, Partial<WaitingQueue>, Partial<WaitingTasks>, Partial<Process
   ],
   [{ code: "node_runs_alone" }, {}, {}, { alonePhase: "closing", lane: BUSY }],
   [{ code: "node_runs_alone" }, {}, {}, { alonePhase: "alone" }],
-  [{ code: "workers_busy", lane: "tasks" }, {}, {}, { lane: BUSY, ...NO_MEMORY }],
+  [{ code: "node_full", lane: "tasks" }, {}, {}, { lane: BUSY, ...NO_MEMORY }],
   [{ code: "node_memory" }, queue("a", 3, LANE_FULL), {}, NO_MEMORY],
   [{ code: "node_memory" }, {}, {}, { memory: { ...MEMORY, isOverShare: (tenant) => tenant === "t" } }],
   [{ code: "lane_full", lane: "tasks" }, queue("a", 3, { ...LANE_FULL, ...LANE_SHARE }), {}, {}],

@@ -84,7 +84,7 @@ function holderOf(queue: WaitingQueue, context: QueueContext): Held | null {
   // Even with free slots, these tasks wait until no other task runs. The other tasks wait until one of these has had its turn.
   if (alone) return { code: "runs_alone", lane, agentId };
   if (context.nodeRunsAlone) return { code: "node_runs_alone" };
-  if (here.running >= here.concurrency) return { code: "workers_busy", lane };
+  if (here.running >= here.concurrency) return { code: "node_full", lane };
   return context.memoryFull ? { code: "node_memory" } : limitOf(queue, context);
 }
 

@@ -117,14 +117,14 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     if (foreign !== undefined)
       throw new RotaError(
         "forbidden",
-        `\`agents\`: this API key may not run the agent "${foreign}": it is for ${(allowed ?? []).map((agent) => `"${agent}"`).join(", ")}`,
+        `\`agents\`: this API key may not run the agent "${foreign}", only ${(allowed ?? []).map((agent) => `"${agent}"`).join(", ")}: register only those, or use a key that names it`,
       );
     for (const agent of agents) {
       const executor = agent === ALL_AGENTS ? null : options.executorOf(agent);
       if (executor === null) continue;
       throw new RotaError(
         "conflict",
-        `the agent "${agent}" already has an executor: ${executor}. Remove it, or give the agent the executor {"type": "worker"}`,
+        `the agent "${agent}" already has an executor: ${executor}. Give the agent the executor {"type": "worker"}, or register another agent`,
         { details: { agentId: agent } },
       );
     }

@@ -377,7 +377,11 @@ class Worker:
         return len(self._held)
 
     def run(self) -> None:
-        """Runs until SIGTERM, Ctrl-C, ``stop()`` or an operator ends it. Raises if the server refuses this worker."""
+        """Runs until SIGTERM, Ctrl-C, ``stop()`` or an operator ends it. Raises if the server refuses this worker.
+
+        If the program has not configured ``logging``, the log of the worker goes to standard error.
+        """
+        _show_log()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._on_signal)
@@ -403,6 +407,7 @@ class Worker:
                 self._pause(_backoff(failures, error))
         if self._stopping:
             return
+        _log.info("worker %s waits for tasks of %s", self.worker_id, ", ".join(self._handlers))
         self._connection.close()
         for target in (self._claim_forever, self._beat_forever, self._finish_forever, self._listen_forever):
             threading.Thread(target=self._and_close, args=(target,), name=f"rota{target.__name__}", daemon=True).start()
@@ -442,6 +447,7 @@ class Worker:
             self._connection.close()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
+        _log.info("stopped")
         self._done.set()
 
     def _and_close(self, target: Callable[..., None], *arguments: Any) -> None:
@@ -890,6 +896,16 @@ def _settle(ended: "Future[Any]", running: "asyncio.Future[Any]") -> None:
         ended.set_result(running.result())
     else:
         ended.set_exception(error)
+
+
+def _show_log() -> None:
+    """Without this, Python shows only warnings of a program that has not configured logging: a worker would start in silence."""
+    if _log.hasHandlers() or _log.level != logging.NOTSET:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    _log.addHandler(handler)
+    _log.setLevel(logging.INFO)
 
 
 def _is_passing(error: Union[RotaError, ConnectionFailed]) -> bool:

@@ -15,7 +15,7 @@ const WORDS: Readonly<Record<Code, string>> = {
   lane_not_served: "This node does not serve lane {}",
   runs_alone: "They run alone, when no other task runs",
   node_runs_alone: "The node runs another task alone",
-  workers_busy: "All slots of this node in lane {} are taken",
+  node_full: "All slots of this node in lane {} are taken",
   node_memory: "The running tasks of the node have reached its memory limit",
   lane_full: "Lane {} is full",
   tenant_at_lane_share: "The tenant holds its share of lane {}",

@@ -68,7 +68,7 @@ export function textOf(reason: Reason, task: Task): ReasonText {
           : {
               sentence: (
                 <>
-                  No live node has an executor for agent {agent}: it fails {until(reason)} unless one comes.
+                  No node or worker runs agent {agent}: it fails {until(reason)} unless one starts.
                 </>
               ),
             }),
@@ -95,8 +95,10 @@ export function textOf(reason: Reason, task: Task): ReasonText {
       return { icon: "lanes", short: `this node does not serve lane ${lane}` };
     case "lane_full":
       return { icon: "lanes", short: `lane ${lane} is full` };
-    case "workers_busy":
+    case "node_full":
       return { icon: "workers", short: `this node has no free slot in lane ${lane}` };
+    case "workers_busy":
+      return { icon: "workers", short: `no worker for agent ${agentId} has a free slot` };
     case "node_memory":
       return { icon: "workers", short: "the running tasks of this node have reached its memory limit" };
     case "node_runs_alone":
@@ -124,7 +126,7 @@ export function textOf(reason: Reason, task: Task): ReasonText {
 
 /** Whether workers would run the task, by the sentence of the server. */
 export function isForWorkers({ code, message }: Reason): boolean {
-  return code === "no_executor" && message.startsWith("no worker");
+  return code === "workers_busy" || (code === "no_executor" && message.startsWith("no worker"));
 }
 
 /** The first reasons as one sentence: "Lane tasks is full, and agent research is at its limit." */

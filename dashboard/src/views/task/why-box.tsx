@@ -108,7 +108,7 @@ function ReasonItem(props: {
       {reason.code === "lane_full" && <Holders title="Held by" name="lane" value={task.lane} />}
       {reason.code === "agent_full" && <Holders title="Held by" name="agentId" value={task.agentId} />}
       {/* Which of them run on this node is not known. */}
-      {reason.code === "workers_busy" && !isLaneFull && (
+      {reason.code === "node_full" && !isLaneFull && (
         <Holders title="Running in the lane" name="lane" value={task.lane} />
       )}
     </li>
