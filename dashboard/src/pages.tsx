@@ -5,7 +5,7 @@ import { Page } from "./frame/page.tsx";
 import { PageBoundary } from "./frame/page-boundary.tsx";
 import { LiveProvider } from "./live/live.tsx";
 import { Empty } from "./parts/notices.tsx";
-import { matchPath, RouterBase, useLocation } from "./parts/router.tsx";
+import { Link, matchPath, RouterBase, useLocation } from "./parts/router.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
 import { navOf, viewsFor } from "./views/registry.ts";
 
@@ -45,7 +45,16 @@ function Pages() {
         ) : (
           !isElsewhere && (
             <Page title="Not found">
-              <Empty title="There is no such page">The address may be mistyped, or of another version.</Empty>
+              <Empty
+                title="There is no such page"
+                action={
+                  <Link className="btn" href={first}>
+                    Go to the start page
+                  </Link>
+                }
+              >
+                The address may be mistyped, or of another version.
+              </Empty>
             </Page>
           )
         )}

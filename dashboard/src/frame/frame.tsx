@@ -53,7 +53,7 @@ export function Frame({ nav, children }: FrameProps) {
             <nav className="nav" aria-label={group.group} key={group.group}>
               {group.group !== "Work" && <h2>{group.group}</h2>}
               {group.items.map(({ path, icon, label }) => (
-                <NavLink key={path} path={path} href={hrefOf(path)}>
+                <NavLink key={path} path={path} href={hrefOf(path)} title={label}>
                   <Icon name={icon} />
                   <span>{label}</span>
                 </NavLink>
@@ -102,18 +102,20 @@ export function Frame({ nav, children }: FrameProps) {
 function NavLink(props: {
   readonly path: string;
   readonly href: string;
+  /** Where the bar has room for icons alone, the pointer shows it. */
+  readonly title?: string;
   readonly onClick?: () => void;
   readonly children: ReactNode;
 }) {
   const [location] = useLocation();
-  const { path, href, onClick, children } = props;
+  const { path, href, title, onClick, children } = props;
   // The path of one session is not below that of all sessions.
   const isBelow = path !== "/" && (location.startsWith(`${path}/`) || `${location}s` === path);
   // A batch has no list of its own: its tasks are in that of all tasks.
   const isBatch = path === "/tasks" && location.startsWith("/batches/");
   const isHere = location === path || isBelow || isBatch;
   return (
-    <Link href={href} aria-current={isHere ? "page" : undefined} onClick={onClick}>
+    <Link href={href} title={title} aria-current={isHere ? "page" : undefined} onClick={onClick}>
       {children}
     </Link>
   );

@@ -40,6 +40,7 @@ export function Plot(props: PlotProps) {
   const x = (index: number) => (count < 2 ? 0 : (index / (count - 1)) * WIDTH);
   const y = (value: number) => base - (value / max) * (base - TOP);
   const [main, quiet] = lines.map((points) => pathOf(points, x, y));
+  const bar = (WIDTH / count / 3) * 2;
   const labelId = useId();
   const shown = at === undefined || at >= count ? undefined : tip(at);
   const last = count - 1;
@@ -74,9 +75,9 @@ export function Plot(props: PlotProps) {
                 // biome-ignore lint/suspicious/noArrayIndexKey: steps of time stay where they are.
                 key={index}
                 className="bad"
-                x={x(index) - WIDTH / count / 3}
+                x={Math.min(WIDTH - bar, Math.max(0, x(index) - bar / 2))}
                 y={base + 3}
-                width={(WIDTH / count / 3) * 2}
+                width={bar}
                 height={Math.min(BARS - 6, Math.max(2, base - y(value)))}
               />
             ),

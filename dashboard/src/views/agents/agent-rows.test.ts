@@ -43,6 +43,13 @@ describe("the rows of agents", () => {
     expect(rows[3]?.recent).toEqual({ done: 0, failed: 0, tokens: 0, runP95: null });
   });
 
+  test("keep their places while short tasks come and go: the work of the day decides, not that of the moment", () => {
+    const parts = { agents: AGENTS, workers: [], waiting: {}, stats: SERIES };
+    const order = (running: readonly string[]) => agentRows({ ...parts, running }).map(({ id }) => id);
+    expect(order(["index"])).toEqual(["research", "index", "gone"]);
+    expect(order(["research"]).at(0)).toBe("research");
+  });
+
   test("say nothing of agents that the server sums up, and nothing before the statistics are there", () => {
     const other = { key: "other", metric: "done", points: [9] } as const;
     const stats = { ...SERIES, series: [...SERIES.series, other] };

@@ -68,8 +68,9 @@ export function agentRows({ agents, workers, waiting, running, stats }: AgentPar
 const OTHER = "other";
 const NOTHING: Recent = { done: 0, failed: 0, tokens: 0, runP95: null };
 
-function weight({ running, waiting }: AgentRow): number {
-  return running + waiting;
+/** Mostly of the last day: what runs changes all the time, and rows that change places cannot be read. */
+function weight({ running, waiting, recent }: AgentRow): number {
+  return running + waiting + (recent === undefined ? 0 : recent.done + recent.failed);
 }
 
 function recentOf(stats: StatsSeries | undefined): ReadonlyMap<string, Recent> {

@@ -15,7 +15,7 @@ import { keepPreviousData, useQuery } from "../../queries/use-query.ts";
 import { tasksHref } from "../tasks/task-filters.ts";
 import { useWorkers } from "../workers/use-workers.ts";
 import { AgentForm } from "./agent-form.tsx";
-import { type AgentRow, agentRows, successRate } from "./agent-rows.ts";
+import { type AgentRow, agentRows, type Recent, successRate } from "./agent-rows.ts";
 
 const HOUR_MS = 3_600_000;
 const STATS_EVERY_MS = 30_000;
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     className: "sub",
     phone: "below",
     // An agent of the configuration may be a function of the program, of which the server says nothing.
-    cell: ({ info, id, workers }) =>
+    cell: ({ info, id, workers, recent }) =>
       workers > 0 ? (
         <Link className="link over" href={`/workers?agentId=${encodeURIComponent(id)}`}>
           {countOf(workers, "worker")}
@@ -39,7 +39,15 @@ const COLUMNS: readonly Column<AgentRow>[] = [
       ) : info === undefined ? (
         "not listed"
       ) : (
-        (info.executor?.type ?? (info.source === "config" ? "–" : "by kind of task"))
+        (info.executor?.type ??
+        (info.source !== "config" ? (
+          "by kind of task"
+        ) : (
+          <>
+            <span className="hide-s">–</span>
+            <span className="only-s">{endedText(recent)}</span>
+          </>
+        )))
       ),
   },
   { head: "Lane", width: "6rem", className: "sub", from: "wide", cell: ({ info }) => info?.lane ?? "–" },
@@ -54,6 +62,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     head: "Waiting",
     width: "6rem",
     className: "num",
+    phone: "end",
     cell: ({ waiting, info }) => <Limited count={waiting} limit={info?.maxQueued} word="waiting" />,
   },
   {
@@ -77,6 +86,11 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     cell: ({ recent }) => (recent?.tokens ? formatShortCount(recent.tokens) : "–"),
   },
 ];
+
+function endedText(recent: Recent | undefined): string {
+  const rate = recent && successRate(recent);
+  return rate === undefined ? "nothing ended in 24 h" : `${rate} done`;
+}
 
 function Limited({
   count,

@@ -91,6 +91,16 @@ export default function AuditPage() {
   );
 }
 
+/** Of ids only the end differs, which would be cut off. */
+function Subject({ subject }: { readonly subject: string }) {
+  if (!/^\w{3}_[\da-f]{32}$/.test(subject)) return <span title={subject}>{subject}</span>;
+  return (
+    <span className="id" title={subject}>
+      {shortId(subject)}
+    </span>
+  );
+}
+
 function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRecord>[] {
   return [
     {
@@ -107,12 +117,7 @@ function columnsOf(names: ReadonlyMap<string, string>): readonly Column<AuditRec
       phone: "below",
       cell: ({ subject, status, count = 1 }) => (
         <>
-          {subject === null ? (
-            status === undefined && "–"
-          ) : (
-            // Of ids only the end differs, which would be cut off.
-            <span title={subject}>{/^\w{3}_[\da-f]{32}$/.test(subject) ? shortId(subject) : subject}</span>
-          )}
+          {subject === null ? status === undefined && "–" : <Subject subject={subject} />}
           {status !== undefined && (
             <span className="state-ask">
               {" "}

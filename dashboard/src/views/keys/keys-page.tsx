@@ -3,6 +3,7 @@ import type { KeyInfo, Role } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
+import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty } from "../../parts/notices.tsx";
 import { Read } from "../../parts/read.tsx";
@@ -32,7 +33,13 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
     phone: "below",
     cell: ({ role, agentId, agents }) => [role, agentId ?? agents?.join(", ")].filter(Boolean).join(" "),
   },
-  { head: "Id", width: "minmax(8rem, 0.7fr)", className: "id", from: "wide", cell: ({ id }) => id },
+  {
+    head: "Id",
+    width: "10rem",
+    className: "id",
+    from: "wide",
+    cell: ({ id }) => <span title={id}>{shortId(id)}</span>,
+  },
   {
     head: "Last used",
     width: "7.5rem",

@@ -88,7 +88,7 @@ function Lane({ lane, readAt, started }: LaneProps) {
                 oldest <Waiting ms={oldestWaitMs} readAt={readAt} />
               </>
             ) : (
-              waiting > 0 && "none could start"
+              waiting > 0 && "none is ready to start"
             )}
           </span>
           <Spark points={started} />

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
+import { formatCount, formatDuration, formatShortCount, sayDuration } from "../../parts/format.ts";
 import { niceCount, niceDuration } from "../../parts/nice-scale.ts";
 import { Plot, type Points } from "../../parts/plot.tsx";
 import { useTimeZone } from "../../parts/zone.ts";
@@ -53,8 +53,8 @@ export function Charts({ history, range }: { readonly history: History; readonly
         label={`Tasks in the ${words}: ${formatCount(sumOf(submitted))} submitted, ${formatCount(sumOf(done))} done, ${formatCount(sumOf(failed))} failed.`}
         height={164}
         max={max}
-        middle={formatCount(max / 2)}
-        format={(value) => `${formatCount(value)} / ${unit}`}
+        middle={axisCount(max / 2)}
+        format={(value) => `${axisCount(value)} / ${unit}`}
         lines={[lineOf(done), lineOf(submitted)]}
         isArea
         bars={failed}
@@ -112,4 +112,9 @@ export function Charts({ history, range }: { readonly history: History; readonly
       </div>
     </>
   );
+}
+
+/** `500`, `2k`: beside the axis there is room for few digits. */
+function axisCount(value: number): string {
+  return formatShortCount(value).replace(".0", "");
 }

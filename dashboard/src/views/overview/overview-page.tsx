@@ -289,7 +289,9 @@ function Figure({ icon, name, count = null, children, text, filter }: FigureProp
       <span className={!count && !children ? "v muted" : "v"}>
         {children || (count === null ? "–" : formatCount(count))}
       </span>
-      <span className="d">{text}</span>
+      <span className="d cut" title={text}>
+        {text}
+      </span>
     </Link>
   );
 }
@@ -358,7 +360,9 @@ function WhyWorkWaits({ waiting: { reasons, total }, oldestMs }: WhyWorkWaitsPro
 
 function Lanes({ lanes, readAt }: { readonly lanes: readonly LaneInfo[]; readonly readAt: number }) {
   const now = useNow();
-  const busiest = lanes.toSorted((one, other) => other.running + other.waiting - one.running - one.waiting);
+  const busiest = lanes
+    .toSorted((one, other) => other.running + other.waiting - one.running - one.waiting)
+    .slice(0, LANES_MAX);
   return (
     <>
       <div className="cell-head">
@@ -368,7 +372,9 @@ function Lanes({ lanes, readAt }: { readonly lanes: readonly LaneInfo[]; readonl
         </Link>
       </div>
       <ul className="lane-rows">
-        {busiest.slice(0, LANES_MAX).map((lane) => {
+        {lanes.map((lane) => {
+          // The busiest ones, in an order of their own: rows that change places cannot be read.
+          if (!busiest.includes(lane)) return null;
           const { name, running, waiting, oldestWaitMs } = lane;
           const { slots, isFull } = gaugeOf(lane);
           return (

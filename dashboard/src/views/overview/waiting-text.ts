@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<Code, string>> = {
   node_full: "All slots of this node in lane {} are taken",
   node_memory: "The running tasks of the node have reached its memory limit",
   lane_full: "Lane {} is full",
-  tenant_at_lane_share: "The tenant holds its share of lane {}",
+  tenant_at_lane_share: "The tenant holds its share of lane {}; the rest is for other tenants",
   tenant_full: "The tenant is at its limit",
   agent_full: "Agent {} is at its limit",
   tasks_ahead: "Other tasks of agent {} go first",

@@ -60,7 +60,7 @@ export function SessionFacts({ session, onEdit }: SessionFactsProps) {
           <dd>{drop === "old" ? "drop the oldest" : "refuse new ones"}</dd>
           <dt>Join within</dt>
           <dd>{debounceMs === 0 ? "off" : sayDuration(debounceMs)}</dd>
-          <dt>Generation</dt>
+          <dt>Resets</dt>
           <dd>{formatCount(generation)}</dd>
         </dl>
       </section>
@@ -87,7 +87,9 @@ function Context({ session }: { readonly session: Session }) {
                 : `of ${formatCount(contextWindow)} tokens, ${Math.round((100 * tokens) / contextWindow)} %`}
             </span>
           </div>
-          {contextWindow !== null && <Gauge tokens={tokens} contextWindow={contextWindow} />}
+          {contextWindow !== null && (
+            <Gauge tokens={tokens} contextWindow={contextWindow} hasMark={maxConcurrent > 1} />
+          )}
           {contextWindow !== null && maxConcurrent > 1 && (
             <p className="muted">Above the mark this session runs one message at a time.</p>
           )}
@@ -97,12 +99,19 @@ function Context({ session }: { readonly session: Session }) {
   );
 }
 
-function Gauge({ tokens, contextWindow }: { readonly tokens: number; readonly contextWindow: number }) {
+interface GaugeProps {
+  readonly tokens: number;
+  readonly contextWindow: number;
+  /** Whether anything changes at the percentage: a session that runs one message at a time goes on doing so. */
+  readonly hasMark: boolean;
+}
+
+function Gauge({ tokens, contextWindow, hasMark }: GaugeProps) {
   const percent = Math.min(100, (100 * tokens) / contextWindow);
   const style = { "--p": `${percent}%`, "--at": `${THROTTLE_PERCENT}%` } as CSSProperties;
   return (
     <div
-      className={`ctx ${percent >= THROTTLE_PERCENT ? "hot" : ""}`}
+      className={`ctx ${hasMark ? "ctx-mark" : ""} ${hasMark && percent >= THROTTLE_PERCENT ? "hot" : ""}`}
       style={style}
       role="meter"
       aria-label="Context used"
@@ -111,8 +120,12 @@ function Gauge({ tokens, contextWindow }: { readonly tokens: number; readonly co
       aria-valuenow={Math.min(tokens, contextWindow)}
     >
       <i />
-      <span className="at" />
-      <span className="lb">{THROTTLE_PERCENT} %</span>
+      {hasMark && (
+        <>
+          <span className="at" />
+          <span className="lb">{THROTTLE_PERCENT} %</span>
+        </>
+      )}
     </div>
   );
 }

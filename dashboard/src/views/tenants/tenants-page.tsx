@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Tenant>[] = [
   { head: "Id", width: "minmax(8rem, 0.6fr)", className: "id", from: "wide", cell: ({ id }) => shortId(id) },
   {
     head: "Limits",
-    width: "minmax(9rem, 1.2fr)",
+    width: "minmax(9rem, 2.4fr)",
     className: "sub",
     phone: "below",
     cell: ({ limits }) => sayLimits(limits) || "none of its own",
