@@ -25,7 +25,7 @@ import { listOfSchedules, PAGE_OF_SCHEDULES } from "./schedules/schedules.ts";
 import { TURNS_BEFORE } from "./sessions/read-turns.ts";
 import { WAITING } from "./tasks/read-waiting.ts";
 
-prepareDatabases();
+prepareDatabases({ autovacuum: false });
 
 const CLAIM_MAX = 10;
 
