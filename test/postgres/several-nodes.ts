@@ -11,15 +11,37 @@ import { type DatabaseCopies, prepareDatabaseCopies } from "./database-copies.ts
 
 let copies: DatabaseCopies | null = null;
 
-/** For the top of a test file: prepares an empty Rota database to copy, and drops all copies when the file has ended. */
-export function prepareDatabases(): void {
+/**
+ * For the top of a test file: prepares an empty Rota database to copy, and drops all copies when the file has ended.
+ *
+ * `autovacuum: false` is for tests that judge plans or count pages: the server neither analyses tables nor has plans made anew at a
+ * moment of its own choice, so that a test says by itself what the planner knows.
+ */
+export function prepareDatabases({ autovacuum = true }: { autovacuum?: boolean } = {}): void {
   beforeAll(async () => {
-    copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
+    copies = await prepareDatabaseCopies(async (url) => {
+      await (await openPostgres({ url })).close();
+      if (!autovacuum) await disableAutovacuum(url);
+    });
   });
   afterAll(async () => {
     await copies?.drop();
     copies = null;
   });
+}
+
+async function disableAutovacuum(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(`do $$
+    declare
+      v_table regclass;
+    begin
+      for v_table in select oid from pg_class where relnamespace = 'rota'::regnamespace and relkind = 'r' loop
+        execute format('alter table %s set (autovacuum_enabled = off)', v_table);
+      end loop;
+    end $$`);
+  await client.end();
 }
 
 /** A database of its own that is set up and empty. */

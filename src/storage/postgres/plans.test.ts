@@ -11,7 +11,7 @@ import { LIST_OF_AGENT_SESSIONS, LIST_OF_SESSIONS } from "./sessions/sessions.ts
 import { endedQuery } from "./tasks/list-ended.ts";
 import { type LookedAround, listQuery } from "./tasks/list-query.ts";
 
-prepareDatabases();
+prepareDatabases({ autovacuum: false });
 
 const MANY = 20_000;
 const LIMIT = 20;

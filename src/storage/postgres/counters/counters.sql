@@ -69,14 +69,16 @@ begin
            min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
   adjusted as (
-    select m.*, o.lane, o.tenant, l.strategy, o.room as old_room, o.startable and o.ahead as was_urgent,
+    select m.*, o.address, o.lane, o.tenant, l.strategy, o.room as old_room, o.startable and o.ahead as was_urgent,
            -- Queues of an agent with its own limit, or with several queues in the lane, are refreshed below.
            case when o.standing = 0 then greatest(least(o.ready + m.ready, l.per_agent - o.inflight - m.inflight), 0) else 0 end
              as room,
            case when m.ready < 0 then next.rank when h.added_first then m.added[1] else o.head_rank end as rank,
            case when m.ready < 0 then next.task_seq when h.added_first then m.added[2] else o.head_seq end as seq
       from moved m
-      join line o on o.id = m.line
+      -- Looked up, and updated by its address: a plan with joins, made while there are few rows, would read all of them when
+      -- there are many.
+     cross join lateral (select *, ctid as address from line where id = m.line offset 0) o
       join lane l on l.name = o.lane
      cross join lateral (values (
        m.ready > 0 and (o.head_seq is null or (m.added[1], m.added[2]) < (o.head_rank, o.head_seq)))) h(added_first)
@@ -99,7 +101,7 @@ begin
            startable = p.room > 0,
            ahead = p.rank is not null and (p.rank <= :PRIORITY_CRITICAL or p.strategy = 'priority-fifo')
       from adjusted p
-     where n.id = p.line
+     where n.ctid = p.address
     returning n.id, n.agent_max is not null or n.shared as limited, n.agent_max is not null and p.inflight < 0 as freed,
               p.added[1] <= :PRIORITY_CRITICAL as critical),
   tenants as (
@@ -116,7 +118,8 @@ begin
                    sum((room > 0 and rank is not null and (rank <= :PRIORITY_CRITICAL or strategy = 'priority-fifo'))::integer
                        - was_urgent::integer)::integer as urgent_lines
               from adjusted group by lane, tenant) d
-     where t.tenant = d.tenant and t.lane = d.lane
+     cross join lateral (select ctid as address from tenant_line where lane = d.lane and tenant = d.tenant offset 0) a
+     where t.ctid = a.address
     returning t.lane, d.waiting, case when t.disabled then d.waiting else d.exempt end as exempt, d.inflight,
               case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed),
   totals as (
@@ -168,7 +171,8 @@ begin
       from (select lane, tenant, sum(room - old_room) as supply,
                    sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
               from changed group by lane, tenant) d
-     where t.tenant = d.tenant and t.lane = d.lane
+     cross join lateral (select ctid as address from tenant_line where lane = d.lane and tenant = d.tenant offset 0) a
+     where t.ctid = a.address
     returning case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed)
   select array_agg(refreshed) filter (where refreshed is not null) into v_tenants from tenants;
   if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
@@ -194,7 +198,8 @@ begin
   update tally y set tasks = y.tasks + d.tasks
     from (select tenant, state, sum(tasks) as tasks
             from unnest(p_tenants, p_states, p_tasks) as u(tenant, state, tasks) group by tenant, state) d
-   where y.tenant = d.tenant and y.state = d.state and d.tasks <> 0;
+   cross join lateral (select ctid as address from tally where tenant = d.tenant and state = d.state offset 0) a
+   where y.ctid = a.address and d.tasks <> 0;
 end $$;
 
 -- The same for tasks that moved from one state to another.

@@ -45,8 +45,12 @@ begin
                 else (select greatest(h.at - a.started_at, 0) from attempt a
                        where a.task_seq = t.seq and a.ended_at = h.at order by a.number desc limit 1) end as run_ms,
            case when h.is_end then nullif(t.input_tokens + t.output_tokens, 0) end as tokens_so_far
-      from happened h left join task t on t.seq = h.task_seq
-     where t.seq is not null or exists (select 1 from tenant o where o.id = h.tenant)),
+      from happened h
+      -- Looked up: a plan made while there are few tasks would otherwise read all of them when there are many.
+      left join lateral (
+        select seq, line, run_at, created_at, completed_at, last_started_at, input_tokens, output_tokens
+          from task where seq = h.task_seq offset 0) t on true
+     where t.seq is not null or exists (select 1 from tenant o where o.id = h.tenant offset 0)),
   -- A task that is done has no later end.
   remembered as (
     insert into counted_tokens (task_seq, tokens)
@@ -67,7 +71,7 @@ begin
      group by 1, 2, 3),
   minutes as (
     select c.tenant, c.minute, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(n.agent, ':OTHER_KEYS') as agent, :EVENTS
-      from alike c left join line n on n.id = c.line
+      from alike c left join lateral (select lane, agent from line where id = c.line offset 0) n on true
      group by c.tenant, c.minute, coalesce(n.lane, ':OTHER_KEYS'), coalesce(n.agent, ':OTHER_KEYS')),
   written as (
     insert into rollup as r (:COLUMNS)

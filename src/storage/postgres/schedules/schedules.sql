@@ -114,9 +114,10 @@ declare
 begin
   perform 1 from schedule s where s.id = p_id and :IS_OF_TENANT;
   if not found then return; end if;
+  -- + 0: a plan made while there are few runs would otherwise read all of them in order when there are many.
   cancelled := cancel_open_tasks(v_now, array(
     select o.seq from (:OPEN_TASKS) o
-     where not (p_spares_running and exists (select 1 from lease l where l.task_seq = o.seq)) order by o.run), ':SCHEDULE_DELETED');
+     where not (p_spares_running and exists (select 1 from lease l where l.task_seq = o.seq)) order by o.run + 0), ':SCHEDULE_DELETED');
   perform settle_moves(v_now, :RELEASED_MAX);
   :PREEMPT
   more := false;

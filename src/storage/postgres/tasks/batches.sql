@@ -37,7 +37,10 @@ begin
     select batch, sum(active)::integer as active, sum(open)::integer as open from unnest(p_deltas) group by batch),
   counted as (
     update batch b set active = b.active + m.active, open = b.open + m.open
-      from moved m where b.id = m.batch
+      from moved m
+     -- By its address: a plan with a join, made while there are few batches, would read all of them when there are many.
+     cross join lateral (select ctid as address from batch where id = m.batch offset 0) a
+     where b.ctid = a.address
     returning b.id, b.active < b.parallelism or (b.open = 0 and b.completed_at is null) as unsettled)
   select array_agg(id) filter (where unsettled) into v_unsettled from counted;
   if v_unsettled is not null then perform defer_work('batches', v_unsettled); end if;
@@ -51,19 +54,21 @@ declare
   v_asking text[];
 begin
   with first as (
-    select t.seq
+    select t.address
       from (select id, tenant, parallelism - active as room from batch
              where id = any (p_ids) and active < parallelism) b
      cross join lateral (
-       select seq from task where tenant = b.tenant and batch = b.id and parked = 'batch'
+       select ctid as address from task where tenant = b.tenant and batch = b.id and parked = 'batch'
         order by rank, seq limit b.room) t),
   entered as (
-    update task t set parked = case when t.concurrency_key is not null then 'asking' end from first f where t.seq = f.seq
+    update task t set parked = case when t.concurrency_key is not null then 'asking' end from first f where t.ctid = f.address
     returning t.seq, t.batch, t.line, t.rank, t.parked),
   readied as (insert into ready (line, rank, task_seq) select line, rank, seq from entered where parked is null),
   counted as (
     update batch b set active = b.active + e.tasks
-      from (select batch, count(*)::integer as tasks from entered group by batch) e where b.id = e.batch)
+      from (select batch, count(*)::integer as tasks from entered group by batch) e
+     cross join lateral (select ctid as address from batch where id = e.batch offset 0) a
+     where b.ctid = a.address)
   select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::queue_delta) filter (where parked is null),
          array_agg(seq::text) filter (where parked is not null)
     into v_deltas, v_asking from entered;

@@ -13,7 +13,9 @@ begin
          array_agg(t.seq order by u.n) filter (where l.token is null)
     into v_cancelled, v_waiting
     from unnest(p_seqs) with ordinality u(seq, n)
-    join task t on t.seq = u.seq join line n on n.id = t.line left join lease l on l.task_seq = t.seq;
+   cross join lateral (select id, seq, line from task where seq = u.seq offset 0) t
+   cross join lateral (select agent, lane from line where id = t.line offset 0) n
+    left join lateral (select token from lease where task_seq = t.seq offset 0) l on true;
   with gone as (
     delete from lease l using unnest(p_seqs) with ordinality u(seq, n) where l.task_seq = u.seq returning l.*, u.n)
   select array_agg(row(n, task_seq, token, node, line, attempt, started_at, 'cancelled', 'cancelled', false, null, p_error, null,

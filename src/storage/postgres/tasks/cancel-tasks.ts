@@ -56,7 +56,10 @@ declare
 begin
   return query
     select t.id, case when t.completed_at is not null then t.resting_state end, l.token, n.agent, n.lane
-      from task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq
+      from task t
+     -- Looked up: a plan with joins, made while there are few tasks, would read all of them when there are many.
+     cross join lateral (select agent, lane from line where id = t.line offset 0) n
+      left join lateral (select token from lease where task_seq = t.seq offset 0) l on true
      where t.id = any (p_ids) and ${isOf("t", "p_tenant")};
   v_seqs := array(
     select t.seq from task t where t.id = any (p_ids) and ${isOf("t", "p_tenant")} and t.completed_at is null

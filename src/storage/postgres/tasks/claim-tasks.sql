@@ -167,15 +167,17 @@ declare
   v_data text[];
 begin
   for v_owner in
-    select t.id, array_agg(p_first + u.ordinal - 1 order by u.ordinal) as tokens
-      from unnest(p_turns) with ordinality u(id, ordinal) join tenant_line t on t.id = u.id group by t.id order by t.id
+    select u.id, array_agg(p_first + u.ordinal - 1 order by u.ordinal) as tokens
+      from unnest(p_turns) with ordinality u(id, ordinal) group by u.id order by u.id
   loop
     v_seqs := v_seqs || start_tenant_tasks(p_now, p_slots, p_first, p_lane, v_owner.id, v_owner.tokens, p_state);
   end loop;
   select array_agg(l.task_seq order by l.token), array_agg(t.tenant order by l.token),
          array_agg('{"attempt":' || l.attempt || '}' order by l.token)
     into v_seqs, v_tenants, v_data
-    from unnest(v_seqs) u(seq) join lease l on l.task_seq = u.seq join task t on t.seq = u.seq;
+    from unnest(v_seqs) u(seq)
+   cross join lateral (select task_seq, token, attempt from lease where task_seq = u.seq offset 0) l
+   cross join lateral (select tenant from task where seq = u.seq offset 0) t;
   if p_state = 'running' then
     perform append_events(p_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   end if;
@@ -282,7 +284,7 @@ begin
   need as (
     select t.id as owner, t.tenant, u.starts
       from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u
-      join tenant_line t on t.id = u.id),
+     cross join lateral (select id, tenant from tenant_line where id = u.id offset 0) t),
   candidate as (
     select need.owner, need.starts, f.line as id
       from freed f
@@ -354,7 +356,7 @@ begin
            t.priority > 0 and t.preemptions_left > 0 and p_state = 'running' and need.ordinals[r.n] <= v_slots as gives_way,
            need.ordinals[r.n] > v_slots and not (:IS_HOLDABLE) as must_start
       from need
-      join line o on o.id = need.line
+     cross join lateral (select id, lane, head_rank, head_seq from line where id = need.line offset 0) o
      cross join lateral (
        select ctid as entry, task_seq, row_number() over (order by rank, task_seq) as n from ready
         where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
@@ -378,13 +380,15 @@ begin
               from chosen group by line) c
       full join (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line) f on f.line = c.line),
   adjusted as (
-    select m.*, o.lane, o.tenant, o.room as old_room, o.startable and o.ahead as was_urgent,
+    select m.*, o.address, o.lane, o.tenant, o.room as old_room, o.startable and o.ahead as was_urgent,
            -- Queues of an agent with its own limit, or with several queues in the lane, are refreshed below.
            case when o.standing = 0 then greatest(least(o.ready - m.starts, l.per_agent - o.inflight - m.starts + m.slots), 0)
                 else 0 end as room,
            h.rank, h.seq, h.rank is not null and (h.rank <= :PRIORITY_CRITICAL or l.strategy = 'priority-fifo') as ahead
       from moved m
-      join line o on o.id = m.line
+      -- Looked up, and updated by its address: a plan with joins, made while there are few rows, would read all of them when
+      -- there are many.
+     cross join lateral (select *, ctid as address from line where id = m.line offset 0) o
       join lane l on l.name = o.lane
       -- The search for the new head starts at the old one: only dead index entries lie before it.
       left join lateral (
@@ -399,7 +403,7 @@ begin
            inflight = n.inflight + p.starts - p.slots, last_served = greatest(n.last_served, p.served),
            head_rank = p.rank, head_seq = p.seq, room = p.room, startable = p.room > 0, ahead = p.ahead
       from adjusted p
-     where n.id = p.line
+     where n.ctid = p.address
     returning case when n.agent_max is not null or n.shared then n.id end as limited),
   tenants as (
     update tenant_line t
@@ -411,7 +415,8 @@ begin
                    sum(room - old_room) as supply, max(served) as served,
                    sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
               from adjusted group by lane, tenant) d
-     where t.tenant = d.tenant and t.lane = d.lane
+     cross join lateral (select ctid as address from tenant_line where lane = d.lane and tenant = d.tenant offset 0) a
+     where t.ctid = a.address
     returning t.lane, d.starts, d.slots, case when t.disabled then d.starts else d.exempt end as exempt,
               case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed),
   totals as (

@@ -28,10 +28,10 @@ function tasksAhead(criticalOnly: string): string {
         order by rank, task_seq limit least(c.room, p_count)) r`;
 }
 
-/** Whether task `t` may wait on a node until a slot is free. */
+/** Whether task `t` may wait on a node until a slot is free. `offset 0`: its batch is looked up, rather than all batches read. */
 const IS_HOLDABLE = `t.session is null and t.concurrency_key is null and t.executions = 0 and t.retry_count = 0
              and t.max_retries_if_lost > 0
-             and (t.batch is null or not exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null))`;
+             and (t.batch is null or not exists (select 1 from batch b where b.id = t.batch and b.parallelism is not null offset 0))`;
 
 /**
  * Claims up to `limit` tasks of a lane, in the order in which as many claims of one task would take them. What it reads grows

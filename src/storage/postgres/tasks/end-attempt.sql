@@ -40,16 +40,21 @@ declare
   v_first bigint;
 begin
   with waiting as materialized (
-    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.batch, t.session, t.origin, t.schedule, t.callback_url,
-           t.has_dependants, r.task_seq is not null as ready, t.parked = 'asking' as asking, t.concurrency_key, u.ordinal
-      from unnest(p_seqs) with ordinality u(seq, ordinal) join task t on t.seq = u.seq
-      left join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq),
+    select t.address, t.seq, t.tenant, t.line, t.rank, t.resting_state, t.batch, t.session, t.origin, t.schedule, t.callback_url,
+           t.has_dependants, r.entry, r.entry is not null as ready, t.parked = 'asking' as asking, t.concurrency_key, u.ordinal
+      from unnest(p_seqs) with ordinality u(seq, ordinal)
+      -- Looked up: a plan with joins, made while there are few tasks, would read all of them when there are many.
+     cross join lateral (
+       select ctid as address, seq, tenant, line, rank, resting_state, batch, session, origin, schedule, callback_url, has_dependants,
+              parked, concurrency_key
+         from task where seq = u.seq offset 0) t
+      left join lateral (
+        select ctid as entry from ready where line = t.line and rank = t.rank and task_seq = t.seq offset 0) r on true),
   gone as (
-    delete from ready r using waiting w
-     where r.line = w.line and r.rank = w.rank and r.task_seq = w.seq and w.ready),
+    delete from ready where ctid = any (array(select entry from waiting where ready))),
   settled as (
     update task t set resting_state = p_state, parked = null, completed_at = p_now, error = p_error
-      from waiting w where t.seq = w.seq)
+      from waiting w where t.ctid = w.address)
   select array_agg(row(line, -1, -(origin is not null)::integer, -(resting_state = 'queued' and not ready)::integer,
                        -ready::integer, 0, null, null, null)::queue_delta),
          array_agg(tenant order by ordinal), array_agg(resting_state order by ordinal),
@@ -86,5 +91,6 @@ begin
   perform end_waiting(p_now, v_seqs, 'failed', 'deadline exceeded while queued', false);
   return query
     select n.tenant, n.agent, n.lane from unnest(v_seqs) with ordinality u(seq, ordinal)
-      join task t on t.seq = u.seq join line n on n.id = t.line order by u.ordinal;
+     cross join lateral (select line from task where seq = u.seq offset 0) t
+     cross join lateral (select tenant, agent, lane from line where id = t.line offset 0) n order by u.ordinal;
 end $$;

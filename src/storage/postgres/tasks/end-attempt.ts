@@ -30,6 +30,10 @@ export function leavesTrace(l: string): string {
   return `(${l}.state = 'running' or starts_with(${l}.node, '${WORKER_ID_PREFIX}'))`;
 }
 
+/** Of the task of `e`. A plan that joins by seq, made while there are few tasks, would read all of them when there are many. */
+const ADDRESS_OF_TASK =
+  "cross join lateral (select ctid as address from task where seq = e.task_seq offset 0)";
+
 /** Appends the events of the ends, and adds deliveries. */
 export const APPEND_ENDS = `
     v_first := take_event_numbers(cardinality(v_seqs));
@@ -69,7 +73,9 @@ export function endAttempts(ended: string, appends = APPEND_ENDS): string {
                                 else coalesce(t.output_tokens, 0) + e.output_tokens end,
            context_window = coalesce(e.context_window, t.context_window),
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
-      from (select *, state in ('done', 'failed', 'cancelled') as final from ended) e where t.seq = e.task_seq
+      from (select *, state in ('done', 'failed', 'cancelled') as final from ended) e
+     ${ADDRESS_OF_TASK} a
+     where t.ctid = a.address
     returning e.n, t.seq, e.token, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.begun, e.state, e.final, e.outcome,
               e.error, e.run_at, e.context_tokens, e.context_window, e.summary, t.batch, t.session, t.concurrency_key, t.parked,
               (t.origin is not null)::integer as exempt, t.schedule, t.callback_url, t.has_dependants),
@@ -119,7 +125,9 @@ export function endDoneAttempts(ended: string, appends: string): string {
        set resting_state = 'done', completed_at = p_now, executions = e.attempt,
            started_at = coalesce(t.started_at, e.started_at), last_started_at = e.started_at, last_outcome = 'done',
            last_node = e.node, result = e.result
-      from ended e where t.seq = e.task_seq
+      from ended e
+     ${ADDRESS_OF_TASK} a
+     where t.ctid = a.address
     returning e.n, t.seq, e.token, t.tenant, e.line, t.batch, t.session, t.concurrency_key, t.schedule, t.callback_url,
               t.has_dependants)
   select array_agg(line order by n), array_agg(seq order by n), array_agg(token order by n), array_agg(tenant order by n),

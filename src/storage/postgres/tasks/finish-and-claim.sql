@@ -256,7 +256,8 @@ begin
                    as recordable
             from line n
             join lane l on l.name = n.lane
-            join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+           cross join lateral (
+             select max_inflight, inflight, lane_max from tenant_line where lane = n.lane and tenant = n.tenant offset 0) t
            where n.id = any (p_queues) group by n.lane) o;
 end $$;
 
@@ -394,8 +395,10 @@ begin
          array_agg('{"attempt":' || l.attempt || ',"progress":' || p.progress || '}' order by p.n)
     into v_seqs, v_tenants, v_data
     from json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
-    join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node and l.state = 'running'
-    join line n on n.id = l.line;
+   cross join lateral (
+     select line, attempt from lease
+      where task_seq = p.seq and token = p.token and node = p_node and state = 'running' offset 0) l
+   cross join lateral (select tenant from line where id = l.line offset 0) n;
   if v_seqs is null then return; end if;
   perform append_events(take_event_numbers(cardinality(v_seqs)), p_now,
                array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
@@ -410,7 +413,8 @@ declare
 begin
   select array_agg(t.tenant order by u.n), array_agg('{"attempt":' || t.executions + 1 || '}' order by u.n)
     into v_tenants, v_data
-    from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq;
+    from unnest(p_seqs) with ordinality u(seq, n)
+   cross join lateral (select tenant, executions from task where seq = u.seq offset 0) t;
   perform append_events(take_event_numbers(cardinality(p_seqs)), p_now,
                array_fill('task.started'::text, array[cardinality(p_seqs)]), v_tenants, p_seqs, v_data);
 end $$;

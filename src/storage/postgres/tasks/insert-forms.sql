@@ -224,12 +224,12 @@ begin
   added as (
     select line, count(*)::integer as tasks, count(origin)::integer as exempt, min(array[rank, seq]) as head from each group by line),
   adjusted as (
-    select a.*, o.lane, o.tenant, o.room as old_room, o.startable and o.ahead as was_urgent,
+    select a.*, o.address, o.lane, o.tenant, o.room as old_room, o.startable and o.ahead as was_urgent,
            -- Queues of an agent with its own limit, or with several queues in the lane, are refreshed below.
            case when o.standing = 0 then greatest(least(o.ready + a.tasks, l.per_agent - o.inflight), 0) else 0 end as room,
            h.rank, h.seq, h.rank <= :PRIORITY_CRITICAL or l.strategy = 'priority-fifo' as ahead
       from added a
-     cross join lateral (select * from line where id = a.line offset 0) o
+     cross join lateral (select *, ctid as address from line where id = a.line offset 0) o
      cross join lateral (select strategy, per_agent from lane where name = o.lane offset 0) l
      cross join lateral (values (o.head_seq is null or (a.head[1], a.head[2]) < (o.head_rank, o.head_seq))) f(is_first)
      cross join lateral (values (case when f.is_first then a.head[1] else o.head_rank end,
@@ -239,7 +239,7 @@ begin
        set waiting = n.waiting + p.tasks, exempt = n.exempt + p.exempt, ready = n.ready + p.tasks, head_rank = p.rank,
            head_seq = p.seq, room = p.room, startable = p.room > 0, ahead = p.ahead
       from adjusted p
-     where n.id = p.line
+     where n.ctid = p.address
     returning case when n.agent_max is not null or n.shared then n.id end as limited),
   tenants as (
     update tenant_line t
@@ -249,7 +249,8 @@ begin
       from (select lane, tenant, sum(tasks)::integer as tasks, sum(exempt)::integer as exempt, sum(room - old_room) as supply,
                    sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
               from adjusted group by lane, tenant) d
-     where t.tenant = d.tenant and t.lane = d.lane
+     cross join lateral (select ctid as address from tenant_line where lane = d.lane and tenant = d.tenant offset 0) a
+     where t.ctid = a.address
     returning t.lane, t.tenant, d.tasks, case when t.disabled then d.tasks else d.exempt end as exempt,
               case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed),
   totals as (
@@ -258,7 +259,9 @@ begin
      where l.name = d.lane),
   tallied as (
     update tally y set tasks = y.tasks + d.tasks
-      from (select tenant, sum(tasks) as tasks from tenants group by tenant) d where y.tenant = d.tenant and y.state = 'queued'),
+      from (select tenant, sum(tasks) as tasks from tenants group by tenant) d
+     cross join lateral (select ctid as address from tally where tenant = d.tenant and state = 'queued' offset 0) a
+     where y.ctid = a.address),
   summed as (
     select min(tenant) = max(tenant) as alike, min(tenant) as tenant from form),
   appended as (

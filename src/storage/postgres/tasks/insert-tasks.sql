@@ -44,7 +44,7 @@ begin
            i."position", i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats, i.unserved
       from unnest(p_inserted) with ordinality as i(seq, id, state, "position", created_at, run_at, deadline, "full",
                                                    queued, repeats, unserved, ordinal)
-      join task t on t.seq = i.seq order by i.ordinal;
+     cross join lateral (select resting_state from task where seq = i.seq offset 0) t order by i.ordinal;
 end $$;
 
 -- The same if some tasks have idempotency keys: inserts only tasks whose key has no task yet. It inserts runs of tasks

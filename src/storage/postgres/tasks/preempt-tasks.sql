@@ -97,7 +97,7 @@ begin
              cross join lateral (
                select u.* from usable_criticals(p_lane, y.tenant, v_every, s.share + y.tasks) u
                 order by u.rank, u.seq offset s.share limit y.tasks) u) c
-      join task t on t.seq = c.seq
+     cross join lateral (select id, tenant from task where seq = c.seq offset 0) t
      order by c.rank, c.seq
   loop
     -- A slot of a node is only useful for a task that the node can execute.

@@ -113,9 +113,13 @@ begin
     if v_batches is not null then perform delete_empty_batches(v_batches); end if;
     if v_sessions is not null then perform delete_empty_sessions(v_sessions); end if;
     -- Dependants of a deleted task that was done have one dependency less if they are retried: it was met.
-    update task t set dependencies = t.dependencies - c.met, unmet = least(t.unmet, t.dependencies - c.met)
-      from (select child_seq, count(*)::integer as met from dependency where parent_seq = any (v_done) group by child_seq) c
-     where t.seq = c.child_seq;
+    if v_done is not null then
+      -- By address: a plan made while there are few tasks would otherwise read all of them when there are many.
+      update task t set dependencies = t.dependencies - c.met, unmet = least(t.unmet, t.dependencies - c.met)
+        from (select child_seq, count(*)::integer as met from dependency where parent_seq = any (v_done) group by child_seq) m
+       cross join lateral (select ctid as address, m.met from task where seq = m.child_seq offset 0) c
+       where t.ctid = c.address;
+    end if;
     delete from dependency where parent_seq = any (v_parents);
     -- An agent without tasks loses its queues, so that short-lived agents do not pile up.
     delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g

@@ -6,7 +6,8 @@ begin
   insert into release (parent_seq, error)
   select t.seq, case when t.resting_state <> 'done'
                      then coalesce(p_error, 'dependency ' || t.id || ' ' || t.resting_state) end
-    from unnest(p_seqs) with ordinality u(seq, ordinal) join task t on t.seq = u.seq
+    from unnest(p_seqs) with ordinality u(seq, ordinal)
+   cross join lateral (select seq, id, resting_state, has_dependants, completed_at from task where seq = u.seq offset 0) t
    where t.has_dependants and t.completed_at is not null order by u.ordinal;
 end $$;
 
@@ -85,10 +86,12 @@ create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void lang
 declare
   v_unmet integer[] := array(
     select case when t.dependencies = 1 then 0 else count_unmet(t.seq, t.dependencies) end
-      from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq order by u.n);
+      from unnest(p_seqs) with ordinality u(seq, n)
+     cross join lateral (select seq, dependencies from task where seq = u.seq offset 0) t order by u.n);
   -- Tasks that can start now and get a turn in their session.
   v_turns bigint[] := array(
-    select t.seq from unnest(p_seqs, v_unmet) u(seq, unmet) join task t on t.seq = u.seq
+    select t.seq from unnest(p_seqs, v_unmet) u(seq, unmet)
+     cross join lateral (select seq, session, run_at from task where seq = u.seq offset 0) t
      where u.unmet = 0 and t.session is not null and (t.run_at > p_now) is not true order by t.seq);
   v_deltas queue_delta[];
   v_batches batch_delta[];
@@ -110,7 +113,8 @@ begin
            deadline = case when u.unmet > 0 or t.deadline_after_ms is null then t.deadline
                            else greatest(p_now, t.run_at) + t.deadline_after_ms end
       from unnest(p_seqs, v_unmet) u(seq, unmet)
-     where t.seq = u.seq and t.seq <> all (v_turns)
+     cross join lateral (select ctid as address from task where seq = u.seq offset 0) a
+     where t.ctid = a.address and t.seq <> all (v_turns)
     returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet, t.batch, t.parked,
               t.resting_state = 'queued' and t.parked is null as ready),
   readied as (
@@ -152,11 +156,12 @@ begin
     select t.seq, t.tenant, d.id, u.n, d.ordinal
       from unnest(p_form_of) with ordinality u(form, n)
      cross join lateral json_array_elements_text(v_wanted[u.form]) with ordinality d(id, ordinal)
-      join task t on t.seq = p_first + u.n - 1 and t.resting_state <> 'rejected'),
+     -- Looked up: a plan made while there are few tasks would otherwise read all of them when there are many.
+     cross join lateral (select seq, tenant from task where seq = p_first + u.n - 1 and resting_state <> 'rejected' offset 0) t),
   known as materialized (
     select a.seq as child_seq, p.seq as parent_seq, p.id, p.resting_state, a.n, a.ordinal
       from (select *, :PARENT_SEQ as parent_seq from asked) a
-      join task p on p.seq = a.parent_seq and p.seq < a.seq),
+     cross join lateral (select seq, id, resting_state from task where seq = a.parent_seq and seq < a.seq offset 0) p),
   added as (insert into dependency (parent_seq, child_seq) select parent_seq, child_seq from known),
   doomed as (
     insert into release (parent_seq, error, after_seq)

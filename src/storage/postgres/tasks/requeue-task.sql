@@ -5,19 +5,22 @@ create function blocking_dependency(p_task task) returns table (id text, state t
 begin
   if p_task.dependencies = 0 then return; end if;
   return query
-    select p.id, p.resting_state from dependency d join task p on p.seq = d.parent_seq
+    select p.id, p.resting_state
+      from dependency d cross join lateral (select seq, id, resting_state from task where seq = d.parent_seq offset 0) p
      where d.child_seq = p_task.seq and p.resting_state in ('failed', 'cancelled', 'rejected') order by p.seq limit 1;
   if not found and (select count(*) from dependency where child_seq = p_task.seq) < p_task.dependencies then
     return query select null::text, null::text;
   end if;
 end $$;
 
--- How many dependencies of a task are not done, or no longer stored.
+-- How many dependencies of a task are not done, or no longer stored. offset 0: a plan made while there are few tasks would
+-- otherwise read all of them when there are many.
 create function count_unmet(p_seq bigint, p_dependencies integer) returns integer language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return p_dependencies - (
-    select count(*) from dependency d join task p on p.seq = d.parent_seq
+    select count(*)
+      from dependency d cross join lateral (select resting_state from task where seq = d.parent_seq offset 0) p
      where d.child_seq = p_seq and p.resting_state = 'done');
 end $$;
 

@@ -28,13 +28,15 @@ begin
      where room > 0;
   else
     -- The index does not contain the freed slots yet: those tenants are read besides, with the room that they will
-    -- have.
+    -- have. offset 0: a plan made while there are few tenants would otherwise read all of them when there are many.
     with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
     gained as (
       select n.tenant, sum(f.slots)::integer as slots, sum(:ROOM_WHEN_FREED - n.room) as supply
-        from freed f join line n on n.id = f.line group by n.tenant),
+        from freed f cross join lateral (select * from line where id = f.line offset 0) n group by n.tenant),
     candidate as (
-      select t.id from gained g join tenant_line t on t.tenant = g.tenant and t.lane = (p_lane).name
+      select t.id
+        from gained g
+       cross join lateral (select id from tenant_line where lane = (p_lane).name and tenant = g.tenant offset 0) t
       union
       (:CANDIDATES_WHEN_FREED)),
     adjusted as (
@@ -42,7 +44,9 @@ begin
              case when not t.disabled
                   then least(:TENANT_ROOM_WHEN_FREED, :LEFT_FOR_TENANT)
                   else 0 end as room
-        from candidate c join tenant_line t on t.id = c.id left join gained g on g.tenant = t.tenant)
+        from candidate c
+       cross join lateral (select * from tenant_line where id = c.id offset 0) t
+        left join gained g on g.tenant = t.tenant)
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
            bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
       into v_ids, v_inflight, v_served, v_room, v_credits, v_has_credits, urgent, after_criticals, v_supply, v_base
