@@ -5,7 +5,12 @@ import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
 import { type NewPlace, type Place, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { countTransactions } from "../postgres/count-transactions.ts";
-import { measureIdleWorkers, measurePickUp, measureWorkersDrain } from "../workers/measure-workers.ts";
+import {
+  measureIdleWorkers,
+  measurePickUp,
+  measureWorkersDrain,
+  type WorkersDrain,
+} from "../workers/measure-workers.ts";
 
 const BUSY = { workers: 50, slots: 4 } as const;
 const IDLE = { workers: 200, slots: 5 } as const;
@@ -50,10 +55,16 @@ async function workers(
   }
   const pickUpAt = (percent: number) => pickUps.map((samples) => percentile(samples, percent));
   const slots = BUSY.workers * BUSY.slots;
+  const drains: WorkersDrain[] = [];
   const rates = await inTurns(turns, {
     functions: () => measureDrain(places, { tasks: sizes.drain, atOnce: slots }),
-    workers: () => measureWorkersDrain(places, { tasks: sizes.drain, ...BUSY }),
+    workers: async () => {
+      const drain = await measureWorkersDrain(places, { tasks: sizes.drain, ...BUSY });
+      drains.push(drain);
+      return drain.rate;
+    },
   });
+  const cpu = (of: (drain: WorkersDrain) => number) => drains.map((drain) => Math.round(of(drain)));
   const idle = await measureIdleWorkers(places, { ...IDLE, seconds: sizes.idleSec, counter });
   const name = `${BUSY.workers} workers × ${BUSY.slots} slots`;
   const idleName = `${IDLE.workers} workers × ${IDLE.slots} slots idle`;
@@ -67,6 +78,25 @@ async function workers(
       against: rates.functions,
       goal: { atLeast: 0.6 },
     }),
+    figure(
+      `CPU of the server for a task, ${storage}`,
+      "µs",
+      cpu((drain) => drain.serverCpu),
+    ),
+    figure(
+      `CPU of the workers for a task, ${storage}`,
+      "µs",
+      cpu((drain) => drain.workersCpu),
+    ),
+    ...(storage === "SQLite"
+      ? []
+      : [
+          figure(
+            `CPU of ${storage} for a task`,
+            "µs",
+            cpu((drain) => drain.databaseCpu),
+          ),
+        ]),
     figure(`CPU of the server, ${idleName}, ${storage}`, "percent", [idle.cpuPercent], { below: 1 }),
     figure(`${counted} in a second, ${idleName}, ${storage}`, "count", [
       Math.round(idle.perSecond * 10) / 10,
