@@ -109,6 +109,8 @@ export interface IdleWorkersCost {
   readonly cpuPercent: number;
   /** Statements of SQLite, or transactions of PostgreSQL, a second. */
   readonly perSecond: number;
+  /** How many of them the workers add to those of the server alone. */
+  readonly addedPerSecond: number;
 }
 
 /** What workers that only wait cost the server. `counter`: counts instead of the statements of SQLite. */
@@ -126,24 +128,29 @@ export function measureIdleWorkers(
 ): Promise<IdleWorkersCost> {
   return inPlace(newPlace, async (place) => {
     const server = await ServerProcess.open(place.url, { slots: workers * slots });
-    const waiting = await WorkersProcess.open({ url: server.url, workers, slots });
-    await waiting.start();
-    await sleep(SETTLE_MS);
     const counting = (await counter?.(place)) ?? null;
     const read = async () => {
       const { cpuMs, statements } = await server.cost();
       return { cpuMs, count: counting === null ? statements : await counting.read(), at: performance.now() };
     };
-    const before = await read();
-    await sleep(seconds * 1_000);
-    const after = await read();
+    const measure = async () => {
+      await sleep(SETTLE_MS);
+      const before = await read();
+      await sleep(seconds * 1_000);
+      const after = await read();
+      const elapsedMs = after.at - before.at;
+      return {
+        cpuPercent: ((after.cpuMs - before.cpuMs) / elapsedMs) * 100,
+        perSecond: perSecond(after.count - before.count, elapsedMs),
+      };
+    };
+    const alone = await measure();
+    const waiting = await WorkersProcess.open({ url: server.url, workers, slots });
+    await waiting.start();
+    const withWorkers = await measure();
     await counting?.close();
     await waiting.leave();
     await server.leave();
-    const elapsedMs = after.at - before.at;
-    return {
-      cpuPercent: ((after.cpuMs - before.cpuMs) / elapsedMs) * 100,
-      perSecond: perSecond(after.count - before.count, elapsedMs),
-    };
+    return { ...withWorkers, addedPerSecond: withWorkers.perSecond - alone.perSecond };
   });
 }
