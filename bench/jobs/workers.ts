@@ -5,10 +5,17 @@ import { inTurns } from "../in-turns.ts";
 import type { Setting } from "../job.ts";
 import { type NewPlace, type Place, postgresPlaces, sqlitePlaces } from "../place.ts";
 import { countTransactions } from "../postgres/count-transactions.ts";
-import { measureIdleWorkers, measurePickUp, measureWorkersDrain } from "../workers/measure-workers.ts";
+import {
+  measureIdleWorkers,
+  measurePickUp,
+  measureWorkersDrain,
+  type WorkersDrain,
+} from "../workers/measure-workers.ts";
 
 const BUSY = { workers: 50, slots: 4 } as const;
 const IDLE = { workers: 200, slots: 5 } as const;
+/** Some work comes every ten seconds or more: a longer measurement counts it evenly with and without workers. */
+const IDLE_SPANS = 3;
 
 export function workersOnSqlite(setting: Setting): Promise<Figure[]> {
   return workers(sqlitePlaces(setting), setting, {
@@ -50,11 +57,17 @@ async function workers(
   }
   const pickUpAt = (percent: number) => pickUps.map((samples) => percentile(samples, percent));
   const slots = BUSY.workers * BUSY.slots;
+  const drains: WorkersDrain[] = [];
   const rates = await inTurns(turns, {
     functions: () => measureDrain(places, { tasks: sizes.drain, atOnce: slots }),
-    workers: () => measureWorkersDrain(places, { tasks: sizes.drain, ...BUSY }),
+    workers: async () => {
+      const drain = await measureWorkersDrain(places, { tasks: sizes.drain, ...BUSY });
+      drains.push(drain);
+      return drain.rate;
+    },
   });
-  const idle = await measureIdleWorkers(places, { ...IDLE, seconds: sizes.idleSec, counter });
+  const cpu = (of: (drain: WorkersDrain) => number) => drains.map((drain) => Math.round(of(drain)));
+  const idle = await measureIdleWorkers(places, { ...IDLE, seconds: IDLE_SPANS * sizes.idleSec, counter });
   const name = `${BUSY.workers} workers × ${BUSY.slots} slots`;
   const idleName = `${IDLE.workers} workers × ${IDLE.slots} slots idle`;
   return [
@@ -67,9 +80,34 @@ async function workers(
       against: rates.functions,
       goal: { atLeast: 0.6 },
     }),
+    figure(
+      `CPU of the server for a task, ${storage}`,
+      "µs",
+      cpu((drain) => drain.serverCpu),
+    ),
+    figure(
+      `CPU of the workers for a task, ${storage}`,
+      "µs",
+      cpu((drain) => drain.workersCpu),
+    ),
+    ...(storage === "SQLite"
+      ? []
+      : [
+          figure(
+            `CPU of ${storage} for a task`,
+            "µs",
+            cpu((drain) => drain.databaseCpu),
+          ),
+        ]),
     figure(`CPU of the server, ${idleName}, ${storage}`, "percent", [idle.cpuPercent], { below: 1 }),
     figure(`${counted} in a second, ${idleName}, ${storage}`, "count", [
       Math.round(idle.perSecond * 10) / 10,
     ]),
+    figure(
+      `${counted} in a second that the workers add, ${idleName}, ${storage}`,
+      "count",
+      [Math.round(idle.addedPerSecond * 10) / 10],
+      { below: 1.05 },
+    ),
   ];
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RotaClient, RotaWorker } from "../../src/client/index.ts";
 import { silentLog } from "../../src/model/log.ts";
 import type { Counter } from "../idle-cost.ts";
+import { ServerCpu } from "../peers/server-cpu.ts";
 import { inPlace, type NewPlace, type Place } from "../place.ts";
 import { perSecond } from "../workload.ts";
 import { ServerProcess, WorkersProcess } from "./processes.ts";
@@ -21,11 +22,19 @@ export interface WorkersParams {
   readonly slots: number;
 }
 
-/** Tasks a second, from the first start of a handler until all ends of a backlog are written down. */
+export interface WorkersDrain {
+  /** Tasks a second, from the first start of a handler until all ends of a backlog are written down. */
+  readonly rate: number;
+  /** Processor time of each side, in microseconds a task. Of the database: zero for SQLite, which is a part of the server. */
+  readonly serverCpu: number;
+  readonly workersCpu: number;
+  readonly databaseCpu: number;
+}
+
 export function measureWorkersDrain(
   newPlace: NewPlace,
   { tasks, workers, slots }: WorkersParams & { readonly tasks: number },
-): Promise<number> {
+): Promise<WorkersDrain> {
   return inPlace(newPlace, async (place) => {
     const server = await ServerProcess.open(place.url, { slots: workers * slots });
     const { url } = server;
@@ -36,10 +45,15 @@ export function measureWorkersDrain(
     );
     await server.load(tasks);
     await place.settle();
+    const database = await ServerCpu.of(place.url);
+    const before = await database.read();
+    const cpuOf = async (each: { cost(): Promise<{ readonly cpuMs: number }> }) => (await each.cost()).cpuMs;
+    const serverBefore = await cpuOf(server);
+    const workersBefore = sum(await Promise.all(processes.map(cpuOf)));
     const allRan = new Promise<void>((resolve) => {
       for (const each of processes)
         each.onRan = () => {
-          if (processes.reduce((sum, { ran }) => sum + ran, 0) >= tasks) resolve();
+          if (sum(processes.map(({ ran }) => ran)) >= tasks) resolve();
         };
     });
     await Promise.all(processes.map((each) => each.start()));
@@ -47,10 +61,21 @@ export function measureWorkersDrain(
     while ((await server.done()) < tasks) await sleep(1);
     const elapsedMs =
       performance.timeOrigin + performance.now() - Math.min(...processes.map(({ firstAt }) => firstAt));
+    const perTask = (ms: number) => (ms * 1_000) / tasks;
+    const drain = {
+      rate: perSecond(tasks, elapsedMs),
+      serverCpu: perTask((await cpuOf(server)) - serverBefore),
+      workersCpu: perTask(sum(await Promise.all(processes.map(cpuOf))) - workersBefore),
+      databaseCpu: perTask(await database.readMs(before)),
+    };
     await Promise.all(processes.map((each) => each.leave()));
     await server.leave();
-    return perSecond(tasks, elapsedMs);
+    return drain;
   });
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 /** Milliseconds from submitting over HTTP to the start of the handler in a worker of this process, one task at a time. */
@@ -84,6 +109,8 @@ export interface IdleWorkersCost {
   readonly cpuPercent: number;
   /** Statements of SQLite, or transactions of PostgreSQL, a second. */
   readonly perSecond: number;
+  /** How many of them the workers add to those of the server alone. */
+  readonly addedPerSecond: number;
 }
 
 /** What workers that only wait cost the server. `counter`: counts instead of the statements of SQLite. */
@@ -101,24 +128,29 @@ export function measureIdleWorkers(
 ): Promise<IdleWorkersCost> {
   return inPlace(newPlace, async (place) => {
     const server = await ServerProcess.open(place.url, { slots: workers * slots });
-    const waiting = await WorkersProcess.open({ url: server.url, workers, slots });
-    await waiting.start();
-    await sleep(SETTLE_MS);
     const counting = (await counter?.(place)) ?? null;
     const read = async () => {
       const { cpuMs, statements } = await server.cost();
       return { cpuMs, count: counting === null ? statements : await counting.read(), at: performance.now() };
     };
-    const before = await read();
-    await sleep(seconds * 1_000);
-    const after = await read();
+    const measure = async () => {
+      await sleep(SETTLE_MS);
+      const before = await read();
+      await sleep(seconds * 1_000);
+      const after = await read();
+      const elapsedMs = after.at - before.at;
+      return {
+        cpuPercent: ((after.cpuMs - before.cpuMs) / elapsedMs) * 100,
+        perSecond: perSecond(after.count - before.count, elapsedMs),
+      };
+    };
+    const alone = await measure();
+    const waiting = await WorkersProcess.open({ url: server.url, workers, slots });
+    await waiting.start();
+    const withWorkers = await measure();
     await counting?.close();
     await waiting.leave();
     await server.leave();
-    const elapsedMs = after.at - before.at;
-    return {
-      cpuPercent: ((after.cpuMs - before.cpuMs) / elapsedMs) * 100,
-      perSecond: perSecond(after.count - before.count, elapsedMs),
-    };
+    return { ...withWorkers, addedPerSecond: withWorkers.perSecond - alone.perSecond };
   });
 }

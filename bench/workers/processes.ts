@@ -113,6 +113,10 @@ export class WorkersProcess {
     await this.#program.answer("started", { say: "start" });
   }
 
+  cost(): Promise<{ readonly cpuMs: number }> {
+    return this.#program.answer("cost", { say: "cost" });
+  }
+
   leave(): Promise<void> {
     return this.#program.leave({ say: "leave" });
   }

@@ -11,13 +11,15 @@ export interface WorkerSetup {
 }
 
 export interface WorkerWord {
-  readonly say: "start" | "leave";
+  readonly say: "start" | "cost" | "leave";
 }
 
 export type WorkerAnswer =
   | { readonly said: "ready" }
   /** They are registered and ask for tasks. */
   | { readonly said: "started" }
+  /** So far: processor time of the process. */
+  | { readonly said: "cost"; readonly cpuMs: number }
   /** How many handlers were called so far, and when the first was, by the clock of the machine. */
   | { readonly said: "ran"; readonly tasks: number; readonly firstAt: number };
 
@@ -48,6 +50,10 @@ process.on("message", async ({ say }: WorkerWord) => {
   if (say === "start") {
     await Promise.all(all.map((worker) => worker.start()));
     return send({ said: "started" });
+  }
+  if (say === "cost") {
+    const { user, system } = process.cpuUsage();
+    return send({ said: "cost", cpuMs: (user + system) / 1_000 });
   }
   clearInterval(reporting);
   await Promise.all(all.map((worker) => worker.stop()));

@@ -79,6 +79,7 @@ const registered = z
     leaseMs: z.int().describe("Its tasks go to other workers after this long without a sign of life."),
     heartbeatMs: z.int().describe("How often to send a heartbeat while it holds tasks."),
     maxWaitS: z.int().describe("The longest `waitS` of a claim."),
+    finishesPerClaim: z.int().describe("How many `finishes` a claim may carry."),
     now: time,
   })
   .meta({
@@ -90,9 +91,25 @@ const registered = z
         leaseMs: 15_000,
         heartbeatMs: 5_000,
         maxWaitS: 25,
+        finishesPerClaim: 100,
         now: "2026-03-08T12:00:00.000Z",
       },
     ],
+  });
+
+const reason = z.enum(ATTEMPT_REASONS);
+
+const finished = z
+  .strictObject({
+    attemptToken: z.string(),
+    recorded: z.boolean().describe("Whether the end is stored."),
+    repeated: z.literal(true).exactOptional().describe("It was stored by an earlier request."),
+    reason: reason.exactOptional().describe("Why it is not stored."),
+  })
+  .meta({
+    id: "FinishedAttempt",
+    description: "Whether the end of an attempt is stored.",
+    examples: [{ attemptToken: TOKEN, recorded: true }],
   });
 
 const claimAnswer = z
@@ -128,14 +145,17 @@ const claimAnswer = z
       .describe(
         "Claim again after this many milliseconds: the node stops, or nearly as many claims wait on it as it allows.",
       ),
+    finished: z
+      .array(finished)
+      .readonly()
+      .exactOptional()
+      .describe("For each of the `finishes` of the claim, whether its end is stored."),
   })
   .meta({
     id: "WorkerClaimAnswer",
     description: "Tasks to run; none if none was ready within `waitS`.",
     examples: [{ attempts: [] }],
   });
-
-const reason = z.enum(ATTEMPT_REASONS);
 
 const heartbeatStatus = { drain: z.boolean(), now: time, leaseMs: z.int() };
 
@@ -178,19 +198,6 @@ const attemptHeartbeatAnswer = z.strictObject({ ...attemptStatus, ...heartbeatSt
     { attemptToken: TOKEN, ok: true, drain: false, now: "2026-03-08T12:00:05.000Z", leaseMs: 15_000 },
   ],
 });
-
-const finished = z
-  .strictObject({
-    attemptToken: z.string(),
-    recorded: z.boolean().describe("Whether the end is stored."),
-    repeated: z.literal(true).exactOptional().describe("It was stored by an earlier request."),
-    reason: reason.exactOptional().describe("Why it is not stored."),
-  })
-  .meta({
-    id: "FinishedAttempt",
-    description: "Whether the end of an attempt is stored.",
-    examples: [{ attemptToken: TOKEN, recorded: true }],
-  });
 
 const finishAnswer = z.strictObject({ attempts: z.array(finished).readonly() }).meta({
   id: "WorkerFinishAnswer",
@@ -261,7 +268,7 @@ export const claimTasks = {
   tags,
   summary: "Claim tasks",
   description:
-    "Waits up to `waitS` seconds for a task. The same `claimId` again returns the same attempts. Two claims of a worker may wait at once: a third ends the oldest.",
+    "Waits up to `waitS` seconds for a task. The same `claimId` again returns the same attempts. Two claims of a worker may wait at once: a third ends the oldest. With `finishes` it first ends those attempts, as a finish does, and does not wait: one request for the end of some tasks and the start of the next.",
   params,
   body: requestSchema(CLAIM),
   response: {

@@ -96,6 +96,8 @@ export interface RegisteredWorker {
   readonly leaseMs: number;
   readonly heartbeatMs: number;
   readonly maxWaitS: number;
+  /** How many `finishes` a claim may carry. */
+  readonly finishesPerClaim: number;
   /** RFC 3339. */
   readonly now: string;
 }
@@ -106,6 +108,8 @@ export interface ClaimAnswer {
   readonly drain?: true;
   /** Claim again after this long: this node stops, or nearly as many claims wait on it as it allows. */
   readonly retryInMs?: number;
+  /** For each of the `finishes` of the claim, in their order. */
+  readonly finished?: FinishAnswers["attempts"];
 }
 
 export interface ClaimedAttempt {

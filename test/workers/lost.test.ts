@@ -95,7 +95,8 @@ describe.concurrent.each(["sqlite", "postgres"] as const)("on %s", (storageName)
     const { expect } = context;
     const scene = await openStorage(context);
     const { child, proxy } = await scene.start("first", (prepared) => {
-      for (const call of ["/v1/workers", "/claim", "/heartbeat", "/finish"]) prepared.loseNext(call, 2);
+      for (const call of ["/v1/workers", "/claim", "/claim?finishes", "/heartbeat", "/finish"])
+        prepared.loseNext(call, 2);
     });
     const ids = [...(await scene.submit(20, 5)), ...(await scene.submit(4, 1_500))];
     const tasks = await endOf(scene.client, ids);

@@ -24,6 +24,15 @@ export interface FinisherOptions {
   readonly log: Log;
   /** The server has answered for this attempt. */
   readonly onAnswered: (attemptToken: string) => void;
+  /** Lets the next claim carry these outcomes. False: no claim can. */
+  readonly carry: (carried: CarriedEnds) => boolean;
+}
+
+/** Outcomes that a claim carries. */
+export interface CarriedEnds {
+  readonly ends: readonly AttemptEnd[];
+  /** The server has answered; null: the claim failed, and they are sent without it. */
+  readonly onAnswer: (answers: FinishAnswers["attempts"] | null) => void;
 }
 
 /** Sends outcomes until the server has answered for each. Those that come while a request is open share the next one. */
@@ -61,7 +70,8 @@ export class Finisher {
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#gaveUp.signal.aborted) {
       try {
-        await this.#send(this.#nextGroup());
+        const group = this.#nextGroup();
+        if (!(await this.#carried(group))) await this.#send(group);
       } catch (error) {
         if (!this.#gaveUp.signal.aborted) throw error;
       }
@@ -77,6 +87,17 @@ export class Finisher {
       count += 1;
     }
     return this.#waiting.splice(0, count);
+  }
+
+  /** Whether a claim has carried them to the server. */
+  async #carried(ends: readonly AttemptEnd[]): Promise<boolean> {
+    if ((jsonText(ends)?.length ?? 0) > GROUP_MAX.length) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const onAnswer: CarriedEnds["onAnswer"] = (attempts) => {
+      if (attempts !== null) this.#answered(ends, { attempts });
+      resolve(attempts !== null);
+    };
+    return this.#options.carry({ ends, onAnswer }) && promise;
   }
 
   async #send(group: readonly AttemptEnd[]): Promise<void> {

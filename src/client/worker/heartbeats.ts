@@ -42,26 +42,37 @@ export class Heartbeats {
 
   /** There is an attempt or something to report: sets the timer. */
   wake = (): void => {
-    const { clock, attempts, calls } = this.#options;
+    const { clock, attempts } = this.#options;
     if (this.#sending !== null) return;
     const held = attempts();
     if (held.length === 0) {
       this.#cancelTimer();
       return;
     }
-    const heartbeatMs = calls.registration?.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
-    const spanMs = held.some(({ hasNews }) => hasNews) ? Math.min(NEWS_MS, heartbeatMs) : heartbeatMs;
     const now = clock.monotonic();
-    const sentAt = this.#sentAt === Number.NEGATIVE_INFINITY ? now : this.#sentAt;
-    const at = Math.max(sentAt + spanMs, this.#notBefore);
+    const at = this.#dueAt(held);
     if (at >= this.#timerAt) return;
     this.#cancelTimer();
     this.#timerAt = at;
     this.#timer = clock.setTimer(Math.max(at - now, 0), () => {
       this.#cancelTimer();
-      void this.#sendOne(null);
+      // The attempts that it was for may have ended: short tasks need no heartbeat of their own.
+      if (this.#dueAt(attempts()) <= clock.monotonic()) void this.#sendOne(null);
+      else this.wake();
     });
   };
+
+  /** When the next heartbeat is due, by the monotonic clock. */
+  #dueAt(held: readonly HeldAttempt[]): number {
+    const heartbeatMs = this.#options.calls.registration?.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
+    const newsMs = Math.min(NEWS_MS, heartbeatMs);
+    const dueAt = held.map(({ hasNews, named, begunAt }) => {
+      const sentAt = this.#sentAt === Number.NEGATIVE_INFINITY ? begunAt : this.#sentAt;
+      const nameAt = named ? sentAt + heartbeatMs : begunAt + newsMs;
+      return hasNews ? Math.min(nameAt, sentAt + newsMs) : nameAt;
+    });
+    return Math.max(Math.min(...dueAt), this.#notBefore);
+  }
 
   /**
    * Sends the log lines that an attempt still has, since its end cannot carry them. Gives up if the server cannot be reached, or

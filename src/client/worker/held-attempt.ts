@@ -59,6 +59,8 @@ export class HeldAttempt implements ExecutorContext {
   over = false;
   /** Whether a heartbeat has named it. */
   named = false;
+  /** By the monotonic clock. */
+  readonly begunAt: number;
   readonly #hooks: HeldAttemptHooks;
   readonly #controller = new AbortController();
   #timers: Timer[] = [];
@@ -78,6 +80,7 @@ export class HeldAttempt implements ExecutorContext {
     this.taskToken = claimed.taskToken;
     this.contextWindow = claimed.contextWindow;
     this.#hooks = hooks;
+    this.begunAt = hooks.clock.monotonic();
     const { taskId, agentId } = this.task;
     this.log = keptLog(hooks.log.child({ taskId, agentId, attempt: claimed.number }), {
       keep: (level, text) => this.#keep({ at: new Date(hooks.clock.now()).toISOString(), level, text }),
@@ -99,7 +102,7 @@ export class HeldAttempt implements ExecutorContext {
   }
 
   get hasNews(): boolean {
-    return !this.named || this.hasLines || this.#progress !== null || this.#usedIsNew || this.#asked !== null;
+    return this.hasLines || this.#progress !== null || this.#usedIsNew || this.#asked !== null;
   }
 
   readonly progress = (data: unknown): void => {

@@ -25,7 +25,7 @@ const SESSION = { generation: 0, contextWindow: null, turns: [] };
 /** A server of this process, as `fetch` sees it: it hands out the attempts once, and records every request. */
 function fakeRota(
   attempts: readonly FakeAttempt[],
-  options: { refuse?: (sent: Sent) => number | null } = {},
+  options: { refuse?: (sent: Sent) => number | null; finishesPerClaim?: number } = {},
 ) {
   const waiting = [...attempts];
   const sent: Sent[] = [];
@@ -36,13 +36,19 @@ function fakeRota(
     const tokens = (body["attempts"] as { attemptToken: string }[] | undefined)?.map(
       (each) => each.attemptToken,
     );
-    if (path === "/v1/workers") return { workerId: "wrk_1", leaseMs: 15_000, heartbeatMs: 500, maxWaitS: 1 };
+    const { finishesPerClaim } = options;
+    if (path === "/v1/workers")
+      return { workerId: "wrk_1", leaseMs: 15_000, heartbeatMs: 500, maxWaitS: 1, finishesPerClaim };
     if (method === "DELETE") return { released: [] };
     if (path.endsWith("/session")) return { session: SESSION };
     if (path.startsWith("/v1/attempts/")) return { result: `result of ${path.split("/").at(-1)}` };
     if (path.endsWith("/claim")) {
       const taken = waiting.splice(0, body["max"] as number);
-      return { attempts: taken.map(toWire), retryInMs: 20 };
+      const finished = (body["finishes"] as AttemptEnd[] | undefined)?.map(({ attemptToken }) => ({
+        attemptToken,
+        recorded: true,
+      }));
+      return { attempts: taken.map(toWire), finished, ...(taken.length === 0 && { retryInMs: 20 }) };
     }
     if (path.endsWith("/heartbeat")) {
       const stopped = (attemptToken: string) => ({
@@ -79,6 +85,7 @@ function fakeRota(
     cancel,
     messages,
     finished: () => list<AttemptEnd>("/finish"),
+    carried: () => sent.flatMap(({ body }) => (body["finishes"] ?? []) as AttemptEnd[]),
     heartbeats: () => list<AttemptReport>("/heartbeat"),
   };
 }
@@ -139,6 +146,59 @@ test("several agents have handlers of their own", async () => {
     )
     .toEqual(["of other", "of py"]);
   expect(server.sent[0]?.body["agents"]).toEqual(["py", "other"]);
+});
+
+describe("while all slots are taken", () => {
+  const tokens = ["a", "b", "c", "d"];
+  const ends = tokens.map((attemptToken) => ({ attemptToken, outcome: "done", result: 1 }));
+
+  test("a claim carries the outcomes", async () => {
+    const server = fakeRota(
+      tokens.map((token) => ({ token })),
+      { finishesPerClaim: 100 },
+    );
+    const running: number[] = [];
+    const worker = startWorker(server, () => running.push(worker.running) && 1, { slots: 2 });
+    await expect.poll(server.carried).toEqual(ends);
+    await expect.poll(() => worker.running).toBe(0);
+    expect(server.finished()).toEqual([]);
+    expect(Math.max(...running)).toBe(2);
+    const claims = server.sent.filter(({ path }) => path.endsWith("/claim"));
+    expect(claims.slice(0, 3).map(({ body }) => [body["max"], body["finishes"]])).toEqual([
+      [2, undefined],
+      [2, ends.slice(0, 2)],
+      [2, ends.slice(2)],
+    ]);
+  });
+
+  test.each([400, 401, 413, 503])(
+    "outcomes of a claim that fails with %i are sent without it",
+    async (status) => {
+      const server = fakeRota(
+        tokens.map((token) => ({ token })),
+        { finishesPerClaim: 100, refuse: ({ body }) => (body["finishes"] === undefined ? null : status) },
+      );
+      startWorker(server, () => 1, { slots: 2 });
+      await expect.poll(server.finished, { timeout: 10_000 }).toEqual(ends);
+    },
+  );
+
+  test("outcomes that a claim carries when the worker stops are sent without it", async () => {
+    const server = fakeRota([{ token: "a" }], { finishesPerClaim: 100 });
+    const { fetch } = server;
+    const carrying = Promise.withResolvers<void>();
+    const slow: typeof fetch = (url, init) => {
+      if (!String(init?.body).includes("finishes")) return fetch(url, init);
+      carrying.resolve();
+      return new Promise((_, reject) =>
+        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)),
+      );
+    };
+    const worker = startWorker({ ...server, fetch: slow }, () => 1, { slots: 1 });
+    await carrying.promise;
+    await worker.stop();
+    expect(server.finished()).toEqual(ends.slice(0, 1));
+  });
 });
 
 describe("a handler that fails", () => {

@@ -5,7 +5,7 @@ import type { ClaimAnswer, ClaimedAttempt, ClaimInput } from "../../interface/wo
 import { DEPENDENCY_BYTES_MAX, type DependencyResult } from "../../model/task.ts";
 import { Connection } from "../connection.ts";
 import { attemptActions } from "./attempt-actions.ts";
-import { type AttemptEnd, Finisher } from "./finisher.ts";
+import { type AttemptEnd, type CarriedEnds, Finisher } from "./finisher.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { HeldAttempt, jsonText } from "./held-attempt.ts";
 import { Signals } from "./signals.ts";
@@ -53,8 +53,10 @@ export class RotaWorker {
   readonly #returned = new Set<string>();
   readonly #ended = new Set<string>();
   readonly #claims = new AbortController();
-  /** Called when a slot becomes free. */
+  /** Called when a slot becomes free, or is about to with the outcomes that the next claim carries. */
   #onFree: (() => void) | null = null;
+  /** Outcomes that the next claim carries, or the one that is under way. */
+  #carried: CarriedEnds | null = null;
   #started: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
   #failure: { readonly error: unknown } | null = null;
@@ -68,7 +70,11 @@ export class RotaWorker {
     const connection = new Connection(this.#settings.client);
     this.#calls = new WorkerCalls(connection, this.#settings);
     const shared = { calls: this.#calls, clock, random, log };
-    this.#finisher = new Finisher({ ...shared, onAnswered: (token) => this.#forget(token) });
+    this.#finisher = new Finisher({
+      ...shared,
+      onAnswered: (token) => this.#forget(token),
+      carry: (carried) => this.#carry(carried),
+    });
     this.#heartbeats = new Heartbeats({
       ...shared,
       attempts: () => [...this.#held.values()].filter(({ over, token }) => !over || this.#isFinishing(token)),
@@ -147,9 +153,12 @@ export class RotaWorker {
       for (let claimId = crypto.randomUUID(); ; ) {
         await this.#freeSlot();
         const began = clock.monotonic();
-        const tried = await this.#claim(claimId);
+        const finishes = this.#carried?.ends ?? [];
+        const tried = await this.#claim(claimId, finishes);
         if (!tried.ok) {
-          if (!tried.passing) throw tried.error;
+          this.#answerCarried(null);
+          // What the server refuses may be one of the outcomes, which are now sent by themselves.
+          if (!tried.passing && finishes.length === 0) throw tried.error;
           log.warn({ error: tried.error }, "a claim failed; the worker repeats it");
           // With the same id: the server may have handed out attempts whose answer was lost.
           await pause(clock, backoff.pauseMs(tried.retryAfterMs), signal);
@@ -157,15 +166,19 @@ export class RotaWorker {
         }
         backoff.reset();
         claimId = crypto.randomUUID();
-        const { attempts, drain, retryInMs } = tried.answer;
+        const { attempts, drain, retryInMs, finished } = tried.answer;
+        this.#answerCarried(finished ?? null);
         for (const attempt of attempts) this.#begin(attempt);
         // With `retryInMs` it is the server that drains: another one takes over.
         if (drain === true && retryInMs === undefined) return void this.stop();
-        const early = clock.monotonic() - began < EMPTY_CLAIM_MS ? EMPTY_CLAIM_MS : 0;
+        // A claim that carries outcomes does not wait for tasks: the next one does.
+        const isEarly = finishes.length === 0 && clock.monotonic() - began < EMPTY_CLAIM_MS;
+        const early = isEarly ? EMPTY_CLAIM_MS : 0;
         const pauseMs = retryInMs ?? (attempts.length === 0 ? early : 0);
         if (pauseMs > 0) await pause(clock, backoff.asked(pauseMs), signal);
       }
     } catch (error) {
+      this.#answerCarried(null);
       if (signal.aborted) return;
       log.error({ error }, "the server refuses this worker; it stops");
       this.#failure = { error };
@@ -173,24 +186,48 @@ export class RotaWorker {
     }
   }
 
-  #claim(claimId: string) {
+  #claim(claimId: string, finishes: readonly AttemptEnd[]) {
     const { maxWaitS = 0, leaseMs = 0 } = this.#calls.registration ?? {};
     const answerMs = Math.min(leaseMs * CLAIM_SHARE.answer, CLAIM_SHARE.answerMaxMs);
     const withinLeaseS = Math.floor((leaseMs * CLAIM_SHARE.all - answerMs) / 1_000);
-    const waitS = Math.min(maxWaitS, Math.max(withinLeaseS, 1));
-    const body: ClaimInput = { claimId, max: this.#settings.slots - this.#held.size, waitS };
+    const waitS = finishes.length > 0 ? 0 : Math.min(maxWaitS, Math.max(withinLeaseS, 1));
+    const free = this.#settings.slots - this.#held.size + finishes.length;
+    const body: ClaimInput = { claimId, max: free, waitS, ...(finishes.length > 0 && { finishes }) };
     const timeoutMs = waitS * 1_000 + answerMs;
     return this.#calls.try<ClaimAnswer>("claim", { body, timeoutMs, signal: this.#claims.signal });
   }
 
   async #freeSlot(): Promise<void> {
-    while (this.#held.size >= this.#settings.slots) {
+    while (this.#held.size >= this.#settings.slots && this.#carried === null) {
       this.#claims.signal.throwIfAborted();
       await new Promise<void>((resolve) => {
         this.#onFree = resolve;
       });
     }
     this.#claims.signal.throwIfAborted();
+  }
+
+  /** While all slots are taken, the next claim carries outcomes: one request ends tasks and gets the next ones. */
+  #carry(carried: CarriedEnds): boolean {
+    const { finishesPerClaim = 0 } = this.#calls.registration ?? {};
+    const isFull = this.#onFree !== null && this.#held.size >= this.#settings.slots;
+    if (!isFull || this.#claims.signal.aborted || carried.ends.length > finishesPerClaim) return false;
+    // Of a handler that ignores its signal the outcome is known, but the slot stays taken.
+    if (!carried.ends.every(({ attemptToken }) => this.#returned.has(attemptToken))) return false;
+    this.#carried = carried;
+    this.#wakeClaims();
+    return true;
+  }
+
+  #answerCarried(answers: Parameters<CarriedEnds["onAnswer"]>[0]): void {
+    const carried = this.#carried;
+    this.#carried = null;
+    carried?.onAnswer(answers);
+  }
+
+  #wakeClaims(): void {
+    this.#onFree?.();
+    this.#onFree = null;
   }
 
   #begin(claimed: ClaimedAttempt): void {
@@ -307,8 +344,7 @@ export class RotaWorker {
     this.#ended.add(token);
     const [oldest] = this.#ended;
     if (this.#ended.size > ENDED_MAX && oldest !== undefined) this.#ended.delete(oldest);
-    this.#onFree?.();
-    this.#onFree = null;
+    this.#wakeClaims();
   }
 
   #expire(attempt: HeldAttempt, error: string, retryable: boolean): void {
@@ -340,7 +376,7 @@ export class RotaWorker {
   async #stop(graceMs: number): Promise<void> {
     const { clock, log } = this.#settings.client;
     this.#claims.abort();
-    this.#onFree?.();
+    this.#wakeClaims();
     await this.#started?.catch(() => undefined);
     await this.#until(() => this.#held.size === 0, graceMs);
     for (const attempt of this.#held.values()) {

@@ -191,25 +191,45 @@ export class WorkerAttempts {
 
   /** Ends attempts. Repeating it changes nothing. */
   async finish(worker: string, finishes: readonly AttemptFinish[]): Promise<FinishAnswer[]> {
-    const found = await this.#findAll(worker, finishes, { ends: true });
-    const answers = new Map<string, Promise<FinishAnswer>>();
-    return Promise.all(
-      finishes.map((finish) => {
-        const { attemptToken } = finish;
-        const earlier = answers.get(attemptToken);
-        // Of several ends of one attempt in a request the first counts.
-        if (earlier !== undefined) return earlier.then(asRepeated);
-        const answer = this.#finishOne(finish, found.get(attemptToken));
-        answers.set(attemptToken, answer);
-        return answer;
-      }),
-    );
+    return (await this.beginFinish(worker, finishes)).answers;
   }
 
-  async #finishOne(finish: AttemptFinish, attempt: WorkerAttempt | undefined): Promise<FinishAnswer> {
+  /** The same. Resolves as soon as a poll that is added next finds the slots of these attempts free. */
+  async beginFinish(
+    worker: string,
+    finishes: readonly AttemptFinish[],
+  ): Promise<{ readonly answers: Promise<FinishAnswer[]> }> {
+    const found = await this.#findAll(worker, finishes, { ends: true });
+    const answers = new Map<string, Promise<FinishAnswer>>();
+    const pending: Promise<unknown>[] = [];
+    const all = finishes.map((finish) => {
+      const { attemptToken } = finish;
+      const earlier = answers.get(attemptToken);
+      // Of several ends of one attempt in a request the first counts.
+      if (earlier !== undefined) return earlier.then(asRepeated);
+      const isPending = Promise.withResolvers<void>();
+      const answer = this.#finishOne(finish, found.get(attemptToken), isPending.resolve);
+      pending.push(Promise.race([isPending.promise, answer]));
+      answers.set(attemptToken, answer);
+      return answer;
+    });
+    const ended = Promise.all(all);
+    // The caller of the answers handles it.
+    ended.catch(() => undefined);
+    await Promise.allSettled(pending);
+    return { answers: ended };
+  }
+
+  /** `onPending`: called once the next exchange of the dispatcher ends the attempt. */
+  async #finishOne(
+    finish: AttemptFinish,
+    attempt: WorkerAttempt | undefined,
+    onPending: () => void,
+  ): Promise<FinishAnswer> {
     const { attemptToken } = finish;
     if (attempt === undefined) return { attemptToken, recorded: false, reason: "unknown" };
-    if (attempt.held && (await this.#end(finish, attempt))) return { attemptToken, recorded: true };
+    if (attempt.held && (await this.#end(finish, attempt, onPending)))
+      return { attemptToken, recorded: true };
     const [now] = attempt.held
       ? await this.#options.storage.workers.attempts({ hashes: [attempt.hash] })
       : [attempt];
@@ -221,7 +241,7 @@ export class WorkerAttempts {
   }
 
   /** Returns whether the attempt was still held. */
-  async #end(finish: AttemptFinish, attempt: WorkerAttempt): Promise<boolean> {
+  async #end(finish: AttemptFinish, attempt: WorkerAttempt, onPending: () => void): Promise<boolean> {
     const { dispatcher, watch, metrics, random, storageNow } = this.#options;
     const { worker, seq, token } = attempt;
     if (finish.outcome === "released") {
@@ -245,7 +265,7 @@ export class WorkerAttempts {
     const usage = await this.#usageOf(attempt, finish.usage);
     const summary =
       record.schedule !== null && settlement.to === "done" ? runSummary(settlement.result) : undefined;
-    const state = await dispatcher.finish({
+    const ending = dispatcher.finish({
       record,
       finish: {
         ...{ worker, seq, token, settlement, recorded: true },
@@ -253,6 +273,8 @@ export class WorkerAttempts {
         ...(summary === undefined ? {} : { summary }),
       },
     });
+    onPending();
+    const state = await ending;
     this.#forget(token);
     if (state === null) return false;
     const attempted = record.attempts.at(-1);

@@ -158,6 +158,8 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
 
   async tick(): Promise<number> {
     const ends = this.#takeEnds();
+    // These ends make room for tasks that limits held back: the polls that wait for them come before new ones.
+    if (ends.length > 0 && this.#isHeldBack) this.#wanted = null;
     const progress = this.#progress.splice(0);
     const polls = this.#takePolls();
     if (ends.length + progress.length + polls.length > 0) await this.#exchange(ends, progress, polls);

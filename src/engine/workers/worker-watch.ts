@@ -7,10 +7,10 @@ import type { WorkerDispatcher } from "./worker-dispatcher.ts";
 import type { WorkerRecords } from "./worker-records.ts";
 
 /**
- * Signs of life are written together: a quarter of the shortest lease apart, within these bounds. While many workers only wait,
- * that is one statement in four seconds.
+ * Signs of life are written together: a third of the shortest lease apart, within these bounds. While many workers only wait,
+ * that is one transaction in five seconds.
  */
-const SIGNS_EVERY_MS = { min: 1_000, max: 4_000 } as const;
+const SIGNS_EVERY_MS = { min: 1_000, max: 5_000 } as const;
 const LOOK_EVERY_MS = { min: 250, max: 5_000 } as const;
 /** How often a node without workers looks whether other nodes have some. On an exclusive storage there are no others. */
 const IDLE_LOOK_MS = { shared: 30_000, exclusive: 600_000 } as const;
@@ -146,7 +146,7 @@ export class WorkerWatch extends Service<WorkerWatchOptions> {
   }
 
   get #signsMs(): number {
-    return Math.min(Math.max(this.#leaseMinMs / 4, SIGNS_EVERY_MS.min), SIGNS_EVERY_MS.max);
+    return Math.min(Math.max(this.#leaseMinMs / 3, SIGNS_EVERY_MS.min), SIGNS_EVERY_MS.max);
   }
 
   /** Whether there are workers, or were a moment ago. */

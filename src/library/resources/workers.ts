@@ -25,6 +25,7 @@ import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
 import { TURNS_MAX } from "../../model/turn.ts";
 import {
+  ATTEMPTS_PER_REQUEST_MAX,
   CLAIM_BYTES_MAX,
   CLAIM_WAIT_S_MAX,
   RELEASED,
@@ -46,6 +47,9 @@ const SERIALIZED_PER_TURN = 524_288;
 
 /** When a worker that got nothing should ask again, and by how much that varies: they must not all ask at the same time. */
 const RETRY_IN_MS = { draining: 2_000, nearlyFull: 500, spread: 1_000 } as const;
+
+/** What a worker learns about claims when it registers. */
+const CLAIM_LIMITS = { maxWaitS: CLAIM_WAIT_S_MAX, finishesPerClaim: ATTEMPTS_PER_REQUEST_MAX } as const;
 
 export interface WorkersOptions {
   readonly tenant: string;
@@ -207,6 +211,60 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
     });
   }
 
+  function checkRegistered(worker: WorkerRecord, agents: readonly string[] = []): void {
+    if (worker.agents.includes(ALL_AGENTS)) return;
+    const foreign = agents.find((agent) => !worker.agents.includes(agent));
+    if (foreign === undefined) return;
+    throw new RotaError(
+      "forbidden",
+      `\`agents\`: this worker is not registered for the agent "${foreign}": register it again with that agent, or leave it out`,
+    );
+  }
+
+  /** Waits for tasks. */
+  async function claimFor(
+    worker: WorkerRecord,
+    { claimId, max, waitS, agents, gone }: ClaimParams,
+  ): Promise<DeliverableClaim> {
+    const { id } = worker;
+    const { dispatcher } = engine.workers;
+    if (worker.lost) {
+      await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+      engine.workers.records.changed(id);
+    }
+    if (worker.draining) return undeliverable({ attempts: [], drain: true });
+    if (options.isDraining()) return undeliverable(drained(random));
+    const poll = () =>
+      dispatcher.poll({
+        worker,
+        claimId,
+        max,
+        agents: agents ?? null,
+        except: options.excluded(worker.labels),
+        // Polls that began together must not all end at once.
+        waitMs: waitS * 1_000 * (0.8 + 0.2 * random()),
+        gone,
+      });
+    let answer = await poll();
+    if (answer.empty === "gone") {
+      // Lost a moment ago: this claim is a sign of life.
+      engine.workers.records.changed(id);
+      const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
+      if (unknown.length === 0) answer = await poll();
+    }
+    if (answer.empty === "gone") throw unknownWorker();
+    if (answer.empty === "drained") return undeliverable({ attempts: [], drain: true });
+    if (answer.empty === "draining") return undeliverable(drained(random));
+    if (answer.empty !== undefined)
+      return undeliverable({
+        attempts: [],
+        ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
+      });
+    const { attempts, left } = await toClaimed(answer.assigned, { claimId, worker });
+    if (left.length > 0) await dispatcher.putBack(id, left);
+    return { answer: { attempts }, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
+  }
+
   const resource: LocalWorkers = {
     async register(input, caller) {
       options.checkEnabled();
@@ -233,58 +291,25 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       engine.workers.records.changed(registered.id);
       if (registered.isNew) engine.workers.watch.registered({ worker: registered.id, name, tenant });
       const now = rfc3339(storageClock.now());
-      return { workerId: registered.id, leaseMs, heartbeatMs, maxWaitS: CLAIM_WAIT_S_MAX, now };
+      return { workerId: registered.id, leaseMs, heartbeatMs, ...CLAIM_LIMITS, now };
     },
 
     async claim(id, input, { gone, ...caller }): Promise<DeliverableClaim> {
       options.checkEnabled();
-      const { claimId, max, waitS = 0, agents } = parseClaim(input);
+      const { finishes, ...claim } = parseClaim(input);
       const worker = await findOwn(id, caller);
-      const { watch, dispatcher } = engine.workers;
-      watch.sign(id, { polls: true });
-      if (worker.lost) {
-        await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
-        engine.workers.records.changed(id);
+      checkRegistered(worker, claim.agents);
+      engine.workers.watch.sign(id, { polls: true });
+      if (finishes === undefined) return claimFor(worker, { waitS: 0, ...claim, gone });
+      const { attempts } = engine.workers;
+      const { answers } = await attempts.beginFinish(id, finishes.map(toFinish));
+      const claimed = await claimFor(worker, { ...claim, waitS: 0, gone });
+      try {
+        return { ...claimed, answer: { ...claimed.answer, finished: await answers } };
+      } catch (error) {
+        await claimed.notDelivered();
+        throw error;
       }
-      if (worker.draining) return undeliverable({ attempts: [], drain: true });
-      if (options.isDraining()) return undeliverable(drained(random));
-      const foreign = agents?.find(
-        (agent) => !worker.agents.includes(agent) && !worker.agents.includes(ALL_AGENTS),
-      );
-      if (foreign !== undefined)
-        throw new RotaError(
-          "forbidden",
-          `\`agents\`: this worker is not registered for the agent "${foreign}": register it again with that agent, or leave it out`,
-        );
-      const poll = () =>
-        dispatcher.poll({
-          worker,
-          claimId,
-          max,
-          agents: agents ?? null,
-          except: options.excluded(worker.labels),
-          // Polls that began together must not all end at once.
-          waitMs: waitS * 1_000 * (0.8 + 0.2 * random()),
-          gone,
-        });
-      let answer = await poll();
-      if (answer.empty === "gone") {
-        // Lost a moment ago: this claim is a sign of life.
-        engine.workers.records.changed(id);
-        const { unknown } = await storage.workers.renew({ signs: [{ worker: id, polls: true }] });
-        if (unknown.length === 0) answer = await poll();
-      }
-      if (answer.empty === "gone") throw unknownWorker();
-      if (answer.empty === "drained") return undeliverable({ attempts: [], drain: true });
-      if (answer.empty === "draining") return undeliverable(drained(random));
-      if (answer.empty !== undefined)
-        return undeliverable({
-          attempts: [],
-          ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
-        });
-      const { attempts, left } = await toClaimed(answer.assigned, { claimId, worker });
-      if (left.length > 0) await dispatcher.putBack(id, left);
-      return { answer: { attempts }, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
     },
 
     async heartbeat(id, input, caller) {
@@ -386,6 +411,11 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   }
 
   return resource;
+}
+
+interface ClaimParams extends Omit<ReturnType<typeof parseClaim>, "finishes"> {
+  readonly waitS: number;
+  readonly gone: AbortSignal;
 }
 
 interface Own {

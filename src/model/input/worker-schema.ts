@@ -125,29 +125,6 @@ export const WORKER = {
   examples: [{ name: "py-1", agents: ["py"], slots: 4, version: "1.2.0" }],
 } as const satisfies Schema;
 
-/** A request for tasks. */
-export const CLAIM = {
-  name: "WorkerClaim",
-  noun: "claim",
-  description: "A request for tasks.",
-  fields: {
-    claimId: required(uuid(), {
-      description:
-        "A new UUID for each claim. The same one again, when the response got lost, returns the same attempts.",
-    }),
-    max: required(number({ min: 1, max: Number.MAX_SAFE_INTEGER }), {
-      description: "How many tasks it wants. It gets no more than it has free slots.",
-      missing: "must be a whole number from 1 on: how many tasks to get",
-    }),
-    waitS: optional(number({ min: 0, max: CLAIM_WAIT_S_MAX, integer: false, unit: "seconds" }), {
-      description: "How long to wait for a task.",
-      default: "0",
-    }),
-    agents: optional(agentNames({ star: null }), { description: "Only tasks of these of its agents." }),
-  },
-  examples: [{ claimId: "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d", max: 4, waitS: 20 }],
-} as const satisfies Schema;
-
 const attemptToken = required(
   textLike((given) => /^[\w-]{1,200}$/.test(given), "the `attemptToken` of a claim"),
   { description: "From the response to the claim." },
@@ -254,6 +231,32 @@ export const FINISH = {
   examples: [{ attempts: [{ attemptToken: "att_q1Lw2n", outcome: "done", result: "hi" }] }],
 } as const satisfies Schema;
 
+/** A request for tasks. */
+export const CLAIM = {
+  name: "WorkerClaim",
+  noun: "claim",
+  description: "A request for tasks.",
+  fields: {
+    claimId: required(uuid(), {
+      description:
+        "A new UUID for each claim. The same one again, when the response got lost, returns the same attempts.",
+    }),
+    max: required(number({ min: 1, max: Number.MAX_SAFE_INTEGER }), {
+      description: "How many tasks it wants. It gets no more than it has free slots.",
+      missing: "must be a whole number from 1 on: how many tasks to get",
+    }),
+    waitS: optional(number({ min: 0, max: CLAIM_WAIT_S_MAX, integer: false, unit: "seconds" }), {
+      description: "How long to wait for a task.",
+      default: "0",
+    }),
+    agents: optional(agentNames({ star: null }), { description: "Only tasks of these of its agents." }),
+    finishes: optional(list(object({ attemptToken, ...FINISH_FIELDS }), ATTEMPTS_PER_REQUEST_MAX, 1), {
+      description: `1 to ${ATTEMPTS_PER_REQUEST_MAX} attempts that have ended, as in a finish: their slots are free for this claim. Such a claim does not wait.`,
+    }),
+  },
+  examples: [{ claimId: "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d", max: 4, waitS: 20 }],
+} as const satisfies Schema;
+
 export const ATTEMPT_FINISH = {
   name: "AttemptFinish",
   noun: "finish",
@@ -290,6 +293,7 @@ export function parseWorker(input: unknown): ParsedWorker {
 
 export function parseClaim(input: unknown): ReadOf<typeof CLAIM.fields> {
   const read = readFields(CLAIM, fieldsOf(input, '{"claimId": "…", "max": 4, "waitS": 20}'));
+  for (const [index, finish] of read.finishes?.entries() ?? []) checkFinish(finish, `finishes[${index}].`);
   return { ...read, max: Math.min(read.max, WORKER_SLOTS_MAX) };
 }
 

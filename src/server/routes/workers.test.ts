@@ -21,6 +21,7 @@ test("a worker registers, claims a task, and its result ends the task", async ()
       leaseMs: 15_000,
       heartbeatMs: 5_000,
       maxWaitS: 25,
+      finishesPerClaim: 100,
       now: expect.any(String),
     },
   ]);
@@ -95,6 +96,64 @@ test("the same claim gives the same attempts again", async () => {
   expect(first.attempts).toHaveLength(1);
   expect(again.attempts[0]?.attemptToken).toBe(first.attempts[0]?.attemptToken);
   expect(again.attempts[0]?.task.taskId).toBe(first.attempts[0]?.task.taskId);
+});
+
+test("a claim may carry the ends of attempts: their slots are free for it, and it does not wait", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask, { slots: 1 });
+  const [first, second] = [await submit(ask), await submit(ask)];
+  const { attemptToken } = await claimOne(ask, worker);
+  const claimId = randomUUID();
+  const finishes = [{ attemptToken, outcome: "done", result: "hi" }];
+  const next = await claim(ask, worker, { claimId, finishes });
+  expect(next).toMatchObject({
+    attempts: [{ task: { taskId: second } }],
+    finished: [{ attemptToken, recorded: true }],
+  });
+  expect((await ask(`/tasks/${first}`)).body).toMatchObject({ state: "done", result: "hi" });
+  const again = await claim(ask, worker, { claimId, finishes });
+  expect(again).toMatchObject({
+    attempts: [{ attemptToken: next.attempts[0]?.attemptToken }],
+    finished: [{ attemptToken, recorded: true, repeated: true }],
+  });
+  const last = { attemptToken: next.attempts[0]?.attemptToken, outcome: "failed" };
+  const wrong = await ask(`/v1/workers/${worker}/claim`, {
+    json: { claimId: randomUUID(), max: 1, finishes: [last] },
+  });
+  expect(wrong.body).toMatchObject({ code: "invalid_field", details: { field: "finishes[0].error" } });
+  expect(
+    await claim(ask, worker, { waitS: 20, finishes: [{ ...last, error: "broken", retryable: false }] }),
+  ).toEqual({ attempts: [], finished: [{ attemptToken: last.attemptToken, recorded: true }] });
+});
+
+test("a claim with the end of an attempt does not overtake claims that wait for its limit", async () => {
+  const { ask } = await openTestServer({ options: { lanes: { far: { concurrency: 0, total: 1 } } } });
+  const [busy, patient] = [await register(ask), await register(ask)];
+  await submit(ask, { lane: "far" });
+  const second = await submit(ask, { lane: "far" });
+  const { attemptToken } = await claimOne(ask, busy);
+  const waiting = claim(ask, patient);
+  // It has asked and found that the lane is full.
+  expect(await claim(ask, busy, { waitS: 0 })).toEqual({ attempts: [] });
+  const finishes = [{ attemptToken, outcome: "done" }];
+  expect(await claim(ask, busy, { finishes })).toMatchObject({
+    attempts: [],
+    finished: [{ recorded: true }],
+  });
+  expect((await waiting).attempts).toMatchObject([{ task: { taskId: second } }]);
+});
+
+test("a worker that drains still ends attempts with its claims", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask, { slots: 1 });
+  await submit(ask);
+  const { attemptToken } = await claimOne(ask, worker);
+  await ask(`/v1/workers/${worker}/drain`, { json: {} });
+  expect(await claim(ask, worker, { finishes: [{ attemptToken, outcome: "done" }] })).toEqual({
+    attempts: [],
+    drain: true,
+    finished: [{ attemptToken, recorded: true }],
+  });
 });
 
 test("a claim that wants more than any worker has slots gets as many as its worker has", async () => {

@@ -10,7 +10,7 @@ export interface LosingProxy {
   /** From now on nothing gets through in either direction, and no connection is closed. */
   freeze(): void;
   thaw(): void;
-  /** The next answers to this call, as its path ends, are lost. */
+  /** The next answers to this call, as its path ends, are lost. A claim that carries ends is `/claim?finishes`. */
   loseNext(call: string, times: number): void;
   /** The next answers to this call that hand out attempts never come, on connections that stay open. */
   swallowNext(call: string, times: number): void;
@@ -53,7 +53,7 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
       if (answer === null) return void request.socket.destroy();
       readAlong(request.url ?? "", body, answer.body);
       if (isFrozen) return;
-      const path = request.url ?? "";
+      const path = `${request.url}${parse(body)?.finishes === undefined ? "" : "?finishes"}`;
       if ((parse(answer.body)?.attempts ?? []).length > 0 && isDue(swallowed, path)) return;
       const isLost = isDue(doomed, path) || (isLosing && chance.oneIn(2));
       if (isLost) return void request.socket.destroy();
@@ -69,11 +69,11 @@ export async function startLosingProxy(nodeUrls: readonly string[], chance: Chan
       for (const { attemptToken, number, task } of parse(answered)?.attempts ?? [])
         attempts.set(attemptToken, { taskId: task.taskId, attempt: number });
     }
-    if (!path.endsWith("/finish")) return;
-    const reported = new Map(
-      (parse(asked)?.attempts ?? []).map((attempt) => [attempt.attemptToken, attempt] as const),
-    );
-    for (const { attemptToken, recorded, repeated = false } of parse(answered)?.attempts ?? []) {
+    const isFinish = path.endsWith("/finish");
+    const ends = isFinish ? parse(asked)?.attempts : parse(asked)?.finishes;
+    const answers = isFinish ? parse(answered)?.attempts : parse(answered)?.finished;
+    const reported = new Map((ends ?? []).map((attempt) => [attempt.attemptToken, attempt] as const));
+    for (const { attemptToken, recorded, repeated = false } of answers ?? []) {
       const known = attempts.get(attemptToken);
       const { outcome, result = null } = reported.get(attemptToken) ?? {};
       if (known !== undefined && outcome !== undefined)
@@ -154,7 +154,7 @@ async function bodyOf(message: IncomingMessage): Promise<string> {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the checks look at what they use of it.
-function parse(text: string): { attempts?: any[] } | null {
+function parse(text: string): Partial<Record<"attempts" | "finishes" | "finished", any[]>> | null {
   try {
     return JSON.parse(text);
   } catch {

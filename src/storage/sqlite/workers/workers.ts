@@ -72,7 +72,8 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
         )
         .all()
         .map((row) => ({ ...row, lost: row.lost === 1, draining: row.draining === 1 }));
-      const due = db.prepare<{ at: number | null }>(NEXT_DUE).get();
+      const isHeld = workers.some(({ held }) => held > 0);
+      const due = isHeld ? db.prepare<{ at: number | null }>(NEXT_DUE).get() : undefined;
       return { workers, nextDueAt: due?.at ?? null };
     },
     async markLost({ worker, beat }) {
@@ -140,8 +141,7 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
     overdue: (params) => overdueAttempts(db, params),
     preempt: (params) => preemptForWorkers(db, params),
     async prune() {
-      if (db.prepare("select 1 from worker limit 1").get() === undefined && !hasAttempts(db)) return;
-      db.transact((tx) => prune(tx));
+      if (hasOldRows(db)) db.transact((tx) => prune(tx));
     },
   };
 }
@@ -295,8 +295,15 @@ function writeUsage(tx: Transaction, hash: string, usage: AttemptUsage): void {
   ).run({ hash, contextTokens: null, contextWindow: null, ...usage });
 }
 
-function hasAttempts(db: SqliteDatabase): boolean {
-  return db.prepare("select 1 from worker_attempt limit 1").get() !== undefined;
+/** Whether there may be something to prune. Workers that only wait leave nothing. */
+function hasOldRows(db: SqliteDatabase): boolean {
+  return (
+    db
+      .prepare(
+        "select 1 where exists (select 1 from worker_attempt) or exists (select 1 from worker_minute) or exists (select 1 from worker where lost = 1)",
+      )
+      .get() !== undefined
+  );
 }
 
 function prune(tx: Transaction): void {
