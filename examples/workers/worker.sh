@@ -48,6 +48,8 @@ later() {
       quit 1
       ;;
   esac
+  # It still has an outcome to send: a rest would end at once, and the requests would follow each other without a pause.
+  [ -z "$stopping" ] || sleep 1
   local asked
   asked=$(tr -d '\r' <"$dir/headers" | awk -F': *' 'tolower($1) == "retry-after" { print $2 }')
   failures=$((failures < 5 ? failures + 1 : 5))
@@ -70,9 +72,12 @@ register() {
     request POST workers 30
     [ "$status" != 201 ] || break
     [ "$status" != 404 ] || status=400
+    # One that was never registered holds no task, and has nothing to unregister.
+    [ -z "$stopping" ] || [ -n "${worker:-}" ] || quit 0
     later
   done
   worker=$(jq -r .workerId "$dir/answer")
+  echo "worker $worker waits for tasks of $agent" >&2
   beat=$(jq -r '.heartbeatMs / 1000' "$dir/answer")
   # With five seconds for the answer, a claim ends within a lease even if its answer never comes, and is repeated.
   wait_s=$(jq -r '[.maxWaitS, ([.leaseMs / 1250 - 5, 1] | max | floor)] | min' "$dir/answer")

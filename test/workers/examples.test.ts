@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { TestServer } from "../../src/worker-conformance/test-server.ts";
@@ -81,5 +82,31 @@ for (const { name, can, command } of EXAMPLES) {
     worker.kill("SIGTERM");
     expect(await ended).toEqual([0, null]);
     expect(server.faults).toEqual([]);
+  });
+
+  test.skipIf(!can)(`${name} ends with 0 after SIGTERM though it has never reached a server`, async () => {
+    let tries = 0;
+    const broken = createServer((socket) => {
+      tries += 1;
+      socket.destroy();
+    });
+    broken.listen(0, "127.0.0.1");
+    await once(broken, "listening");
+    onTestFinished(() => void broken.close());
+    const [file = "", ...args] = command();
+    const { port } = broken.address() as AddressInfo;
+    const worker = spawn(file, args, {
+      cwd: newFolder(),
+      env: {
+        ...process.env,
+        ROTA_URL: `http://127.0.0.1:${port}`,
+        PYTHONPATH: join(ROOT, "clients", "python", "src"),
+      },
+    });
+    onTestFinished(() => void worker.kill("SIGKILL"));
+    const ended = once(worker, "exit");
+    await expect.poll(() => tries).toBeGreaterThan(0);
+    worker.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
   });
 }
