@@ -35,7 +35,7 @@ export const REASON_CODES = [
   "batch_full",
   "session_busy",
   "taken",
-  "key_busy",
+  "concurrency_key",
   "lane_not_served",
   "lane_full",
   "node_full",

@@ -25,7 +25,7 @@ export function describeConcurrencyKeys(open: Open): void {
       expect(await api.tasks.get(second.taskId)).toMatchObject({ state: "queued", ...key });
       expect((await api.tasks.explain(second.taskId)).reasons).toMatchObject([
         {
-          code: "key_busy",
+          code: "concurrency_key",
           message: `concurrency key "the site" busy with ${first.taskId}`,
           taskId: first.taskId,
         },

@@ -121,11 +121,13 @@ test("a task whose concurrency key another has is explained by that task", async
     state: "queued",
     position: 1,
     ahead: [],
-    reasons: [{ code: "key_busy", message: `tab 8f9c7d4e busy with ${first.taskId}`, taskId: first.taskId }],
+    reasons: [
+      { code: "concurrency_key", message: `tab 8f9c7d4e busy with ${first.taskId}`, taskId: first.taskId },
+    ],
   });
   expect((await rota.tasks.explain(fourth.taskId)).reasons).toMatchObject([
     {
-      code: "key_busy",
+      code: "concurrency_key",
       message: `concurrency key "the \\"site\\"" busy with ${third.taskId}`,
       taskId: third.taskId,
     },

@@ -129,7 +129,7 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   if (batch !== null) add("batch_full", ...batchFull(batch));
   if (session?.takenBy != null) add("taken", ...taken(session.takenBy));
   else if (session !== null) add("session_busy", ...sessionBusy(session, process.now));
-  if (key !== null) add("key_busy", keyBusy(key), { taskId: key.holder });
+  if (key !== null) add("concurrency_key", keyBusy(key), { taskId: key.holder });
   if (situation.workers !== null) {
     const { count, slots, held } = situation.workers;
     if (held >= slots) add("workers_busy", workersBusy(task.agent, { count, slots }));

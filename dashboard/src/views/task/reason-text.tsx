@@ -85,7 +85,7 @@ export function textOf(reason: Reason, task: Task): ReasonText {
         short: "a running task has taken it",
         sentence: <>{taskLink(reason)} has taken this message while it ran: it ends with that task.</>,
       };
-    case "key_busy":
+    case "concurrency_key":
       return {
         icon: "key",
         short: "its concurrency key is taken",
