@@ -140,10 +140,13 @@ export function frameTests(world: () => World): void {
     });
     const page = await open("/tasks");
     await page.getByText("The server cannot be reached").waitFor();
+    // The stream is still open: a network that drops everything does not close it.
+    await page.getByRole("button", { name: "Offline" }).waitFor();
     isCut = false;
     // Long before the next look that a healthy server gets.
     await page.getByText("This node is stopping").waitFor({ timeout: 10_000 });
     expect(await page.getByText("The server cannot be reached").count()).toBe(0);
+    await page.getByRole("button", { name: "Live" }).waitFor();
     await page.getByText("The database cannot be written to: disk full.").waitFor();
     await page.getByText("The scheduler is disabled").waitFor();
     await page.getByText("The configuration on disk is not in force").waitFor();

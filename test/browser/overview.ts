@@ -164,6 +164,10 @@ export function overviewTests(world: () => World): void {
     const tenant = await newTenant(world());
     const { context, open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
     const asked = await stubMuch(world(), context);
+    let healthReads = 0;
+    context.on("request", (request) => {
+      if (request.url().endsWith("/health")) healthReads += 1;
+    });
     const page = await open("/");
     await page.getByText("Lane tasks is full").waitFor();
     await page.getByText("1\u202f110 tasks, by first reason").waitFor();
@@ -183,6 +187,8 @@ export function overviewTests(world: () => World): void {
         "/v1/stats/series",
       ]),
     );
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    expect(healthReads).toBe(1);
     await expectAccessibleEverywhere(page, "overview");
   });
 

@@ -23,6 +23,12 @@ function useHealth() {
   });
 }
 
+/** Whether the server did not respond when it was last asked, although the stream may not have noticed yet. */
+export function useIsAway(): boolean {
+  const { error } = useHealth();
+  return error !== null && !hasCode(error, "unauthorized");
+}
+
 /**
  * After a restart another node responds: the frame shows its name and version without a reload. The health is read again as soon
  * as the stream is back.
@@ -32,9 +38,13 @@ export function useFreshNode(): void {
   const { status } = useLiveState();
   const { data, refetch } = useHealth();
   const seen = useRef<string>(undefined);
+  const wasLost = useRef(false);
   const startedAt = data?.startedAt;
   useEffect(() => {
-    if (status === "live") void refetch();
+    if (status === "lost") wasLost.current = true;
+    if (status !== "live" || !wasLost.current) return;
+    wasLost.current = false;
+    void refetch();
   }, [status, refetch]);
   useEffect(() => {
     const isFirst = seen.current === undefined;
@@ -51,10 +61,10 @@ export function useFreshNode(): void {
 
 /** Warnings above every page, such as an unreachable server. */
 export function Banners() {
-  const { data, error } = useHealth();
+  const { data } = useHealth();
+  const isAway = useIsAway();
   const { isPaused, togglePaused } = useLiveState();
   const { failing } = useDoctor();
-  const isAway = error !== null && !hasCode(error, "unauthorized");
   const sentences = isAway ? [UNREACHABLE] : faultsOf(data);
   return (
     <>

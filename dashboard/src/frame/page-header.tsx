@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useSession } from "../api/session.tsx";
 import { useLiveState } from "../live/live.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Banners } from "./banners.tsx";
+import { Banners, useIsAway } from "./banners.tsx";
 import { usePalette } from "./palette.tsx";
 import { switchTheme } from "./theme.ts";
 
@@ -44,8 +44,9 @@ const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", busy: "
 
 /** Shows whether the page updates itself, and switches that. */
 function LiveButton() {
-  const { status, isPaused, togglePaused } = useLiveState();
+  const { status: ofStream, isPaused, togglePaused } = useLiveState();
   const { me } = useSession();
+  const status = useIsAway() ? "lost" : ofStream;
   return (
     <button
       type="button"

@@ -84,12 +84,12 @@ const COLUMNS: readonly TaskColumn[] = [
   {
     name: "wait",
     head: "Wait",
-    width: "3.5rem",
+    width: "4rem",
     className: "num",
     phone: "side",
     cell: (task) => <Wait task={task} />,
   },
-  { name: "run", head: "Run", width: "3.5rem", className: "num", cell: (task) => <Run task={task} /> },
+  { name: "run", head: "Run", width: "4rem", className: "num", cell: (task) => <Run task={task} /> },
   {
     name: "tok",
     head: "Tokens",
