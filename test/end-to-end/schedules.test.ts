@@ -23,10 +23,13 @@ async function createSchedules(server: ServerProcess, count = SCHEDULES): Promis
   return ids;
 }
 
-/** The moments that rows stand for, oldest first. */
+/** The due times that the runs of a schedule stand for, oldest first. A run that is late stands for several, up to its `due_at`. */
 async function momentsOf(server: ServerProcess, id: number): Promise<number[]> {
   const { body } = await server.ask(`/v1/schedules/${id}/runs`);
-  return body.runs.map((run: Run) => run.due_at).reverse();
+  const runs: Run[] = body.runs.reverse();
+  return runs.flatMap(({ due_at, moments }) =>
+    Array.from({ length: moments }, (_, index) => due_at - moments + 1 + index),
+  );
 }
 
 async function ticked(server: ServerProcess, ids: readonly number[], times: number): Promise<boolean> {
