@@ -24,6 +24,7 @@ import { listOfRuns } from "./schedules/runs.ts";
 import { listOfSchedules, PAGE_OF_SCHEDULES } from "./schedules/schedules.ts";
 import { TURNS_BEFORE } from "./sessions/read-turns.ts";
 import { WAITING } from "./tasks/read-waiting.ts";
+import { toTaskRow } from "./tasks/task-forms.ts";
 
 prepareDatabases({ autovacuum: false });
 
@@ -696,6 +697,20 @@ describe("what a call touches that was planned while there was little", () => {
 
   test.each(PLANNED)("does not grow with tasks, agents and tenants, %s", async (_, plan) => {
     const { first, admin, calls } = await openSmall();
+    await expectNoGrowth(admin, plan, calls, () => submitAll(first, ofTenants(OTHERS)));
+  });
+
+  function ofTenants(count: number): Partial<NewTask>[] {
+    return Array.from({ length: count }, (_, n) => ({ tenant: `late-${n}`, agent: "a" }));
+  }
+
+  /** What each call touches with plans that were made while there was little, before and after much was added. */
+  async function expectNoGrowth(
+    admin: Client,
+    plan: string,
+    calls: Readonly<Record<string, [string, unknown[]]>>,
+    add: () => Promise<void>,
+  ): Promise<void> {
     await admin.query(plan);
     const pages = async ([call, values]: [string, unknown[]]) => {
       await pagesOf(admin, call, values);
@@ -703,13 +718,92 @@ describe("what a call touches that was planned while there was little", () => {
     };
     const few = new Map<string, number>();
     for (const [name, call] of Object.entries(calls)) few.set(name, await pages(call));
-    await submitAll(
-      first,
-      Array.from({ length: OTHERS }, (_, n) => ({ tenant: `late-${n}`, agent: "a" })),
-    );
+    await add();
     for (const [name, call] of Object.entries(calls)) {
       expect(await pages(call), name).toBeLessThan(2 * (few.get(name) ?? 0));
     }
+  }
+
+  /** A message to a session, as a call and its values. */
+  function sends(session: string, mode: string, defaults: object = {}): [string, unknown[]] {
+    const task = messageTo(session, { id: "sent" });
+    return [
+      "send_message(null, $1, $2, null, $3, 'm', 1, null, 1000000, null)",
+      [
+        JSON.stringify([{ ...toTaskRow(task), maker: "{" }]),
+        mode,
+        JSON.stringify({ cap: 10, drop: "old", debounceMs: 0, ...defaults }),
+      ],
+    ];
+  }
+
+  function messageTo(session: string, more: Partial<NewTask> = {}): NewTask {
+    const { spec, ...task } = newTask({
+      session: { key: session, maxConcurrent: 1 },
+      origin: "message",
+      ...more,
+    });
+    return { ...task, spec: { ...spec, work: { kind: "message", message: "m" } } };
+  }
+
+  /** Sessions in which a message runs, waits, may be taken, or waits for more. */
+  async function openSessions() {
+    const { first, admin } = await openNodes(1);
+    const keys = Array.from({ length: 40 }, (_, n) => `early-${n}`);
+    await submit(
+      first,
+      keys.flatMap((key) => [messageTo(key), messageTo(key), messageTo(key)]),
+    );
+    const defaults = { mode: "queue", cap: 10, drop: "old", debounceMs: 0 } as const;
+    const held = await claim(first, keys.length);
+    const [runs] = held.filter(({ task }) => task.session === keys[0]);
+    const send = (session: string, mode: "queue" | "steer", debounceMs = 0) =>
+      first.sessions.send({
+        task: messageTo(session),
+        mode,
+        maxConcurrent: null,
+        defaults: { ...defaults, debounceMs },
+      });
+    await send("early-0", "steer");
+    await send("debounced", "queue", 1e9);
+    await submit(first, [messageTo("delayed", { runAt: 8e15 })]);
+    const wide = { key: "wide", maxConcurrent: 3 };
+    await submit(first, [messageTo("", { session: wide }), messageTo("", { session: wide })]);
+    const calls: Record<string, [string, unknown[]]> = {
+      "send to a new session": sends("new", "queue"),
+      "send to a known session": sends("early-1", "queue"),
+      "drop an older message": sends("early-1", "queue", { cap: 1 }),
+      "interrupt a session": sends("early-1", "interrupt"),
+      "collect messages": sends("early-1", "collect"),
+      "send to an attempt": sends("early-1", "steer"),
+      "debounce a message": sends("new", "queue", { debounceMs: 1000 }),
+      "add to a debounced message": sends("debounced", "queue", { debounceMs: 1000 }),
+      "send after a debounced message": sends("debounced", "interrupt"),
+      "queue after a debounced message": sends("debounced", "collect"),
+      "submit to a session": [
+        "insert_tasks(null, $1, '{1}', '{new}', '{}', '{1}', '[]', 1000000, 1000000, 1000000)",
+        [JSON.stringify([toTaskRow(messageTo("early-1"))])],
+      ],
+      "end a task": stepOf(runs, 1),
+      "retry a task": stepOf(runs, 1, { state: "queued", error: "e" }, null),
+      "take messages": ["take_messages(null, $1, $2, 0)", [runs?.task.seq, runs?.token]],
+      "post an answer": ["post_answer(null, $1, '1')", [JSON.stringify([toTaskRow(messageTo("early-1"))])]],
+      "let several run": [`update_session(null, $1, 'early-1', 1, '{"maxConcurrent":3}', null)`, [TENANT]],
+      "let fewer run": [`update_session(null, $1, 'wide', 1, '{"maxConcurrent":1}', null)`, [TENANT]],
+      "stop a session": ["stop_session(null, $1, 'early-1', 'all', 100, null)", [TENANT]],
+      "promote a message": ["promote_due(9e15::bigint, 100)", []],
+    };
+    return { first, admin, calls };
+  }
+
+  test.each(PLANNED)("does not grow with sessions and messages that wait, %s", async (_, plan) => {
+    const { first, admin, calls } = await openSessions();
+    await expectNoGrowth(admin, plan, calls, () =>
+      submitAll(
+        first,
+        Array.from({ length: 40_000 }, (_, n) => messageTo(`late-${n % 20_000}`)),
+      ),
+    );
   });
 });
 
