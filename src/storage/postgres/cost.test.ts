@@ -9,6 +9,7 @@ import {
 } from "../../../test/postgres/several-nodes.ts";
 import { newDefinition } from "../conformance/schedules/schedule-world.ts";
 import { UNBOUNDED } from "../conformance/tenants/share-out.ts";
+import { newWorker } from "../conformance/workers/workers.ts";
 import { LANE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
 import {
   type ClaimedTask,
@@ -700,8 +701,8 @@ describe("what a call touches that was planned while there was little", () => {
     await expectNoGrowth(admin, plan, calls, () => submitAll(first, ofTenants(OTHERS)));
   });
 
-  function ofTenants(count: number): Partial<NewTask>[] {
-    return Array.from({ length: count }, (_, n) => ({ tenant: `late-${n}`, agent: "a" }));
+  function ofTenants(tenants: number, tasks = tenants): Partial<NewTask>[] {
+    return Array.from({ length: tasks }, (_, n) => ({ tenant: `late-${n % tenants}`, agent: "a" }));
   }
 
   /** What each call touches with plans that were made while there was little, before and after much was added. */
@@ -804,6 +805,124 @@ describe("what a call touches that was planned while there was little", () => {
         Array.from({ length: 40_000 }, (_, n) => messageTo(`late-${n % 20_000}`)),
       ),
     );
+  });
+
+  /** Tasks with keys, of which one runs and another one waits for the same key. */
+  async function openKeys() {
+    const { first, admin } = await openNodes(1);
+    const early = Array.from({ length: 40 }, (_, n) => ({ concurrencyKey: `early-${n}` }));
+    await submit(first, [...early, ...early]);
+    const [held] = await claim(first, 5);
+    const [same, other] = [
+      newTask({ id: "same", concurrencyKey: held?.task.concurrencyKey ?? null }),
+      newTask({ concurrencyKey: "new" }),
+    ];
+    const inserts = (task: NewTask): [string, unknown[]] => [
+      "insert_tasks(null, $1, '{1}', '{new}', '{}', '{1}', '[]', 1000000, 1000000, 1000000)",
+      [JSON.stringify([toTaskRow(task)])],
+    ];
+    const again = { key: "again", hash: "h" };
+    await submit(first, [{ id: "kept", idempotency: again }]);
+    const keyed = (key: string): [string, unknown[]] => [
+      "insert_keyed_tasks(null, $1, '{1}', '{new}', '{}', $2, '{h}', '[]', 1000000, 1000000, 1000000, null)",
+      [JSON.stringify([toTaskRow(newTask())]), [key]],
+    ];
+    const calls: Record<string, [string, unknown[]]> = {
+      "submit with a free key": inserts(other),
+      "submit with a key that is held": inserts(same),
+      "submit a critical task with a key that is held": inserts({ ...same, priority: 0 }),
+      "end a task with a key": stepOf(held, 1),
+      "retry a task with a key": stepOf(held, 1, { state: "queued", error: "e" }, null),
+      "cancel a task with a key": ["cancel_tasks(null, $1, $2, null)", [TENANT, [held?.task.id]]],
+      "submit with a new idempotency key": keyed("new"),
+      "submit with a known idempotency key": keyed("again"),
+    };
+    return { first, admin, calls };
+  }
+
+  test.each(PLANNED)("does not grow with keys, %s", async (_, plan) => {
+    const { first, admin, calls } = await openKeys();
+    await expectNoGrowth(admin, plan, calls, async () => {
+      await submitAll(first, tasksOf(10, 20_000));
+      // Behind the storage's back: handing tasks in with keys takes longer.
+      await admin.query(
+        `insert into rota.key_hold (tenant, key, task_seq, contested)
+         select tenant, 'late-' || seq, seq, false from rota.task where agent like 'agent-%'`,
+      );
+      await admin.query(
+        `insert into rota.idempotency_key (tenant, key, hash, task_seq, created_at)
+         select tenant, 'late-' || seq, 'h', seq, ${NOW} from rota.task where agent like 'agent-%'`,
+      );
+    });
+  });
+
+  /** A worker with attempts and a task that waits for it, and others. */
+  async function openWorkers() {
+    const { first, admin } = await openNodes(1);
+    await first.nodes.setAbilities({ node: "node-0", abilities: { agents: new Map(), kinds: [] } });
+    for (let n = 0; n < 20; n += 1)
+      await first.workers.register(newWorker({ id: `wrk_early${n}`, tenant: `early-${n}`, agents: ["*"] }));
+    const worker = "wrk_mine";
+    await first.workers.register(newWorker({ id: worker, agents: ["*"] }));
+    await submit(
+      first,
+      Array.from({ length: 20 }, (_, n) => ({ tenant: `early-${n}`, agent: "a" })),
+    );
+    await submit(first, tasksOf(5, 20));
+    const poll = {
+      worker,
+      claim: "before",
+      max: 3,
+      agents: null,
+      tokens: [1, 2, 3].map((n) => ({ hash: `h${n}`, nonce: `n${n}` })),
+    };
+    const { claimed } = await first.workers.exchange({ finishes: [], progress: [], polls: [poll] });
+    const [held] = claimed[0] ?? [];
+    const polls = JSON.stringify([{ n: 0, ...poll, claim: "now", tokens: [{ hash: "h", nonce: "n" }] }]);
+    const ends = [[held?.task.seq], [held?.token], [worker], [true]];
+    const more = JSON.stringify([{ token: held?.token, state: "failed", error: "e" }]);
+    const calls: Record<string, [string, unknown[]]> = {
+      "claim for a worker": ["worker_exchange(null, '{}', '{}', '{}', '{}', '{}', null, null, $1)", [polls]],
+      "claim again for a worker": [
+        "worker_exchange(null, '{}', '{}', '{}', '{}', '{}', null, null, $1)",
+        [JSON.stringify([{ n: 0, ...poll }])],
+      ],
+      "end an attempt of a worker, which asks for another": [
+        "worker_exchange(null, $1, $2, $3, $4, '{1}', null, null, $5)",
+        [...ends, polls],
+      ],
+      "fail an attempt of a worker": [
+        "worker_exchange(null, $1, $2, $3, $4, '{null}', $5, null, null)",
+        [...ends, more],
+      ],
+      "renew a worker": ["renew_workers(null, $1, '{true}')", [[worker]]],
+      "name the attempts of a worker": [
+        `name_attempts(null, $1, '{h1,h2}', '[{"hash":"h1","inputTokens":1}]', true)`,
+        [worker],
+      ],
+      "take attempts back": ["take_back(null, $1, null, 10, true, 5, 'e')", [worker]],
+      "take attempts back that were not lost": ["take_back(null, $1, null, 10, true, null, 'e')", [worker]],
+    };
+    return { first, admin, calls };
+  }
+
+  test.each(PLANNED)("does not grow with tasks and tenants of other workers, %s", async (_, plan) => {
+    const { first, admin, calls } = await openWorkers();
+    await expectNoGrowth(admin, plan, calls, async () => {
+      await admin.query(
+        `insert into rota.worker (id, tenant, name, agents, slots, labels, lease_ms, heartbeat_ms, registered_at, seen_at)
+         select 'wrk_late' || n, 'late-' || n, 'py', '{*}', 10, '{}', 15000, 5000, 0, 0 from generate_series(0, 4999) n`,
+      );
+      await admin.query(
+        `insert into rota.worker_agent (tenant, agent, worker)
+         select 'late-' || n, '*', 'wrk_late' || n from generate_series(0, 4999) n`,
+      );
+      await admin.query(
+        `insert into rota.worker_attempt (hash, nonce, worker, claim, tenant, task_id, task_seq, token, number, assigned_at, ended_at)
+         select 'late-' || n, 'n', 'wrk_late' || n % 5000, 'c', 'late-' || n % 5000, 'x', -n, -n, 1, 0, 1e15 from generate_series(1, 20000) n`,
+      );
+      await submitAll(first, ofTenants(OTHERS, 20_000));
+    });
   });
 });
 
