@@ -9,6 +9,7 @@ import {
 } from "../../../test/postgres/several-nodes.ts";
 import { newDefinition } from "../conformance/schedules/schedule-world.ts";
 import { UNBOUNDED } from "../conformance/tenants/share-out.ts";
+import { newWorker } from "../conformance/workers/workers.ts";
 import { LANE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
 import {
   type ClaimedTask,
@@ -24,6 +25,7 @@ import { listOfRuns } from "./schedules/runs.ts";
 import { listOfSchedules, PAGE_OF_SCHEDULES } from "./schedules/schedules.ts";
 import { TURNS_BEFORE } from "./sessions/read-turns.ts";
 import { WAITING } from "./tasks/read-waiting.ts";
+import { toTaskRow } from "./tasks/task-forms.ts";
 
 prepareDatabases({ autovacuum: false });
 
@@ -696,6 +698,20 @@ describe("what a call touches that was planned while there was little", () => {
 
   test.each(PLANNED)("does not grow with tasks, agents and tenants, %s", async (_, plan) => {
     const { first, admin, calls } = await openSmall();
+    await expectNoGrowth(admin, plan, calls, () => submitAll(first, ofTenants(OTHERS)));
+  });
+
+  function ofTenants(tenants: number, tasks = tenants): Partial<NewTask>[] {
+    return Array.from({ length: tasks }, (_, n) => ({ tenant: `late-${n % tenants}`, agent: "a" }));
+  }
+
+  /** What each call touches with plans that were made while there was little, before and after much was added. */
+  async function expectNoGrowth(
+    admin: Client,
+    plan: string,
+    calls: Readonly<Record<string, [string, unknown[]]>>,
+    add: () => Promise<void>,
+  ): Promise<void> {
     await admin.query(plan);
     const pages = async ([call, values]: [string, unknown[]]) => {
       await pagesOf(admin, call, values);
@@ -703,13 +719,210 @@ describe("what a call touches that was planned while there was little", () => {
     };
     const few = new Map<string, number>();
     for (const [name, call] of Object.entries(calls)) few.set(name, await pages(call));
-    await submitAll(
-      first,
-      Array.from({ length: OTHERS }, (_, n) => ({ tenant: `late-${n}`, agent: "a" })),
-    );
+    await add();
     for (const [name, call] of Object.entries(calls)) {
       expect(await pages(call), name).toBeLessThan(2 * (few.get(name) ?? 0));
     }
+  }
+
+  /** A message to a session, as a call and its values. */
+  function sends(session: string, mode: string, defaults: object = {}): [string, unknown[]] {
+    const task = messageTo(session, { id: "sent" });
+    return [
+      "send_message(null, $1, $2, null, $3, 'm', 1, null, 1000000, null)",
+      [
+        JSON.stringify([{ ...toTaskRow(task), maker: "{" }]),
+        mode,
+        JSON.stringify({ cap: 10, drop: "old", debounceMs: 0, ...defaults }),
+      ],
+    ];
+  }
+
+  function messageTo(session: string, more: Partial<NewTask> = {}): NewTask {
+    const { spec, ...task } = newTask({
+      session: { key: session, maxConcurrent: 1 },
+      origin: "message",
+      ...more,
+    });
+    return { ...task, spec: { ...spec, work: { kind: "message", message: "m" } } };
+  }
+
+  /** Sessions in which a message runs, waits, may be taken, or waits for more. */
+  async function openSessions() {
+    const { first, admin } = await openNodes(1);
+    const keys = Array.from({ length: 40 }, (_, n) => `early-${n}`);
+    await submit(
+      first,
+      keys.flatMap((key) => [messageTo(key), messageTo(key), messageTo(key)]),
+    );
+    const defaults = { mode: "queue", cap: 10, drop: "old", debounceMs: 0 } as const;
+    const held = await claim(first, keys.length);
+    const [runs] = held.filter(({ task }) => task.session === keys[0]);
+    const send = (session: string, mode: "queue" | "steer", debounceMs = 0) =>
+      first.sessions.send({
+        task: messageTo(session),
+        mode,
+        maxConcurrent: null,
+        defaults: { ...defaults, debounceMs },
+      });
+    await send("early-0", "steer");
+    await send("debounced", "queue", 1e9);
+    await submit(first, [messageTo("delayed", { runAt: 8e15 })]);
+    const wide = { key: "wide", maxConcurrent: 3 };
+    await submit(first, [messageTo("", { session: wide }), messageTo("", { session: wide })]);
+    const calls: Record<string, [string, unknown[]]> = {
+      "send to a new session": sends("new", "queue"),
+      "send to a known session": sends("early-1", "queue"),
+      "drop an older message": sends("early-1", "queue", { cap: 1 }),
+      "interrupt a session": sends("early-1", "interrupt"),
+      "collect messages": sends("early-1", "collect"),
+      "send to an attempt": sends("early-1", "steer"),
+      "debounce a message": sends("new", "queue", { debounceMs: 1000 }),
+      "add to a debounced message": sends("debounced", "queue", { debounceMs: 1000 }),
+      "send after a debounced message": sends("debounced", "interrupt"),
+      "queue after a debounced message": sends("debounced", "collect"),
+      "submit to a session": [
+        "insert_tasks(null, $1, '{1}', '{new}', '{}', '{1}', '[]', 1000000, 1000000, 1000000)",
+        [JSON.stringify([toTaskRow(messageTo("early-1"))])],
+      ],
+      "end a task": stepOf(runs, 1),
+      "retry a task": stepOf(runs, 1, { state: "queued", error: "e" }, null),
+      "take messages": ["take_messages(null, $1, $2, 0)", [runs?.task.seq, runs?.token]],
+      "post an answer": ["post_answer(null, $1, '1')", [JSON.stringify([toTaskRow(messageTo("early-1"))])]],
+      "let several run": [`update_session(null, $1, 'early-1', 1, '{"maxConcurrent":3}', null)`, [TENANT]],
+      "let fewer run": [`update_session(null, $1, 'wide', 1, '{"maxConcurrent":1}', null)`, [TENANT]],
+      "stop a session": ["stop_session(null, $1, 'early-1', 'all', 100, null)", [TENANT]],
+      "promote a message": ["promote_due(9e15::bigint, 100)", []],
+    };
+    return { first, admin, calls };
+  }
+
+  test.each(PLANNED)("does not grow with sessions and messages that wait, %s", async (_, plan) => {
+    const { first, admin, calls } = await openSessions();
+    await expectNoGrowth(admin, plan, calls, () =>
+      submitAll(
+        first,
+        Array.from({ length: 40_000 }, (_, n) => messageTo(`late-${n % 20_000}`)),
+      ),
+    );
+  });
+
+  /** Tasks with keys, of which one runs and another one waits for the same key. */
+  async function openKeys() {
+    const { first, admin } = await openNodes(1);
+    const early = Array.from({ length: 40 }, (_, n) => ({ concurrencyKey: `early-${n}` }));
+    await submit(first, [...early, ...early]);
+    const [held] = await claim(first, 5);
+    const [same, other] = [
+      newTask({ id: "same", concurrencyKey: held?.task.concurrencyKey ?? null }),
+      newTask({ concurrencyKey: "new" }),
+    ];
+    const inserts = (task: NewTask): [string, unknown[]] => [
+      "insert_tasks(null, $1, '{1}', '{new}', '{}', '{1}', '[]', 1000000, 1000000, 1000000)",
+      [JSON.stringify([toTaskRow(task)])],
+    ];
+    const again = { key: "again", hash: "h" };
+    await submit(first, [{ id: "kept", idempotency: again }]);
+    const keyed = (key: string): [string, unknown[]] => [
+      "insert_keyed_tasks(null, $1, '{1}', '{new}', '{}', $2, '{h}', '[]', 1000000, 1000000, 1000000, null)",
+      [JSON.stringify([toTaskRow(newTask())]), [key]],
+    ];
+    const calls: Record<string, [string, unknown[]]> = {
+      "submit with a free key": inserts(other),
+      "submit with a key that is held": inserts(same),
+      "submit a critical task with a key that is held": inserts({ ...same, priority: 0 }),
+      "end a task with a key": stepOf(held, 1),
+      "retry a task with a key": stepOf(held, 1, { state: "queued", error: "e" }, null),
+      "cancel a task with a key": ["cancel_tasks(null, $1, $2, null)", [TENANT, [held?.task.id]]],
+      "submit with a new idempotency key": keyed("new"),
+      "submit with a known idempotency key": keyed("again"),
+    };
+    return { first, admin, calls };
+  }
+
+  test.each(PLANNED)("does not grow with keys, %s", async (_, plan) => {
+    const { first, admin, calls } = await openKeys();
+    await expectNoGrowth(admin, plan, calls, async () => {
+      await submitAll(first, tasksOf(10, 20_000));
+      // Behind the storage's back: handing tasks in with keys takes longer.
+      await admin.query(
+        `insert into rota.key_hold (tenant, key, task_seq, contested)
+         select tenant, 'late-' || seq, seq, false from rota.task where agent like 'agent-%'`,
+      );
+      await admin.query(
+        `insert into rota.idempotency_key (tenant, key, hash, task_seq, created_at)
+         select tenant, 'late-' || seq, 'h', seq, ${NOW} from rota.task where agent like 'agent-%'`,
+      );
+    });
+  });
+
+  /** A worker with attempts and a task that waits for it, and others. */
+  async function openWorkers() {
+    const { first, admin } = await openNodes(1);
+    await first.nodes.setAbilities({ node: "node-0", abilities: { agents: new Map(), kinds: [] } });
+    for (let n = 0; n < 20; n += 1)
+      await first.workers.register(newWorker({ id: `wrk_early${n}`, tenant: `early-${n}`, agents: ["*"] }));
+    const worker = "wrk_mine";
+    await first.workers.register(newWorker({ id: worker, agents: ["*"] }));
+    await submit(
+      first,
+      Array.from({ length: 20 }, (_, n) => ({ tenant: `early-${n}`, agent: "a" })),
+    );
+    await submit(first, tasksOf(5, 20));
+    const poll = {
+      worker,
+      claim: "before",
+      max: 3,
+      agents: null,
+      tokens: [1, 2, 3].map((n) => ({ hash: `h${n}`, nonce: `n${n}` })),
+    };
+    const { claimed } = await first.workers.exchange({ finishes: [], progress: [], polls: [poll] });
+    const [held] = claimed[0] ?? [];
+    const polls = JSON.stringify([{ n: 0, ...poll, claim: "now", tokens: [{ hash: "h", nonce: "n" }] }]);
+    const ends = [[held?.task.seq], [held?.token], [worker], [true]];
+    const more = JSON.stringify([{ token: held?.token, state: "failed", error: "e" }]);
+    const calls: Record<string, [string, unknown[]]> = {
+      "claim for a worker": ["worker_exchange(null, '{}', '{}', '{}', '{}', '{}', null, null, $1)", [polls]],
+      "claim again for a worker": [
+        "worker_exchange(null, '{}', '{}', '{}', '{}', '{}', null, null, $1)",
+        [JSON.stringify([{ n: 0, ...poll }])],
+      ],
+      "end an attempt of a worker, which asks for another": [
+        "worker_exchange(null, $1, $2, $3, $4, '{1}', null, null, $5)",
+        [...ends, polls],
+      ],
+      "fail an attempt of a worker": [
+        "worker_exchange(null, $1, $2, $3, $4, '{null}', $5, null, null)",
+        [...ends, more],
+      ],
+      "renew a worker": ["renew_workers(null, $1, '{true}')", [[worker]]],
+      "name the attempts of a worker": [
+        `name_attempts(null, $1, '{h1,h2}', '[{"hash":"h1","inputTokens":1}]', true)`,
+        [worker],
+      ],
+      "take attempts back": ["take_back(null, $1, null, 10, true, 5, 'e')", [worker]],
+      "take attempts back that were not lost": ["take_back(null, $1, null, 10, true, null, 'e')", [worker]],
+    };
+    return { first, admin, calls };
+  }
+
+  test.each(PLANNED)("does not grow with tasks and tenants of other workers, %s", async (_, plan) => {
+    const { first, admin, calls } = await openWorkers();
+    await expectNoGrowth(admin, plan, calls, async () => {
+      await admin.query(
+        `insert into rota.worker (id, tenant, name, agents, slots, labels, lease_ms, heartbeat_ms, registered_at, seen_at)
+         select 'wrk_late' || n, 'late-' || n, 'py', '{*}', 10, '{}', 15000, 5000, 0, 0 from generate_series(0, 4999) n`,
+      );
+      await admin.query(
+        `insert into rota.worker_agent (tenant, agent, worker)
+         select 'late-' || n, '*', 'wrk_late' || n from generate_series(0, 4999) n`,
+      );
+      await admin.query(
+        `insert into rota.worker_attempt (hash, nonce, worker, claim, tenant, task_id, task_seq, token, number, assigned_at, ended_at)
+         select 'late-' || n, 'n', 'wrk_late' || n % 5000, 'c', 'late-' || n % 5000, 'x', -n, -n, 1, 0, 1e15 from generate_series(1, 20000) n`,
+      );
+      await submitAll(first, ofTenants(OTHERS, 20_000));
+    });
   });
 });
 

@@ -29,9 +29,10 @@ const KEY = "key:";
 /** Marks an agent among the kinds of a profile whose nodes' configuration gives it the executor `worker`. */
 const WORKER_AGENT = "worker:";
 
+/** `offset 0`, here and below: a plan made while there are few agents and workers would read all of them when there are many. */
 const STORED = (n: string, more = "") => `exists (
   select 1 from agent stored
-   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and readable_json(stored.definition) ->> 'executor' is not null${more})`;
+   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and readable_json(stored.definition) ->> 'executor' is not null${more} offset 0)`;
 
 /** Not by workers only. */
 const FOR_NODES = " and readable_json(stored.definition) #>> '{executor,type}' is distinct from 'worker'";
@@ -55,7 +56,7 @@ const CONFIGURED_FOR_WORKERS = (n: string) => `exists (
      and exists (select 1 from node live where live.profile = configured.id and not live.dead))`;
 
 const NAMED_BY_WORKERS = (n: string) => `exists (
-  select 1 from worker_agent w where w.tenant = ${n}.tenant and w.agent = ${n}.agent)`;
+  select 1 from worker_agent w where w.tenant = ${n}.tenant and w.agent = ${n}.agent offset 0)`;
 
 /**
  * Whether the agent of `n` has an executor of its own: on a live node, on a node that is away, on workers, or stored with the
@@ -79,7 +80,7 @@ const FOR_ANY_WORKER = (
 
 /** Whether a live worker for all agents runs agent queue `n`, if no node can. */
 const BY_ANY_WORKER = (n: string) => `(exists (
-  select 1 from worker_agent w where w.tenant = ${n}.tenant and w.agent = '${ALL_AGENTS}') and ${FOR_ANY_WORKER(n)})`;
+  select 1 from worker_agent w where w.tenant = ${n}.tenant and w.agent = '${ALL_AGENTS}' offset 0) and ${FOR_ANY_WORKER(n)})`;
 
 /** Whether a live worker can run agent queue `n`, if no node can. */
 const BY_WORKERS = (n: string) => `(${NAMED_BY_WORKERS(n)} or ${BY_ANY_WORKER(n)})`;

@@ -59,7 +59,7 @@ begin
         select o.task_seq
           from (select u.task_seq, u.taken_by from turn u where u.session + 0 = v_session.id and u.is_message
                  order by u.task_seq limit v_session.messages - v_cap + 1) o
-         where o.taken_by is null and not exists (select 1 from lease l where l.task_seq = o.task_seq)
+         where o.taken_by is null and not exists (select 1 from lease l where l.task_seq = o.task_seq offset 0)
          order by o.task_seq limit v_waiting - v_cap + 1), ':DROPPED');
     end if;
   end if;
@@ -153,7 +153,7 @@ end $$;
 create function waiting_messages(p_session session) returns integer language plpgsql stable as $$
 begin
   return p_session.messages - (
-    select count(*) from lease l join task t on t.seq = l.task_seq
+    select count(*) from lease l cross join lateral (select origin from task where seq = l.task_seq offset 0) t
      where l.session = p_session.id and t.origin = 'message') - (
     select count(*) from turn u where u.session = p_session.id and u.steer_until is not null and u.taken_by is not null);
 end $$;

@@ -82,7 +82,7 @@ begin
      where s.id = v_session.id;
     -- Running tasks first, then waiting ones.
     v_seqs := array(
-      select l.task_seq from lease l join task t on t.seq = l.task_seq
+      select l.task_seq from lease l cross join lateral (select place from task where seq = l.task_seq offset 0) t
        where l.session = v_session.id and t.place <= cutoff order by l.token limit p_limit + 1);
     v_seqs := v_seqs || array(
       select w.task_seq

@@ -1,7 +1,8 @@
 -- What one task changes in its session.
 create type session_delta as (session bigint, active integer, parked integer, open integer, messages integer);
 
--- Applies deltas of sessions.
+-- Applies deltas of sessions, here and below by their addresses: a plan with a join, made while there are few sessions, would
+-- read all of them when there are many.
 create function move_sessions(p_deltas session_delta[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -15,7 +16,9 @@ begin
     update session s
        set active = s.active + m.active, parked = s.parked + m.parked, open = s.open + m.open,
            messages = s.messages + m.messages
-      from moved m where s.id = m.session
+      from moved m
+     cross join lateral (select ctid as address from session where id = m.session offset 0) a
+     where s.ctid = a.address
     returning s.id, :IS_UNSETTLED as unsettled)
   select array_agg(id::text) filter (where unsettled) into v_unsettled from counted;
   if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
@@ -32,7 +35,7 @@ begin
     select e.n, e.state in ('done', 'failed', 'cancelled') as final, e.context_tokens, e.context_window,
            t.session, t.origin, :IS_ADMITTED_TURN as turn
       from unnest(p_seqs, p_states, p_tokens, p_windows) with ordinality e(seq, state, context_tokens, context_window, n)
-      join task t on t.seq = e.seq),
+     cross join lateral (select session, origin, place from task where seq = e.seq offset 0) t),
   gone as (delete from turn where ctid = any (array(select turn from ended where final))),
   -- If several reported the size of the context, the last report counts.
   moved as (
@@ -45,7 +48,9 @@ begin
     update session s
        set active = s.active - m.ended, open = s.open - m.ended, messages = s.messages - m.messages,
            tokens = coalesce(m.tokens, s.tokens), context_window = coalesce(m.context_window, s.context_window)
-      from moved m where s.id = m.session
+      from moved m
+     cross join lateral (select ctid as address from session where id = m.session offset 0) a
+     where s.ctid = a.address
     returning s.id, :IS_UNSETTLED or :HAS_TAKEN as unsettled)
   select array_agg(id::text) filter (where unsettled) into v_unsettled from counted;
   if v_unsettled is not null then
@@ -140,24 +145,26 @@ declare
   v_freed text[];
 begin
   with last as materialized (
-    select u.session, u.place, u.turn, t.seq, t.line, t.rank, t.batch, t.parked is null as ready,
+    select u.session, u.place, u.turn, t.address, t.seq, t.line, t.batch, r.entry, t.parked is null as ready,
            t.parked is null or t.parked = 'asking' as active, t.concurrency_key is not null as keyed
       from (select s.id, s.active - :SESSION_MAX as surplus from session s
              where s.id = any (p_ids) and s.active > :SESSION_MAX) s
      cross join lateral (
        select u.session, u.place, u.task_seq, u.ctid as turn from turn u where u.session = s.id and :UNSTARTED
         order by u.place desc limit s.surplus) u
-      join task t on t.seq = u.task_seq),
-  gone as (
-    delete from ready r using last
-     where last.ready and r.line = last.line and r.rank = last.rank and r.task_seq = last.seq),
-  unparked as (update task t set parked = null from last where t.seq = last.seq and not last.ready),
+     cross join lateral (
+       select ctid as address, seq, line, rank, batch, parked, concurrency_key from task where seq = u.task_seq offset 0) t
+      left join lateral (
+        select ctid as entry from ready where line = t.line and rank = t.rank and task_seq = t.seq offset 0) r on true),
+  gone as (delete from ready where ctid = any (array(select entry from last where ready))),
+  unparked as (update task set parked = null where ctid = any (array(select address from last where not ready))),
   moved as (update turn set stage = 'parked' where ctid = any (array(select turn from last))),
   counted as (
     update session s
        set active = s.active - b.tasks, parked = s.parked + b.tasks, first_parked = least(s.first_parked, b.first)
       from (select session, count(*)::integer as tasks, min(place) as first from last group by session) b
-     where s.id = b.session)
+     cross join lateral (select ctid as address from session where id = b.session offset 0) a
+     where s.ctid = a.address)
   select array_agg(row(line, 0, 0, 1, -1, 0, null, null, null)::queue_delta) filter (where ready),
          array_agg(row(batch, -1, 0)::batch_delta) filter (where batch is not null and active),
          array_agg(seq::text) filter (where ready and keyed)
@@ -221,13 +228,16 @@ begin
            first_parked = least(f.last + 1, (select min(u.place) from turn u
                                               where u.session = s.id and u.steer_until is not null and u.taken_by is not null))
       from (select session, count(*)::integer as tasks, max(place) as last from first group by session) f
-     where s.id = f.session),
+     cross join lateral (select ctid as address from session where id = f.session offset 0) a
+     where s.ctid = a.address),
   entered as materialized (
-    select t.seq, t.line, t.batch, coalesce(f.rank, t.rank) as rank, t.rank as rank_before, :PARKED_BY as parked
-      from first f join task t on t.seq = f.seq),
+    select t.address, t.seq, t.line, t.batch, coalesce(f.rank, t.rank) as rank, t.rank as rank_before, :PARKED_BY as parked
+      from first f
+     cross join lateral (
+       select ctid as address, seq, line, batch, rank, concurrency_key from task where seq = f.seq offset 0) t),
   changed as (
     update task t set rank = e.rank, parked = e.parked
-      from entered e where t.seq = e.seq and (e.parked is not null or e.rank <> e.rank_before)),
+      from entered e where t.ctid = e.address and (e.parked is not null or e.rank <> e.rank_before)),
   placed as (insert into ready (line, rank, task_seq) select line, rank, seq from entered where parked is null)
   select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::queue_delta) filter (where parked is null),
          array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta) filter (where batch is not null),
@@ -251,12 +261,14 @@ declare
 begin
   for v_next in
     select f.session, t.seq, t.rank
-      from unnest(p_sessions, p_seqs) with ordinality f(session, seq, n) join task t on t.seq = f.seq order by f.n
+      from unnest(p_sessions, p_seqs) with ordinality f(session, seq, n)
+     cross join lateral (select seq, rank from task where seq = f.seq offset 0) t order by f.n
   loop
     if v_next.session is distinct from v_session then
       v_session := v_next.session;
       select t.rank, t.seq into v_last_rank, v_last_seq
-        from turn u join task t on t.seq = u.task_seq where u.session = v_session and :UNSTARTED
+        from turn u cross join lateral (select rank, seq from task where seq = u.task_seq offset 0) t
+       where u.session = v_session and :UNSTARTED
        order by t.rank desc, t.seq desc limit 1;
     end if;
     if (v_last_rank, v_last_seq) > (v_next.rank, v_next.seq) then

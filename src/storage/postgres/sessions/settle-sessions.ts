@@ -33,10 +33,10 @@ const SIGNALS_OF_ENDS = JSON.stringify({
   signals: [{ kind: "events" }, { kind: "work" }, { kind: "release" }, { kind: "deliveries" }],
 });
 
-/** Whether the session has admitted the task of turn `u`, and the task waits for a slot. */
+/** Whether the session has admitted the task of turn `u`, and the task waits for a slot. `offset 0`: looks them up, rather than reading all tasks. */
 const UNSTARTED = `
-  u.stage = 'in' and not exists (select 1 from lease l where l.task_seq = u.task_seq)
-  and exists (select 1 from task q where q.seq = u.task_seq and q.resting_state = 'queued')`;
+  u.stage = 'in' and not exists (select 1 from lease l where l.task_seq = u.task_seq offset 0)
+  and exists (select 1 from task q where q.seq = u.task_seq and q.resting_state = 'queued' offset 0)`;
 
 /**
  * Admitting a task is a lookup in the index of turns, from the first position that can be parked on, however many wait. If one task

@@ -26,8 +26,9 @@ export async function takeMessages(
 
 /** Whether a message is offered is decided later, by the time of the write. */
 const OFFERED_MESSAGES = `
-  select 1 from lease l join task k on k.seq = l.task_seq
-    join turn u on u.session = k.session and u.steer_until is not null
+  select 1 from lease l
+   cross join lateral (select session from task where seq = l.task_seq offset 0) k
+   cross join lateral (select place, taken_by from turn where session = k.session and steer_until is not null offset 0) u
    where l.task_seq = $1 and l.token = $2 and u.place > $3 and (u.taken_by is null or u.taken_by = $1) limit 1`;
 
 export const TAKE_MESSAGES_FUNCTIONS = readSql(new URL("./take-messages.sql", import.meta.url), {

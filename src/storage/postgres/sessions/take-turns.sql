@@ -18,13 +18,16 @@ create function ends_stale_message(p_tasks session_task[]) returns boolean langu
 #variable_conflict use_column
 begin
   return exists (
-    select 1 from unnest(p_tasks) a join session s on s.id = a.session
-      join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed' and d.place <= s.cutoff
-     where a.state = 'queued');
+    select 1 from unnest(p_tasks) a
+     cross join lateral (select debounce_seq, cutoff from session where id = a.session offset 0) s
+     cross join lateral (select resting_state, place from task where seq = s.debounce_seq offset 0) d
+     where a.state = 'queued' and d.resting_state = 'delayed' and d.place <= s.cutoff);
 end $$;
 
 -- The positions of new tasks in their sessions, by n, after the last position of each session. The debounced message goes
--- right before the first ready task of its session. admitted: need not be parked, because no task is before it.
+-- right before the first ready task of its session. admitted: need not be parked, because no task is before it. Rows are looked
+-- up here, and below updated by their addresses: a plan with joins, made while there are few sessions and tasks, would read all
+-- of them when there are many.
 create function assign_positions(p_tasks session_task[], out positions bigint[], out admitted boolean[]) language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -39,8 +42,10 @@ begin
     into positions, admitted
     from unnest(p_tasks) a
     left join seated e on e.n = a.n
-    left join session s on s.id = e.session
-    left join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed' and d.place > s.cutoff;
+    left join lateral (
+      select last_place, active, parked, debounce_seq, cutoff from session where id = e.session offset 0) s on true
+    left join lateral (
+      select seq from task where seq = s.debounce_seq and resting_state = 'delayed' and place > s.cutoff offset 0) d on true;
 end $$;
 
 -- Adds the turns of new tasks, which are stored. A rejected task has a position and no turn.
@@ -58,8 +63,8 @@ begin
     into v_debounced, v_debounced_positions, v_stale
     from (select a.session, min(p_positions[a.n + 1]) as place
             from unnest(p_tasks) a where a.session is not null and a.state = 'queued' group by a.session) f
-    join session s on s.id = f.session
-    join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed';
+   cross join lateral (select debounce_seq, cutoff from session where id = f.session offset 0) s
+   cross join lateral (select seq, place from task where seq = s.debounce_seq and resting_state = 'delayed' offset 0) d;
   with come as materialized (
     select a.n, a.session, a.session_max, a.seq, a.state, a."full" is null as accepted, coalesce(a.origin = 'message', false) as is_message,
            p_positions[a.n + 1] as place, p_admitted[a.n + 1] as admitted
@@ -84,7 +89,8 @@ begin
                    count(*) filter (where accepted and is_message)::integer as messages,
                    (array_agg(session_max order by n desc))[1] as default_max
               from come group by session) c
-     where s.id = c.session
+     cross join lateral (select ctid as address from session where id = c.session offset 0) a
+     where s.ctid = a.address
     returning s.id, :IS_UNSETTLED as unsettled)
   select array_agg(id::text) filter (where unsettled) into v_unsettled from counted;
   if v_unsettled is not null then perform defer_work('sessions', v_unsettled); end if;
@@ -103,14 +109,16 @@ declare
 begin
   with asked as (
     select t.seq, t.session, t.place, s.cutoff, s.last_place, s.debounce_seq, u.n
-      from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq join session s on s.id = t.session),
+      from unnest(p_seqs) with ordinality u(seq, n)
+     cross join lateral (select seq, session, place from task where seq = u.seq offset 0) t
+     cross join lateral (select cutoff, last_place, debounce_seq from session where id = t.session offset 0) s),
   come as (
     select seq, session, place, cutoff, last_place, n, false as first from asked
     union all
     select d.seq, a.session, d.place, a.cutoff, a.last_place, a.n, true
       from (select session, cutoff, last_place, debounce_seq, min(n) as n from asked
              where place > cutoff group by session, cutoff, last_place, debounce_seq) a
-      join task d on d.seq = a.debounce_seq and d.resting_state = 'delayed'),
+     cross join lateral (select seq, place from task where seq = a.debounce_seq and resting_state = 'delayed' offset 0) d),
   -- The message may be one of those that become ready.
   each as (
     select seq, session, place, cutoff, last_place, min(n) as n, bool_or(first) as first
@@ -136,17 +144,20 @@ declare
   v_unsettled text[];
 begin
   with chosen as materialized (
-    select t.seq, t.tenant, t.line, t.session, t.resting_state, u.place, :IS_EARLY_TURN as turn
-      from unnest(p_seqs, p_positions) u(seq, place) join task t on t.seq = u.seq),
+    select t.address, t.tenant, t.line, t.session, t.resting_state, u.place, :IS_EARLY_TURN as turn
+      from unnest(p_seqs, p_positions) u(seq, place)
+     cross join lateral (
+       select ctid as address, tenant, line, session, resting_state, place from task where seq = u.seq offset 0) t),
   queued as (
-    update task t set resting_state = 'queued', unmet = 0, place = c.place from chosen c where t.seq = c.seq),
+    update task t set resting_state = 'queued', unmet = 0, place = c.place from chosen c where t.ctid = c.address),
   turned as (
     update turn u set stage = 'parked', place = c.place from chosen c where u.ctid = c.turn),
   counted as (
     update session s
        set last_place = greatest(s.last_place, c.last_place), parked = s.parked + c.tasks, debounce_seq = null
       from (select session, count(*)::integer as tasks, max(place) as last_place from chosen group by session) c
-     where s.id = c.session
+     cross join lateral (select ctid as address from session where id = c.session offset 0) a
+     where s.ctid = a.address
     returning s.id, :IS_UNSETTLED as unsettled)
   select array_agg(row(line, 0, 0, 1, 0, 0, null, null, null)::queue_delta), array_agg(tenant), array_agg(resting_state),
          (select array_agg(id::text) from counted where unsettled)
@@ -178,7 +189,8 @@ create function end_debounce(p_now bigint, p_session bigint) returns void langua
 declare
   v_seq bigint;
 begin
-  select d.seq into v_seq from session s join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed'
+  select d.seq into v_seq from session s
+   cross join lateral (select seq from task where seq = s.debounce_seq and resting_state = 'delayed' offset 0) d
    where s.id = p_session;
   if found then perform take_turns(p_now, array[v_seq]); end if;
   update session set debounce_seq = null where id = p_session and debounce_seq is not null;

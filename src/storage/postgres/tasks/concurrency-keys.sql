@@ -147,10 +147,17 @@ begin
      where n.parked = 'asking' and n.seq is distinct from d.winner
     union all
     select d.holder, d.holder_line, d.holder_rank, d.holder_batch, d.tenant, d.key, d.owner_line, true from held d where d.swapped),
-  parked as (update task t set parked = 'key' from waiting w where t.seq = w.seq),
-  started as (update task t set parked = null from held d where t.seq = d.winner),
+  -- By address: a plan with joins, made while there are few tasks, would read all of them when there are many.
+  parked as (
+    update task t set parked = 'key'
+      from waiting w cross join lateral (select ctid as address from task where seq = w.seq offset 0) a where t.ctid = a.address),
+  started as (
+    update task t set parked = null
+      from held d cross join lateral (select ctid as address from task where seq = d.winner offset 0) a where t.ctid = a.address),
   stepped_aside as (
-    delete from ready r using waiting w where w.was_ready and r.line = w.line and r.rank = w.rank and r.task_seq = w.seq),
+    delete from ready where ctid = any (array(
+      select (select r.ctid from ready r where r.line = w.line and r.rank = w.rank and r.task_seq = w.seq)
+        from waiting w where w.was_ready))),
   crowd as (
     select tenant, key, bool_or(line <> owner_line) as other_lines from waiting group by tenant, key),
   freed as (

@@ -84,7 +84,10 @@ begin
       left join lateral (
         select row(t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
                    case when k.hash = u.hash then 'same' else 'other' end, false)::inserted_task as made
-          from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
+          from idempotency_key k
+         cross join lateral (
+           select seq, id, resting_state, position, created_at, run_at, deadline from task where seq = k.task_seq offset 0) t
+          left join lateral (select state from lease where task_seq = t.seq offset 0) l on true
          where k.tenant = v_tenants[u.form] and k.key = u.key and k.created_at > v_now - :IDEMPOTENCY_MS
         offset 0) k on true;
     if json_array_length(p_batches) > 0 then

@@ -51,12 +51,14 @@ begin
   if v_sessioned then
     -- A task that its session admitted before has kept its position, unless fewer may run now.
     v_turns := array(
-      select t.seq from unnest(v_seqs) with ordinality d(seq, n) join task t on t.seq = d.seq
+      select d.seq from unnest(v_seqs) with ordinality d(seq, n)
+       cross join lateral (select session, place from task where seq = d.seq offset 0) t
        where ${turnOf("t", "early")} is not null order by d.n);
     v_seqs := array(select seq from unnest(v_seqs) d(seq) where seq <> all (v_turns));
     if cardinality(v_turns) > 0 then perform take_turns(v_now, v_turns); end if;
     perform defer_work('sessions', array(
-      select t.session::text from unnest(v_seqs) d(seq) join task t on t.seq = d.seq where num_nulls(t.session) = 0));
+      select t.session::text from unnest(v_seqs) d(seq)
+       cross join lateral (select session from task where seq = d.seq offset 0) t where t.session is not null));
   end if;
   if cardinality(v_seqs) > 0 then perform enter_queue(v_seqs); end if;
   settled := settle_moves(v_now, ${RELEASED_MAX});

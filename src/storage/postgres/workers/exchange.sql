@@ -74,35 +74,39 @@ begin
     return query
       select 'gone', null::bigint, p.n, null::text, (null::started_task).*
         from json_to_recordset(p_polls) as p(n integer, worker text)
-       where not exists (select 1 from worker w where w.id = p.worker and not w.lost) order by p.n;
+       where not exists (select 1 from worker w where w.id = p.worker and not w.lost offset 0) order by p.n;
     return query
       select 'repeated', a.token, p.n, a.nonce, (r.s).*
         from json_to_recordset(p_polls) as p(n integer, worker text, claim text)
-        join worker w on w.id = p.worker and not w.lost
-        join worker_attempt a on a.worker = p.worker and a.claim = p.claim
-        join lease l on l.task_seq = a.task_seq and l.token = a.token
+       -- Looked up, here and below: a plan with joins, made while there are few rows, would read all of them when there are many.
+       cross join lateral (select 1 from worker where id = p.worker and not lost offset 0) w
+       cross join lateral (
+         select task_seq, token, nonce, assigned_at from worker_attempt where worker = p.worker and claim = p.claim offset 0) a
+       cross join lateral (select 1 from lease where task_seq = a.task_seq and token = a.token offset 0) l
        cross join lateral (select json_populate_record(null::started_task, json_build_object('seq', a.task_seq, 'created_at', a.assigned_at)) as s) r
        order by p.n, a.token;
     v_open := array(
       select row(p.n, p.worker, w.tenant, p.claim, w.agents, p.agents, p."except", least(p.max, json_array_length(p.tokens)), w.slots, w.lease_ms,
                  h.held, h.alone, s.hashes, s.nonces, 0)::worker_poll
         from json_to_recordset(p_polls) as p(n integer, worker text, claim text, max integer, agents text[], "except" text[], tokens json)
-        join worker w on w.id = p.worker and not w.lost and not w.draining
+       cross join lateral (
+         select tenant, agents, slots, lease_ms from worker where id = p.worker and not lost and not draining offset 0) w
        cross join lateral (
          select count(*)::integer as held, coalesce(bool_or(:IS_ALONE), false) as alone
-           from lease l join line n on n.id = l.line where l.node = p.worker) h
+           from lease l cross join lateral (select kind from line where id = l.line offset 0) n where l.node = p.worker) h
        cross join lateral (
          select array_agg(t.hash order by t.i) as hashes, array_agg(t.nonce order by t.i) as nonces
            from rows from (json_to_recordset(p.tokens) as (hash text, nonce text)) with ordinality t(hash, nonce, i)) s
        where not exists (
-         select 1 from worker_attempt a join lease l on l.task_seq = a.task_seq and l.token = a.token
-          where a.worker = p.worker and a.claim = p.claim)
+         select 1 from worker_attempt a
+          cross join lateral (select 1 from lease where task_seq = a.task_seq and token = a.token offset 0) l
+          where a.worker = p.worker and a.claim = p.claim offset 0)
        order by p.n);
     v_queues := array(
       select distinct n.id
         from (select distinct p.tenant, a.agent from unnest(v_open) p cross join lateral unnest(p.agents) a(agent)) p
-        join line n on n.tenant = p.tenant and (p.agent = ':ALL_AGENTS' or n.agent = p.agent)
-       where n.ready > 0 and :IS_FOR_WORKERS);
+       cross join lateral (select * from line where tenant = p.tenant offset 0) n
+       where (p.agent = ':ALL_AGENTS' or n.agent = p.agent) and n.ready > 0 and :IS_FOR_WORKERS);
     loop
       -- Usually one agent queue after the other need not be looked at.
       select o.* into v_alike from (:ALIKE_QUEUES) o;
@@ -153,8 +157,8 @@ begin
     if exists (
       select 1 from unnest(v_queues) u(id)
        cross join lateral (select * from line where id = u.id offset 0) n
-        join lane l on l.name = n.lane
-        join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+       cross join lateral (select * from lane where name = n.lane offset 0) l
+       cross join lateral (select * from tenant_line where lane = n.lane and tenant = n.tenant offset 0) t
        where n.ready > 0 and not (:IS_STARTABLE)) then
       return query select 'held', null::bigint, null::integer, null::text, (null::started_task).*;
     end if;
@@ -172,13 +176,13 @@ begin
   if p_polls is null then return false; end if;
   return exists (select 1 from task t where t.expires_at <= v_now) or exists (
     select 1 from json_to_recordset(p_polls) as p(n integer, worker text, claim text)
-      left join worker w on w.id = p.worker and not w.lost
+      left join lateral (select id, tenant, agents from worker where id = p.worker and not lost offset 0) w on true
      where w.id is null
-        or exists (select 1 from worker_attempt a where a.worker = p.worker and a.claim = p.claim)
+        or exists (select 1 from worker_attempt a where a.worker = p.worker and a.claim = p.claim offset 0)
         or exists (
-          select 1 from unnest(w.agents) a(agent)
-            join line n on n.tenant = w.tenant and (a.agent = ':ALL_AGENTS' or n.agent = a.agent)
-           where n.ready > 0 and n.standing <> 0));
+          select 1 from line n
+           where n.tenant = w.tenant and n.ready > 0 and n.standing <> 0
+             and (':ALL_AGENTS' = any (w.agents) or n.agent = any (w.agents)) offset 0));
 end $$;
 
 -- Ends attempts that their workers still hold; attempts that were lost change nothing. The caller records what this moves and
@@ -198,7 +202,9 @@ begin
   end if;
   if v_tokens is null then return; end if;
   update worker_attempt a set ended_at = p_now, recorded = f.recorded
-    from unnest(p_tokens, p_recorded) f(token, recorded) where a.token = f.token and f.token = any (v_tokens);
+    from unnest(p_tokens, p_recorded) f(token, recorded)
+   cross join lateral (select ctid as address from worker_attempt where token = f.token offset 0) o
+   where a.ctid = o.address and f.token = any (v_tokens);
   insert into worker_minute as m (worker, minute, done, failed)
   select f.worker, p_now / 60000, count(*) filter (where coalesce(e.state, 'done') = 'done'),
          count(*) filter (where e.state in ('failed', 'delayed'))

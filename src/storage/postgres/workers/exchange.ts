@@ -153,8 +153,8 @@ const NEXT_QUEUE = `
            l.strategy = 'fair-fifo' as fair, n.head_rank <= ${PRIORITY_CRITICAL} as critical
       from unnest(v_queues) u(id)
      cross join lateral (select * from line where id = u.id offset 0) n
-      join lane l on l.name = n.lane
-      join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+     cross join lateral (select * from lane where name = n.lane offset 0) l
+     cross join lateral (select * from tenant_line where lane = n.lane and tenant = n.tenant offset 0) t
      where n.ready > 0 and ${IS_STARTABLE} and exists (select 1 from unnest(v_open) p where ${CAN_TAKE})),
   of_owner as materialized (
     select o.*, not fair or (fair and critical and ahead_streak < ${CONSECUTIVE_CRITICAL_MAX}) as ahead
@@ -184,8 +184,8 @@ const ALIKE_QUEUES = `
                  l.strategy = 'fair-fifo' and n.head_rank > ${PRIORITY_CRITICAL} and not ${isAlone("n")} as alike
             from unnest(v_queues) u(id)
            cross join lateral (select * from line where id = u.id offset 0) n
-            join lane l on l.name = n.lane
-            join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+           cross join lateral (select * from lane where name = n.lane offset 0) l
+           cross join lateral (select * from tenant_line where lane = n.lane and tenant = n.tenant offset 0) t
            where n.ready > 0 and ${IS_STARTABLE}) o
    where takers <> '{}'`;
 

@@ -73,14 +73,15 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
+  v_polling text[] := array(select u.worker from unnest(p_workers, p_polls) u(worker, polls) where u.polls);
 begin
   set local synchronous_commit = off;
+  -- No join: such a plan, made while there are few workers, would read all of them when there are many.
+  perform 1 from worker w where w.id = any (p_workers) order by w.id for update;
   return query
-    with signs as (
-      select w.id, s.polls from (select u.worker, bool_or(u.polls) as polls from unnest(p_workers, p_polls) u(worker, polls) group by 1) s
-        join worker w on w.id = s.worker order by w.id for update of w)
-    update worker w set beat = w.beat + 1, seen_at = v_now, polled_at = case when s.polls then v_now else w.polled_at end
-      from signs s where w.id = s.id returning w.id, w.lost;
+    update worker w
+       set beat = w.beat + 1, seen_at = v_now, polled_at = case when w.id = any (v_polling) then v_now else w.polled_at end
+     where w.id = any (p_workers) returning w.id, w.lost;
 end $$;
 
 create function revive_worker(p_now bigint, p_worker text) returns void language plpgsql as $$
@@ -138,7 +139,9 @@ declare
   v_tokens bigint[];
 begin
   -- While nothing changes, nothing is written.
-  perform 1 from lease l join worker_attempt a on a.token = l.token and a.task_seq = l.task_seq
+  -- Looked up, here and below: a plan with joins, made while there are few attempts, would read all of them when there are many.
+  perform 1 from lease l
+   cross join lateral (select hash, unnamed_until, missed from worker_attempt where token = l.token and task_seq = l.task_seq offset 0) a
    where l.node = p_worker
      and ((a.hash = any (p_hashes) and (a.unnamed_until is not null or a.missed > 0 or p_usages is not null))
           or (p_all and a.unnamed_until is null and a.hash <> all (p_hashes)))
@@ -146,7 +149,8 @@ begin
   if not found then return; end if;
   v_now := take_write_lock(p_now);
   select array_agg(l.task_seq order by l.task_seq), array_agg(l.token order by l.task_seq) into v_seqs, v_tokens
-    from lease l join worker_attempt a on a.token = l.token and a.task_seq = l.task_seq
+    from lease l
+   cross join lateral (select hash from worker_attempt where token = l.token and task_seq = l.task_seq offset 0) a
    where l.node = p_worker and l.state = 'assigned' and a.hash = any (p_hashes);
   if v_seqs is not null then
     perform append_in_waves(
@@ -157,8 +161,8 @@ begin
   end if;
   update worker_attempt a set unnamed_until = null, missed = 0
     from lease l
-   where l.node = p_worker and a.token = l.token and a.task_seq = l.task_seq and a.hash = any (p_hashes)
-     and (a.unnamed_until is not null or a.missed > 0);
+   cross join lateral (select ctid as address from worker_attempt where token = l.token and task_seq = l.task_seq offset 0) o
+   where l.node = p_worker and a.ctid = o.address and a.hash = any (p_hashes) and (a.unnamed_until is not null or a.missed > 0);
   if p_usages is not null then
     update worker_attempt a
        set input_tokens = greatest(coalesce(a.input_tokens, 0), u."inputTokens"),
@@ -167,16 +171,17 @@ begin
            context_window = coalesce(u."contextWindow", a.context_window)
       from json_to_recordset(p_usages) as u(
              hash text, "inputTokens" bigint, "outputTokens" bigint, "contextTokens" bigint, "contextWindow" bigint)
-     where a.hash = u.hash and a.worker = p_worker
-       and exists (select 1 from lease l where l.task_seq = a.task_seq and l.token = a.token);
+     cross join lateral (select ctid as address from worker_attempt where hash = u.hash offset 0) o
+     where a.ctid = o.address and a.worker = p_worker
+       and exists (select 1 from lease l where l.task_seq = a.task_seq and l.token = a.token offset 0);
   end if;
   if p_all then
     return query
       with left_out as (
         update worker_attempt a set missed = a.missed + 1
           from lease l
-         where l.node = p_worker and a.token = l.token and a.task_seq = l.task_seq and a.hash <> all (p_hashes)
-           and a.unnamed_until is null
+         cross join lateral (select ctid as address from worker_attempt where token = l.token and task_seq = l.task_seq offset 0) o
+         where l.node = p_worker and a.ctid = o.address and a.hash <> all (p_hashes) and a.unnamed_until is null
         returning a.task_seq, a.token, a.missed)
       select task_seq, token from left_out where missed >= 2 order by task_seq;
   end if;
@@ -196,13 +201,16 @@ declare
 begin
   if p_max_lost is not null then
     with lost as (
-      update task t set losses = t.losses + 1 from lease l where l.task_seq = t.seq and t.seq = any (v_seqs)
+      update task t set losses = t.losses + 1
+        from lease l cross join lateral (select ctid as address from task where seq = l.task_seq offset 0) a
+       where l.task_seq = any (v_seqs) and t.ctid = a.address
       returning t.seq, t.losses, t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running') as rescuable)
     select array_agg(seq) into v_alone
       from lost where losses >= :ALONE_AFTER_LOSSES and losses < p_max_lost and rescuable;
   else
-    select array_agg(t.seq) into v_alone from lease l join task t on t.seq = l.task_seq
-     where t.seq = any (v_seqs) and t.losses >= :ALONE_AFTER_LOSSES
+    select array_agg(t.seq) into v_alone from lease l
+     cross join lateral (select seq, losses, retry_count, max_retries_if_lost from task where seq = l.task_seq offset 0) t
+     where l.task_seq = any (v_seqs) and t.losses >= :ALONE_AFTER_LOSSES
        and (t.retry_count < t.max_retries_if_lost or not (p_counted and l.state = 'running'));
   end if;
   if v_alone is not null then perform move_to_alone(v_alone); end if;
@@ -224,7 +232,9 @@ begin
   :PREEMPT
   return query
     select e.state, t.id, n.tenant, n.agent, n.lane, e.token
-      from unnest(v_ended) e join line n on n.id = e.line join task t on t.seq = e.task_seq order by e.task_seq;
+      from unnest(v_ended) e
+     cross join lateral (select tenant, agent, lane from line where id = e.line offset 0) n
+     cross join lateral (select id from task where seq = e.task_seq offset 0) t order by e.task_seq;
 end $$;
 
 create function prune_workers(p_now bigint, p_kept_ms bigint, p_worker_kept_ms bigint, p_lost_max integer) returns void language plpgsql as $$
