@@ -15,7 +15,8 @@ test.concurrent.each([
     const kinds = new Set(history.acknowledged.map(({ what }) => what));
     expect([...kinds]).toEqual(expect.arrayContaining(["task", "message", "scheduled"]));
     const { calls, callbacks, edits, knocks, finishes = [] } = history;
-    for (const seen of [calls, callbacks, edits, knocks, finishes]) expect(seen).not.toEqual([]);
+    for (const [what, seen] of Object.entries({ calls, callbacks, edits, knocks, finishes }))
+      expect(seen, what).not.toEqual([]);
     expect(plan).not.toEqual([]);
     expect(history.deliveries.map(({ status }) => status)).toContain("delivered");
     const agents = [...history.tasks.values()].map(({ agentId }) => agentId);
