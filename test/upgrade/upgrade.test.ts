@@ -143,11 +143,11 @@ for (const driver of DRIVERS) {
         "are you there?": "done",
         "hello?": "done",
       });
-      const schedules = (await rota.schedules.list()).schedules;
-      const runsOf = (name: string) => schedules.find((each) => each.name === name)?.run_count;
-      // Each has had a moment meanwhile.
-      expect(runsOf("rounds")).toBe(2);
-      expect(runsOf("once")).toBe(1);
+      const runsOf = async (name: string) =>
+        (await rota.schedules.list()).schedules.find((each) => each.name === name)?.run_count;
+      // Each has had a due time meanwhile.
+      await expect.poll(() => runsOf("rounds")).toBe(2);
+      await expect.poll(() => runsOf("once")).toBe(1);
 
       const still = (await rota.tenants.list()).tenants.find(({ name }) => name === "Still");
       const theirs = rota.tenant(still?.id ?? "");
