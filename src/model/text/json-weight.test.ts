@@ -15,3 +15,10 @@ test("a long text counts what its objects, arrays, fields and items take", () =>
   const numbers = JSON.stringify(Array.from({ length: 50_000 }, (_, n) => n));
   expect(jsonWeight(numbers) / numbers.length).toBeLessThan(4);
 });
+
+test("commas, braces and escaped quotes inside of strings are characters like others", () => {
+  const prose = JSON.stringify('say "hello, {world}: [\\]" \\'.repeat(2_000));
+  expect(jsonWeight(prose)).toBe(prose.length);
+  const items = `[${`${prose},`.repeat(3)}{}]`;
+  expect(jsonWeight(items) - items.length).toBe(jsonWeight(`[1,1,1,{}]${" ".repeat(20_000)}`) - 20_010);
+});

@@ -7,28 +7,45 @@ const ARRAY_BYTES = 48;
 const FIELD_BYTES = 16;
 const ITEM_BYTES = 8;
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The bytes by character code. A look-up takes half as long as a switch. */
+const BYTES = new Uint8Array(128);
+BYTES["{".charCodeAt(0)] = OBJECT_BYTES;
+BYTES["[".charCodeAt(0)] = ARRAY_BYTES;
+BYTES[":".charCodeAt(0)] = FIELD_BYTES;
+BYTES[",".charCodeAt(0)] = ITEM_BYTES;
+
 /**
  * Estimates how many bytes of memory a JSON text takes once it is parsed. A megabyte of `{},{},…` becomes 22 MB of objects, a
- * megabyte of prose stays one. Long texts are scanned at 5 ms per megabyte, which is faster than parsing.
+ * megabyte of prose stays one. Long texts are scanned: a megabyte of small values takes some milliseconds, which is less than
+ * parsing it, and a string takes next to nothing.
  */
 export function jsonWeight(text: string): number {
-  if (text.length < SCANNED_FROM) return text.length;
-  let weight = text.length;
-  for (let index = 0; index < text.length; index += 1) {
-    switch (text.charCodeAt(index)) {
-      case 0x7b:
-        weight += OBJECT_BYTES;
-        break;
-      case 0x5b:
-        weight += ARRAY_BYTES;
-        break;
-      case 0x3a:
-        weight += FIELD_BYTES;
-        break;
-      case 0x2c:
-        weight += ITEM_BYTES;
-        break;
-    }
+  const { length } = text;
+  if (length < SCANNED_FROM) return length;
+  let weight = length;
+  for (let index = 0; index < length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) index = endOfString(text, index);
+    else if (code < 128) weight += BYTES[code] as number;
   }
   return weight;
+}
+
+/** The index of the quote that ends a string. The engine's own search is many times as fast as a loop. */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end < 0) return text.length;
+  } while (isEscaped(text, end));
+  return end;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let first = quote;
+  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
+  return (quote - first) % 2 === 1;
 }
