@@ -85,6 +85,25 @@ test("tasks that start together read no more in a turn of the event loop than on
   expect(asked.reduce((sum, bytes) => sum + bytes, 0)).toBe(40_000_000);
 });
 
+test("a task with large results starts in a turn of the event loop in which none are read", async () => {
+  const { asked, storage } = storageOf({ a: 1_000_000 });
+  const read = readerOf(storage);
+  let started = 0;
+  const start = async () => {
+    await read(["a"]);
+    started += 1;
+  };
+  const all = Promise.all(Array.from({ length: 20 }, start));
+  // The first queries are small: they only ask for the sizes.
+  await until(() => asked.length >= 20);
+  while (started < 20) {
+    const before = { started, asked: asked.length };
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(Math.min(started - before.started, asked.length - before.asked)).toBe(0);
+  }
+  await all;
+});
+
 test("tasks with small results do not wait for each other's answers", async () => {
   let asked = 0;
   const answer = new Gate();

@@ -56,6 +56,11 @@ export class DependencyReader {
       known.push(...(await this.#large.during(tenant, slice.bytes, () => read(slice.ids, slice.bytes))));
       bytes += slice.bytes;
     }
+    if (slices.length > 0) {
+      // The executor serializes and sends them: that is as much work again, in another turn of the event loop.
+      await this.#large.next(tenant);
+      this.#large.used(bytes);
+    }
     return { results: [...known, ...omitted].map(toDependencyResult), bytes };
   }
 }
