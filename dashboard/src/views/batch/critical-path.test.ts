@@ -30,6 +30,11 @@ describe("the critical path", () => {
     expect(criticalPath(BATCH, rows, 0)).toEqual({ ids: ["b", "c", "d"], runMs: 85_000, waitMs: 5_000 });
   });
 
+  test("ends with the dependant where both ended in the same millisecond", () => {
+    const rows = [row("a", 0, 10), row("b", 0, 25), row("c", 25, 25), row("d", 25, 25)];
+    expect(criticalPath(BATCH, rows, 0).ids).toEqual(["b", "c", "d"]);
+  });
+
   test("is a single task where nothing depends on another", () => {
     const rows = [row("x", 1, 4), row("y", 1, 9)];
     expect(criticalPath({ createdAt: at(0), edges: [] }, rows, 0)).toEqual({

@@ -6,6 +6,7 @@ interface Times {
   readonly startedAt: number | undefined;
   /** When it ended, or now. */
   readonly until: number;
+  readonly hasEnded: boolean;
 }
 
 export interface CriticalPath {
@@ -27,9 +28,14 @@ export function criticalPath(
 ): CriticalPath {
   const times = new Map(rows.map((row) => [row.taskId, timesOf(row, now)]));
   const before = new Map<string, string[]>();
-  for (const { from, to } of edges) before.set(to, [...(before.get(to) ?? []), from]);
+  const isBeforeAnother = new Set<string>();
+  for (const { from, to } of edges) {
+    before.set(to, [...(before.get(to) ?? []), from]);
+    if (endedBefore(times.get(from), times.get(to))) isBeforeAnother.add(from);
+  }
   const ids: string[] = [];
-  for (let id = latest([...times.keys()], times); id !== undefined && !ids.includes(id); ) {
+  const ends = [...times.keys()].filter((id) => !isBeforeAnother.has(id));
+  for (let id = latest(ends, times); id !== undefined && !ids.includes(id); ) {
     ids.unshift(id);
     id = latest(before.get(id) ?? [], times);
   }
@@ -46,7 +52,14 @@ function timesOf({ startedAt, completedAt }: TaskRow, now: number): Times {
   return {
     startedAt: startedAt === undefined ? undefined : Date.parse(startedAt),
     until: completedAt === undefined ? now : Date.parse(completedAt),
+    hasEnded: completedAt !== undefined,
   };
+}
+
+/** Short tasks can end in the millisecond in which the tasks they depend on end. */
+function endedBefore(dependency: Times | undefined, dependant: Times | undefined): boolean {
+  if (dependency === undefined || dependant === undefined) return false;
+  return dependency.hasEnded && dependency.until <= dependant.until;
 }
 
 /** The task that ended last. Of those that have not ended: one that runs, or that started first. */
