@@ -1,3 +1,5 @@
+import { endOfString } from "./json-string.ts";
+
 const [QUOTE, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Whether arrays and objects in a JSON text are nested deeper than `max` levels. */
@@ -21,14 +23,4 @@ export function isDeeperThan(max: number, json: string): boolean {
     }
   }
   return false;
-}
-
-/** Where the closing quote is: the next one that an even number of backslashes precedes. */
-function endOfString(json: string, start: number): number {
-  for (let end = json.indexOf('"', start + 1); ; end = json.indexOf('"', end + 1)) {
-    if (end === -1) return json.length;
-    let first = end;
-    while (json[first - 1] === "\\") first -= 1;
-    if ((end - first) % 2 === 0) return end;
-  }
 }
