@@ -105,6 +105,31 @@ describe("rota mcp", () => {
     expect(await process.ended).toEqual({ code: 0, signal: null });
     expect(process.stdout()).toBe("");
   });
+
+  test("responds to the calls that its input ends with", async () => {
+    const clientInfo = { name: "pipe", version: "1" };
+    const messages = [
+      {
+        id: 1,
+        method: "initialize",
+        params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo },
+      },
+      { method: "notifications/initialized" },
+      { id: 2, method: "tools/call", params: { name: "submit", arguments: { message: "hello", waitS: 20 } } },
+      { id: 3, method: "tools/call", params: { name: "list", arguments: { what: "lanes" } } },
+    ];
+    const input = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
+    const process = runRota(["mcp", "--embedded", "sqlite::memory:"], { input });
+    expect(await process.ended).toEqual({ code: 0, signal: null });
+    const responses = process
+      .stdout()
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const byId = new Map(responses.map((response) => [response.id, response]));
+    expect([...byId.keys()].toSorted()).toEqual([1, 2, 3]);
+    expect(byId.get(2).result.content[0].text).toContain("hello\n</result>");
+  });
 });
 
 test("a server loads the package of the protocol with the first request for it", async () => {

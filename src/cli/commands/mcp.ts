@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { Command } from "commander";
 import { ConnectionError, RotaClient } from "../../client/index.ts";
 import { clientAddress } from "../../config/client-settings.ts";
@@ -55,7 +54,7 @@ async function serveMcp(flags: McpFlags): Promise<void> {
     onError: (error) => log.warn({ error }, "a message of the client could not be handled"),
     ...(tools === undefined ? {} : { tools }),
   });
-  await Promise.race([signalled, once(process.stdin, "end"), once(process.stdin, "close")]);
+  await Promise.race([signalled, server.done]);
   await server.close();
   await close();
   // A wait of the client may still hold a connection, which would keep the process alive.
