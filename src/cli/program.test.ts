@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { CommanderError } from "commander";
+import { expect, test, vi } from "vitest";
 import { ConnectionError } from "../client/index.ts";
 import { type ErrorCode, RotaError } from "../model/errors.ts";
 import { COMMANDS } from "./commands.ts";
@@ -19,6 +20,20 @@ test("only the command that is called is loaded with its options", async () => {
   expect(optionsOf("serve")).toBe(0);
   const help = await createProgram(["help", "cancel"]);
   expect(help.commands.find((command) => command.name() === "cancel")?.options.length).toBe(4);
+});
+
+test.each([
+  [
+    ["lanes", "put", "main", "--concurency", "3"],
+    "unknown option '--concurency'\n(Did you mean --concurrency?)",
+  ],
+  [["lanes", "put", "main"], "required option '--concurrency <number>' not specified"],
+  [["worker", "--agnet", "x", "cat"], "unknown option '--agnet'\n(Did you mean --agent?)"],
+])("%j is refused for what is wrong with it", async (args, reason) => {
+  const stderr = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  const program = await createProgram(args);
+  await expect(program.parseAsync(args, { from: "user" })).rejects.toThrow(CommanderError);
+  expect(String(stderr.mock.calls[0]?.[0])).toBe(`error: ${reason}\n`);
 });
 
 test.each<[ErrorCode, number]>([

@@ -25,6 +25,7 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
 /** Usage errors are thrown to the caller instead of ending the process, and name the help of the command. */
 function prepare(command: Command, path: string): void {
   command.exitOverride().showHelpAfterError(`Run "${path} --help" to see the commands and options.`);
+  requireOptionsLast(command);
   for (const child of command.commands) {
     prepare(child, `${path} ${child.name()}`);
     // `rota lanes` is `rota lanes list`: a mistake in it is one of the command that was written.
@@ -32,6 +33,19 @@ function prepare(command: Command, path: string): void {
   }
   const isGroupWithList = command.commands.some((child) => child.name() === "list");
   if (command.commands.length > 0 && !isGroupWithList) sayUnknownCommand(command, { group: command, path });
+}
+
+/**
+ * Commander looks for missing options before unknown ones, and would report a misspelled option that is required as missing.
+ * Here the unknown one is reported, with the name it resembles.
+ */
+function requireOptionsLast(command: Command): void {
+  const required = command.options.filter(({ mandatory }) => mandatory);
+  for (const option of required) option.makeOptionMandatory(false);
+  command.hook("preAction", () => {
+    const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined);
+    if (missing !== undefined) command.error(`error: required option '${missing.flags}' not specified`);
+  });
 }
 
 /** A word after `rota lanes` that is no command of it is reported as such, and not as an argument of `list`. */
