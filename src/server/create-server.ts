@@ -1,3 +1,5 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
 import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { systemClock } from "../clock/system-clock.ts";
 import type { Rota } from "../interface/rota.ts";
@@ -163,13 +165,30 @@ export function createServer(options: ServerOptions): FastifyInstance {
     log,
     onRefusedCall,
   });
-  // Streams and waits would delay the close. Other requests end by themselves.
+  // Streams, waits and connections without a request would delay the close. Other requests end by themselves.
+  const closeSilent = silentConnections(app.server);
   app.addHook("preClose", async () => {
     streams.close();
     waits.close();
     refusals.flush();
+    closeSilent();
   });
   return app;
+}
+
+/**
+ * Returns a function that closes the connections that have not sent a byte. To Node they are not idle, because it times them
+ * like a request that arrives slowly. Clients open such connections ahead of their next requests.
+ */
+function silentConnections(server: Server): () => void {
+  const connections = new Set<Socket>();
+  server.on("connection", (socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+  });
+  return () => {
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+  };
 }
 
 /** Hop 0 is the other end of the connection. */

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
@@ -12,7 +13,7 @@ async function openImpatient(options: Partial<ServerOptions> = {}) {
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   const connections = () =>
     new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count)));
-  return { rota, url, port: Number(new URL(url).port), connections };
+  return { rota, app, url, port: Number(new URL(url).port), connections };
 }
 
 /** A connection on which `say` goes on talking until the other side has had enough; answers what was heard. */
@@ -137,4 +138,23 @@ describe("a client that asks for much", () => {
       await until(async () => !(await isRefused()), "the key to be admitted again");
     });
   });
+});
+
+test("a server that closes waits for a request that arrives, and not for a connection that never sent a byte", async () => {
+  // Nothing else would close a connection before the test is over.
+  const { app, port, connections } = await openImpatient({ patience: { requestMs: 600_000, unreadMs: 200 } });
+  const silent = talk(port, () => {});
+  const arrives = once(app.server, "request");
+  const { promise: busy, resolve: onBusy } = Promise.withResolvers<Socket>();
+  const answer = talk(port, (socket) => {
+    socket.write(`${POST.replace("Content-Length: 100000", "Content-Length: 2\r\nConnection: close")}{`);
+    onBusy(socket);
+  });
+  await arrives;
+  await until(async () => (await connections()) === 2, "both connections");
+  const closed = app.close();
+  expect(await silent).toBe("");
+  (await busy).write("}");
+  expect(await answer).toMatch(/^HTTP\/1.1 400 /);
+  await closed;
 });
