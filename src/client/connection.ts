@@ -7,6 +7,7 @@ import { answerTookTooLong, ConnectionError, connectionFailed, notRotasAnswer } 
 import { mayHaveHappened } from "./may-have-happened.ts";
 import { isRead, type Request, toFetch } from "./request.ts";
 import { type Failure, RetryBudget } from "./retry-budget.ts";
+import type { WholeResponse } from "./send.ts";
 import type { ClientSettings } from "./settings.ts";
 
 /** Streams open within milliseconds. One that a proxy holds back must not delay writes for longer than this. */
@@ -89,14 +90,14 @@ export class Connection {
   }
 
   async #try(request: Request, { url, init }: ReturnType<typeof toFetch>): Promise<Outcome> {
-    const { clock, fetch } = this.settings;
+    const { clock, send } = this.settings;
     const timeoutMs = request.timeoutMs ?? this.settings.timeoutMs;
     const scope = new AbortScope(clock, request.signal);
     scope.limit(timeoutMs);
     try {
-      const response = await fetch(url, { ...init, signal: scope.signal });
-      const text = await response.text();
-      if (!response.ok) return { ok: false, ...this.#failure(response, text) };
+      const response = await send(url, { ...init, signal: scope.signal });
+      const { ok, text } = response;
+      if (!ok) return { ok: false, ...this.#failure(response, text) };
       return { ok: true, answer: request.text ? text : this.#json(response, text) };
     } catch (error) {
       request.signal?.throwIfAborted();
@@ -106,13 +107,13 @@ export class Connection {
     }
   }
 
-  #json({ status }: Response, text: string): unknown {
+  #json({ status }: Pick<WholeResponse, "status">, text: string): unknown {
     const json = this.#parse(text);
     if (json === undefined) throw notRotasAnswer(this.settings.url, status, text);
     return json;
   }
 
-  #failure({ status, headers }: Response, text: string): Failure {
+  #failure({ status, headers }: Pick<WholeResponse, "status" | "headers">, text: string): Failure {
     const { url, clock } = this.settings;
     return {
       error: answeredError(status, this.#parse(text)) ?? notRotasAnswer(url, status, text),

@@ -1,5 +1,6 @@
 import type { RotaError } from "../model/errors.ts";
 import { invalidField } from "../model/input/field-checks.ts";
+import type { SendInit } from "./send.ts";
 import type { RetryOptions } from "./settings.ts";
 
 export interface Request {
@@ -32,7 +33,7 @@ export function isRead({ method = "GET" }: Request): boolean {
 export function toFetch(
   { method = "GET", path, query = {}, headers, body }: Request,
   base: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
-): { url: string; init: RequestInit } {
+): { url: string; init: Omit<SendInit, "signal"> } {
   const hasBody = body !== undefined;
   return {
     url: `${base.url}${path}${toQuery(query)}`,

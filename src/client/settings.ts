@@ -3,6 +3,7 @@ import type { Clock } from "../model/clock.ts";
 import { checkKnown, invalidField, optionalNumber, optionalObject } from "../model/input/field-checks.ts";
 import { asLog, type ConsoleLog, type Log, silentLog } from "../model/log.ts";
 import { CLIENT_VIAS, type ClientVia } from "../model/provenance.ts";
+import { type Send, sendByFetch } from "./send.ts";
 
 export interface RotaClientOptions {
   /** The address of the server: `http://127.0.0.1:7682`, or behind a proxy `https://example.com/rota`. */
@@ -50,6 +51,8 @@ export interface ClientSettings {
   readonly timeoutMs: number;
   readonly log: Log;
   readonly fetch: typeof fetch;
+  /** Sends the requests whose response is read as a whole. */
+  readonly send: Send;
   readonly parse: (text: string) => unknown;
   readonly clock: Clock;
   readonly random: () => number;
@@ -78,14 +81,16 @@ const KNOWN = [
 export function checkOptions(options: RotaClientOptions): ClientSettings {
   const fields = { ...options };
   checkKnown(fields, KNOWN);
+  // Looked up for each request: in a browser it must be called by its own name, and tests replace it.
+  const byFetch: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
   return {
     url: checkUrl(options.url),
     headers: { ...checkKey(options.key), ...checkTaskToken(options.taskToken), ...checkName(options) },
     retry: checkRetry(options.retry),
     timeoutMs: optionalNumber(fields, "timeoutMs", { min: 1, max: 3_600_000 }) ?? DEFAULT_TIMEOUT_MS,
     log: asLog(options.log ?? silentLog),
-    // Looked up for each request: in a browser it must be called by its own name, and tests replace it.
-    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    fetch: byFetch,
+    send: sendByFetch(byFetch),
     parse: options.parse ?? JSON.parse,
     clock: options.clock ?? keepAliveClock,
     random: options.random ?? Math.random,

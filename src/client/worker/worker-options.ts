@@ -1,6 +1,7 @@
 import type { Executor } from "../../executors/executor.ts";
 import { checkKnown, invalidField, isObject, optionalNumber } from "../../model/input/field-checks.ts";
 import { type ClientSettings, checkOptions, type RotaClientOptions } from "../settings.ts";
+import { sendByHttp } from "./send-by-http.ts";
 
 export interface RotaWorkerOptions extends Omit<RotaClientOptions, "retry" | "via" | "name" | "taskToken"> {
   /**
@@ -68,8 +69,10 @@ export function checkWorkerOptions(options: RotaWorkerOptions): WorkerSettings {
   const fields: Record<string, unknown> = { ...options };
   checkKnown(fields, [...OWN, ...OF_CLIENT]);
   const { labels, version, runtime, leaseMs, heartbeatMs } = options;
+  const client = checkOptions(pick(options, OF_CLIENT) as RotaClientOptions);
+  const send = options.fetch === undefined ? sendByHttp(client.url) : null;
   return {
-    client: checkOptions(pick(options, OF_CLIENT) as RotaClientOptions),
+    client: send === null ? client : { ...client, send },
     ...checkAgents(options),
     slots: optionalNumber(fields, "slots", { min: 1, max: SLOTS_MAX }) ?? 1,
     graceMs: optionalNumber(fields, "graceMs", { min: 0, max: 86_400_000 }) ?? DEFAULT_GRACE_MS,
