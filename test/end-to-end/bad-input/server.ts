@@ -56,12 +56,14 @@ export async function startGarbageServer(
   };
   const rota = await createRota({
     storage: database?.url ?? "sqlite::memory:",
-    scheduler: { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 },
-    // A request that waits for a message does not wait long.
+    // A request that waits for a message does not wait long, even if no node has an executor for its agent.
+    scheduler: { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000, noExecutorSec: 0 },
     sessions: { debounceMs: 20 },
     log,
   });
-  const rateLimit = { perSecond: 1_000_000, burst: 1_000_000, maxExpensive: 1_000 };
+  const unlimited = { perSecond: 1_000_000, burst: 1_000_000, maxExpensive: 1_000 };
+  // Garbage also makes tenants, and from the second one on each has a limit of its own.
+  const rateLimit = { ...unlimited, ofTenant: unlimited };
   const server = await listen({ rota, log, host: "127.0.0.1", port: 0, rateLimit });
   const admin = withKey ? (await rota.keys.create({ role: "admin", name: "garbage" })).key : undefined;
   const authorization: Record<string, string> =
