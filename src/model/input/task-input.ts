@@ -161,8 +161,8 @@ function mayGrow(given: Fields): boolean {
 }
 
 function checkSize(json: string): void {
-  // A character takes at most three bytes.
-  if (json.length * 3 <= TASK_BYTES_MAX || Buffer.byteLength(json) <= TASK_BYTES_MAX) return;
+  // A character takes at most three bytes. Browsers, which check tasks too, have no `Buffer`.
+  if (json.length * 3 <= TASK_BYTES_MAX || new TextEncoder().encode(json).length <= TASK_BYTES_MAX) return;
   throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
 }
 
