@@ -45,7 +45,7 @@ const COLUMNS: readonly Column<KeyInfo>[] = [
     width: "7.5rem",
     className: "num muted",
     phone: "side",
-    cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? "never" : <Relative at={lastUsedAt} />),
+    cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? "never used" : <Relative at={lastUsedAt} />),
   },
   {
     head: "Expires",

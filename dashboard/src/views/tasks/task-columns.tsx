@@ -86,10 +86,16 @@ const COLUMNS: readonly TaskColumn[] = [
     head: "Wait",
     width: "4rem",
     className: "num",
-    phone: "side",
     cell: (task) => <Wait task={task} />,
   },
-  { name: "run", head: "Run", width: "4rem", className: "num", cell: (task) => <Run task={task} /> },
+  {
+    name: "run",
+    head: "Run",
+    width: "4rem",
+    className: "num",
+    phone: "side",
+    cell: (task) => <Run task={task} />,
+  },
   {
     name: "tok",
     head: "Tokens",
@@ -121,10 +127,19 @@ function Wait({ task }: { readonly task: TaskRow }) {
   return <Span from={createdAt} to={completedAt} />;
 }
 
-/** The time since its first start. A task between two attempts does not run. */
+/** The time since its first start. A task between two attempts does not run. A phone has one column: there it shows the wait until then. */
 function Run({ task }: { readonly task: TaskRow }) {
   const { state, startedAt, completedAt } = task;
   const isRunning = state === "running" || state === "assigned";
-  if (startedAt === undefined || (completedAt === undefined && !isRunning)) return "–";
+  if (startedAt === undefined || (completedAt === undefined && !isRunning)) {
+    return (
+      <>
+        <span className="hide-s">–</span>
+        <span className="only-s">
+          <Wait task={task} />
+        </span>
+      </>
+    );
+  }
   return <Span from={startedAt} to={completedAt} />;
 }
