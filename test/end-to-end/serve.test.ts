@@ -213,10 +213,10 @@ describe("what stops it from starting is said in a sentence:", () => {
   test("an address that others could reach, before there is a key", async () => {
     const sentence =
       "Rota cannot start: 0.0.0.0 is reachable from other machines, so an API key is required and no valid one exists: ";
-    expect(await refusal(["--host", "0.0.0.0"])).toBe(
+    expect(await refusal(["--host", "0.0.0.0", "--port", "0"])).toBe(
       `${sentence}create one with\n  rota keys create --role admin --name me --storage sqlite:rota.db\n`,
     );
-    expect(await refusal(["--host", "0.0.0.0", "--storage", "sqlite::memory:"])).toBe(
+    expect(await refusal(["--host", "0.0.0.0", "--port", "0", "--storage", "sqlite::memory:"])).toBe(
       `${sentence}a storage in memory has no keys when it starts, so choose another with --storage, like sqlite:rota.db\n`,
     );
   });

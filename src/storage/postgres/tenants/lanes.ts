@@ -41,9 +41,10 @@ export function postgresLanes(db: PostgresDatabase): LaneStorage {
       }>({
         name: "list_lanes",
         text: `select l.name, l.total, l.per_agent, l.per_tenant, l.strategy, l.aging_ms, l.waiting, l.inflight,
-                      (select count(*) from lease h where h.lane = l.name and h.state = 'running')::integer as running,
-                      t.created_at as oldest_at
+                      coalesce(h.running, 0) as running, t.created_at as oldest_at
                  from lane l left join oldest_ready() o on o.lane = l.name left join task t on t.seq = o.task_seq
+                 left join (select lane, count(*)::integer as running from lease where state = 'running' group by lane) h
+                   on h.lane = l.name
                 order by l.name`,
         values: [],
       });
@@ -158,35 +159,29 @@ begin
   on conflict (name) do update set concurrency = excluded.concurrency, total = excluded.total;
 end $$;
 
--- For each lane, the ready task that has waited longest. It steps from queue to queue and from rank to rank, and skips what
--- lies between.
+-- For each lane, the ready task that has waited longest. Each agent queue knows its first task; from there it steps from rank to
+-- rank and skips what lies between. Looking for the first task in the index of ready would read all entries of tasks that
+-- have started since the last vacuum.
 create function oldest_ready() returns table (lane text, task_seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 declare
-  v_queues bigint[];
+  v_queues bigint[] := array(select id from line where ready > 0 limit ${LOOKED.queues});
 begin
-  with recursive ready_queue as (
-    (select line, 1 as n from ready order by line limit 1)
-    union all
-    select next.line, r.n + 1 from ready_queue r
-     cross join lateral (select line from ready where line > r.line order by line limit 1) next
-     where r.n < ${LOOKED.queues})
-  select array_agg(line) into v_queues from ready_queue;
   return query
-    select n.lane, min(first.task_seq)
-      from unnest(v_queues) v(line)
-      join line n on n.id = v.line
+    select q.lane, min(first.task_seq)
+      from line q
      cross join lateral (
        with recursive ready_rank as (
-         (select r.rank, r.task_seq, 1 as n from ready r where r.line = v.line order by r.rank, r.task_seq limit 1)
+         select q.head_rank as rank, q.head_seq as task_seq, 1 as n
          union all
          select next.rank, next.task_seq, p.n + 1 from ready_rank p
           cross join lateral (
-            select r.rank, r.task_seq from ready r where r.line = v.line and r.rank > p.rank
+            select r.rank, r.task_seq from ready r where r.line = q.id and r.rank > p.rank
              order by r.rank, r.task_seq limit 1) next
           where p.n < greatest(${LOOKED.entries} / cardinality(v_queues), ${LOOKED.perQueueMin}))
        select min(task_seq) as task_seq from ready_rank) first
-     group by n.lane;
+     where q.id = any (v_queues)
+     group by q.lane;
 end $$;
 
 create function clear_lane(
