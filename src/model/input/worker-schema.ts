@@ -1,4 +1,5 @@
 import { checkAgentId } from "../agent.ts";
+import { jsonTextOf } from "../json-value.ts";
 import { TASK_LOG_LEVELS } from "../task-log.ts";
 import {
   ATTEMPTS_PER_REQUEST_MAX,
@@ -26,6 +27,7 @@ import {
 const NAME_LENGTH_MAX = 200;
 const LABELS_MAX = 20;
 const LABEL_LENGTH_MAX = 100;
+const UUID_EXAMPLE = "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Stands for all agents that a worker may run. */
 const ALL = "*";
@@ -35,10 +37,7 @@ function uuid(): Kind<string> {
     shape: { type: "text" },
     read: (value, field) => {
       if (typeof value === "string" && UUID.test(value)) return value.toLowerCase();
-      throw invalidField(
-        field,
-        `\`${field}\` must be a UUID, like "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d", not ${quoted(value)}`,
-      );
+      throw invalidField(field, `\`${field}\` must be a UUID, like "${UUID_EXAMPLE}", not ${quoted(value)}`);
     },
   };
 }
@@ -240,6 +239,7 @@ export const CLAIM = {
     claimId: required(uuid(), {
       description:
         "A new UUID for each claim. The same one again, when the response got lost, returns the same attempts.",
+      missing: `is missing: it must be a UUID, like "${UUID_EXAMPLE}"`,
     }),
     max: required(number({ min: 1, max: Number.MAX_SAFE_INTEGER }), {
       description: "How many tasks it wants. It gets no more than it has free slots.",
@@ -254,7 +254,7 @@ export const CLAIM = {
       description: `1 to ${ATTEMPTS_PER_REQUEST_MAX} attempts that have ended, as in a finish: their slots are free for this claim. Such a claim does not wait.`,
     }),
   },
-  examples: [{ claimId: "8a0b7e0e-3c2d-4a54-9a2a-6f2e1f0c9b7d", max: 4, waitS: 20 }],
+  examples: [{ claimId: UUID_EXAMPLE, max: 4, waitS: 20 }],
 } as const satisfies Schema;
 
 export const ATTEMPT_FINISH = {
@@ -299,14 +299,14 @@ export function parseClaim(input: unknown): ReadOf<typeof CLAIM.fields> {
 
 export function parseHeartbeat(input: unknown): readonly ParsedReport[] {
   const { attempts } = readFields(HEARTBEAT, fieldsOf(input, '{"attempts": []}'));
-  checkReportBytes(attempts);
+  checkReports(attempts, (index) => `attempts[${index}].`);
   return attempts;
 }
 
 export function parseAttemptHeartbeat(token: string, input: unknown): ParsedReport {
   const read = readFields(ATTEMPT_HEARTBEAT, fieldsOf(input ?? {}, '{"progress": {"percent": 50}}'));
   const report = { attemptToken: token, ...read };
-  checkReportBytes([report]);
+  checkReports([report], () => "");
   return report;
 }
 
@@ -332,17 +332,16 @@ function checkFinish({ outcome, error }: ParsedFinish, prefix: string): void {
   throw invalidField(field, `\`${field}\` is missing: write why the attempt failed`);
 }
 
-function checkReportBytes(reports: readonly ParsedReport[]): void {
-  const bytes = reports.reduce((sum, { progress, log }) => sum + sizeOf(progress) + sizeOf(log), 0);
+function checkReports(reports: readonly ParsedReport[], field: (index: number) => string): void {
+  const bytes = reports.reduce((sum, { progress, log }, index) => {
+    const texts = [jsonTextOf(progress, `${field(index)}progress`), JSON.stringify(log)];
+    return sum + new TextEncoder().encode(texts.join("")).length;
+  }, 0);
   if (bytes <= REPORT_BYTES_MAX) return;
   throw invalidField(
     "attempts",
     `\`attempts\` has ${bytes} bytes of progress and log lines, and a heartbeat may have ${REPORT_BYTES_MAX}: send fewer lines at once`,
   );
-}
-
-function sizeOf(value: unknown): number {
-  return value === undefined ? 0 : new TextEncoder().encode(JSON.stringify(value)).length;
 }
 
 function fieldsOf(input: unknown, example: string): Fields {

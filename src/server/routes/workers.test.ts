@@ -328,6 +328,13 @@ test("wrong input is refused with what to write instead", async () => {
       { attempts: [{ attemptToken: "a", progress: "x".repeat(70_000) }] },
       "65536",
     ],
+    [
+      `/v1/workers/${worker}/heartbeat`,
+      { attempts: [{ attemptToken: "a", progress: nested(600) }] },
+      "`attempts[0].progress` is nested deeper than 500 levels",
+    ],
+    ["/v1/attempts/att_x/heartbeat", { progress: nested(600) }, "`progress` is nested deeper"],
+    [`/v1/workers/${worker}/claim`, { max: 1 }, "`claimId` is missing"],
   ] as const;
   for (const [path, json, named] of cases) {
     const { status, body } = await ask(path, { json });
@@ -337,6 +344,10 @@ test("wrong input is refused with what to write instead", async () => {
     ]);
   }
 });
+
+function nested(levels: number): unknown {
+  return JSON.parse("[".repeat(levels) + "]".repeat(levels));
+}
 
 test("an agent that another executor runs is not for workers, and one for workers is", async () => {
   const options = {
