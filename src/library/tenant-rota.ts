@@ -172,6 +172,7 @@ export class TenantRota implements LocalTenant {
       newBatchId,
       checkCallback: (url, field) => guard.value.check(url, field),
       processSituation: (lane) => this.#processSituation(lane),
+      requiredLabels: (agent) => parts.agents.find({ tenant, agent })?.agent.require?.labels,
       noExecutorMs,
       checkOpen,
       checkNotGone,

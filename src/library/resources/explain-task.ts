@@ -9,7 +9,7 @@ import { isTerminal } from "../../model/task-state.ts";
 import { agoText } from "../../model/text/ago-text.ts";
 import { MIB } from "../../model/text/bytes.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
-import type { TaskSituation } from "../../storage/storage.ts";
+import { ALL_AGENTS, type TaskSituation, type WorkerRecord } from "../../storage/storage.ts";
 
 /** What only this process knows, and not the storage. */
 export interface ProcessSituation {
@@ -27,8 +27,18 @@ export interface ProcessSituation {
   readonly now: number;
 }
 
-/** Lists everything that holds a task. */
-export function explainTask(situation: TaskSituation, process: ProcessSituation): Explanation {
+/** The labels that the agent of a task requires of workers, and all workers of its tenant. */
+export interface RequiredLabels {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly workers: readonly WorkerRecord[];
+}
+
+/** Lists everything that holds a task. `required`: null if its agent requires no labels, or no worker runs it. */
+export function explainTask(
+  situation: TaskSituation,
+  process: ProcessSituation,
+  required: RequiredLabels | null = null,
+): Explanation {
   const { task, ahead, batch, session } = situation;
   const isInLine = task.state === "queued" && batch === null && session === null;
   return {
@@ -37,7 +47,7 @@ export function explainTask(situation: TaskSituation, process: ProcessSituation)
     since: rfc3339(sinceOf(task)),
     position: isInLine ? ahead.count + 1 : 0,
     ahead: ahead.ids,
-    reasons: reasonsOf(situation, process),
+    reasons: reasonsOf(situation, process, required),
   };
 }
 
@@ -51,7 +61,11 @@ function sinceOf(task: TaskRecord): number {
   return task.state === "queued" ? Math.max(began, runAt ?? began) : began;
 }
 
-function reasonsOf(situation: TaskSituation, process: ProcessSituation): Reason[] {
+function reasonsOf(
+  situation: TaskSituation,
+  process: ProcessSituation,
+  required: RequiredLabels | null,
+): Reason[] {
   const { task } = situation;
   if (isTerminal(task.state)) return [];
   switch (task.state) {
@@ -68,7 +82,7 @@ function reasonsOf(situation: TaskSituation, process: ProcessSituation): Reason[
     case "waiting_dependency":
       return [...generalReasons(situation, process), ...parentReasons(situation)];
     default:
-      return [...generalReasons(situation, process), ...queueReasons(situation, process)];
+      return [...generalReasons(situation, process), ...queueReasons(situation, process, required)];
   }
 }
 
@@ -115,7 +129,11 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 }
 
 /** Why a queued task has not started. */
-function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
+function queueReasons(
+  situation: TaskSituation,
+  process: ProcessSituation,
+  required: RequiredLabels | null,
+): Reason[] {
   const { task, lane, tenant, laneShare, agent, ahead, batch, session, key } = situation;
   const { lane: here, memory } = process;
   const { lane: name } = task;
@@ -131,8 +149,9 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   else if (session !== null) add("session_busy", ...sessionBusy(session, process.now));
   if (key !== null) add("concurrency_key", keyBusy(key), { taskId: key.holder });
   if (situation.workers !== null) {
-    const { count, slots, held } = situation.workers;
-    if (held >= slots) add("workers_busy", workersBusy(task.agent, { count, slots }));
+    const able = required === null ? situation.workers : withLabels(task.agent, required);
+    if (able === null) add("no_executor", noLabels(task.agent, required?.labels ?? {}));
+    else if (able.held >= able.slots) add("workers_busy", workersBusy(task.agent, able));
   } else if (here === null)
     add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
   else if (here.concurrency === 0) {
@@ -212,6 +231,25 @@ function noExecutor(
   if (since === null) return [`${message}: it fails unless a node or a worker that runs it starts`, {}];
   const until = rfc3339(since + noExecutorMs);
   return [`${message}: it fails at ${until} unless a node or a worker that runs it starts`, { until }];
+}
+
+/** The live workers for the agent that have the labels, without those that drain; null: no live worker has them. */
+function withLabels(agent: string, { labels, workers }: RequiredLabels): TaskSituation["workers"] {
+  const able = workers.filter(
+    (worker) =>
+      !worker.lost &&
+      (worker.agents.includes(agent) || worker.agents.includes(ALL_AGENTS)) &&
+      Object.entries(labels).every(([name, value]) => worker.labels[name] === value),
+  );
+  if (able.length === 0) return null;
+  const open = able.filter(({ draining }) => !draining);
+  const sum = (of: (worker: WorkerRecord) => number) => open.reduce((total, worker) => total + of(worker), 0);
+  return { count: open.length, slots: sum(({ slots }) => slots), held: sum(({ held }) => held) };
+}
+
+function noLabels(agent: string, labels: RequiredLabels["labels"]): string {
+  const required = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return `no worker for agent "${agent}" has the labels that the agent requires: ${required.join(", ")}`;
 }
 
 function workersBusy(agent: string, { count, slots }: { count: number; slots: number }): string {

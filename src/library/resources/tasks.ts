@@ -83,6 +83,8 @@ export interface TasksOptions {
   readonly checkCallback: (url: string, field: "callbackUrl" | "batchCallbackUrl") => Promise<void>;
   /** What this process knows of a lane: its slots, its memory and its state. */
   readonly processSituation: (lane: string) => ProcessSituation;
+  /** The labels that a worker needs to run an agent; undefined: none. */
+  readonly requiredLabels: (agent: string) => Readonly<Record<string, string>> | undefined;
   /** How long a task waits if no live node has an executor for it. */
   readonly noExecutorMs: () => number;
   /** Throws while no tasks are accepted. */
@@ -350,7 +352,11 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkId(taskId);
       const situation = await storage.tasks.situation({ tenant, id: taskId });
       if (situation === null || ownRecord(scope, situation.task) === null) throw notFound();
-      return explainTask(situation, processSituation(situation.task.lane));
+      const { agent, lane } = situation.task;
+      const labels = situation.workers === null ? undefined : options.requiredLabels(agent);
+      const required =
+        labels === undefined ? null : { labels, workers: await storage.workers.list({ tenant }) };
+      return explainTask(situation, processSituation(lane), required);
     },
 
     async logs(taskId, filter = {}) {

@@ -502,11 +502,26 @@ test("an agent that requires labels is run by workers that have them", async () 
   expect([wrong.status, wrong.body.error]).toEqual([400, expect.stringContaining("require.labels")]);
   const without = await register(ask, { agents: ["gpu"], labels: { gpu: "t4" } });
   const all = await register(ask, { agents: ["*"] });
-  const able = await register(ask, { agents: ["gpu"], labels: { gpu: "a100", zone: "b" } });
   const taskId = await submit(ask, { agentId: "gpu" });
+  const reasons = async (id: string) => (await ask(`/tasks/${id}/explain`)).body.reasons;
+  expect(await reasons(taskId)).toMatchObject([
+    {
+      code: "no_executor",
+      message: 'no worker for agent "gpu" has the labels that the agent requires: gpu=a100',
+    },
+  ]);
+  const able = await register(ask, { agents: ["gpu"], slots: 1, labels: { gpu: "a100", zone: "b" } });
   expect(await claim(ask, without, { waitS: 0 })).toEqual({ attempts: [] });
   expect(await claim(ask, all, { waitS: 0 })).toEqual({ attempts: [] });
+  expect(await reasons(taskId)).toMatchObject([{ code: "others_first" }]);
   expect((await claimOne(ask, able)).task.taskId).toBe(taskId);
+  // The others have free slots, which are of no use.
+  const second = await submit(ask, { agentId: "gpu" });
+  expect(await reasons(second)).toMatchObject([
+    { code: "workers_busy", message: expect.stringContaining("slots of the worker") },
+  ]);
+  await ask(`/v1/workers/${able}/drain`, { method: "POST" });
+  expect(await reasons(second)).toMatchObject([{ message: expect.stringContaining("drain") }]);
 });
 
 test("a worker takes messages for a running task by its heartbeat, again until it has seen them", async () => {
