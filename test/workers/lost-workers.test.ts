@@ -72,6 +72,28 @@ test("heartbeats keep a worker and its tasks, for as long as they come", async (
   });
 });
 
+test("a task waits visibly for a worker that gives signs of life and asks for no tasks", async () => {
+  const server = await openTestServer();
+  const { ask } = server;
+  const worker = await registerWorker(ask);
+  const taskId = await submitTask(ask, RETRIES);
+  const reasons = async () => (await ask(`/tasks/${taskId}/explain`)).body.reasons;
+  expect(await reasons()).toMatchObject([{ code: "others_first" }]);
+  for (let time = 0; time < 8; time += 1) {
+    await beat(server, worker, []);
+    await pass(server, 5);
+  }
+  expect(await reasons()).toMatchObject([
+    {
+      code: "no_executor",
+      message: `no worker for agent "py" with a free slot asks for tasks: ${worker} did not for 30 s`,
+    },
+  ]);
+  const other = await registerWorker(ask);
+  expect(await reasons()).toMatchObject([{ code: "others_first" }]);
+  expect((await claimOne(ask, other)).task.taskId).toBe(taskId);
+});
+
 test("a busy worker whose claims wait does not count as one that no longer asks for tasks", async () => {
   const server = await openTestServer();
   const { ask } = server;

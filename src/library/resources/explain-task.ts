@@ -9,6 +9,7 @@ import { isTerminal } from "../../model/task-state.ts";
 import { agoText } from "../../model/text/ago-text.ts";
 import { MIB } from "../../model/text/bytes.ts";
 import { rfc3339 } from "../../model/text/rfc3339.ts";
+import { NOT_POLLING_MS, workerState } from "../../model/worker.ts";
 import { ALL_AGENTS, type TaskSituation, type WorkerRecord } from "../../storage/storage.ts";
 
 /** What only this process knows, and not the storage. */
@@ -27,17 +28,20 @@ export interface ProcessSituation {
   readonly now: number;
 }
 
-/** The labels that the agent of a task requires of workers, and all workers of its tenant. */
-export interface RequiredLabels {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly workers: readonly WorkerRecord[];
+/** The workers of the tenant, and the labels that the agent of the task requires of them; undefined: none. */
+export interface WorkersOfTask {
+  readonly all: readonly WorkerRecord[];
+  readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
-/** Lists everything that holds a task. `required`: null if its agent requires no labels, or no worker runs it. */
+/** How many workers that ask for no tasks a message names. */
+const SILENT_NAMED_MAX = 3;
+
+/** Lists everything that holds a task. `workers`: null if no workers run it. */
 export function explainTask(
   situation: TaskSituation,
   process: ProcessSituation,
-  required: RequiredLabels | null = null,
+  workers: WorkersOfTask | null = null,
 ): Explanation {
   const { task, ahead, batch, session } = situation;
   const isInLine = task.state === "queued" && batch === null && session === null;
@@ -47,7 +51,7 @@ export function explainTask(
     since: rfc3339(sinceOf(task)),
     position: isInLine ? ahead.count + 1 : 0,
     ahead: ahead.ids,
-    reasons: reasonsOf(situation, process, required),
+    reasons: reasonsOf(situation, process, workers),
   };
 }
 
@@ -64,7 +68,7 @@ function sinceOf(task: TaskRecord): number {
 function reasonsOf(
   situation: TaskSituation,
   process: ProcessSituation,
-  required: RequiredLabels | null,
+  workers: WorkersOfTask | null,
 ): Reason[] {
   const { task } = situation;
   if (isTerminal(task.state)) return [];
@@ -82,7 +86,7 @@ function reasonsOf(
     case "waiting_dependency":
       return [...generalReasons(situation, process), ...parentReasons(situation)];
     default:
-      return [...generalReasons(situation, process), ...queueReasons(situation, process, required)];
+      return [...generalReasons(situation, process), ...queueReasons(situation, process, workers)];
   }
 }
 
@@ -132,7 +136,7 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 function queueReasons(
   situation: TaskSituation,
   process: ProcessSituation,
-  required: RequiredLabels | null,
+  workers: WorkersOfTask | null,
 ): Reason[] {
   const { task, lane, tenant, laneShare, agent, ahead, batch, session, key } = situation;
   const { lane: here, memory } = process;
@@ -149,9 +153,8 @@ function queueReasons(
   else if (session !== null) add("session_busy", ...sessionBusy(session, process.now));
   if (key !== null) add("concurrency_key", keyBusy(key), { taskId: key.holder });
   if (situation.workers !== null) {
-    const able = required === null ? situation.workers : withLabels(task.agent, required);
-    if (able === null) add("no_executor", noLabels(task.agent, required?.labels ?? {}));
-    else if (able.held >= able.slots) add("workers_busy", workersBusy(task.agent, able));
+    const held = workerReason(situation.workers, task.agent, { workers, now: process.now });
+    if (held !== null) add(...held);
   } else if (here === null)
     add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
   else if (here.concurrency === 0) {
@@ -233,23 +236,42 @@ function noExecutor(
   return [`${message}: it fails at ${until} unless a node or a worker that runs it starts`, { until }];
 }
 
-/** The live workers for the agent that have the labels, without those that drain; null: no live worker has them. */
-function withLabels(agent: string, { labels, workers }: RequiredLabels): TaskSituation["workers"] {
-  const able = workers.filter(
+/** What holds back a task that live workers can run; null: one of them asks for tasks. */
+function workerReason(
+  counted: NonNullable<TaskSituation["workers"]>,
+  agent: string,
+  { workers, now }: { readonly workers: WorkersOfTask | null; readonly now: number },
+): [code: ReasonCode, message: string] | null {
+  const labels = Object.entries(workers?.labels ?? {});
+  const able = (workers?.all ?? []).filter(
     (worker) =>
       !worker.lost &&
       (worker.agents.includes(agent) || worker.agents.includes(ALL_AGENTS)) &&
-      Object.entries(labels).every(([name, value]) => worker.labels[name] === value),
+      labels.every(([name, value]) => worker.labels[name] === value),
   );
-  if (able.length === 0) return null;
+  if (labels.length > 0 && able.length === 0) {
+    const required = labels.map(([name, value]) => `${name}=${value}`).join(", ");
+    return [
+      "no_executor",
+      `no worker for agent "${agent}" has the labels that the agent requires: ${required}`,
+    ];
+  }
   const open = able.filter(({ draining }) => !draining);
-  const sum = (of: (worker: WorkerRecord) => number) => open.reduce((total, worker) => total + of(worker), 0);
-  return { count: open.length, slots: sum(({ slots }) => slots), held: sum(({ held }) => held) };
+  const { count, slots, held } = labels.length > 0 ? totalOf(open) : counted;
+  if (held >= slots) return ["workers_busy", workersBusy(agent, { count, slots })];
+  const free = open.filter((worker) => worker.held < worker.slots);
+  if (free.length === 0 || free.some((worker) => workerState(worker, now) !== "not_polling")) return null;
+  const silent = free.slice(0, SILENT_NAMED_MAX).map(({ id }) => id);
+  const rest = free.length > silent.length ? ` and ${free.length - silent.length} more` : "";
+  return [
+    "no_executor",
+    `no worker for agent "${agent}" with a free slot asks for tasks: ${silent.join(", ")}${rest} did not for ${NOT_POLLING_MS / 1_000} s`,
+  ];
 }
 
-function noLabels(agent: string, labels: RequiredLabels["labels"]): string {
-  const required = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  return `no worker for agent "${agent}" has the labels that the agent requires: ${required.join(", ")}`;
+function totalOf(workers: readonly WorkerRecord[]): NonNullable<TaskSituation["workers"]> {
+  const sum = (of: (worker: WorkerRecord) => number) => workers.reduce((total, each) => total + of(each), 0);
+  return { count: workers.length, slots: sum(({ slots }) => slots), held: sum(({ held }) => held) };
 }
 
 function workersBusy(agent: string, { count, slots }: { count: number; slots: number }): string {

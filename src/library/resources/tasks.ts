@@ -353,10 +353,11 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const situation = await storage.tasks.situation({ tenant, id: taskId });
       if (situation === null || ownRecord(scope, situation.task) === null) throw notFound();
       const { agent, lane } = situation.task;
-      const labels = situation.workers === null ? undefined : options.requiredLabels(agent);
-      const required =
-        labels === undefined ? null : { labels, workers: await storage.workers.list({ tenant }) };
-      return explainTask(situation, processSituation(lane), required);
+      const workers =
+        situation.workers === null
+          ? null
+          : { all: await storage.workers.list({ tenant }), labels: options.requiredLabels(agent) };
+      return explainTask(situation, processSituation(lane), workers);
     },
 
     async logs(taskId, filter = {}) {
