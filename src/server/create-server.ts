@@ -108,8 +108,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
   // Node would refuse an unknown `Expect` with an empty page. Rota ignores the header.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   // No cache may store responses that need a key. The files of the dashboard set their own header.
-  app.addHook("onRequest", async (_request, reply) => {
+  // Hooks through which every request passes are not asynchronous where nothing waits: a promise for each would cost more than
+  // what they do.
+  app.addHook("onRequest", (_request, reply, done) => {
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
+    done();
   });
   allowOrigins(app, cors?.origins ?? []);
   const hasSecondTenant = () => rota.hasSecondTenant();

@@ -29,9 +29,9 @@ export function serveDashboard(
   app: FastifyInstance,
   { dashboard, basePath }: { readonly dashboard: Dashboard; readonly basePath: string },
 ): void {
-  app.addHook("onRequest", async (request, reply) => {
-    if (!leadsToDashboard(request)) return;
-    return reply.headers(HEADERS).header("vary", "accept").redirect(`${basePath}/ui/`, 302);
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!leadsToDashboard(request)) return done();
+    reply.headers(HEADERS).header("vary", "accept").redirect(`${basePath}/ui/`, 302);
   });
   const page = { config: { access: "open" }, schema: { querystring: z.looseObject({}) } } as const;
   const answer = (request: FastifyRequest, reply: FastifyReply) => respond(request, reply, dashboard);

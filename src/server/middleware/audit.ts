@@ -28,13 +28,23 @@ const written = new WeakSet<FastifyRequest>();
 export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   app.decorateRequest("subject");
   // Reads the response before it is serialized. A response of text has no subject; its route has one in the path, or sets it.
-  app.addHook("preSerialization", async (request, _reply, answer) => {
-    request.subject ??= subjectOf(request, answer);
-    return answer;
+  app.addHook("preSerialization", (request, reply, answer, done) => {
+    if (reply.statusCode < 400 && isRecorded(request)) request.subject ??= subjectOf(request, answer);
+    done();
   });
-  app.addHook("onSend", async (request, reply) => {
-    if (reply.statusCode < 400) await auditWrite(request, audit);
+  app.addHook("onSend", (request, reply, _payload, done) => {
+    if (reply.statusCode >= 400 || !isRecorded(request)) return done();
+    auditWrite(request, audit).then(() => done(), done);
   });
+}
+
+/** Whether a request is to be recorded, and is not yet. */
+function isRecorded(request: FastifyRequest): boolean {
+  const { method, routeOptions, callerContext } = request;
+  const { access } = routeOptions.config;
+  if (!CHANGES.includes(access) || READS.includes(method) || written.has(request)) return false;
+  const isNamed = callerContext.caller.keyId !== null || callerContext.provenance.within !== null;
+  return isNamed || MANAGES.includes(access);
 }
 
 /** The pattern of the route, as `POST /v1/schedules/{id}/run`: never text of the caller. */
@@ -50,12 +60,10 @@ export function skipAudit(request: FastifyRequest): void {
 
 /** For routes that respond long after the change, or write the response themselves. */
 export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Promise<void> {
-  const { method, routeOptions, callerContext } = request;
-  const { access } = routeOptions.config;
-  if (!CHANGES.includes(access) || READS.includes(method) || written.has(request)) return;
+  if (!isRecorded(request)) return;
+  const { routeOptions, callerContext } = request;
   const { keyId } = callerContext.caller;
-  const manages = MANAGES.includes(access);
-  if (keyId === null && callerContext.provenance.within === null && !manages) return;
+  const manages = MANAGES.includes(routeOptions.config.access);
   written.add(request);
   const route = routeOf(request);
   const subject = request.subject ?? subjectOf(request, undefined);

@@ -22,8 +22,9 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
     for (const each of [method].flat()) methods.add(each);
     paths.set(url, methods);
   });
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     if (request.is404 || isNamesake(request, paths)) refuse(request, reply, paths);
+    done();
   });
 }
 

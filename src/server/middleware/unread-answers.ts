@@ -29,12 +29,17 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
   const connections = new Connections();
 
   // Before any work for a caller that does not read. Responses of open routes are small, and have no caller.
-  app.addHook("onRequest", async ({ callerContext }) => {
+  app.addHook("onRequest", ({ callerContext }, _reply, done) => {
     if (callerContext !== undefined) unread.check(callerContext.caller);
+    done();
   });
 
-  app.addHook("onSend", async (request, reply, payload) => {
-    if (typeof payload !== "string" && !Buffer.isBuffer(payload)) return;
+  app.addHook("onSend", (request, reply, payload, done) => {
+    if (typeof payload === "string" || Buffer.isBuffer(payload)) bound(request, reply, payload);
+    done();
+  });
+
+  function bound(request: FastifyRequest, reply: FastifyReply, payload: string | Buffer): void {
     const bytes = Buffer.byteLength(payload);
     if (bytes < SMALL_BYTES) return;
     const read = count(request, reply, bytes);
@@ -47,7 +52,7 @@ export function boundUnreadAnswers(app: FastifyInstance, options: UnreadAnswersO
       timer.cancel();
       read();
     });
-  });
+  }
 
   /** Null: there is no room. A change that is already done cannot be refused, so the connection is closed instead. */
   function count({ callerContext, method }: FastifyRequest, { raw }: FastifyReply, bytes: number) {

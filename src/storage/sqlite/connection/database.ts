@@ -14,7 +14,7 @@ import { createPrivate, looseFiles } from "./private-files.ts";
 import { lockForThisProcess } from "./process-lock.ts";
 import { realPath } from "./real-path.ts";
 import { Transaction } from "./transaction.ts";
-import { type FlushFile, LostPagesError, WalSync } from "./wal-sync.ts";
+import { type LogFlush, LostPagesError, WalSync } from "./wal-sync.ts";
 
 /** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): fewer but longer pauses. */
 const CHECKPOINT_PAGES = 4000;
@@ -41,7 +41,7 @@ export interface SqliteOptions {
   /** For tests: the bytes of an empty in-memory database. Creating one takes 45 ms. */
   readonly image?: Buffer;
   /** For tests that simulate a power cut. */
-  readonly flushWal?: FlushFile;
+  readonly flushWal?: LogFlush;
 }
 
 /** The connection: transactions, prepared statements, sequence numbers, durability. The operations are in files of their own. */
@@ -95,7 +95,7 @@ export class SqliteDatabase {
       this.#db.exec("update node set past = 1 where past = 0");
       // A write of any kind makes sure that the log file exists before it is opened for flushing.
       this.#db.pragma("user_version = 1");
-      this.#sync = inMemory ? null : new WalSync(path, options.flushWal);
+      this.#sync = inMemory ? null : new WalSync(path, options.clock, options.flushWal);
       this.#begin = this.#db.prepare("begin immediate");
       this.#commit = this.#db.prepare("commit");
       this.#rollback = this.#db.prepare("rollback");
@@ -270,12 +270,12 @@ export class SqliteDatabase {
     return seen;
   }
 
-  /** Resolves once everything committed so far survives a power cut. */
-  async durable(): Promise<void> {
+  /** Resolves once everything committed so far survives a power cut. `isAlone`: see `WalSync`. */
+  async durable(waiting: { readonly isAlone?: boolean } = {}): Promise<void> {
     this.#assertOpen();
     if (this.#sync === null) return;
     try {
-      await this.#sync.durable();
+      await this.#sync.durable(waiting);
     } catch (error) {
       this.#broken = true;
       this.#writeAnewSoon(this.#sync);

@@ -59,8 +59,11 @@ test("only the operations that need not wait for the disk return before it has w
   const storage = await openSqlite({
     path: join(folder, "rota.db"),
     clock: new SteppedClock(),
-    flushWal: async () => {
-      if (isSlow) await disk.opened;
+    flushWal: {
+      beside: async () => {
+        if (isSlow) await disk.opened;
+      },
+      here: () => expect.unreachable("No flush was fast before."),
     },
   });
   onTestFinished(() => storage.close());

@@ -24,6 +24,7 @@ import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "../../conformance/wor
 import type { Storage } from "../../storage.ts";
 import type { SqliteOptions } from "./database.ts";
 import { openSqlite } from "./open.ts";
+import { FAST_FLUSHES_MIN, type LogFlush } from "./wal-sync.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rota-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -557,14 +558,22 @@ describe("a power cut", () => {
   async function openOnDisk() {
     const path = newPath();
     const disk = newPath();
-    const flushWal = async () => {
+    let flushesHere = 0;
+    const flush = () => {
       for (const ending of ["", "-wal"]) {
         if (existsSync(path + ending)) copyFileSync(path + ending, disk + ending);
       }
     };
+    const flushWal: LogFlush = {
+      beside: async () => flush(),
+      here: () => {
+        flushesHere += 1;
+        flush();
+      },
+    };
     const { storage } = await open(path, { flushWal });
     await storage.nodes.register({ node: NODE });
-    return { storage, cut: async () => (await open(disk)).storage };
+    return { storage, cut: async () => (await open(disk)).storage, flushesHere: () => flushesHere };
   }
 
   test("takes nothing back that was accepted", async () => {
@@ -574,6 +583,14 @@ describe("a power cut", () => {
     const left = await cut();
     expect(await left.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1, cancelled: 1 });
     expect(await left.counters.recountAll()).toEqual([]);
+  });
+
+  test("takes nothing back that a lone caller submitted, whichever thread flushed it", async () => {
+    const { storage, cut, flushesHere } = await openOnDisk();
+    const submits = 2 * FAST_FLUSHES_MIN;
+    for (let n = 0; n < submits; n += 1) await insert(storage, `t${n}`);
+    expect(flushesHere()).toBeGreaterThan(0);
+    expect(await (await cut()).tasks.counts({ tenant: TENANT })).toEqual({ queued: submits });
   });
 
   test("may take back an end that no reader was shown: the task is there to be run again", async () => {
@@ -611,10 +628,11 @@ describe("a disk that cannot be written", () => {
     let isBroken = false;
     /** When the log was last written, at each flush. */
     const flushed: bigint[] = [];
-    const flushWal = async () => {
+    const flush = () => {
       flushed.push(statSync(`${path}-wal`, { bigint: true }).mtimeNs);
       if (isBroken) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
     };
+    const flushWal: LogFlush = { beside: async () => flush(), here: flush };
     const { storage, clock } = await open(path, { flushWal });
     return {
       path,
@@ -630,9 +648,12 @@ describe("a disk that cannot be written", () => {
     };
   }
 
-  test("accepts nothing while flushes fail, and says why", async () => {
+  test.for([
+    ["in another thread", 1],
+    ["in this thread", 2 * FAST_FLUSHES_MIN],
+  ] as const)("accepts nothing while flushes %s fail, and says why", async ([, accepted]) => {
     const { storage, break: breakDisk } = await openOnBrokenDisk();
-    await insert(storage, "a");
+    for (let n = 0; n < accepted; n += 1) await insert(storage, `t${n}`);
     breakDisk();
     for (const id of ["b", "c"]) {
       await expect(insert(storage, id)).rejects.toMatchObject({

@@ -1,10 +1,19 @@
-import { closeSync, fdatasync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
+import type { Clock } from "../../../model/clock.ts";
 import { isWholeWal, readWalEnd, walBytes } from "./wal-file.ts";
+
+/**
+ * Passing a flush to another thread and back takes some 45 µs. On a disk that flushes in less than this, a lone caller is
+ * better off without, and this thread stands still for less than a large transaction takes.
+ */
+const FAST_MS = 0.5;
+/** So many flushes in a row must have been fast before one may stop this thread. */
+export const FAST_FLUSHES_MIN = 8;
 
 /**
  * Makes commits durable without blocking the thread that makes them. SQLite runs with `synchronous = NORMAL`, so a commit only
  * appends to the write-ahead log; this class flushes that file in libuv's thread pool. One flush covers every commit before it,
- * so callers that wait at the same time share one.
+ * so callers that wait at the same time share one. For a lone caller this thread flushes, as long as that is fast.
  *
  * A failed flush is never simply retried: the operating system may have marked pages that it could not write as clean, and a
  * second flush would succeed without them. After a failure nothing counts as durable until `writeAnew` succeeds.
@@ -12,7 +21,10 @@ import { isWholeWal, readWalEnd, walBytes } from "./wal-file.ts";
 export class WalSync {
   readonly #path: string;
   readonly #file: number;
-  readonly #flush: FlushFile;
+  readonly #clock: Clock;
+  readonly #flush: LogFlush;
+  /** How many flushes in a row were fast. */
+  #fast = 0;
   #committed = 0;
   #durable = 0;
   #running: Promise<void> | null = null;
@@ -20,8 +32,9 @@ export class WalSync {
   #writing: Promise<void> | null = null;
 
   /** `path` is that of the database. `flush` is replaced by tests that simulate a power cut or a broken disk. */
-  constructor(path: string, flush: FlushFile = flushFile) {
+  constructor(path: string, clock: Clock, flush: LogFlush = FILE_FLUSH) {
     this.#path = path;
+    this.#clock = clock;
     this.#file = openSync(`${path}-wal`, "r+");
     this.#flush = flush;
   }
@@ -41,9 +54,10 @@ export class WalSync {
     this.#failure ??= error;
   }
 
-  /** Resolves once everything committed before this call is on the disk. */
-  async durable(): Promise<void> {
+  /** Resolves once everything committed before this call is on the disk. `isAlone`: probably no other caller waits for it. */
+  async durable({ isAlone = false } = {}): Promise<void> {
     const target = this.#committed;
+    if (isAlone && this.#durable < target && this.#mayFlushHere) this.#flushHere();
     while (this.#durable < target) {
       if (this.#failure !== null) throw this.#failure;
       this.#running ??= this.#flushOnce();
@@ -70,15 +84,36 @@ export class WalSync {
   async #flushOnce(): Promise<void> {
     // The flush may or may not cover commits made while it runs, so they wait for the next.
     const covered = this.#committed;
+    const begun = this.#clock.monotonic();
     try {
-      await this.#flush(this.#file);
-      this.#durable = covered;
+      await this.#flush.beside(this.#file);
+      this.#flushed(covered, begun);
     } catch (error) {
       this.#failure = error;
       throw error;
     } finally {
       this.#running = null;
     }
+  }
+
+  get #mayFlushHere(): boolean {
+    return this.#fast >= FAST_FLUSHES_MIN && this.#running === null && this.#failure === null;
+  }
+
+  #flushHere(): void {
+    const begun = this.#clock.monotonic();
+    try {
+      this.#flush.here(this.#file);
+      this.#flushed(this.#committed, begun);
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+  }
+
+  #flushed(covered: number, begun: number): void {
+    this.#durable = covered;
+    this.#fast = this.#clock.monotonic() - begun < FAST_MS ? this.#fast + 1 : 0;
   }
 
   async #writeAnew(checkpoint: () => void): Promise<void> {
@@ -90,7 +125,7 @@ export class WalSync {
     // The system may also have dropped the pages that it could not write. Then this reads what is on the disk.
     if (!isWholeWal(bytes, end)) throw new LostPagesError();
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at, bytes.length - at, at);
-    await this.#flush(this.#file);
+    await this.#flush.beside(this.#file);
     checkpoint();
     this.#durable = covered;
     this.#failure = null;
@@ -106,10 +141,18 @@ export class LostPagesError extends Error {
   }
 }
 
-export type FlushFile = (file: number) => Promise<void>;
-
-function flushFile(file: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    fdatasync(file, (error) => (error ? reject(error) : resolve()));
-  });
+/** Two ways to flush a file. */
+export interface LogFlush {
+  /** In another thread, while this one goes on. */
+  beside(file: number): Promise<void>;
+  /** In this thread, which waits for the disk. */
+  here(file: number): void;
 }
+
+const FILE_FLUSH: LogFlush = {
+  beside: (file) =>
+    new Promise((resolve, reject) => {
+      fdatasync(file, (error) => (error ? reject(error) : resolve()));
+    }),
+  here: fdatasyncSync,
+};

@@ -341,10 +341,6 @@ export class Ledger {
 
   /** Writes the changes; the last step of a transaction. `limitsChanged`: agent queues may start more or fewer tasks now. */
   save({ limitsChanged = false } = {}): void {
-    const saveAgentQueue = this.#db.prepare(
-      `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
-                       tasks = ?, exempt = ?, room = ?, startable = ?, ahead = ? where id = ?`,
-    );
     this.#readSiblings();
     for (const agentQueue of this.#agentQueues.values()) {
       const asRead = this.#asRead.get(agentQueue);
@@ -353,20 +349,9 @@ export class Ledger {
       if (!limitsChanged && isAsRead) continue;
       agentQueue.room = room;
       agentQueue.ahead = ahead;
-      saveAgentQueue.run(
-        agentQueue.waiting,
-        agentQueue.ready,
-        agentQueue.inflight,
-        agentQueue.head_rank,
-        agentQueue.head_seq,
-        agentQueue.last_served,
-        agentQueue.tasks,
-        agentQueue.exempt,
-        room,
-        room > 0 ? 1 : 0,
-        ahead,
-        agentQueue.id,
-      );
+      if (!limitsChanged && asRead !== undefined && hasSameOrder(agentQueue, asRead))
+        this.#saveCounts(agentQueue);
+      else this.#saveAgentQueue(agentQueue);
     }
     this.tenants.countExempt((name) => this.lane(name));
     const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
@@ -389,6 +374,35 @@ export class Ledger {
         if (addToTally.run(tasks, tenant, state).changes === 0) startTally.run(tasks, tenant, state);
       }
     }
+  }
+
+  #saveAgentQueue(agentQueue: AgentQueue): void {
+    this.#db
+      .prepare(
+        `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
+                         tasks = ?, exempt = ?, room = ?, startable = ?, ahead = ? where id = ?`,
+      )
+      .run(
+        agentQueue.waiting,
+        agentQueue.ready,
+        agentQueue.inflight,
+        agentQueue.head_rank,
+        agentQueue.head_seq,
+        agentQueue.last_served,
+        agentQueue.tasks,
+        agentQueue.exempt,
+        agentQueue.room,
+        agentQueue.room > 0 ? 1 : 0,
+        agentQueue.ahead,
+        agentQueue.id,
+      );
+  }
+
+  /** SQLite rewrites the entries of an index whose columns are set, even to the same values: one more page for each commit. */
+  #saveCounts({ waiting, ready, tasks, exempt, room, id }: AgentQueue): void {
+    this.#db
+      .prepare("update line set waiting = ?, ready = ?, tasks = ?, exempt = ?, room = ? where id = ?")
+      .run(waiting, ready, tasks, exempt, room, id);
   }
 
   /** If an agent has a limit over several queues, a change in one of them changes the room in all others. */
@@ -447,6 +461,18 @@ function hasChanged(agentQueue: AgentQueue, asRead: AgentQueue | undefined): boo
     agentQueue.head_rank !== asRead.head_rank ||
     agentQueue.last_served !== asRead.last_served ||
     agentQueue.tasks !== asRead.tasks
+  );
+}
+
+/** Whether no column of an index on agent queues has changed. */
+function hasSameOrder(agentQueue: AgentQueue, asRead: AgentQueue): boolean {
+  return (
+    agentQueue.inflight === asRead.inflight &&
+    agentQueue.last_served === asRead.last_served &&
+    agentQueue.head_seq === asRead.head_seq &&
+    agentQueue.head_rank === asRead.head_rank &&
+    agentQueue.ahead === asRead.ahead &&
+    agentQueue.room > 0 === asRead.room > 0
   );
 }
 

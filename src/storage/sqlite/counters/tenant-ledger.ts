@@ -229,13 +229,20 @@ export class TenantLedger {
   /** `limitsChanged`: tenants may start more or fewer tasks now. */
   save({ limitsChanged = false } = {}): void {
     this.#readSiblings();
-    const save = this.#db.prepare(
-      `update tenant_line set waiting = ?, exempt = ?, inflight = ?, supply = ?, urgent_lines = ?, last_served = ?, owed = ?,
-                              ahead_streak = ?, startable = ? where id = ?`,
-    );
     for (const [tenantQueue, read] of this.#asRead) {
-      if (!limitsChanged && tenantQueue.max_inflight === null && !hasChanged(tenantQueue, read)) continue;
-      save.run(
+      if (limitsChanged || tenantQueue.max_inflight !== null) this.#saveAll(tenantQueue);
+      else if (this.#hasSameOrder(tenantQueue, read)) this.#saveCounts(tenantQueue, read);
+      else this.#saveAll(tenantQueue);
+    }
+  }
+
+  #saveAll(tenantQueue: TenantQueue): void {
+    this.#db
+      .prepare(
+        `update tenant_line set waiting = ?, exempt = ?, inflight = ?, supply = ?, urgent_lines = ?, last_served = ?, owed = ?,
+                                ahead_streak = ?, startable = ? where id = ?`,
+      )
+      .run(
         tenantQueue.waiting,
         tenantQueue.exempt,
         tenantQueue.inflight,
@@ -247,7 +254,33 @@ export class TenantLedger {
         this.room(tenantQueue) > 0 ? 1 : 0,
         tenantQueue.id,
       );
-    }
+  }
+
+  /** SQLite rewrites the entries of an index whose columns are set, even to the same values: one more page for each commit. */
+  #saveCounts(tenantQueue: TenantQueue, read: TenantQueue): void {
+    const { waiting, exempt, supply, urgent_lines, ahead_streak, id } = tenantQueue;
+    const isAsRead =
+      waiting === read.waiting &&
+      exempt === read.exempt &&
+      supply === read.supply &&
+      urgent_lines === read.urgent_lines &&
+      ahead_streak === read.ahead_streak;
+    if (isAsRead) return;
+    this.#db
+      .prepare(
+        "update tenant_line set waiting = ?, exempt = ?, supply = ?, urgent_lines = ?, ahead_streak = ? where id = ?",
+      )
+      .run(waiting, exempt, supply, urgent_lines, ahead_streak, id);
+  }
+
+  /** Whether no column of an index on tenants has changed. */
+  #hasSameOrder(tenantQueue: TenantQueue, read: TenantQueue): boolean {
+    return (
+      tenantQueue.inflight === read.inflight &&
+      tenantQueue.last_served === read.last_served &&
+      tenantQueue.owed === read.owed &&
+      this.room(tenantQueue) > 0 === this.room(read) > 0
+    );
   }
 
   /** If a tenant has a limit, a change in one lane changes its room in all others. */
@@ -264,17 +297,4 @@ export class TenantLedger {
 /** Whether an agent queue can start something that goes ahead of fairness. */
 function isUrgent(room: number, ahead: 0 | 1): 0 | 1 {
   return room > 0 ? ahead : 0;
-}
-
-function hasChanged(tenantQueue: TenantQueue, read: TenantQueue): boolean {
-  return (
-    tenantQueue.waiting !== read.waiting ||
-    tenantQueue.exempt !== read.exempt ||
-    tenantQueue.inflight !== read.inflight ||
-    tenantQueue.supply !== read.supply ||
-    tenantQueue.urgent_lines !== read.urgent_lines ||
-    tenantQueue.last_served !== read.last_served ||
-    tenantQueue.owed !== read.owed ||
-    tenantQueue.ahead_streak !== read.ahead_streak
-  );
 }

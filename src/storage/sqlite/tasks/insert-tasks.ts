@@ -22,7 +22,8 @@ export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams)
     const { node, claims, onClaimed } = claim;
     onClaimed(await finishAndClaim(db, { node, finishes: [], progress: [], claims }));
   }
-  await db.durable();
+  // A task that was claimed begins meanwhile, so this thread does not stop for the disk then.
+  await db.durable({ isAlone: params.tasks.length === 1 && claim === undefined });
   return inserted;
 }
 

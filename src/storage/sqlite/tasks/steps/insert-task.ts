@@ -17,6 +17,32 @@ import { keepKey } from "./keep-key.ts";
  */
 const ROOM_FOR_END = " ".repeat(64);
 
+const USUAL_COLUMNS = [
+  ...["seq", "id", "tenant", "agent", "line", "priority", "rank", "resting_state", "position", "created_at"],
+  ...["deadline", "max_retries_if_lost", "origin", "spec", "last_node"],
+];
+/** Columns that are null or 0 in most tasks, as they are by default. Passing half of the values to SQLite costs half as much. */
+const RARE_COLUMNS = [
+  ...["run_at", "deadline_after_ms", "completed_at", "batch", "callback_url", "dependencies", "unmet"],
+  ...[
+    "preemptions_left",
+    "session",
+    "place",
+    "in_session",
+    "schedule",
+    "concurrency_key",
+    "error",
+    "full_queue",
+  ],
+  ...["parent_task", "root_task"],
+];
+const INSERT_USUAL_TASK = insertInto(USUAL_COLUMNS);
+const INSERT_TASK = insertInto([...USUAL_COLUMNS, ...RARE_COLUMNS]);
+
+function insertInto(columns: readonly string[]): string {
+  return `insert into task (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`;
+}
+
 export function insertTask(tx: Transaction, task: NewTask, admission: Admission): InsertedTask {
   const { ledger, now } = tx;
   const { kind } = task.spec.work;
@@ -55,13 +81,7 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     { priority: task.priority, createdAt: now, runAt: task.runAt },
     ledger.lane(task.lane).aging_ms,
   );
-  tx.prepare(
-    `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
-                       deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                       preemptions_left, session, origin, place, in_session, schedule, concurrency_key, spec, error,
-                       full_queue, last_node, parent_task, root_task)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  ).run(
+  const usual = [
     answer.seq,
     task.id,
     task.tenant,
@@ -72,10 +92,15 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     answer.state,
     answer.position,
     now,
-    task.runAt,
     answer.deadline,
-    task.deadline === null ? task.deadlineAfterMs : null,
     task.maxRetriesIfLost,
+    task.origin,
+    jsonText(task.spec),
+    rejection === null ? ROOM_FOR_END : null,
+  ];
+  const rare = [
+    task.runAt,
+    task.deadline === null ? task.deadlineAfterMs : null,
     rejection === null ? null : now,
     task.batch,
     task.callbackUrl,
@@ -83,18 +108,17 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     unmet,
     task.preemptible ? PREEMPTIONS_MAX : 0,
     session?.id ?? null,
-    task.origin,
     session?.last_place ?? null,
     inSession,
     task.schedule,
     task.concurrencyKey,
-    jsonText(task.spec),
     error,
     rejection?.full ?? null,
-    rejection === null ? ROOM_FOR_END : null,
     task.spec.within?.taskId ?? null,
     task.spec.within?.rootTaskId ?? null,
-  );
+  ];
+  if (rare.some((value) => value !== null && value !== 0)) tx.prepare(INSERT_TASK).run(...usual, ...rare);
+  else tx.prepare(INSERT_USUAL_TASK).run(...usual);
   agentQueue.tasks += 1;
   if (rejection === null) {
     if (task.origin === "task") countAdmitted(tx, admission, task);

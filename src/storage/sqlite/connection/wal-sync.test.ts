@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { SteppedClock } from "../../conformance/connection/clock.ts";
+import { FAST_FLUSHES_MIN, WalSync } from "./wal-sync.ts";
+
+const FAST_MS = 0.1;
+const SLOW_MS = 5;
+
+/** A log whose flushes take `took.ms`, and which of the two ways they went. */
+function openLog() {
+  const folder = mkdtempSync(join(tmpdir(), "rota-wal-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "rota.db-wal"), "");
+  const clock = new SteppedClock();
+  const took = { ms: FAST_MS };
+  const ways: ("beside" | "here")[] = [];
+  const sync = new WalSync(join(folder, "rota.db"), clock, {
+    beside: async () => {
+      ways.push("beside");
+      clock.step(took.ms);
+    },
+    here: () => {
+      ways.push("here");
+      clock.step(took.ms);
+    },
+  });
+  onTestFinished(() => sync.close());
+  /** Which way the flush of one commit goes. */
+  const flush = async (isAlone: boolean) => {
+    sync.committed();
+    await sync.durable({ isAlone });
+    return ways.at(-1);
+  };
+  const flushMany = async (count: number, isAlone: boolean) => {
+    for (let n = 0; n < count; n += 1) await flush(isAlone);
+  };
+  return { sync, took, ways, flush, flushMany };
+}
+
+describe("the flush for a lone caller", () => {
+  test("stays in this thread once enough flushes in a row were fast", async () => {
+    const { flush, flushMany, ways } = openLog();
+    await flushMany(FAST_FLUSHES_MIN, true);
+    expect(ways).not.toContain("here");
+    expect(await flush(true)).toBe("here");
+  });
+
+  test("goes to another thread after the first slow one, until enough were fast again", async () => {
+    const { took, flush, flushMany } = openLog();
+    await flushMany(FAST_FLUSHES_MIN, true);
+    took.ms = SLOW_MS;
+    expect(await flush(true)).toBe("here");
+    expect(await flush(true)).toBe("beside");
+    took.ms = FAST_MS;
+    for (let n = 0; n < FAST_FLUSHES_MIN; n += 1) expect(await flush(true)).toBe("beside");
+    expect(await flush(true)).toBe("here");
+  });
+
+  test("never stops this thread on a disk that is slow", async () => {
+    const { took, flushMany, ways } = openLog();
+    took.ms = SLOW_MS;
+    await flushMany(3 * FAST_FLUSHES_MIN, true);
+    expect(ways).not.toContain("here");
+  });
+
+  test("joins those that already wait", async () => {
+    const { sync, flushMany, ways } = openLog();
+    await flushMany(FAST_FLUSHES_MIN, false);
+    sync.committed();
+    const first = sync.durable();
+    sync.committed();
+    await Promise.all([first, sync.durable({ isAlone: true })]);
+    expect(ways).not.toContain("here");
+  });
+
+  test("does not flush what is on the disk", async () => {
+    const { sync, flushMany, ways } = openLog();
+    await flushMany(FAST_FLUSHES_MIN, true);
+    await sync.durable({ isAlone: true });
+    expect(ways).toHaveLength(FAST_FLUSHES_MIN);
+  });
+});
+
+test("callers that wait together share a flush in another thread", async () => {
+  const { flush, flushMany, ways } = openLog();
+  await flushMany(FAST_FLUSHES_MIN, true);
+  expect(await flush(false)).toBe("beside");
+  expect(ways).not.toContain("here");
+});
