@@ -25,32 +25,28 @@ begin
   if v_last is null then return query select 0, false; return; end if;
 
   with row as materialized (
-    select e.type, e.at, e.tenant, e.task_seqs, e.last_seq - e.count as before,
+    select e.type, e.at, e.tenant, e.task_seqs, e.count, e.last_seq - e.count as before,
            e.type = 'task.started' and (e.data::json ->> 'attempt')::integer = 1 as is_first_start,
            e.type in ('task.completed', 'task.failed', 'task.cancelled') as is_end
       from event e
      where e.last_seq > v_from and e.last_seq <= v_last
        and e.type in ('task.created', 'task.started', 'task.completed', 'task.failed', 'task.cancelled')),
-  happened as (
-    select e.type, e.at, e.tenant, u.task_seq, e.before + u.ordinal as seq, e.is_first_start, e.is_end
-      from row e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, ordinal)),
   known as materialized (
-    select h.type, h.at, h.tenant, h.task_seq, h.seq, t.line,
+    select e.type, e.at, e.tenant, e.before, t.seq as task_seq, t.line,
            -- After a retry has changed run_at, it is unknown when the task could first start.
-           case when h.is_first_start and coalesce(t.run_at, 0) <= h.at
-                then greatest(h.at - greatest(t.created_at, coalesce(t.run_at, 0)), 0) end as wait_ms,
+           case when e.is_first_start and coalesce(t.run_at, 0) <= e.at
+                then greatest(e.at - greatest(t.created_at, coalesce(t.run_at, 0)), 0) end as wait_ms,
            -- The task may have been retried since: then the attempt is an earlier one.
-           case when not h.is_end then null
-                when t.completed_at = h.at and t.last_started_at is not null then greatest(h.at - t.last_started_at, 0)
-                else (select greatest(h.at - a.started_at, 0) from attempt a
-                       where a.task_seq = t.seq and a.ended_at = h.at order by a.number desc limit 1) end as run_ms,
-           case when h.is_end then nullif(t.input_tokens + t.output_tokens, 0) end as tokens_so_far
-      from happened h
-      -- Looked up: a plan made while there are few tasks would otherwise read all of them when there are many.
-      left join lateral (
-        select seq, line, run_at, created_at, completed_at, last_started_at, input_tokens, output_tokens
-          from task where seq = h.task_seq offset 0) t on true
-     where t.seq is not null or exists (select 1 from tenant o where o.id = h.tenant offset 0)),
+           case when not e.is_end then null
+                when t.completed_at = e.at and t.last_started_at is not null then greatest(e.at - t.last_started_at, 0)
+                else (select greatest(e.at - a.started_at, 0) from attempt a
+                       where a.task_seq = t.seq and a.ended_at = e.at order by a.number desc limit 1) end as run_ms,
+           case when e.is_end then nullif(t.input_tokens + t.output_tokens, 0) end as tokens_so_far
+      from row e
+      -- Those of a row of the log are found together: most are neighbours in the index.
+     cross join lateral (
+       select seq, line, run_at, created_at, completed_at, last_started_at, input_tokens, output_tokens
+         from task where seq = any (e.task_seqs) offset 0) t),
   -- A task that is done has no later end.
   remembered as (
     insert into counted_tokens (task_seq, tokens)
@@ -63,11 +59,20 @@ begin
            count(*)::integer as events, max(k.wait_ms) as wait_ms, max(k.run_ms) as run_ms, 0::bigint as tokens
       from known k group by k.tenant, minute, k.line, k.type, wait_bucket, run_bucket
     union all
+    -- Events of tasks that are deleted.
+    select m.tenant, m.at - m.at % 60000, null, m.type, null, null, m.missing, null, null, 0
+      -- A full join is never done by comparing each with each, whatever numbers of rows the planner expects.
+      from (select e.tenant, e.at, e.type, (e.count - coalesce(k.found, 0))::integer as missing
+              from row e full join (select before, count(*) as found from known group by before) k on k.before = e.before
+            offset 0) m
+     where (select sum(count) from row) > (select count(*) from known) and m.missing > 0
+       and exists (select 1 from tenant o where o.id = m.tenant offset 0)
+    union all
     -- What a task has used counts with its first end here, less what was counted before.
     select f.tenant, f.at - f.at % 60000, f.line, null, null, null, 0, null, null, sum(f.tokens)::bigint
       from (select distinct on (k.task_seq) k.tenant, k.at, k.line, k.tokens_so_far - coalesce(
                      (select d.tokens from counted_tokens d where d.task_seq = k.task_seq), 0) as tokens
-              from known k where k.tokens_so_far is not null order by k.task_seq, k.seq) f
+              from known k where k.tokens_so_far is not null order by k.task_seq, k.before) f
      group by 1, 2, 3),
   minutes as (
     select c.tenant, c.minute, coalesce(n.lane, ':OTHER_KEYS') as lane, coalesce(n.agent, ':OTHER_KEYS') as agent, :EVENTS
