@@ -16,6 +16,11 @@ export function jsonText(value: unknown): string | undefined {
   return text;
 }
 
+/** Its text, if it is cached. */
+export function knownText(value: object): string | undefined {
+  return texts.get(value);
+}
+
 /** `{ ...whole, ...more }`. If the text of `whole` is cached, so is that of the result. `whole` has no field of `more`. */
 export function extended<Whole extends object, More extends object>(whole: Whole, more: More): Whole & More {
   const all = { ...whole, ...more };
