@@ -2,7 +2,8 @@ import { type RetryPolicy, retryDelayMs } from "./retry-policy.ts";
 
 /** How one attempt ended, as the runner saw it. */
 export type Outcome =
-  | { readonly kind: "done"; readonly result: unknown }
+  /** `text`: the JSON of a result that is a large text, where it is known. */
+  | { readonly kind: "done"; readonly result: unknown; readonly text?: string }
   /** `permanent`: a retry would fail again. `retryAfterMs`: the called server asked for this delay. */
   | {
       readonly kind: "failed";
@@ -19,7 +20,7 @@ export type Outcome =
 
 /** The state that an outcome moves the task to. */
 export type Settlement =
-  | { readonly to: "done"; readonly result: unknown }
+  | { readonly to: "done"; readonly result: unknown; readonly text?: string }
   | { readonly to: "failed"; readonly error: string }
   /** A retry, counted, that starts no earlier than `runAt`. */
   | { readonly to: "delayed"; readonly error: string; readonly runAt: number }
@@ -38,7 +39,9 @@ export interface SettleContext {
 export function settle(outcome: Outcome, context: SettleContext): Settlement {
   switch (outcome.kind) {
     case "done":
-      return { to: "done", result: outcome.result };
+      return outcome.text === undefined
+        ? { to: "done", result: outcome.result }
+        : { to: "done", result: outcome.result, text: outcome.text };
     case "deadline":
       return { to: "failed", error: outcome.error };
     case "not_executed":

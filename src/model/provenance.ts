@@ -1,3 +1,5 @@
+import { extended } from "./text/json-text.ts";
+
 /** How a request came in. */
 export const VIAS = ["http", "mcp", "cli", "library", "writ", "schedule", "worker", "dashboard"] as const;
 export type Via = (typeof VIAS)[number];
@@ -68,9 +70,9 @@ export function withProvenance<New extends { readonly spec: object }>(
   task: New,
   { createdBy, within, reach }: Provenance,
 ): New {
-  if (within === null && reach === undefined) return { ...task, spec: { ...task.spec, createdBy } };
+  if (within === null && reach === undefined) return { ...task, spec: extended(task.spec, { createdBy }) };
   const more = { ...(within === null ? {} : { within }), ...(reach === undefined ? {} : { reach }) };
-  return { ...task, spec: { ...task.spec, createdBy, ...more } };
+  return { ...task, spec: extended(task.spec, { createdBy, ...more }) };
 }
 
 /** A text that is equal for equal provenances: the key of a cache. */

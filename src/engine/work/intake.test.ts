@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manyTasks, newTask, ROOMY } from "../../../test/support/engine.ts";
 import { away, type Call, meddle, openMemory } from "../../../test/support/storages.ts";
+import { jsonText } from "../../model/text/json-text.ts";
 import type { InsertedTask, NewTask } from "../../storage/storage.ts";
 import { ManualClock, settle } from "../../testing/manual-clock.ts";
 import { Gate } from "../../testing/signals.ts";
@@ -37,6 +38,13 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
     onInserted: (_tasks, answers) => reported.push(...answers.map(({ id }) => id)),
   });
   return { intake, clock, storage, batches, sent, reported };
+}
+
+/** With its text, as it has one once it is checked. */
+function largeTask(overrides: Partial<NewTask>, size = 900_000): NewTask {
+  const task = newTask({ ...overrides, payload: "x".repeat(size) });
+  jsonText(task.spec);
+  return task;
 }
 
 function idsOf({ params }: Call): string[] {
@@ -110,6 +118,58 @@ describe("tasks are written in groups:", () => {
     const { intake, batches } = await makeIntake();
     await intake.addMany(manyTasks(1_200));
     expect(batches.map(({ length }) => length)).toEqual([500, 500, 200]);
+  });
+
+  test("none takes more than a quarter of a megabyte of large inputs, unless it is one task", async () => {
+    const { intake, batches } = await makeIntake();
+    const sizes = [100_000, 100_000, 100_000, 900_000, 100_000];
+    await Promise.all(sizes.map((size, n) => intake.add(largeTask({ id: `t${n}` }, size))));
+    expect(batches).toEqual([["t0", "t1"], ["t2"], ["t3"], ["t4"]]);
+  });
+
+  test("no task waits for a large one of another tenant", async () => {
+    const answered = new Gate();
+    const { intake, batches, reported } = await makeIntake({
+      before: (call) => (idsOf(call).includes("large") ? answered.opened : undefined),
+    });
+    const large = intake.add(largeTask({ id: "large" }));
+    await settle();
+    await Promise.all([1, 2].map((n) => intake.add(newTask({ id: `small-${n}`, tenant: "globex" }))));
+    expect(reported).toEqual(["small-1", "small-2"]);
+    answered.open();
+    await large;
+    expect(batches).toEqual([["large"], ["small-1", "small-2"]]);
+  });
+
+  test("those of one tenant stay in order, whatever their size", async () => {
+    const answered = new Gate();
+    const { intake, reported } = await makeIntake({
+      before: (call) => (idsOf(call).includes("first") ? answered.opened : undefined),
+    });
+    const written = [
+      intake.add(newTask({ id: "first" })),
+      intake.add(largeTask({ id: "large" })),
+      intake.add(newTask({ id: "last" })),
+    ];
+    await settle();
+    expect(reported).toEqual([]);
+    answered.open();
+    await Promise.all(written);
+    expect(reported).toEqual(["first", "large", "last"]);
+  });
+
+  test("what was written so far includes large tasks", async () => {
+    const answered = new Gate();
+    const { intake, reported } = await makeIntake({
+      before: (call) => (idsOf(call).includes("large") ? answered.opened : undefined),
+    });
+    void intake.add(largeTask({ id: "large" }));
+    void intake.add(newTask({ id: "small", tenant: "globex" }));
+    const written = intake.written().then(() => reported.length);
+    await settle();
+    answered.open();
+    expect(await written).toBe(2);
+    await intake.flush();
   });
 
   test("flushing waits for what is still to be written", async () => {

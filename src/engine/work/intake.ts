@@ -1,6 +1,7 @@
 import { pause } from "../../clock/pause.ts";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
+import { knownText } from "../../model/text/json-text.ts";
 import { type Backoff, backoffMs } from "../../services/backoff.ts";
 import { isStorageAway } from "../../services/storage-away.ts";
 import { canClaim } from "../../storage/insert-claim.ts";
@@ -16,6 +17,10 @@ import type { ClaimWithInsert } from "./dispatcher.ts";
 
 /** Tasks written in one transaction. The rest of a batch may come on top. */
 const INSERT_MAX = 500;
+/** How many bytes of large inputs a transaction takes, unless it is one task or one batch. */
+const INSERT_BYTES_MAX = 262_144;
+/** Sending, storing and flushing a larger input takes some milliseconds: tasks of other tenants do not wait for it. */
+const LARGE_BYTES = 65_536;
 /** Turns of the event loop to wait for more tasks. A larger group costs less per task, but callers should not wait long. */
 const GATHER_TURNS_MAX = 4;
 /** Tasks that may wait to be written. More pile up only if the storage is slower than the callers for long. */
@@ -53,16 +58,27 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+/** Tasks that are written one group after the other. */
+interface Queue {
+  buffer: Pending[];
+  writing: Promise<void> | null;
+  /** The result of the last task. */
+  last: Promise<unknown>;
+}
+
 /**
  * Inserts tasks in groups. Tasks submitted in one turn of the event loop share a transaction, and so do tasks submitted
- * while another group is written. A single task waits for one turn only.
+ * while another group is written. A single task waits for one turn only. Tasks of a tenant are written in order. Large ones have
+ * groups of their own, which tasks of other tenants do not wait for.
  */
 export class Intake {
   readonly #options: IntakeOptions;
-  #buffer: Pending[] = [];
-  #writing: Promise<void> | null = null;
-  /** The result of the last task. Tasks are written in order. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #small: Queue = { buffer: [], writing: null, last: Promise.resolve() };
+  readonly #large: Queue = { buffer: [], writing: null, last: Promise.resolve() };
+  /** How many tasks of each tenant are in the queue of large ones. */
+  readonly #inLarge = new Map<string, number>();
+  /** Resolves once the tasks of bounded callers are written, or failed to be. */
+  #lastBounded: Promise<unknown> = Promise.resolve();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -79,7 +95,7 @@ export class Intake {
   ): Promise<InsertedTask[]> {
     this.#makeRoom(tasks.length);
     const inserting = this.#insertWithRetries(tasks, batch === null ? [] : [batch], bounds);
-    this.#last = Promise.allSettled([this.#last, inserting]);
+    this.#lastBounded = Promise.allSettled([this.#lastBounded, inserting]);
     const { answers, claimedIn } = await inserting;
     this.#options.onInserted(tasks, answers, claimedIn);
     return answers;
@@ -88,7 +104,7 @@ export class Intake {
   /** Resolves with the result of the insert, once the task is durable. */
   add(task: NewTask): Promise<InsertedTask> {
     this.#makeRoom(1);
-    return this.#enqueue(task, null);
+    return this.#enqueue(task, null, this.#queueOf([task]));
   }
 
   /**
@@ -97,55 +113,77 @@ export class Intake {
    */
   addMany(tasks: readonly NewTask[], batch: NewBatch | null = null): Promise<InsertedTask[]> {
     this.#makeRoom(tasks.length);
-    return Promise.all(tasks.map((task) => this.#enqueue(task, batch)));
+    const queue = this.#queueOf(tasks);
+    return Promise.all(tasks.map((task) => this.#enqueue(task, batch, queue)));
   }
 
   /** Resolves once nothing is left to be written. */
   async flush(): Promise<void> {
-    while (this.#writing !== null) await this.#writing;
+    while (this.#small.writing !== null || this.#large.writing !== null)
+      await Promise.all([this.#small.writing, this.#large.writing]);
   }
 
   /** Resolves once all tasks submitted so far are written, or failed to be. */
   async written(): Promise<void> {
-    await this.#last.catch(() => {});
+    await Promise.allSettled([this.#small.last, this.#large.last, this.#lastBounded]);
   }
 
   #makeRoom(tasks: number): void {
-    if (this.#buffer.length + tasks <= BUFFER_MAX) return;
+    const waiting = this.#small.buffer.length + this.#large.buffer.length;
+    if (waiting + tasks <= BUFFER_MAX) return;
     throw new RotaError(
       "storage_unavailable",
       "the storage does not keep up: too many tasks wait to be written",
       {
-        details: { waiting: this.#buffer.length, max: BUFFER_MAX },
+        details: { waiting, max: BUFFER_MAX },
       },
     );
   }
 
-  #enqueue(task: NewTask, batch: NewBatch | null): Promise<InsertedTask> {
+  /** The queue of tasks of one tenant. They do not overtake others of their tenant. */
+  #queueOf(tasks: readonly NewTask[]): Queue {
+    const [first] = tasks;
+    const follows = first !== undefined && this.#inLarge.size > 0 && this.#inLarge.has(first.tenant);
+    return follows || tasks.some((task) => largeBytes(task) > 0) ? this.#large : this.#small;
+  }
+
+  #enqueue(task: NewTask, batch: NewBatch | null, queue: Queue): Promise<InsertedTask> {
     const inserted = new Promise<InsertedTask>((resolve, reject) => {
-      this.#buffer.push({ task, batch, resolve, reject });
-      this.#writing ??= this.#write();
+      queue.buffer.push({ task, batch, resolve, reject });
+      if (queue === this.#large) this.#inLarge.set(task.tenant, (this.#inLarge.get(task.tenant) ?? 0) + 1);
+      queue.writing ??= queue === this.#large ? this.#writeLarge() : this.#writeSmall();
     });
-    this.#last = inserted;
+    queue.last = inserted;
     return inserted;
   }
 
-  async #write(): Promise<void> {
-    while (this.#buffer.length > 0) {
-      await this.#gather();
-      const end = cutAfter(this.#buffer, INSERT_MAX);
-      const group = this.#buffer.slice(0, end);
-      this.#buffer = this.#buffer.slice(end);
-      await this.#insert(group);
+  async #writeSmall(): Promise<void> {
+    const queue = this.#small;
+    while (queue.buffer.length > 0) {
+      await this.#gather(queue);
+      await this.#insert(takeGroup(queue, INSERT_MAX));
     }
-    this.#writing = null;
+    queue.writing = null;
+  }
+
+  async #writeLarge(): Promise<void> {
+    const queue = this.#large;
+    while (queue.buffer.length > 0) {
+      await this.#gather(queue);
+      const group = takeGroup(queue, countWithin(queue.buffer));
+      // Small tasks that were added before.
+      await this.#small.last.catch(() => {});
+      await this.#insert(group);
+      for (const { task } of group) leave(this.#inLarge, task.tenant);
+    }
+    queue.writing = null;
   }
 
   /** Waits for other tasks of this turn of the event loop, and of the next ones while each turn brings more. */
-  async #gather(): Promise<void> {
+  async #gather(queue: Queue): Promise<void> {
     let seen = 0;
-    for (let turns = 0; turns < GATHER_TURNS_MAX && this.#buffer.length > seen; turns += 1) {
-      seen = this.#buffer.length;
+    for (let turns = 0; turns < GATHER_TURNS_MAX && queue.buffer.length > seen; turns += 1) {
+      seen = queue.buffer.length;
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -209,6 +247,36 @@ export class Intake {
       await pause(clock, backoffMs(RETRY, tries, random));
     }
   }
+}
+
+/** The length of its input, if that is large. Inputs of this size have been serialized when they were checked. */
+function largeBytes({ spec }: NewTask): number {
+  const length = knownText(spec)?.length ?? 0;
+  return length >= LARGE_BYTES ? length : 0;
+}
+
+/** How many of the first tasks are written together. */
+function countWithin(pending: readonly Pending[]): number {
+  let bytes = 0;
+  const most = Math.min(pending.length, INSERT_MAX);
+  for (let index = 0; index < most; index += 1) {
+    bytes += largeBytes((pending[index] as Pending).task);
+    if (bytes > INSERT_BYTES_MAX) return Math.max(index, 1);
+  }
+  return most;
+}
+
+function takeGroup(queue: Queue, count: number): readonly Pending[] {
+  const end = cutAfter(queue.buffer, count);
+  const group = queue.buffer.slice(0, end);
+  queue.buffer = queue.buffer.slice(end);
+  return group;
+}
+
+function leave(tenants: Map<string, number>, tenant: string): void {
+  const left = (tenants.get(tenant) ?? 1) - 1;
+  if (left === 0) tenants.delete(tenant);
+  else tenants.set(tenant, left);
 }
 
 function batchesOf(group: readonly Pending[]): NewBatch[] {

@@ -57,6 +57,12 @@ test("what is too large says how large", () => {
   expect(check({ list: Array(500).fill(0) })).toMatchObject({ ok: false });
 });
 
+test("a large text is written once: its JSON goes along, unless it is not the same", () => {
+  const large = '"'.repeat(400);
+  expect(check(large)).toMatchObject({ ok: true, value: large, text: JSON.stringify(large) });
+  expect(check(`${large}\ud800`)).toEqual({ ok: true, value: `${large}\ufffd`, bytes: 401 });
+});
+
 test("what is nested too deep to be read again says so", () => {
   const nested = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
   expect(check(nested(500), 10_000)).toMatchObject({ ok: true });

@@ -9,8 +9,8 @@ import { jsonWeight } from "../../model/text/json-weight.ts";
 export const RESULT_BYTES_MAX = 1_048_576;
 
 export type Checked =
-  /** `bytes`: about what it takes in memory. */
-  | { readonly ok: true; readonly value: unknown; readonly bytes: number }
+  /** `bytes`: about what it takes in memory. `text`: its JSON, if the value is a large text, which `jsonText` cannot cache. */
+  | { readonly ok: true; readonly value: unknown; readonly bytes: number; readonly text?: string }
   | { readonly ok: false; readonly error: string };
 
 /**
@@ -63,7 +63,10 @@ function* checkText(what: string, value: unknown, bytesMax: number): Generator<v
     return { ok: false, error: `${what} is nested deeper than ${JSON_DEPTH_MAX} levels` };
   }
   // Nothing can change a text, so it needs no copy.
-  if (typeof value === "string") return { ok: true, value: value.toWellFormed(), bytes: value.length };
+  if (typeof value === "string") {
+    const checked = { ok: true, bytes: value.length } as const;
+    return value.isWellFormed() ? { ...checked, value, text } : { ...checked, value: value.toWellFormed() };
+  }
   yield;
   const copy: unknown = JSON.parse(text);
   rememberText(copy, text);

@@ -317,7 +317,9 @@ function isLarge(result: unknown): boolean {
 function outcomeOf(attempt: Attempt, checked: Checked): Outcome {
   if (checked.ok) {
     attempt.resultBytes = checked.bytes;
-    return { kind: "done", result: attempt.asStored(checked.value) };
+    const result = attempt.asStored(checked.value);
+    const isText = checked.text !== undefined && result === checked.value;
+    return isText ? { kind: "done", result, text: checked.text } : { kind: "done", result };
   }
   return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
 }

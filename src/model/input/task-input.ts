@@ -161,9 +161,15 @@ function mayGrow(given: Fields): boolean {
 }
 
 function checkSize(json: string): void {
-  // A character takes at most three bytes. Browsers, which check tasks too, have no `Buffer`.
-  if (json.length * 3 <= TASK_BYTES_MAX || new TextEncoder().encode(json).length <= TASK_BYTES_MAX) return;
+  // A character takes at most three bytes.
+  if (json.length * 3 <= TASK_BYTES_MAX || utf8Length(json) <= TASK_BYTES_MAX) return;
   throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
+}
+
+/** `Buffer` counts without a copy of the text. Browsers, which check tasks too, have none. */
+function utf8Length(text: string): number {
+  const { Buffer } = globalThis as { Buffer?: { byteLength(text: string): number } };
+  return Buffer?.byteLength(text) ?? new TextEncoder().encode(text).length;
 }
 
 function stringify(given: Fields): string {

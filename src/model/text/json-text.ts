@@ -16,6 +16,19 @@ export function jsonText(value: unknown): string | undefined {
   return text;
 }
 
+/** Its text, if it is cached. */
+export function knownText(value: object): string | undefined {
+  return texts.get(value);
+}
+
+/** `{ ...whole, ...more }`. If the text of `whole` is cached, so is that of the result. `whole` has no field of `more`. */
+export function extended<Whole extends object, More extends object>(whole: Whole, more: More): Whole & More {
+  const all = { ...whole, ...more };
+  const text = texts.get(whole);
+  if (text !== undefined) rememberText(all, `${text.slice(0, -1)},${JSON.stringify(more).slice(1)}`);
+  return all;
+}
+
 /** For a value that was just parsed from its text, or written to it. */
 export function rememberText(value: unknown, text: string): void {
   if (text.length >= KEPT_FROM && typeof value === "object" && value !== null) texts.set(value, text);

@@ -25,7 +25,7 @@ import { listOfRuns } from "./schedules/runs.ts";
 import { listOfSchedules, PAGE_OF_SCHEDULES } from "./schedules/schedules.ts";
 import { TURNS_BEFORE } from "./sessions/read-turns.ts";
 import { WAITING } from "./tasks/read-waiting.ts";
-import { toTaskRow } from "./tasks/task-forms.ts";
+import { integers, sortByForm, specsOf, toTaskRow } from "./tasks/task-forms.ts";
 
 prepareDatabases({ autovacuum: false });
 
@@ -1180,6 +1180,27 @@ test("large inputs and results are not compressed the slow way under the write l
     { attname: "result", fast: true },
     { attname: "spec", fast: true },
   ]);
+});
+
+test("an insert that claims sends no inputs back, which a slow reader would hold the write lock for", async () => {
+  const { first, admin } = await openNodes(1);
+  const spec = { ...newTask().spec, work: { kind: "custom", payload: "x".repeat(100_000) } } as const;
+  await submit(first, [{ id: "earlier", spec }]);
+  const tasks = [newTask({ id: "new", spec }), newTask({ id: "small" })];
+  const { forms, formOf, positions } = sortByForm(tasks);
+  const { rows } = await admin.query<{ started: number; bytes: number }>(
+    `select json_array_length(started) as started, octet_length(started::text) as bytes
+       from insert_and_claim(null, $1, $2, $3, $4, $5, '[]', 100, 100, 100, 'node-0', '{${LANE}}', '{3}', '{null}', '{null}', false)`,
+    [
+      `[${forms.join(",")}]`,
+      integers(formOf),
+      tasks.map(({ id }) => id),
+      specsOf(tasks).join("\n"),
+      integers(positions),
+    ],
+  );
+  expect(rows).toMatchObject([{ started: 3 }]);
+  expect(rows[0]?.bytes).toBeLessThan(5_000);
 });
 
 describe("what a submit of a bounded caller touches", () => {

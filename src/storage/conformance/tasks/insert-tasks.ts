@@ -284,6 +284,22 @@ export function describeInsertTasks(open: OpenWorld): void {
         expect(again?.task.attempts).toMatchObject([{ outcome: "interrupted" }, { outcome: null }]);
       });
 
+      test("returns inputs of any size as they were submitted, of its own tasks and of earlier ones", async () => {
+        const { storage, submit, task } = await open();
+        const payloads = ["é\n", "x".repeat(20_000), { rows: Array(5_000).fill({ a: '"' }) }];
+        const inputs = payloads.map((payload) => ({
+          spec: { ...newTask({ id: "any" }).spec, work: { kind: "custom" as const, payload } },
+        }));
+        await submit(...inputs.map((input, n) => ({ id: `earlier-${n}`, ...input })));
+        const tasks = inputs.map((input, n) => newTask({ id: `new-${n}`, ...input }));
+        const answer = await insertAndClaim(storage, tasks, { claims: [{ lane: LANE, limit: 9 }] });
+        const claimed = answer?.claimed ?? [];
+        expect(claimed.map((each) => each.task.spec.work)).toEqual(
+          [...payloads, ...payloads].map((payload) => ({ kind: "custom", payload })),
+        );
+        for (const each of claimed) expect(each.task).toEqual(await task(each.task.id));
+      });
+
       test("loses them with their node as any that run, whether their handlers began or not", async () => {
         const { storage, task, crash } = await open();
         await insertAndClaim(storage, [

@@ -1,8 +1,9 @@
 -- Ends attempts of a node and starts others. An exchange that finds another at work leaves a request and waits: the next one at
 -- work does all requests in one step. So with more nodes steps become larger, and each task costs less.
 -- p_number: of the node's own choice; p_again: the request with this number was sent before, and its response got lost.
+-- p_results: one per line, empty: none. JSON text has no line breaks, and a megabyte in an array takes milliseconds to parse.
 create procedure exchange(
-  p_now bigint, p_node text, p_number bigint, p_again boolean, p_seqs bigint[], p_tokens bigint[], p_results text[],
+  p_now bigint, p_node text, p_number bigint, p_again boolean, p_seqs bigint[], p_tokens bigint[], p_results text,
   p_more json, p_progress json, p_begun bigint[], p_begun_tokens bigint[], p_begun_at bigint[], p_begun_waves integer[],
   p_waves integer[], p_lanes text[],
   p_limits integer[], p_each integer[], p_left text[], p_states text[], p_ahead integer[], p_max integer, p_others boolean,
@@ -11,7 +12,7 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
   v_own exchange_request := row(
-    p_node, p_number, floor(extract(epoch from clock_timestamp()) * 1000), current_schema(), false, p_seqs, p_tokens, p_results, p_more, p_progress, p_begun, p_begun_tokens,
+    p_node, p_number, floor(extract(epoch from clock_timestamp()) * 1000), current_schema(), false, p_seqs, p_tokens, string_to_array(p_results, E'\n', ''), p_more, p_progress, p_begun, p_begun_tokens,
     p_begun_at, p_begun_waves, p_waves, p_lanes, p_limits, p_each, p_left, p_states, p_ahead, null, null, null, null, null, null);
   v_stored exchange_request;
   v_now bigint;
@@ -21,7 +22,7 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   if p_again or not pg_try_advisory_xact_lock(:EXCHANGE_LOCK) then
     -- One that cannot share a step only waits.
-    if not p_again and p_max is null and pg_column_size(p_results) <= :REQUEST_BYTES_MAX then
+    if not p_again and p_max is null and octet_length(p_results) <= :REQUEST_BYTES_MAX then
       insert into exchange_request values (v_own.*);
     end if;
     commit;

@@ -45,7 +45,7 @@ export async function finishAndClaim(
       tries > 1,
       numberArray(finishes.map(({ seq }) => seq)),
       numberArray(finishes.map(({ token }) => token)),
-      finishes.map(resultOf),
+      finishes.map(resultOf).join("\n"),
       toJson(finishes.map(toFinishRow)),
       toJson(params.progress.map(toProgressRow)),
       ...begunValues(waves),
@@ -99,22 +99,51 @@ export function claimValues(claims: readonly Claim[]): unknown[][] {
 
 /** What an insert returns besides if it also claims; see insert_and_claim. */
 export interface ClaimedRow {
+  readonly first_seq: string;
   /** Null: the node is not alive. */
   readonly result: ExchangeResult | null;
-  readonly started: readonly StartedRow[] | null;
+  readonly started: readonly StartedWithInsert[] | null;
 }
 
-/** What an insert has claimed besides. */
+/** `spec` null: the caller has just sent it, or it is large. The row is sent under the write lock. */
+type StartedWithInsert = Omit<StartedRow, "spec"> & { readonly spec: string | null };
+
+/** What an insert has claimed besides. `specs`: of the tasks that it has inserted. */
 export async function claimedWithInsert(
   db: PostgresDatabase,
-  { result, started }: ClaimedRow,
-  node: string,
+  { first_seq, result, started }: ClaimedRow,
+  { node, specs }: { node: string; specs: readonly string[] },
 ): Promise<FinishedAndClaimed> {
   if (result === null) return { finished: [], claimed: [], expired: [] };
   for (const token of result.tokens ?? []) db.sawEvent(token);
   if (result.settled) signalReleased(db);
-  const claimed = await toClaimedTasks(db, started ?? [], { at: result.at, node });
+  const own = (started ?? []).map((row) => ({
+    ...row,
+    spec: row.spec ?? specs[Number(row.seq) - Number(first_seq)] ?? null,
+  }));
+  const claimed = await toClaimedTasks(db, await withLargeSpecs(db, own), { at: result.at, node });
   return { finished: [], claimed, expired: result.expired ?? [] };
+}
+
+/** Reads large specs. A task that was cancelled and deleted since is left out. */
+async function withLargeSpecs(
+  db: PostgresDatabase,
+  started: readonly StartedWithInsert[],
+): Promise<StartedRow[]> {
+  const large = started.filter(({ spec }) => spec === null).map(({ seq }) => seq);
+  const rows =
+    large.length === 0
+      ? []
+      : await db.read<{ seq: string; spec: string }>({
+          name: "large_specs",
+          text: "select t.seq, t.spec from unnest($1::bigint[]) u(seq) cross join lateral (select seq, spec from task where seq = u.seq offset 0) t",
+          values: [large],
+        });
+  const read = new Map(rows.map(({ seq, spec }) => [Number(seq), spec]));
+  return started.flatMap((row) => {
+    const spec = row.spec ?? read.get(Number(row.seq));
+    return spec === undefined ? [] : [{ ...row, spec }];
+  });
 }
 
 /** Claims a task that runs alone, for a node that runs nothing else. */
@@ -251,7 +280,7 @@ function begunValues(waves: readonly Wave[]): (string | null)[] {
 }
 
 export function resultOf({ settlement }: FinishedAttempt): string | null {
-  return settlement.to === "done" ? (jsonText(settlement.result) ?? "null") : null;
+  return settlement.to === "done" ? (settlement.text ?? jsonText(settlement.result) ?? "null") : null;
 }
 
 /** What there is to write about an end besides `done` and the result; null: nothing. */
@@ -284,14 +313,17 @@ export function toProgressRow(
   return { n, seq, token, progress: JSON.stringify(progress) ?? "null" };
 }
 
+/** Larger specs are not sent under the write lock: a slow reader would hold it. */
+const SENT_SPEC_BYTES_MAX = 16_384;
+
 /** Columns of a task `t` in agent queue `n` that has just started. */
 const STARTED_TASK = `
   t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.position, t.created_at, t.run_at, t.deadline, t.retry_count,
-  t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at, t.spec,
+  t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at,
   t.input_tokens, t.output_tokens, t.context_window, t.executions + 1 as held_attempt`;
 
-function startedTasks(seqs: string, tokens: string, states: string): string {
-  return `select u.token, u.state, ${STARTED_TASK}
+function startedTasks(seqs: string, tokens: string, states: string, spec = "t.spec"): string {
+  return `select u.token, u.state, ${spec} as spec, ${STARTED_TASK}
             from unnest(${seqs}::bigint[], ${tokens}::bigint[], ${states}::text[]) u(seq, token, state)
             cross join lateral (select * from task where seq = u.seq offset 0) t
             cross join lateral (select lane from line where id = t.line offset 0) n
@@ -331,7 +363,12 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
   PREEMPT_AT_P_NOW: preemptAt("p_now"),
   ALONE_FOR_NODE: aloneFor("p_node"),
   AGENT_LIMIT: agentLimitOf("n", "l.per_agent"),
-  STARTED_TASKS: startedTasks("v_done.seqs", "v_done.tokens", "v_done.states"),
+  STARTED_TASKS: startedTasks(
+    "v_done.seqs",
+    "v_done.tokens",
+    "v_done.states",
+    `case when t.seq < first_seq and octet_length(t.spec) <= ${SENT_SPEC_BYTES_MAX} then t.spec end`,
+  ),
   ENDING_VARIABLES,
   END_DONE_ATTEMPTS: endDoneAttempts(
     `

@@ -69,7 +69,8 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
 async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   const { tasks, batches = [], limits, bounds: submitBounds } = params;
   const { forms, formOf, positions } = sortByForm(tasks);
-  const given = [`[${forms.join(",")}]`, integers(formOf), tasks.map(({ id }) => id), specsOf(tasks)];
+  const specs = specsOf(tasks);
+  const given = [`[${forms.join(",")}]`, integers(formOf), tasks.map(({ id }) => id), specs.join("\n")];
   const bounds = [
     JSON.stringify(batches.map(toBatchRow)),
     limits.maxQueueSize,
@@ -101,7 +102,7 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
           results: 4,
           values,
         })
-      : await insertAndClaim(db, values, claim);
+      : await insertAndClaim(db, values, { specs, claim });
   if (row === undefined) throw new Error("The function returns a row for every task.");
   if (row.each !== null) return row.each.map(toInserted);
   return tasks.map((task, n) =>
@@ -113,7 +114,10 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
 async function insertAndClaim(
   db: PostgresDatabase,
   values: readonly unknown[],
-  { node, claims, onClaimed }: InsertClaim,
+  {
+    specs,
+    claim: { node, claims, onClaimed },
+  }: { readonly specs: readonly string[]; readonly claim: InsertClaim },
 ): Promise<InsertedFormsRow[]> {
   const { rows, durable } = await db.writeEarly<InsertedFormsRow & ClaimedRow>({
     name: "insert_and_claim",
@@ -121,7 +125,7 @@ async function insertAndClaim(
              insert_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) f`,
     values: [...values, node, ...claimValues(claims), db.othersAlive],
   });
-  for (const row of rows) onClaimed(await claimedWithInsert(db, row, node));
+  for (const row of rows) onClaimed(await claimedWithInsert(db, row, { node, specs }));
   await durable;
   return rows;
 }

@@ -58,11 +58,11 @@ function toForm(task: NewTask): object {
 }
 
 /**
- * As text: the database does not parse it, because its JSON parser refuses some characters. One spec per line: JSON text has no
- * line breaks, so nothing needs to be quoted.
+ * As text: the database does not parse it, because its JSON parser refuses some characters. They are sent one per line: JSON text
+ * has no line breaks, so nothing needs to be quoted.
  */
-export function specsOf(tasks: readonly NewTask[]): string {
-  return tasks.map(({ spec }) => jsonText(spec)).join("\n");
+export function specsOf(tasks: readonly NewTask[]): string[] {
+  return tasks.map(({ spec }) => jsonText(spec) as string);
 }
 
 export function integers(values: readonly number[]): string {

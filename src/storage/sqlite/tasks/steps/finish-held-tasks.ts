@@ -112,7 +112,7 @@ function applySettlement(
 ): void {
   switch (settlement.to) {
     case "done": {
-      const result = jsonText(settlement.result) ?? "null";
+      const result = settlement.text ?? jsonText(settlement.result) ?? "null";
       endTask(tx, lease, { state: "done", outcome: "done", result, error: null, summary });
       break;
     }
