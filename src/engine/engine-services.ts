@@ -31,7 +31,7 @@ import { Runner, type RunnerOptions } from "./work/runner.ts";
 import { RunningBytes, type RunningBytesOptions } from "./work/running-bytes.ts";
 import { SecretHider } from "./work/secret-hider.ts";
 import { readTaskSession, takeMessages } from "./work/task-session.ts";
-import { WorkerAttempts } from "./workers/worker-attempts.ts";
+import { WorkerAttempts, type WorkerAttemptsOptions } from "./workers/worker-attempts.ts";
 import { WorkerDispatcher, type WorkerDispatcherOptions } from "./workers/worker-dispatcher.ts";
 import { POLLS_MAX } from "./workers/worker-polls.ts";
 import { WorkerRecords } from "./workers/worker-records.ts";
@@ -87,7 +87,7 @@ export interface EngineOptions {
   /** How many of the claims that wait on this node one tenant may have. Left out: all. */
   readonly tenantPollsMax?: () => number;
   /** Carries out what the result of a worker asks for. Returns the result to store. Left out: stores it as it is. */
-  readonly processResult?: (record: TaskRecord, result: unknown) => Promise<unknown>;
+  readonly processResult?: WorkerAttemptsOptions["processResult"];
 }
 
 /** What the services report to the engine. The engine decides which services then wake. */
@@ -205,7 +205,7 @@ export function createServices(parts: EngineParts) {
     metrics,
     secrets,
     addLog: (attempt, { at, level, text }) => logs.add(attempt, level, text, at ?? storageNow()),
-    processResult: parts.processResult ?? (async (_record, result) => result),
+    processResult: parts.processResult ?? (() => null),
     contextWindow: parts.contextWindow ?? (() => undefined),
   });
   const runs = new RunMaker({

@@ -131,6 +131,8 @@ export interface ClaimedAttempt {
 /** The response to a claim. */
 export interface DeliverableClaim {
   readonly answer: ClaimAnswer;
+  /** `JSON.stringify` of the task of each attempt. */
+  readonly taskTexts: readonly string[];
   /** Call this if the response could not be sent: the tasks go back at once, uncounted. */
   notDelivered(): Promise<void>;
 }

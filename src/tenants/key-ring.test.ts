@@ -74,6 +74,30 @@ test("the storage is asked once a second for a key, however often it is used, an
   expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(2);
 });
 
+test("a storage that no other process changes is asked for a key only after changes of keys", async () => {
+  const reads: string[] = [];
+  const meddler = {
+    before: ({ operation }: { readonly operation: string }) => {
+      if (["keys.any", "keys.findByHash"].includes(operation)) reads.push(operation);
+    },
+  };
+  const { rota, clock } = await openTestRota({ meddler });
+  const expiresAt = new Date(clock.now() + 60_000).toISOString();
+  const { id, key } = await rota.keys.create({ role: "viewer", name: "busy", expiresAt });
+  const { gone } = rota.keys.watch(key);
+  const isKnown = async () => [await rota.keys.any(), (await rota.keys.callerOf(key)) !== null];
+  expect(await isKnown()).toEqual([true, true]);
+  const before = reads.length;
+  await clock.advance(59_000);
+  expect(await isKnown()).toEqual([true, true]);
+  expect(reads).toHaveLength(before);
+  await clock.advance(1_000);
+  expect(await isKnown()).toEqual([true, false]);
+  expect(gone.aborted).toBe(true);
+  await rota.keys.delete(id);
+  expect(await isKnown()).toEqual([false, false]);
+});
+
 test("a watcher of a key is called within a second after it was deleted or has expired", async () => {
   const { clock, one, other } = await openNodes();
   const lost = await one.keys.create({ role: "viewer", name: "lost" });

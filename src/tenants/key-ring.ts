@@ -9,7 +9,10 @@ import { hashOf, isApiKey } from "./api-key.ts";
 import type { KeyUses } from "./key-uses.ts";
 import { Recent } from "./recent.ts";
 
-/** How long a lookup is cached: every node refuses a deleted key within a second, even if it missed the signal. */
+/**
+ * How long a lookup is cached: every node refuses a deleted key within a second, even if it missed the signal. Changes of an
+ * exclusive storage all happen in this process, which misses none.
+ */
 const KNOWN_MS = 1_000;
 /** How many lookups are cached: any caller can send texts that look like keys. */
 const KNOWN_MAX = 10_000;
@@ -21,12 +24,13 @@ export interface KeyRingOptions {
   readonly uses: KeyUses;
 }
 
-/** Finds the caller of a key, and reads each key from the storage at most once a second. */
+/** Finds the caller of a key, and reads each key from the storage at most once a second, from an exclusive one after changes. */
 export class KeyRing {
   readonly #options: KeyRingOptions;
   /** Lookups by hash. Every signal about keys or tenants replaces the map. */
   #known = new Map<string, Recent<KeyRecord | null>>();
   readonly #any: Recent<boolean>;
+  readonly #knownMs: number;
   #lastAny: boolean | null = null;
   readonly #watched = new Map<string, Set<AbortController>>();
   #timer: Timer | null = null;
@@ -35,7 +39,8 @@ export class KeyRing {
   constructor(options: KeyRingOptions) {
     this.#options = options;
     const { clock, storage } = options;
-    this.#any = new Recent({ clock, maxAgeMs: KNOWN_MS, read: () => storage.keys.any() });
+    this.#knownMs = storage.capabilities.exclusive ? Number.POSITIVE_INFINITY : KNOWN_MS;
+    this.#any = new Recent({ clock, maxAgeMs: this.#knownMs, read: () => storage.keys.any() });
   }
 
   async callerOf(key: string): Promise<Caller | null> {
@@ -112,7 +117,7 @@ export class KeyRing {
     const { clock, storage } = this.#options;
     const recent = new Recent({
       clock,
-      maxAgeMs: KNOWN_MS,
+      maxAgeMs: this.#knownMs,
       read: () => storage.keys.findByHash({ hash }),
     });
     if (this.#known.size >= KNOWN_MAX) this.#known.clear();
@@ -122,7 +127,8 @@ export class KeyRing {
 
   #look(): Timer {
     return this.#options.clock.setTimer(KNOWN_MS, async () => {
-      for (const hash of this.#watched.keys()) this.#known.get(hash)?.drop();
+      if (!this.#options.storage.capabilities.exclusive)
+        for (const hash of this.#watched.keys()) this.#known.get(hash)?.drop();
       await this.#checkWatched();
       this.#timer = this.#watched.size === 0 ? null : this.#look();
     });

@@ -39,7 +39,7 @@ export interface CarriedEnds {
 export class Finisher {
   readonly #options: FinisherOptions;
   readonly #backoff: Backoff;
-  readonly #waiting: AttemptEnd[] = [];
+  readonly #waiting: { readonly end: AttemptEnd; readonly length: number }[] = [];
   readonly #gaveUp = new AbortController();
   #sending: Promise<void> | null = null;
 
@@ -48,11 +48,10 @@ export class Finisher {
     this.#backoff = new Backoff(options.random);
   }
 
-  add(outcome: AttemptEnd): void {
-    this.#waiting.push(outcome);
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = null;
-    });
+  /** `length`: about how many characters it takes. */
+  add(end: AttemptEnd, length: number): void {
+    this.#waiting.push({ end, length });
+    this.#sending ??= this.#sendAll();
   }
 
   /** Resolves once every outcome is answered. */
@@ -66,32 +65,35 @@ export class Finisher {
   }
 
   async #sendAll(): Promise<void> {
-    // One turn of the event loop: handlers that end together share a request.
-    await Promise.resolve();
-    while (this.#waiting.length > 0 && !this.#gaveUp.signal.aborted) {
-      try {
-        const group = this.#nextGroup();
-        if (!(await this.#carried(group))) await this.#send(group);
-      } catch (error) {
-        if (!this.#gaveUp.signal.aborted) throw error;
-      }
+    try {
+      do {
+        // Handlers that end together share a request.
+        await Promise.resolve();
+        if (this.#gaveUp.signal.aborted) return;
+        const { ends, length } = this.#nextGroup();
+        if (length > GROUP_MAX.length || !(await this.#carried(ends))) await this.#send(ends);
+      } while (this.#waiting.length > 0);
+    } catch (error) {
+      if (!this.#gaveUp.signal.aborted) throw error;
+    } finally {
+      // In the same turn: what is added from now on is sent by another call.
+      this.#sending = null;
     }
   }
 
-  #nextGroup(): AttemptEnd[] {
+  #nextGroup(): { readonly ends: AttemptEnd[]; readonly length: number } {
     let length = 0;
     let count = 0;
-    for (const outcome of this.#waiting.slice(0, GROUP_MAX.outcomes)) {
-      length += jsonText(outcome)?.length ?? 0;
-      if (count > 0 && length > GROUP_MAX.length) break;
+    for (const each of this.#waiting) {
+      if (count > 0 && (length + each.length > GROUP_MAX.length || count >= GROUP_MAX.outcomes)) break;
+      length += each.length;
       count += 1;
     }
-    return this.#waiting.splice(0, count);
+    return { ends: this.#waiting.splice(0, count).map(({ end }) => end), length };
   }
 
   /** Whether a claim has carried them to the server. */
   async #carried(ends: readonly AttemptEnd[]): Promise<boolean> {
-    if ((jsonText(ends)?.length ?? 0) > GROUP_MAX.length) return false;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const onAnswer: CarriedEnds["onAnswer"] = (attempts) => {
       if (attempts !== null) this.#answered(ends, { attempts });

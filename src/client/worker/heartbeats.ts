@@ -40,6 +40,11 @@ export class Heartbeats {
     this.#backoff = new Backoff(options.random, { maxMs: 2_000 });
   }
 
+  /** There is a new attempt: sets the timer, unless one fires soon enough. Many attempts may begin at once. */
+  began({ begunAt }: HeldAttempt): void {
+    if (this.#timerAt > begunAt + this.#newsMs) this.wake();
+  }
+
   /** There is an attempt or something to report: sets the timer. */
   wake = (): void => {
     const { clock, attempts } = this.#options;
@@ -62,10 +67,18 @@ export class Heartbeats {
     });
   };
 
+  get #heartbeatMs(): number {
+    return this.#options.calls.registration?.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
+  }
+
+  get #newsMs(): number {
+    return Math.min(NEWS_MS, this.#heartbeatMs);
+  }
+
   /** When the next heartbeat is due, by the monotonic clock. */
   #dueAt(held: readonly HeldAttempt[]): number {
-    const heartbeatMs = this.#options.calls.registration?.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
-    const newsMs = Math.min(NEWS_MS, heartbeatMs);
+    const heartbeatMs = this.#heartbeatMs;
+    const newsMs = this.#newsMs;
     const dueAt = held.map(({ hasNews, named, begunAt }) => {
       const sentAt = this.#sentAt === Number.NEGATIVE_INFINITY ? begunAt : this.#sentAt;
       const nameAt = named ? sentAt + heartbeatMs : begunAt + newsMs;

@@ -54,7 +54,6 @@ export class HeldAttempt implements ExecutorContext {
   readonly tenantId: string;
   readonly taskToken: string;
   readonly contextWindow: number | undefined;
-  readonly log: Log;
   /** Whether its outcome is decided: nothing that the handler does has an effect any more. */
   over = false;
   /** Whether a heartbeat has named it. */
@@ -62,7 +61,9 @@ export class HeldAttempt implements ExecutorContext {
   /** By the monotonic clock. */
   readonly begunAt: number;
   readonly #hooks: HeldAttemptHooks;
-  readonly #controller = new AbortController();
+  /** Null until its signal is asked for. */
+  #controller: AbortController | null = null;
+  #log: Log | null = null;
   #timers: Timer[] = [];
   #progress: { readonly data: unknown } | null = null;
   #lines: LogLine[] = [];
@@ -81,14 +82,20 @@ export class HeldAttempt implements ExecutorContext {
     this.contextWindow = claimed.contextWindow;
     this.#hooks = hooks;
     this.begunAt = hooks.clock.monotonic();
+  }
+
+  get log(): Log {
+    const { log, clock } = this.#hooks;
     const { taskId, agentId } = this.task;
-    this.log = keptLog(hooks.log.child({ taskId, agentId, attempt: claimed.number }), {
-      keep: (level, text) => this.#keep({ at: new Date(hooks.clock.now()).toISOString(), level, text }),
+    this.#log ??= keptLog(log.child({ taskId, agentId, attempt: this.number }), {
+      keep: (level, text) => this.#keep({ at: new Date(clock.now()).toISOString(), level, text }),
       hide: (text) => text,
     });
+    return this.#log;
   }
 
   get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
     return this.#controller.signal;
   }
 
@@ -182,6 +189,7 @@ export class HeldAttempt implements ExecutorContext {
   /** Ends it and aborts its handler. */
   abort(reason: string): void {
     this.end();
+    this.#controller ??= new AbortController();
     this.#controller.abort(new DOMException(reason, "AbortError"));
   }
 

@@ -23,8 +23,13 @@ const EMPTY_CLAIM_MS = 1_000;
 const IGNORED_ABORT_MS = 5_000;
 /** How long a stop waits for the server to record the last outcomes. */
 const LAST_FINISH_MS = 10_000;
-/** How many ended attempts are remembered, so that a repeated claim does not start one again. */
-const ENDED_MAX = 1_000;
+/** At least how many ended attempts are remembered, so that a repeated claim does not start one again. */
+const ENDED_KEPT = 1_000;
+/** What an outcome takes besides its result or error, about. */
+const OUTCOME_LENGTH = 300;
+
+/** How an attempt ended, without which it was. */
+type Outcome = Omit<AttemptEnd, "attemptToken">;
 
 /**
  * Runs tasks of a Rota server in this process: it asks for tasks, calls the handler of their agent, and reports how they ended.
@@ -51,7 +56,9 @@ export class RotaWorker {
   readonly #finishing = new Set<string>();
   /** Attempts whose handler has returned. */
   readonly #returned = new Set<string>();
-  readonly #ended = new Set<string>();
+  #ended = new Set<string>();
+  /** Those that ended before all of `#ended`. */
+  #endedBefore = new Set<string>();
   readonly #claims = new AbortController();
   /** Called when a slot becomes free, or is about to with the outcomes that the next claim carries. */
   #onFree: (() => void) | null = null;
@@ -233,7 +240,7 @@ export class RotaWorker {
   #begin(claimed: ClaimedAttempt): void {
     const { attemptToken, timeoutMs, deadlineInMs } = claimed;
     // The answer to a repeated claim names attempts that are already running.
-    if (this.#held.has(attemptToken) || this.#ended.has(attemptToken)) return;
+    if (this.#held.has(attemptToken) || this.#hasEnded(attemptToken)) return;
     const { clock, log } = this.#settings.client;
     const attempt = new HeldAttempt(claimed, {
       clock,
@@ -246,38 +253,40 @@ export class RotaWorker {
     // The server ends it, too: this is for the time in which the server cannot be reached.
     attempt.limit(timeoutMs, () => this.#expire(attempt, `timed out after ${timeoutMs} ms`, true));
     attempt.limit(deadlineInMs, () => this.#expire(attempt, "deadline exceeded", false));
-    this.#heartbeats.wake();
+    this.#heartbeats.began(attempt);
     void this.#execute(attempt);
   }
 
   /** Never rejects. */
   async #execute(attempt: HeldAttempt): Promise<void> {
     const { token } = attempt;
-    const outcome = await this.#outcomeOf(attempt);
-    await this.#heartbeats.flush(attempt);
-    if (!attempt.over) this.#finish(attempt, outcome);
+    const { outcome, length } = await this.#outcomeOf(attempt);
+    if (attempt.hasLines) await this.#heartbeats.flush(attempt);
+    if (!attempt.over) this.#finish(attempt, outcome, length);
     this.#returned.add(token);
     if (!this.#isFinishing(token)) this.#free(token);
   }
 
-  async #outcomeOf(attempt: HeldAttempt): Promise<Omit<AttemptEnd, "attemptToken">> {
+  /** With about how many characters it takes. */
+  async #outcomeOf(attempt: HeldAttempt): Promise<{ readonly outcome: Outcome; readonly length: number }> {
     try {
       const handler = this.#settings.handlerOf(attempt.task.agentId);
-      if (handler === undefined) return { outcome: "released" };
+      if (handler === undefined) return { outcome: { outcome: "released" }, length: 0 };
       const result = await this.#call(handler, attempt);
       const text = jsonText(result);
       if (text === undefined) throw new Error("result is not JSON");
-      return { outcome: "done", result: JSON.parse(text) };
+      return { outcome: { outcome: "done", result: JSON.parse(text) }, length: text.length };
     } catch (thrown) {
       const failure = failureOf(thrown);
-      if (failure.kind !== "failed") return { outcome: "released" };
+      if (failure.kind !== "failed") return { outcome: { outcome: "released" }, length: 0 };
       const { error, permanent, retryAfterMs } = failure;
-      return {
+      const outcome = {
         outcome: "failed",
         error,
         retryable: !permanent,
         ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      };
+      } as const;
+      return { outcome, length: error.length };
     }
   }
 
@@ -323,11 +332,12 @@ export class RotaWorker {
     return this.#finishing.has(token);
   }
 
-  #finish(attempt: HeldAttempt, outcome: Omit<AttemptEnd, "attemptToken">): void {
+  #finish(attempt: HeldAttempt, outcome: Outcome, length = 0): void {
     attempt.end();
     this.#finishing.add(attempt.token);
     const { token, used } = attempt;
-    this.#finisher.add({ attemptToken: token, ...outcome, ...(used === undefined ? {} : { usage: used }) });
+    const end = { attemptToken: token, ...outcome, ...(used === undefined ? {} : { usage: used }) };
+    this.#finisher.add(end, length + OUTCOME_LENGTH);
   }
 
   /** The server has answered the finish. */
@@ -342,9 +352,15 @@ export class RotaWorker {
     this.#held.get(token)?.end();
     this.#held.delete(token);
     this.#ended.add(token);
-    const [oldest] = this.#ended;
-    if (this.#ended.size > ENDED_MAX && oldest !== undefined) this.#ended.delete(oldest);
+    if (this.#ended.size >= ENDED_KEPT) {
+      this.#endedBefore = this.#ended;
+      this.#ended = new Set();
+    }
     this.#wakeClaims();
+  }
+
+  #hasEnded(token: string): boolean {
+    return this.#ended.has(token) || this.#endedBefore.has(token);
   }
 
   #expire(attempt: HeldAttempt, error: string, retryable: boolean): void {

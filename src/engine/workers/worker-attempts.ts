@@ -1,7 +1,7 @@
 import { cleanText, ERROR_BYTES_MAX } from "../../attempts/attempt-error.ts";
 import { addUsage } from "../../attempts/usage-sum.ts";
 import type { Usage } from "../../executors/executor.ts";
-import { settle } from "../../model/outcome.ts";
+import { type Outcome, settle } from "../../model/outcome.ts";
 import { runSummary } from "../../model/run.ts";
 import type { TakenMessage } from "../../model/session.ts";
 import type { TaskLogLevel } from "../../model/task-log.ts";
@@ -45,8 +45,8 @@ export interface WorkerAttemptsOptions {
   readonly secrets: SecretHider;
   /** Stores a log line of an attempt. */
   readonly addLog: (attempt: LoggingAttempt, line: ReportedLine) => void;
-  /** Carries out what a result asks for, such as writs. Returns the result to store. */
-  readonly processResult: (record: TaskRecord, result: unknown) => Promise<unknown>;
+  /** Carries out what a result asks for, such as writs. Returns the result to store; null: it asks for nothing. */
+  readonly processResult: (record: TaskRecord, result: unknown) => Promise<unknown> | null;
   readonly contextWindow: (record: TaskRecord) => number | undefined;
 }
 
@@ -201,22 +201,31 @@ export class WorkerAttempts {
   ): Promise<{ readonly answers: Promise<FinishAnswer[]> }> {
     const found = await this.#findAll(worker, finishes, { ends: true });
     const answers = new Map<string, Promise<FinishAnswer>>();
-    const pending: Promise<unknown>[] = [];
+    const open = new Set<AttemptFinish>();
+    const arePending = Promise.withResolvers<void>();
+    const isPending = (finish: AttemptFinish) => {
+      open.delete(finish);
+      if (open.size === 0) arePending.resolve();
+    };
     const all = finishes.map((finish) => {
       const { attemptToken } = finish;
       const earlier = answers.get(attemptToken);
       // Of several ends of one attempt in a request the first counts.
       if (earlier !== undefined) return earlier.then(asRepeated);
-      const isPending = Promise.withResolvers<void>();
-      const answer = this.#finishOne(finish, found.get(attemptToken), isPending.resolve);
-      pending.push(Promise.race([isPending.promise, answer]));
+      open.add(finish);
+      const answer = this.#finishOne(finish, found.get(attemptToken), () => isPending(finish));
+      if (open.has(finish))
+        answer.then(
+          () => isPending(finish),
+          () => isPending(finish),
+        );
       answers.set(attemptToken, answer);
       return answer;
     });
     const ended = Promise.all(all);
     // The caller of the answers handles it.
     ended.catch(() => undefined);
-    await Promise.allSettled(pending);
+    if (open.size > 0) await arePending.promise;
     return { answers: ended };
   }
 
@@ -240,7 +249,7 @@ export class WorkerAttempts {
     return { attemptToken, recorded: false, reason };
   }
 
-  /** Returns whether the attempt was still held. */
+  /** Returns whether the attempt was still held. Calls `onPending` at once if it need not ask the storage before. */
   async #end(finish: AttemptFinish, attempt: WorkerAttempt, onPending: () => void): Promise<boolean> {
     const { dispatcher, watch, metrics, random, storageNow } = this.#options;
     const { worker, seq, token } = attempt;
@@ -252,9 +261,10 @@ export class WorkerAttempts {
       this.#forget(token);
       return requeued.length + failed.length > 0;
     }
-    const record = await this.#recordOf(attempt);
+    const record = this.#records.get(token) ?? (await this.#recordOf(attempt));
     if (record === null) return false;
-    const outcome = await this.#outcomeOf(finish, record);
+    const made = this.#outcomeOf(finish, record);
+    const outcome = made instanceof Promise ? await made : made;
     const settlement = settle(outcome, {
       retryPolicy: record.spec.retryPolicy,
       retryCount: record.retryCount,
@@ -262,7 +272,8 @@ export class WorkerAttempts {
       now: storageNow(),
       random,
     });
-    const usage = await this.#usageOf(attempt, finish.usage);
+    const usage =
+      finish.usage === undefined ? (attempt.usage ?? undefined) : await this.#usageOf(attempt, finish.usage);
     const summary =
       record.schedule !== null && settlement.to === "done" ? runSummary(settlement.result) : undefined;
     const ending = dispatcher.finish({
@@ -285,14 +296,18 @@ export class WorkerAttempts {
     return true;
   }
 
-  async #outcomeOf(finish: AttemptFinish, record: TaskRecord) {
+  /** A promise only if the result asks for something. */
+  #outcomeOf(finish: AttemptFinish, record: TaskRecord): Outcome | Promise<Outcome> {
     const { secrets, processResult } = this.#options;
     if (finish.outcome === "done") {
       const checked = checkJson("result", finish.result, RESULT_BYTES_MAX);
       if (!checked.ok)
-        return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true } as const;
-      const result = await processResult(record, checked.value);
-      return { kind: "done", result: hideTaskTokensIn(secrets.hideModelSecrets(record, result)) } as const;
+        return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
+      const done = (result: unknown) => {
+        return { kind: "done", result: hideTaskTokensIn(secrets.hideModelSecrets(record, result)) } as const;
+      };
+      const processed = processResult(record, checked.value);
+      return processed === null ? done(checked.value) : processed.then(done);
     }
     const error = cleanText(finish.error ?? "failed without a message", ERROR_BYTES_MAX);
     return {
@@ -300,13 +315,12 @@ export class WorkerAttempts {
       error: secrets.hide(record, error),
       permanent: !finish.retryable,
       ...(finish.retryAfterMs === undefined ? {} : { retryAfterMs: finish.retryAfterMs }),
-    } as const;
+    };
   }
 
-  /** The total of an attempt: what is stored, and what is larger in the report. Undefined: nothing was ever reported. */
-  async #usageOf(attempt: WorkerAttempt, reported: Usage | undefined): Promise<AttemptUsage | undefined> {
+  /** The total of an attempt: what is stored, and what is larger in the report. */
+  async #usageOf(attempt: WorkerAttempt, reported: Usage): Promise<AttemptUsage | undefined> {
     const before = attempt.usage;
-    if (reported === undefined) return before ?? undefined;
     const record = await this.#recordOf(attempt);
     const added = addUsage(null, reported, record === null ? undefined : this.#options.contextWindow(record));
     if (!added.ok) return before ?? undefined;

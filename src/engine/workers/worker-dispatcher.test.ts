@@ -5,7 +5,7 @@ import { ManualClock } from "../../testing/manual-clock.ts";
 import { MetricsByTenant } from "../work/metrics-by-tenant.ts";
 import { WorkerDispatcher } from "./worker-dispatcher.ts";
 
-test("many ends of one tenant do not delay those of another: each transaction takes them in turn", async () => {
+async function openDispatcher() {
   const clock = new ManualClock();
   const written: number[][] = [];
   const storage = meddle(await openMemory(clock), {
@@ -34,6 +34,11 @@ test("many ends of one tenant do not delay those of another: each transaction ta
       },
       record: { tenant, agent: "a", lane: "tasks", callbackUrl: null },
     });
+  return { dispatcher, finish, written };
+}
+
+test("many ends of one tenant do not delay those of another: each transaction takes them in turn", async () => {
+  const { dispatcher, finish, written } = await openDispatcher();
   const ends = Array.from({ length: 450 }, (_, index) => finish("acme", index + 1));
   ends.push(finish("zeta", 1_001), finish("zeta", 1_002));
   while (written.flat().length < 452) await dispatcher.tick();
@@ -41,4 +46,25 @@ test("many ends of one tenant do not delay those of another: each transaction ta
   expect(written[0]?.slice(0, 5)).toEqual([1, 1_001, 2, 1_002, 3]);
   // None of them was held by that worker.
   expect(new Set(await Promise.all(ends))).toEqual(new Set([null]));
+});
+
+test("ends that arrive in one turn of the event loop after the other share a transaction, if there are not too many turns", async () => {
+  const { dispatcher, finish, written } = await openDispatcher();
+  const arrive = (from: number, to: number): Promise<unknown> => {
+    const end = finish("acme", from);
+    return from === to ? end : Promise.all([end, new Promise(setImmediate).then(() => arrive(from + 1, to))]);
+  };
+  const few = arrive(1, 5);
+  await dispatcher.tick();
+  await few;
+  expect(written).toEqual([[1, 2, 3, 4, 5]]);
+  const many = arrive(101, 150);
+  await dispatcher.tick();
+  expect(written[1]?.length).toBeLessThan(20);
+  for (let turn = 0; turn < 50; turn++) {
+    await dispatcher.tick();
+    await new Promise(setImmediate);
+  }
+  await many;
+  expect(written.flat()).toHaveLength(55);
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { RotaError } from "../../model/errors.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import { isTerminal, type TaskState } from "../../model/task-state.ts";
@@ -9,6 +10,8 @@ import { type Poll, type PollAnswer, type PollRequest, WorkerPolls } from "./wor
 
 /** Ends written in one transaction. */
 const FINISHES_MAX = 200;
+/** How many turns of the event loop an exchange waits for more ends at most, as long as each turn brings some. */
+const GATHER_TURNS = 10;
 /** Signals can be lost: waiting polls ask at least this often, as nodes do. */
 const ASK_EVERY_MS = 5_000;
 /** While no poll waits there is nothing to do. */
@@ -73,6 +76,8 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
       clock: this.clock,
       random: this.random,
       tenantMax: options.tenantPollsMax,
+      // Nodes of an earlier version, which may share a storage with this one, do not know such tokens.
+      timedTokens: options.storage.capabilities.exclusive,
       heldBy: (worker) => this.#held.get(worker) ?? 0,
     });
   }
@@ -157,6 +162,7 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
   }
 
   async tick(): Promise<number> {
+    await this.#gather();
     const ends = this.#takeEnds();
     // These ends make room for tasks that limits held back: the polls that wait for them come before new ones.
     if (ends.length > 0 && this.#isHeldBack) this.#wanted = null;
@@ -165,6 +171,18 @@ export class WorkerDispatcher extends Service<WorkerDispatcherOptions> {
     if (ends.length + progress.length + polls.length > 0) await this.#exchange(ends, progress, polls);
     if (this.#ends.length + this.#progress.length + this.#new.size > 0 || this.#isWanted) return 0;
     return this.polls.size > 0 ? ASK_EVERY_MS : IDLE_MS;
+  }
+
+  /**
+   * Busy workers ask again as soon as they have a response, so those that got one together come back together: half a millisecond
+   * of waiting for the last of them doubles what an exchange writes. Tasks that were submitted do not wait for that.
+   */
+  async #gather(): Promise<void> {
+    let before = 0;
+    for (let turn = 0; turn < GATHER_TURNS && this.#ends.length > before; turn++) {
+      before = this.#ends.length;
+      await nextTurn();
+    }
   }
 
   /** The ends that are written next, of each tenant in turn: many of one tenant do not delay those of another. */

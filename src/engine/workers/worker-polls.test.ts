@@ -8,6 +8,7 @@ function openPolls(tenantMax = POLLS_MAX) {
     clock: new ManualClock(),
     random: () => random,
     tenantMax: () => tenantMax,
+    timedTokens: true,
     heldBy: () => 0,
   });
   let workers = 0;

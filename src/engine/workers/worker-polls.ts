@@ -49,15 +49,18 @@ export class Poll {
   #resolve: (answer: PollAnswer) => void;
   #timer: Timer | null = null;
   #stored: WorkerPoll | null = null;
+  readonly #tokenTime: number | null;
   isOver = false;
   /** Whether it is part of an exchange that has not asked yet, or is under way: its wait does not end it meanwhile. */
   isAsking = true;
   /** Whether it has waited long enough. */
   isLate = false;
 
-  constructor(request: PollRequest) {
+  /** `tokenTime`: what its tokens begin with; null: nothing. */
+  constructor(request: PollRequest, tokenTime: number | null) {
     const { worker, agents, except, claimId } = request;
     this.request = request;
+    this.#tokenTime = tokenTime;
     this.claim = hashOfClaim(claimId);
     this.group = JSON.stringify([worker.tenant, worker.agents, agents, except]);
     const { promise, resolve } = Promise.withResolvers<PollAnswer>();
@@ -75,7 +78,7 @@ export class Poll {
       max,
       agents,
       ...(except.length === 0 ? {} : { except }),
-      tokens: newSecrets(claimId, count),
+      tokens: newSecrets(claimId, count, this.#tokenTime),
     };
     return this.#stored;
   }
@@ -102,6 +105,8 @@ export interface WorkerPollsOptions {
   readonly random: () => number;
   /** How many of the waiting polls one tenant may have. */
   readonly tenantMax: () => number;
+  /** Whether tokens begin with the time. */
+  readonly timedTokens: boolean;
   /** How many attempts a worker holds, as far as this node knows. */
   readonly heldBy: (worker: string) => number;
 }
@@ -158,7 +163,8 @@ export class WorkerPolls {
         { retryAfterSec: 1 + Math.floor(3 * this.#options.random()) },
       );
     }
-    const poll = new Poll(request);
+    const { timedTokens, clock } = this.#options;
+    const poll = new Poll(request, timedTokens ? clock.now() : null);
     this.#size += 1;
     this.#ofTenant.set(tenant, (this.#ofTenant.get(tenant) ?? 0) + 1);
     this.#ofWorker.set(id, [...(this.#ofWorker.get(id) ?? []), poll]);

@@ -7,6 +7,7 @@ import type { RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
 import { type TaskRecord, toExecutorTask } from "../../model/task-record.ts";
 import type { Abilities } from "../../storage/storage.ts";
+import { writsInAnswer } from "../resources/answer-writs.ts";
 import type { CurrentSettings } from "../settings/current-settings.ts";
 import { type Agent, type ExecutorDependencies, type MadeExecutor, readAgent, UNDESCRIBED } from "./agent.ts";
 
@@ -150,13 +151,17 @@ export class AgentTable {
     return kind === undefined ? null : `${nameOf(kind[1])} by \`executors.${kind[0]}\``;
   }
 
-  /** Carries out what the result of a worker asks for, as for any executor of its agent. */
-  async resultOf(record: TaskRecord, result: unknown): Promise<unknown> {
+  /**
+   * Carries out what the result of a worker asks for, as for any executor of its agent, and returns the result to store. Null: it asks
+   * for nothing, as most do.
+   */
+  resultOf(record: TaskRecord, result: unknown): Promise<unknown> | null {
+    if (record.spec.postTo === undefined && writsInAnswer(result) === null) return null;
     const context = {
       signal: new AbortController().signal,
       log: this.#options.log,
     } as unknown as ExecutorContext;
-    return this.#withFollowUps(async () => result, record)(toExecutorTask(record), context);
+    return Promise.resolve(this.#withFollowUps(async () => result, record)(toExecutorTask(record), context));
   }
 
   /** The agents of a tenant that a worker with these labels may not run. */

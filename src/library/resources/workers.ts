@@ -153,14 +153,18 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
   async function toClaimed(
     assigned: readonly AssignedTask[],
     { claimId, worker }: { claimId: string; worker: WorkerRecord },
-  ): Promise<{ attempts: ClaimedAttempt[]; left: AssignedTask[] }> {
+  ): Promise<{ attempts: ClaimedAttempt[]; taskTexts: string[]; left: AssignedTask[] }> {
     const attempts: ClaimedAttempt[] = [];
+    const taskTexts: string[] = [];
     const left: AssignedTask[] = [];
     let bytes = 0;
     let yieldedAt = 0;
     for (const [index, each] of assigned.entries()) {
-      const attempt = await toAttempt(each, claimId, worker.leaseMs, CLAIM_BYTES_MAX - bytes);
-      const size = Buffer.byteLength(taskJson(attempt.task));
+      const dependencies =
+        each.task.spec.dependsOn && (await readDependencies(each.task, CLAIM_BYTES_MAX - bytes));
+      const attempt = toAttempt(each, claimId, worker.leaseMs, dependencies);
+      const text = taskJson(attempt.task);
+      const size = Buffer.byteLength(text);
       if (attempts.length > 0 && bytes + size > CLAIM_BYTES_MAX) {
         // The others would have to be serialized to know whether one of them fits.
         left.push(...assigned.slice(index));
@@ -168,24 +172,23 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
       }
       bytes += size;
       attempts.push(attempt);
+      taskTexts.push(text);
       if (bytes - yieldedAt < SERIALIZED_PER_TURN) continue;
       yieldedAt = bytes;
       await yieldToOthers();
     }
-    return { attempts, left };
+    return { attempts, taskTexts, left };
   }
 
-  async function toAttempt(
+  function toAttempt(
     { nonce, token, task: record, assignedAt }: AssignedTask,
     claimId: string,
     leaseMs: number,
-    bytesLeft: number,
-  ): Promise<ClaimedAttempt> {
+    dependencies: DependencyResult[] | undefined,
+  ): ClaimedAttempt {
     const now = storageClock.now();
     const { timeoutMs } = record.spec;
     const contextWindow = options.contextWindow(record);
-    const dependencies =
-      record.spec.dependsOn === undefined ? undefined : await readDependencies(record, bytesLeft);
     return {
       attemptToken: tokenOf(nonce, claimId),
       taskToken: options.taskToken(record, token),
@@ -260,9 +263,9 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         attempts: [],
         ...(dispatcher.polls.isNearlyFull(tenant) && { retryInMs: retryInMs("nearlyFull", random) }),
       });
-    const { attempts, left } = await toClaimed(answer.assigned, { claimId, worker });
+    const { attempts, taskTexts, left } = await toClaimed(answer.assigned, { claimId, worker });
     if (left.length > 0) await dispatcher.putBack(id, left);
-    return { answer: { attempts }, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
+    return { answer: { attempts }, taskTexts, notDelivered: () => dispatcher.putBack(id, answer.assigned) };
   }
 
   const resource: LocalWorkers = {
@@ -444,7 +447,7 @@ function toFinish({ retryable = true, usage, ...finish }: ReturnType<typeof pars
 }
 
 function undeliverable(answer: ClaimAnswer): DeliverableClaim {
-  return { answer, notDelivered: async () => {} };
+  return { answer, taskTexts: [], notDelivered: async () => {} };
 }
 
 /** This node stops: the worker asks again, when another or the next one is there. */

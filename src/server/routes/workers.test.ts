@@ -30,7 +30,7 @@ test("a worker registers, claims a task, and its result ends the task", async ()
   const { attempts } = await waiting;
   expect(attempts).toMatchObject([
     {
-      attemptToken: expect.stringMatching(/^att_[\w-]{43}$/),
+      attemptToken: expect.stringMatching(/^att_[\w-]{52}$/),
       number: 1,
       leaseMs: 15_000,
       timeoutMs: expect.any(Number),

@@ -24,7 +24,6 @@ import type {
   WorkerCaller,
   WorkerInput,
 } from "../../interface/workers.ts";
-import { taskJson } from "../../model/dependency-result.ts";
 import { RotaError } from "../../model/errors.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import { auditWorker } from "../middleware/audit.ts";
@@ -51,10 +50,10 @@ export const workerRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
   );
 
   app.post("/workers/:id/claim", requiredRole("work", claimTasks), async (request, reply) => {
-    const { answer, notDelivered } = await claimWhileAllowed(request, reply, installation.keys);
-    if (answer.attempts.length > 0) putBackUnlessSent(reply, notDelivered);
+    const claim = await claimWhileAllowed(request, reply, installation.keys);
+    if (claim.answer.attempts.length > 0) putBackUnlessSent(reply, claim.notDelivered);
     reply.type("application/json; charset=utf-8").serializer(String);
-    return claimText(answer) as never;
+    return claimText(claim) as never;
   });
 
   app.post("/workers/:id/heartbeat", requiredRole("work", heartbeatWorker), async (request) =>
@@ -120,7 +119,6 @@ function callerOf({ callerContext: { caller } }: FastifyRequest): WorkerCaller {
 }
 
 type DeliverableClaim = Awaited<ReturnType<FastifyRequest["rota"]["workers"]["claim"]>>;
-type ClaimAnswer = DeliverableClaim["answer"];
 
 /** Claims for as long as the caller is connected and its key is valid: a key that was deleted while the claim waits gets no task. */
 async function claimWhileAllowed(
@@ -149,9 +147,9 @@ async function claimWhileAllowed(
 }
 
 /** The results of dependencies, which may be megabytes, are inserted as stored text. */
-function claimText({ attempts, ...answer }: ClaimAnswer): string {
+function claimText({ answer: { attempts, ...answer }, taskTexts }: DeliverableClaim): string {
   const texts = attempts.map(
-    ({ task, ...attempt }) => `${JSON.stringify(attempt).slice(0, -1)},"task":${taskJson(task)}}`,
+    ({ task: _, ...attempt }, index) => `${JSON.stringify(attempt).slice(0, -1)},"task":${taskTexts[index]}}`,
   );
   return `${JSON.stringify({ ...answer, attempts: [] }).slice(0, -2)}${texts.join(",")}]}`;
 }
