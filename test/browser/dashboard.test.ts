@@ -3,8 +3,6 @@ import { administrationTests } from "./administration.ts";
 import { frameTests } from "./frame.ts";
 import { liveTests } from "./live.ts";
 import { signInTests } from "./sign-in.ts";
-import { taskTests } from "./task.ts";
-import { tasksTests } from "./tasks.ts";
 import { openWorld, SETUP_MS, type World } from "./world.ts";
 
 let world: World;
@@ -13,11 +11,9 @@ beforeAll(async () => {
 }, SETUP_MS);
 afterAll(() => world?.close());
 
-// One browser and one server for all of them.
+// One browser and one server for all of them. What takes a third of the time each is in views.test.ts and work.test.ts: they
+// run side by side.
 describe("signing in:", () => signInTests(() => world));
 describe("around every page:", () => frameTests(() => world));
-describe("the list of tasks:", () => tasksTests(() => world));
-describe("the page of a task:", () => taskTests(() => world));
 describe("live data:", () => liveTests(() => world));
-// Here and not in views.test.ts, which takes as long.
 describe("administration:", () => administrationTests(() => world));

@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 export const LONGEST = [
   "test/browser/dashboard.test.ts",
   "test/browser/views.test.ts",
+  "test/browser/work.test.ts",
   "src/storage/postgres/conformance.test.ts",
   "src/storage/postgres/cost.test.ts",
   "test/end-to-end/cli.test.ts",
