@@ -3,6 +3,7 @@ import { JSON_DEPTH_MAX, TASK_BYTES_MAX } from "./input/task-input.ts";
 import { isDeeperThan } from "./text/json-depth.ts";
 import { rememberText } from "./text/json-text.ts";
 import { ownLength } from "./text/own-json.ts";
+import { utf8Length } from "./text/utf8-length.ts";
 
 /**
  * A copy of a field as JSON, so that the caller cannot change it later. Not copied if the value was parsed by Rota itself. Throws
@@ -12,7 +13,7 @@ export function jsonValue(fields: Fields, field: string): unknown {
   const value = fields[field];
   const text = stringify(value, field);
   if (text === undefined) throw invalidField(field, `\`${field}\` is not JSON: it is ${aTypeOf(value)}`);
-  if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
+  if (utf8Length(text) > TASK_BYTES_MAX) {
     throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
   }
   if (ownLength(fields) === undefined && isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep(field);

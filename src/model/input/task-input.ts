@@ -11,6 +11,7 @@ import { isDeeperThan } from "../text/json-depth.ts";
 import { jsonText } from "../text/json-text.ts";
 import { keepOwn, ownLength } from "../text/own-json.ts";
 import { copyPlainJson } from "../text/plain-json.ts";
+import { utf8Length } from "../text/utf8-length.ts";
 import { codeList, type Fields, invalidField, isObject, withoutNulls } from "./field-checks.ts";
 import { refuseMasks } from "./masked-input.ts";
 import { readFields } from "./read-fields.ts";
@@ -164,12 +165,6 @@ function checkSize(json: string): void {
   // A character takes at most three bytes.
   if (json.length * 3 <= TASK_BYTES_MAX || utf8Length(json) <= TASK_BYTES_MAX) return;
   throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
-}
-
-/** `Buffer` counts without a copy of the text. Browsers, which check tasks too, have none. */
-function utf8Length(text: string): number {
-  const { Buffer } = globalThis as { Buffer?: { byteLength(text: string): number } };
-  return Buffer?.byteLength(text) ?? new TextEncoder().encode(text).length;
 }
 
 function stringify(given: Fields): string {

@@ -1,6 +1,7 @@
 import { checkAgentId } from "../agent.ts";
 import { jsonTextOf } from "../json-value.ts";
 import { TASK_LOG_LEVELS } from "../task-log.ts";
+import { utf8Length } from "../text/utf8-length.ts";
 import {
   ATTEMPTS_PER_REQUEST_MAX,
   CLAIM_WAIT_S_MAX,
@@ -335,7 +336,7 @@ function checkFinish({ outcome, error }: ParsedFinish, prefix: string): void {
 function checkReports(reports: readonly ParsedReport[], field: (index: number) => string): void {
   const bytes = reports.reduce((sum, { progress, log }, index) => {
     const texts = [jsonTextOf(progress, `${field(index)}progress`), JSON.stringify(log)];
-    return sum + new TextEncoder().encode(texts.join("")).length;
+    return sum + utf8Length(texts.join(""));
   }, 0);
   if (bytes <= REPORT_BYTES_MAX) return;
   throw invalidField(
