@@ -22,13 +22,6 @@ export function jsonValue(fields: Fields, field: string): unknown {
   return kept;
 }
 
-/** The text of a value that came as JSON; undefined: there is none. Throws `invalid_field` if it is nested too deep. */
-export function jsonTextOf(value: unknown, field: string): string | undefined {
-  const text = stringify(value, field);
-  if (text !== undefined && isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep(field);
-  return text;
-}
-
 function stringify(value: unknown, field: string): string | undefined {
   try {
     return JSON.stringify(value);

@@ -102,6 +102,8 @@ export class WorkerAttempts {
    */
   readonly #fresh = new Map<string, WorkerAttempt>();
   readonly #logging = new Map<number, LoggingAttempt>();
+  /** Tasks that a worker has named here, and that may make way for a critical one. */
+  readonly #yielding = new WeakSet<TaskRecord>();
   /** The hashes of tokens that the next query looks up. */
   #wanted: string[] = [];
   #lookedUp: Promise<ReadonlyMap<string, WorkerAttempt>> | null = null;
@@ -159,6 +161,7 @@ export class WorkerAttempts {
       );
       const { dropped } = await storage.workers.name({ worker, attempts: named, all });
       await watch.takeBack(worker, dropped, { counted: true, error: WORKER_LOST });
+      this.#expectCritical(held);
     }
     for (const { report, attempt } of held) this.#log(attempt, report);
     await Promise.all(held.map((each) => this.#reportProgress(worker, each)));
@@ -175,6 +178,16 @@ export class WorkerAttempts {
         return { attemptToken, ok: false, cancel: await this.#reasonOf(attempt) };
       }),
     );
+  }
+
+  /** A task can make way from when its worker names it: a critical one may wait for that already. */
+  #expectCritical(held: readonly { readonly attempt: WorkerAttempt }[]): void {
+    for (const { attempt } of held) {
+      const record = this.#records.get(attempt.token);
+      if (record?.spec.preemptible !== true || this.#yielding.has(record)) continue;
+      this.#yielding.add(record);
+      this.#options.watch.expectCritical();
+    }
   }
 
   async #reportProgress(

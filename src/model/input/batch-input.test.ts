@@ -44,6 +44,12 @@ describe("a batch", () => {
     });
   });
 
+  test("without tasks is refused with what to write", () => {
+    const refused = (input: unknown) => refusal(() => parseBatch(input, defaults)).error;
+    expect(refused({})).toBe("`tasks` is missing: it must be an array of tasks");
+    expect(refused({ tasks: "a" })).toBe('`tasks` must be an array of tasks, not "a"');
+  });
+
   test("keeps its own callback apart from those of its tasks", () => {
     const given = {
       agentId: "a",

@@ -118,7 +118,13 @@ export function atIndex(error: unknown, index: number): unknown {
 /** Checks the number of tasks. Throws `invalid_field` or `batch_too_large`. */
 function checkTasks(given: unknown, field = "tasks"): readonly unknown[] {
   if (!Array.isArray(given)) {
-    throw invalidField(field, `\`${field}\` must be an array of tasks, not ${quoted(given)}`);
+    const form = "must be an array of tasks";
+    throw invalidField(
+      field,
+      given === undefined
+        ? `\`${field}\` is missing: it ${form}`
+        : `\`${field}\` ${form}, not ${quoted(given)}`,
+    );
   }
   if (given.length === 0) throw invalidField(field, `\`${field}\` is empty: a batch has one task at least`);
   const hasAction = given.some((task) => isObject(task) && (task["action"] ?? undefined) !== undefined);

@@ -1,6 +1,6 @@
 import { checkAgentId } from "../agent.ts";
-import { jsonTextOf } from "../json-value.ts";
 import { TASK_LOG_LEVELS } from "../task-log.ts";
+import { isDeeperThan } from "../text/json-depth.ts";
 import { utf8Length } from "../text/utf8-length.ts";
 import {
   ATTEMPTS_PER_REQUEST_MAX,
@@ -24,6 +24,7 @@ import {
   required,
   type Schema,
 } from "./schema.ts";
+import { JSON_DEPTH_MAX } from "./task-input.ts";
 
 const NAME_LENGTH_MAX = 200;
 const LABELS_MAX = 20;
@@ -343,6 +344,21 @@ function checkReports(reports: readonly ParsedReport[], field: (index: number) =
     "attempts",
     `\`attempts\` has ${bytes} bytes of progress and log lines, and a heartbeat may have ${REPORT_BYTES_MAX}: send fewer lines at once`,
   );
+}
+
+/** The text of a value that was parsed from JSON. */
+function jsonTextOf(value: unknown, field: string): string {
+  const tooDeep = () => invalidField(field, `\`${field}\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    // The stack overflowed.
+    if (error instanceof RangeError) throw tooDeep();
+    throw error;
+  }
+  if (text !== undefined && isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep();
+  return text ?? "";
 }
 
 function fieldsOf(input: unknown, example: string): Fields {

@@ -10,6 +10,7 @@ import {
   submitTask as submit,
 } from "../../../test/support/workers.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
+import { until } from "../../testing/signals.ts";
 
 test("a worker registers, claims a task, and its result ends the task", async () => {
   const { ask, clock } = await openTestServer();
@@ -215,6 +216,20 @@ test("the next heartbeat reports that a task was cancelled, and its end is refus
   });
   expect(finish.body.attempts).toEqual([{ attemptToken, recorded: false, reason: "cancelled" }]);
   expect((await ask(`/tasks/${taskId}`)).body.state).toBe("cancelled");
+});
+
+test("a task makes way for a waiting critical one as soon as its worker has named it", async () => {
+  const { ask } = await openTestServer();
+  const worker = await register(ask, { slots: 1 });
+  const taskId = await submit(ask, { preemptible: true });
+  const { attemptToken } = await claimOne(ask, worker);
+  const critical = await submit(ask, { priority: "critical" });
+  const json = { attempts: [{ attemptToken }] };
+  await ask(`/v1/workers/${worker}/heartbeat`, { json });
+  await until(async () => (await ask(`/tasks/${taskId}`)).body.state === "queued");
+  const { body } = await ask(`/v1/workers/${worker}/heartbeat`, { json });
+  expect(body.attempts).toEqual([{ attemptToken, ok: false, cancel: "preempted" }]);
+  expect((await claimOne(ask, worker)).task.taskId).toBe(critical);
 });
 
 test("of two ends of one attempt in a request the first counts", async () => {
