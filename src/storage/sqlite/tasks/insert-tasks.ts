@@ -8,7 +8,7 @@ import type { LaneRow } from "../counters/ledger.ts";
 import { finishAndClaim } from "./finish-and-claim.ts";
 import type { Admission } from "./steps/admit-task.ts";
 import { countBounded } from "./steps/count-bounded.ts";
-import { alreadyInserted, insertTask } from "./steps/insert-task.ts";
+import { alreadyInserted, insertTask, UsualRows } from "./steps/insert-task.ts";
 import { findByKey } from "./steps/keep-key.ts";
 import { addBatch, forgetEmptyBatch } from "./steps/settle-batches.ts";
 import { enterTasksOfAgentQueues } from "./tasks-of-agent-queue.ts";
@@ -33,7 +33,7 @@ function insertOnce(
   params: InsertTasksParams,
 ): { inserted: InsertedTask[]; areNew: boolean } {
   try {
-    return { inserted: writeTasks(db, params, () => null), areNew: true };
+    return { inserted: writeTasks(db, params), areNew: true };
   } catch (error) {
     // Looking up every id first would cost each insert a search for what almost never happens.
     if (!isDoubledId(error)) throw error;
@@ -44,18 +44,21 @@ function insertOnce(
 function writeTasks(
   db: SqliteDatabase,
   { tasks, batches = [], limits, bounds }: InsertTasksParams,
-  known: (tx: Transaction, id: string) => InsertedTask | null,
+  known?: (tx: Transaction, id: string) => InsertedTask | null,
 ): InsertedTask[] {
   return db.transact((tx) => {
     for (const batch of batches) addBatch(tx, batch);
     const admission: Admission = { ...limits, waiting: waitingIn(tx.ledger.allLanes()), queued: new Map() };
     const created: number[] = [];
+    // To find tasks by their ids, each has to be written before the next.
+    const rows = known === undefined ? new UsualRows(tx) : undefined;
     const insert = (task: NewTask) => {
-      const answer = insertTask(tx, task, admission);
+      const answer = insertTask(tx, task, admission, rows);
       if (answer.rejection === null) created.push(answer.seq);
       return answer;
     };
-    const inserted = tasks.map((task) => findByKey(tx, task) ?? known(tx, task.id) ?? insert(task));
+    const inserted = tasks.map((task) => findByKey(tx, task) ?? known?.(tx, task.id) ?? insert(task));
+    rows?.write();
     refuseConflicts(tasks, inserted, batches);
     if (bounds !== undefined) countBounded(tx, bounds, created);
     for (const { id } of batches) forgetEmptyBatch(tx, id);

@@ -36,14 +36,46 @@ const RARE_COLUMNS = [
   ],
   ...["parent_task", "root_task"],
 ];
+const ROWS_AT_ONCE = 10;
+const INSERT_USUAL_TASKS = insertInto(USUAL_COLUMNS, ROWS_AT_ONCE);
 const INSERT_USUAL_TASK = insertInto(USUAL_COLUMNS);
 const INSERT_TASK = insertInto([...USUAL_COLUMNS, ...RARE_COLUMNS]);
 
-function insertInto(columns: readonly string[]): string {
-  return `insert into task (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`;
+function insertInto(columns: readonly string[], rows = 1): string {
+  const row = `(${columns.map(() => "?").join(", ")})`;
+  return `insert into task (${columns.join(", ")}) values ${Array(rows).fill(row).join(", ")}`;
 }
 
-export function insertTask(tx: Transaction, task: NewTask, admission: Admission): InsertedTask {
+/** Rows of usual tasks, ten of which are written by one statement: that costs two thirds of ten statements. */
+export class UsualRows {
+  readonly #tx: Transaction;
+  #values: unknown[][] = [];
+
+  constructor(tx: Transaction) {
+    this.#tx = tx;
+  }
+
+  add(values: unknown[]): void {
+    this.#values.push(values);
+    if (this.#values.length < ROWS_AT_ONCE) return;
+    this.#tx.prepare(INSERT_USUAL_TASKS).run(...this.#values.flat());
+    this.#values = [];
+  }
+
+  /** To be called before any row of the call is read. */
+  write(): void {
+    for (const values of this.#values) this.#tx.prepare(INSERT_USUAL_TASK).run(...values);
+    this.#values = [];
+  }
+}
+
+/** `rows`: where the row of a usual task is written later; left out: it is written at once. */
+export function insertTask(
+  tx: Transaction,
+  task: NewTask,
+  admission: Admission,
+  rows?: UsualRows,
+): InsertedTask {
   const { ledger, now } = tx;
   const { kind } = task.spec.work;
   const agentQueue = ledger.agentQueueOf(
@@ -59,6 +91,7 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
       ? null
       : ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent, task.agent);
   if (session !== null) session.last_place += 1;
+  if (task.dependsOn.length > 0) rows?.write();
   const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(tx, task);
   const unmet = rejection === null ? parents.unmet : 0;
   const delayed = unmet === 0 && task.runAt !== null && task.runAt > now;
@@ -117,8 +150,15 @@ export function insertTask(tx: Transaction, task: NewTask, admission: Admission)
     task.spec.within?.taskId ?? null,
     task.spec.within?.rootTaskId ?? null,
   ];
-  if (rare.some((value) => value !== null && value !== 0)) tx.prepare(INSERT_TASK).run(...usual, ...rare);
-  else tx.prepare(INSERT_USUAL_TASK).run(...usual);
+  const isUsual = !rare.some((value) => value !== null && value !== 0);
+  // A later task of the call may be found by the key of this one.
+  if (isUsual && task.idempotency === null && rows !== undefined) {
+    rows.add(usual);
+  } else {
+    rows?.write();
+    if (isUsual) tx.prepare(INSERT_USUAL_TASK).run(...usual);
+    else tx.prepare(INSERT_TASK).run(...usual, ...rare);
+  }
   agentQueue.tasks += 1;
   if (rejection === null) {
     if (task.origin === "task") countAdmitted(tx, admission, task);
