@@ -259,9 +259,11 @@ function Figures({ stats, waiting, lanes, history, range }: FiguresProps) {
         icon={<Icon name="clock" size={14} />}
         name="Wait p95"
         text={
-          p50 === null
-            ? "after the first tasks"
-            : `p50 ${formatDuration(p50)}${run === null ? "" : ` · run p95 ${formatDuration(run)}`}`
+          history === undefined
+            ? words
+            : p50 === null
+              ? "after the first tasks"
+              : `p50 ${formatDuration(p50)}${run === null ? "" : ` · run p95 ${formatDuration(run)}`}`
         }
         filter={{ from: range }}
       >
