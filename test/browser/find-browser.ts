@@ -101,9 +101,13 @@ async function unpack(): Promise<void> {
   await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], { env });
 }
 
-/** Where it has unpacked its fonts, and those of the machine. The file it brings names other folders, and it ends without any font. */
+/**
+ * Where it has unpacked its fonts, and those of the machine. The file it brings names other folders, and it ends without any font.
+ * It brings no font for code: one of the machine, if there is one.
+ */
 function fontsConf(): string {
   const folders = [join(UNPACKED, "fonts"), "/usr/share/fonts"].map((folder) => `<dir>${folder}</dir>`);
   const cache = `<cachedir>${join(CACHE, "font-cache")}</cachedir>`;
-  return `<?xml version="1.0"?>\n<fontconfig>${folders.join("")}${cache}</fontconfig>\n`;
+  const code = "<alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>";
+  return `<?xml version="1.0"?>\n<fontconfig>${folders.join("")}${cache}${code}</fontconfig>\n`;
 }

@@ -75,7 +75,13 @@ export function lanesTests(world: () => World): void {
     expect(await viewer.getByRole("button", { name: /Clear|New lane/ }).count()).toBe(0);
     expect(await viewer.getByRole("slider").count()).toBe(0);
     const operator = await open("operator");
-    await laneOf(operator, lane).getByRole("button", { name: "Clear" }).waitFor();
+    // Another tenant's tasks wait there, too.
+    const other = await newTenant(world());
+    for (const message of ["one", "two"]) await other.rota.tasks.submit({ message, lane });
+    await laneOf(operator, lane).getByText("3 waiting").waitFor();
+    await laneOf(operator, lane).getByRole("button", { name: "Clear" }).click();
+    await operator.getByRole("button", { name: "Cancel 1 task" }).waitFor();
+    await operator.keyboard.press("Escape");
     expect(await operator.getByRole("slider").count()).toBe(0);
     const agent = await open("agent");
     await agent.getByText("There is no such page").waitFor();

@@ -217,7 +217,6 @@ export function overviewTests(world: () => World): void {
       "/ui/tasks?state=waiting_dependency",
       "/ui/tasks?state=failed&agentId=crawler&order=completed",
       "/ui/tasks?state=queued&agentId=pdf-reader",
-      "/ui/tasks?state=queued&lane=tasks&order=oldest",
       "/ui/tasks?lane=subagent",
       "/ui/schedules/1",
     ]) {
@@ -228,6 +227,26 @@ export function overviewTests(world: () => World): void {
     await page.goBack();
     await page.getByText("Lane tasks is full").waitFor();
     expect(new URL(page.url()).search).toBe("?range=24h");
+  });
+
+  test("how long tasks have waited in a lane is news for the default tenant alone: it may be the tasks of another", async () => {
+    const oldest = /the oldest waits 14.min/;
+    const open = async (key: string) => {
+      const person = await newPerson(world(), { key });
+      await stubMuch(world(), person.context);
+      const page = await person.open("/");
+      await page.getByText("Agent crawler fails").waitFor();
+      await page.getByText("Lane tasks is full").waitFor();
+      return page;
+    };
+    const page = await open((await world().rota.keys.create({ role: "viewer", name: "of the default" })).key);
+    await page.getByRole("link", { name: oldest }).waitFor();
+    await page.getByRole("link", { name: "Oldest: 14 min" }).waitFor();
+    expect(await page.getByText("of all tenants").count()).toBe(0);
+    const other = await open((await (await newTenant(world())).key("viewer")).key);
+    await other.getByText("of all tenants").waitFor();
+    expect(await other.getByText(oldest).count()).toBe(0);
+    expect(await other.getByText("Oldest:").count()).toBe(0);
   });
 
   test("the charts show what happened when, to a pointer and to the arrow keys", async () => {

@@ -127,8 +127,8 @@ function Tenant({ onOpen }: { readonly onOpen: () => void }) {
     <button type="button" className="tenant" onClick={onOpen}>
       <Mark />
       <span>
-        <b>{me.tenantName}</b>
-        <small>
+        <b className="cut">{me.tenantName}</b>
+        <small className="cut">
           {me.role}
           {me.keyName === null ? " · no key needed" : ` · ${me.keyName}`}
         </small>

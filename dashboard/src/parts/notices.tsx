@@ -55,7 +55,7 @@ interface ShowMoreProps {
 /** The button below a list that has a further page. */
 export function ShowMore({ isFetching, onMore }: ShowMoreProps) {
   return (
-    <button type="button" className="btn" disabled={isFetching} onClick={() => void onMore()}>
+    <button type="button" className="btn more-rows" disabled={isFetching} onClick={() => void onMore()}>
       Show more
     </button>
   );

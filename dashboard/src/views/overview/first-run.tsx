@@ -21,8 +21,8 @@ export function FirstRun() {
       <div>
         <h2>Nothing has run yet</h2>
         <p>
-          Rota is ready at {client.url.replace(/^https?:\/\//, "")}. Submit a task here, or from a program:
-          what comes appears on this page at once.
+          Rota is ready at {client.url.replace(/^https?:\/\//, "")}. Submit a task{" "}
+          {may("submit") && "here, or "}from a program: it appears on this page at once.
           {may("operate") &&
             " A sample shows some small tasks, a batch, a session and a schedule. It costs no tokens, and can be removed with one click."}
         </p>

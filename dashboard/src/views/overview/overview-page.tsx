@@ -88,9 +88,12 @@ export default function OverviewPage() {
       upcoming.data?.moments.some(({ agent }) => agent === SAMPLE_AGENT) === true,
   );
   const isFirstRun = isIdle && counts.data?.total === 0;
+  // Lanes run the tasks of all tenants: how long tasks of others have waited is no news for this one.
+  const isShared = me.tenantId !== "default";
+  const ownLanes = isShared ? [] : (lanes.data?.lanes ?? []);
   const lanesSection = (
     <Section query={lanes} what="The lanes">
-      {(data) => <Lanes lanes={data.lanes} readAt={lanes.dataUpdatedAt} />}
+      {(data) => <Lanes lanes={data.lanes} readAt={lanes.dataUpdatedAt} isShared={isShared} />}
     </Section>
   );
   const dueSection = (className: string) =>
@@ -129,7 +132,7 @@ export default function OverviewPage() {
                   <div className="over-pair">
                     {waiting.isEnabled && (
                       <Section query={waiting} what="Why work waits">
-                        {(data) => <WhyWorkWaits waiting={data} oldestMs={oldestOf(lanes.data?.lanes)} />}
+                        {(data) => <WhyWorkWaits waiting={data} oldestMs={oldestOf(ownLanes)} />}
                       </Section>
                     )}
                     {lanesSection}
@@ -139,7 +142,7 @@ export default function OverviewPage() {
                   <Attention
                     agents={data.metrics.agents}
                     reasons={waiting.data?.reasons ?? []}
-                    lanes={lanes.data?.lanes ?? []}
+                    lanes={ownLanes}
                   />
                   {dueSection("cell rule due-cell")}
                 </div>
@@ -256,9 +259,11 @@ function Figures({ stats, waiting, lanes, history, range }: FiguresProps) {
         icon={<Icon name="clock" size={14} />}
         name="Wait p95"
         text={
-          p50 === null
-            ? "after the first tasks"
-            : `p50 ${formatDuration(p50)}${run === null ? "" : ` · run p95 ${formatDuration(run)}`}`
+          history === undefined
+            ? words
+            : p50 === null
+              ? "after the first tasks"
+              : `p50 ${formatDuration(p50)}${run === null ? "" : ` · run p95 ${formatDuration(run)}`}`
         }
         filter={{ from: range }}
       >
@@ -309,7 +314,7 @@ function Units({ text }: { readonly text: string }) {
 }
 
 /** The longest wait of a task that could start; null: there is none. */
-function oldestOf(lanes: readonly LaneInfo[] = []): number | null {
+function oldestOf(lanes: readonly LaneInfo[]): number | null {
   const waits = lanes.flatMap(({ oldestWaitMs }) => (oldestWaitMs === null ? [] : [oldestWaitMs]));
   return waits.length === 0 ? null : Math.max(...waits);
 }
@@ -358,7 +363,13 @@ function WhyWorkWaits({ waiting: { reasons, total }, oldestMs }: WhyWorkWaitsPro
   );
 }
 
-function Lanes({ lanes, readAt }: { readonly lanes: readonly LaneInfo[]; readonly readAt: number }) {
+interface LanesProps {
+  readonly lanes: readonly LaneInfo[];
+  readonly readAt: number;
+  readonly isShared: boolean;
+}
+
+function Lanes({ lanes, readAt, isShared }: LanesProps) {
   const now = useNow();
   const busiest = lanes
     .toSorted((one, other) => other.running + other.waiting - one.running - one.waiting)
@@ -367,6 +378,7 @@ function Lanes({ lanes, readAt }: { readonly lanes: readonly LaneInfo[]; readonl
     <>
       <div className="cell-head">
         <h2>Lanes</h2>
+        {isShared && <span className="muted">of all tenants</span>}
         <Link className="more" href="/lanes">
           All lanes
         </Link>

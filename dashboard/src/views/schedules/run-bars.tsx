@@ -1,5 +1,5 @@
 import type { Run, RunStatus } from "../../../../src/client/index.ts";
-import { countOf } from "../../parts/format.ts";
+import { countOf, formatDuration } from "../../parts/format.ts";
 import type { Glyph } from "../../parts/state.tsx";
 
 export const BARS_MAX = 30;
@@ -21,6 +21,12 @@ export const RUN_GLYPHS: Readonly<Record<RunStatus, Glyph>> = {
 export function tookMs({ started_at, completed_at, status }: Run): number | undefined {
   const hasRun = status === "succeeded" || status === "failed";
   return hasRun && started_at > 0 && completed_at > 0 ? (completed_at - started_at) * 1_000 : undefined;
+}
+
+/** `3m 12s`, `<1s`: the times of runs are whole seconds. */
+export function tookText(run: Run): string {
+  const ms = tookMs(run);
+  return ms === 0 ? "<1s" : formatDuration(ms);
 }
 
 /** `30 runs: 2 skipped, 1 failed, 27 done`. */

@@ -1,14 +1,14 @@
 import type { Run, RunFilter, RunStatus, ScheduledTask } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { ChipSelect } from "../../parts/chip.tsx";
-import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
+import { formatCount, sayDuration } from "../../parts/format.ts";
 import { Fault, Loading, ShowMore } from "../../parts/notices.tsx";
 import { Link } from "../../parts/router.tsx";
 import { StateBadge } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { useInfiniteQuery } from "../../queries/use-query.ts";
-import { BARS_MAX, BarsLegend, RUN_GLYPHS, RunBars, tookMs } from "./run-bars.tsx";
+import { BARS_MAX, BarsLegend, RUN_GLYPHS, RunBars, tookText } from "./run-bars.tsx";
 import { formatInZone } from "./zoned-time.ts";
 
 const PAGE = 50;
@@ -117,7 +117,7 @@ function RunRow({ run, zone }: { readonly run: Run; readonly zone: string }) {
         {late >= LATE_SEC && <span className="muted">, {sayDuration(late * 1_000)} late</span>}
         {moments > 1 && <span className="muted">, for {formatCount(moments)} due times</span>}
       </td>
-      <td className="num">{formatDuration(tookMs(run))}</td>
+      <td className="num">{tookText(run)}</td>
       <td className="num">{tokens > 0 ? formatCount(tokens) : "–"}</td>
       <td className="run-said">{run.error_message ?? run.reason ?? run.result_summary ?? "–"}</td>
     </tr>

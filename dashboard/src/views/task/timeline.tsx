@@ -25,6 +25,7 @@ export function Timeline({ task, since }: { readonly task: Task; readonly since:
   const end = Math.max(...stretches.map(({ to }) => to), from + 1);
   const isOpen = stretches.some((stretch) => stretch.isOpen);
   const length = (end - from) / (isOpen ? OPEN_SHARE : 1);
+  const ticks = ticksOf(length);
   const share = (at: number) => (100 * (at - from)) / length;
   const ran = sum(stretches, ({ bar }) => bar !== "wait" && bar !== "back");
   const waited = sum(stretches, ({ bar }) => bar === "wait" || bar === "back");
@@ -41,11 +42,11 @@ export function Timeline({ task, since }: { readonly task: Task; readonly since:
           </Link>
         )}
       </div>
-      <div className="wf">
+      <div className="wf" style={{ "--step": `${ticks[0]?.at ?? 100}%` } as CSSProperties}>
         <div className="wf-axis" aria-hidden="true">
           <span />
           <span className="ticks">
-            {[{ at: 0, text: formatClock(from, zone) }, ...ticksOf(length)].map(({ at, text }) => (
+            {[{ at: 0, text: formatClock(from, zone) }, ...ticks].map(({ at, text }) => (
               <span key={at} style={{ "--l": `${at}%` } as CSSProperties}>
                 {text}
               </span>

@@ -107,8 +107,13 @@ test("one that never ran waited until it ended", () => {
   expect(shown(task({ state: "cancelled", completedAt: at(7) }), 40)).toEqual(["Queued wait 0-7"]);
 });
 
-test("the marks of an axis differ, however short it is", () => {
-  const said = (length: number) => ticksOf(length).map(({ at, text }) => `${at} ${text}`);
-  expect(said(5_000)).toEqual(["20 +1.0s", "40 +2.0s", "60 +3.0s", "80 +4.0s"]);
-  expect(said(1)).toEqual(["60 +1ms"]);
+test("the marks of an axis are at round times, and none is cut at its end", () => {
+  const said = (length: number) => ticksOf(length).map(({ at, text }) => `${Math.round(at)} ${text}`);
+  expect(said(5_000)).toEqual(["20 +1s", "40 +2s", "60 +3s", "80 +4s"]);
+  expect(said(1_380)).toEqual(["36 +0.5s", "72 +1s"]);
+  expect(said(83_000)).toEqual(["24 +20s", "48 +40s", "72 +1m"]);
+  expect(said(292_000)).toEqual(["21 +1m", "41 +2m", "62 +3m", "82 +4m"]);
+  expect(said(26 * 3_600_000)).toEqual(["23 +6h", "46 +12h", "69 +18h"]);
+  expect(said(60 * 3_600_000)).toEqual(["20 +12h", "40 +1d", "60 +1d 12h", "80 +2d"]);
+  expect(said(1)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import type { Attempt, Task } from "../../../../src/client/index.ts";
 import { formatDuration } from "../../parts/format.ts";
+import { niceDuration } from "../../parts/nice-scale.ts";
 import type { Glyph } from "../../parts/state.tsx";
 import { isEnded } from "../../parts/task-text.ts";
 
@@ -61,12 +62,24 @@ export function stretchesOf(task: Task, now: number, since?: string): Stretch[] 
   return stretches;
 }
 
-const TICKS = [20, 40, 60, 80];
+/** About as many marks have room on a phone. */
+const TICKS = 5;
+/** A mark this far to the right, in percent, would be cut. */
+const LAST_TICK = 92;
 
-/** The marks of an axis of `length` milliseconds: positions in percent, and texts. No two texts are the same. */
+/** The marks of an axis of `length` milliseconds, at round times: positions in percent, and texts. */
 export function ticksOf(length: number): { readonly at: number; readonly text: string }[] {
-  const ticks = TICKS.map((at) => ({ at, text: `+${formatDuration((length * at) / 100)}` }));
-  return ticks.filter(({ text }, index) => text !== "+0s" && text !== ticks[index - 1]?.text);
+  const step = niceDuration(length / TICKS);
+  const count = Math.floor((length * LAST_TICK) / 100 / step);
+  return Array.from({ length: count }, (_, n) => ({
+    at: (100 * step * (n + 1)) / length,
+    text: `+${roundDuration(step * (n + 1))}`,
+  }));
+}
+
+/** `2s` rather than `2.0s`, `1m` rather than `1m 00s`. */
+function roundDuration(ms: number): string {
+  return formatDuration(ms).replace(/\.0(?=s$)| 0?0[smh]$/, "");
 }
 
 interface Gap {
