@@ -1,4 +1,4 @@
-import { extended } from "./text/json-text.ts";
+import { extendText } from "./text/json-text.ts";
 
 /** How a request came in. */
 export const VIAS = ["http", "mcp", "cli", "library", "writ", "schedule", "worker", "dashboard"] as const;
@@ -70,9 +70,14 @@ export function withProvenance<New extends { readonly spec: object }>(
   task: New,
   { createdBy, within, reach }: Provenance,
 ): New {
-  if (within === null && reach === undefined) return { ...task, spec: extended(task.spec, { createdBy }) };
-  const more = { ...(within === null ? {} : { within }), ...(reach === undefined ? {} : { reach }) };
-  return { ...task, spec: extended(task.spec, { createdBy, ...more }) };
+  const more = {
+    createdBy,
+    ...(within === null ? {} : { within }),
+    ...(reach === undefined ? {} : { reach }),
+  };
+  const spec = { ...task.spec, ...more };
+  extendText(spec, task.spec, more);
+  return { ...task, spec };
 }
 
 /** A text that is equal for equal provenances: the key of a cache. */

@@ -142,9 +142,11 @@ export class Intake {
 
   /** The queue of tasks of one tenant. They do not overtake others of their tenant. */
   #queueOf(tasks: readonly NewTask[]): Queue {
-    const [first] = tasks;
-    const follows = first !== undefined && this.#inLarge.size > 0 && this.#inLarge.has(first.tenant);
-    return follows || tasks.some((task) => largeBytes(task) > 0) ? this.#large : this.#small;
+    for (const task of tasks) {
+      const follows = this.#inLarge.size > 0 && this.#inLarge.has(task.tenant);
+      if (follows || largeBytes(task) > 0) return this.#large;
+    }
+    return this.#small;
   }
 
   #enqueue(task: NewTask, batch: NewBatch | null, queue: Queue): Promise<InsertedTask> {

@@ -1,7 +1,7 @@
 import { resolveDependencies } from "../../model/dependency-graph.ts";
 import { atIndex } from "../../model/input/batch-input.ts";
 import { invalidField } from "../../model/input/field-checks.ts";
-import { extended } from "../../model/text/json-text.ts";
+import { extendText } from "../../model/text/json-text.ts";
 import type { NewTask } from "../../storage/storage.ts";
 
 /** Replaces keys in `dependsOn` by ids. Throws `unknown_key`, `dependency_cycle`. */
@@ -10,9 +10,10 @@ export function withDependencies(tasks: readonly NewTask[]): NewTask[] {
   refuseKeyedParents(tasks, new Set(dependsOn.flat()));
   return tasks.map((task, index) => {
     const ids = dependsOn[index] ?? [];
-    return ids.length === 0
-      ? task
-      : { ...task, dependsOn: ids, spec: extended(task.spec, { dependsOn: ids }) };
+    if (ids.length === 0) return task;
+    const spec = { ...task.spec, dependsOn: ids };
+    extendText(spec, task.spec, { dependsOn: ids });
+    return { ...task, dependsOn: ids, spec };
   });
 }
 

@@ -21,12 +21,10 @@ export function knownText(value: object): string | undefined {
   return texts.get(value);
 }
 
-/** `{ ...whole, ...more }`. If the text of `whole` is cached, so is that of the result. `whole` has no field of `more`. */
-export function extended<Whole extends object, More extends object>(whole: Whole, more: More): Whole & More {
-  const all = { ...whole, ...more };
+/** For `all`, which is `{ ...whole, ...more }`. If the text of `whole` is cached, so is its own. `whole` has no field of `more`. */
+export function extendText(all: object, whole: object, more: object): void {
   const text = texts.get(whole);
   if (text !== undefined) rememberText(all, `${text.slice(0, -1)},${JSON.stringify(more).slice(1)}`);
-  return all;
 }
 
 /** For a value that was just parsed from its text, or written to it. */
