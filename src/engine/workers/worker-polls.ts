@@ -9,6 +9,11 @@ const PER_WORKER_MAX = 2;
 export const POLLS_MAX = 10_000;
 /** From this share of the polls that may wait on, workers that got nothing are asked to pause. */
 const NEARLY_FULL = 0.9;
+/**
+ * Waits of at least this long end at multiples of a step: the polls that end together are answered in one turn of the event loop,
+ * and their workers ask again in another. Between them an idle server sleeps.
+ */
+const STEPS = { fromMs: 8_000, ms: 500 } as const;
 /** How many polls with the same agents one exchange asks for: a ready task needs one of them. */
 const PER_GROUP_MAX = 16;
 
@@ -170,7 +175,7 @@ export class WorkerPolls {
     this.#ofWorker.set(id, [...(this.#ofWorker.get(id) ?? []), poll]);
     const group = this.#groups.get(poll.group) ?? new Set();
     this.#groups.set(poll.group, group.add(poll));
-    poll.endAfter(this.#options.clock, request.waitMs, () => this.end(poll, "waited"));
+    poll.endAfter(clock, inSteps(request.waitMs, clock.monotonic()), () => this.end(poll, "waited"));
     request.gone.addEventListener("abort", () => this.end(poll, "closed"), { once: true });
     if (request.gone.aborted) this.end(poll, "closed");
     return poll;
@@ -246,6 +251,11 @@ export class WorkerPolls {
     if (own.length === 0) this.#ofWorker.delete(id);
     else this.#ofWorker.set(id, own);
   }
+}
+
+/** A wait that begins now, shortened so that it ends with a step. */
+function inSteps(waitMs: number, now: number): number {
+  return waitMs < STEPS.fromMs ? waitMs : waitMs - ((now + waitMs) % STEPS.ms);
 }
 
 function isWanted({ request: { worker, agents } }: Poll, wanted: ReadonlySet<string> | null): boolean {
