@@ -63,18 +63,18 @@ test("a node is nearly full from nine tenths of the polls that may wait on it, a
   expect(polls.isNearlyFull("acme")).toBe(false);
 });
 
-test("long waits that end within half a second of each other end together, none later than it asked for", async () => {
+test("long waits that end within a second of each other end together, none later than it asked for", async () => {
   const { clock, add } = openPolls();
   const ended: { readonly at: number; readonly waitMs: number }[] = [];
   const began = clock.monotonic();
-  for (const waitMs of [10_020, 10_250, 10_480, 10_990, 7_123]) {
+  for (const waitMs of [10_020, 10_250, 10_980, 11_990, 7_123]) {
     const poll = add("acme", waitMs);
     poll.isAsking = false;
     void poll.answer.then(() => ended.push({ at: clock.monotonic() - began, waitMs }));
   }
-  for (let ms = 0; ms < 11_000; ms++) await clock.advance(1);
-  expect(ended.map(({ waitMs }) => waitMs)).toEqual([7_123, 10_020, 10_250, 10_480, 10_990]);
-  expect(ended.every(({ at, waitMs }) => at <= waitMs && at > waitMs - 500)).toBe(true);
+  for (let ms = 0; ms < 12_000; ms++) await clock.advance(1);
+  expect(ended.map(({ waitMs }) => waitMs)).toEqual([7_123, 10_020, 10_250, 10_980, 11_990]);
+  expect(ended.every(({ at, waitMs }) => at <= waitMs && at > waitMs - 1_000)).toBe(true);
   expect(ended[0]?.at).toBe(7_123);
   expect(new Set(ended.slice(1).map(({ at }) => at)).size).toBe(2);
 });

@@ -11,9 +11,10 @@ export const POLLS_MAX = 10_000;
 const NEARLY_FULL = 0.9;
 /**
  * Waits of at least this long end at multiples of a step: the polls that end together are answered in one turn of the event loop,
- * and their workers ask again in another. Between them an idle server sleeps.
+ * and their workers ask again in another. Between them an idle server sleeps. The steps are short where many polls wait, so that
+ * those of one step take some milliseconds.
  */
-const STEPS = { fromMs: 8_000, ms: 500 } as const;
+const STEPS = { fromMs: 9_000, ms: 1_000, manyPolls: 400, ofManyMs: 100 } as const;
 /** How many polls with the same agents one exchange asks for: a ready task needs one of them. */
 const PER_GROUP_MAX = 16;
 
@@ -175,7 +176,7 @@ export class WorkerPolls {
     this.#ofWorker.set(id, [...(this.#ofWorker.get(id) ?? []), poll]);
     const group = this.#groups.get(poll.group) ?? new Set();
     this.#groups.set(poll.group, group.add(poll));
-    poll.endAfter(clock, inSteps(request.waitMs, clock.monotonic()), () => this.end(poll, "waited"));
+    poll.endAfter(clock, this.#inSteps(request.waitMs), () => this.end(poll, "waited"));
     request.gone.addEventListener("abort", () => this.end(poll, "closed"), { once: true });
     if (request.gone.aborted) this.end(poll, "closed");
     return poll;
@@ -238,6 +239,13 @@ export class WorkerPolls {
     return chosen;
   }
 
+  /** A wait that begins now, shortened so that it ends with a step. */
+  #inSteps(waitMs: number): number {
+    if (waitMs < STEPS.fromMs) return waitMs;
+    const stepMs = this.#size > STEPS.manyPolls ? STEPS.ofManyMs : STEPS.ms;
+    return waitMs - ((this.#options.clock.monotonic() + waitMs) % stepMs);
+  }
+
   #remove(poll: Poll): void {
     const { id, tenant } = poll.request.worker;
     const group = this.#groups.get(poll.group);
@@ -251,11 +259,6 @@ export class WorkerPolls {
     if (own.length === 0) this.#ofWorker.delete(id);
     else this.#ofWorker.set(id, own);
   }
-}
-
-/** A wait that begins now, shortened so that it ends with a step. */
-function inSteps(waitMs: number, now: number): number {
-  return waitMs < STEPS.fromMs ? waitMs : waitMs - ((now + waitMs) % STEPS.ms);
 }
 
 function isWanted({ request: { worker, agents } }: Poll, wanted: ReadonlySet<string> | null): boolean {
