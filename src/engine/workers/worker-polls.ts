@@ -74,17 +74,21 @@ export class Poll {
     this.#resolve = resolve;
   }
 
-  /** What the storage needs. The tokens are made when the poll first asks. */
+  /** What the storage needs. The tokens are made once it reads them: SQLite does not while nothing is ready. */
   get stored(): WorkerPoll {
     const { worker, max, agents, except, claimId } = this.request;
-    const count = Math.min(max, worker.slots, CLAIMED_PER_POLL_MAX);
+    const time = this.#tokenTime;
+    let tokens: WorkerPoll["tokens"] | null = null;
     this.#stored ??= {
       worker: worker.id,
       claim: this.claim,
       max,
       agents,
       ...(except.length === 0 ? {} : { except }),
-      tokens: newSecrets(claimId, count, this.#tokenTime),
+      get tokens() {
+        tokens ??= newSecrets(claimId, Math.min(max, worker.slots, CLAIMED_PER_POLL_MAX), time);
+        return tokens;
+      },
     };
     return this.#stored;
   }
