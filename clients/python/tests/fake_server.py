@@ -76,6 +76,9 @@ class FakeRota:
         self.messages = []
         self.refuse = lambda _path, _body: False
         self.finished = {}
+        self.finishes_per_claim = 0
+        #: The tokens of each claim that carried outcomes.
+        self.carried = []
         self.beats = []
         self.all_finished = threading.Event()
         self._count = len(self._waiting)
@@ -92,23 +95,29 @@ class FakeRota:
             if path == "/v1/tasks":
                 return 202, {"taskId": "tsk_child", "state": "queued", "position": 1}
             if path == "/v1/workers":
-                return 201, {"workerId": "wrk_1", "leaseMs": 15000, "heartbeatMs": 500, "maxWaitS": 0}
+                registered = {"workerId": "wrk_1", "leaseMs": 15000, "heartbeatMs": 500, "maxWaitS": 0}
+                return 201, {**registered, "finishesPerClaim": self.finishes_per_claim}
             if method == "DELETE":
                 return 200, {"released": []}
             if path.startswith("/v1/attempts/"):
                 return 200, {"result": f"result of {path.rsplit('/', 1)[1]}"}
             if path.endswith("/claim"):
                 taken, self._waiting = self._waiting[: body["max"]], self._waiting[body["max"] :]
-                return 200, {"attempts": taken, "retryInMs": 50}
+                if "finishes" not in body:
+                    return 200, {"attempts": taken, **({} if taken else {"retryInMs": 50})}
+                self.carried.append([finish["attemptToken"] for finish in body["finishes"]])
+                return 200, {"attempts": taken, "finished": self._finish(body["finishes"])}
             if path.endswith("/heartbeat"):
                 self.beats.extend(body["attempts"])
                 return 200, {"attempts": [self._alive(attempt) for attempt in body["attempts"]], "drain": False}
-            for attempt in body["attempts"]:
-                self.finished[attempt["attemptToken"]] = attempt
-            if len(self.finished) >= self._count:
-                self.all_finished.set()
-            tokens = [attempt["attemptToken"] for attempt in body["attempts"]]
-            return 200, {"attempts": [{"attemptToken": token, "recorded": True} for token in tokens]}
+            return 200, {"attempts": self._finish(body["attempts"])}
+
+    def _finish(self, finishes):
+        for finish in finishes:
+            self.finished[finish["attemptToken"]] = finish
+        if len(self.finished) >= self._count:
+            self.all_finished.set()
+        return [{"attemptToken": finish["attemptToken"], "recorded": True} for finish in finishes]
 
     def _alive(self, named):
         token = named["attemptToken"]

@@ -178,6 +178,21 @@ worker.run()
         self.run_worker([attempt(f"t{n}", str(n)) for n in range(12)], handler, slots=3)
         self.assertEqual(most, 3)
 
+    def test_a_claim_carries_outcomes_while_all_slots_are_taken(self):
+        for refuse, carries in ((lambda _path, _body: False, True), (lambda _path, body: "finishes" in body, False)):
+            fake = FakeRota([attempt(f"t{n}", str(n)) for n in range(6)])
+            self.addCleanup(fake.server.close)
+            fake.finishes_per_claim = 100
+            fake.refuse = lambda path, body: body is not None and refuse(path, body)
+            worker = rota.Worker(fake.server.url, agents={"py": lambda task, _: time.sleep(0.05)}, slots=2)
+            worker.start()
+            self.addCleanup(worker.stop)
+            self.assertTrue(fake.all_finished.wait(20), "the attempts were not finished in time")
+            self.assertEqual(set(fake.finished), {f"t{n}" for n in range(6)})
+            self.assertEqual(len(fake.carried) > 0, carries)
+            worker.stop()
+            self.assertEqual(worker.running, 0)
+
     def test_failures_say_whether_and_when_to_retry(self):
         def handler(task, context):
             if task["message"] == "never":

@@ -4,15 +4,16 @@ import { POLLS_MAX, type PollRequest, WorkerPolls } from "./worker-polls.ts";
 
 function openPolls(tenantMax = POLLS_MAX) {
   let random = 0;
+  const clock = new ManualClock();
   const polls = new WorkerPolls({
-    clock: new ManualClock(),
+    clock,
     random: () => random,
     tenantMax: () => tenantMax,
     timedTokens: true,
     heldBy: () => 0,
   });
   let workers = 0;
-  const request = (tenant: string): PollRequest => {
+  const request = (tenant: string, waitMs = 25_000): PollRequest => {
     workers += 1;
     return {
       worker: { id: `wrk_${workers}`, tenant, agents: ["py"], slots: 1 },
@@ -20,13 +21,13 @@ function openPolls(tenantMax = POLLS_MAX) {
       max: 1,
       agents: null,
       except: [],
-      waitMs: 25_000,
+      waitMs,
       gone: new AbortController().signal,
     };
   };
   return {
-    polls,
-    add: (tenant: string) => polls.add(request(tenant)),
+    ...{ clock, polls },
+    add: (tenant: string, waitMs?: number) => polls.add(request(tenant, waitMs)),
     useRandom: (value: number) => {
       random = value;
     },
@@ -60,4 +61,20 @@ test("a node is nearly full from nine tenths of the polls that may wait on it, a
   expect(polls.isNearlyFull("acme")).toBe(true);
   polls.end(last, "waited");
   expect(polls.isNearlyFull("acme")).toBe(false);
+});
+
+test("long waits that end within a second of each other end together, none later than it asked for", async () => {
+  const { clock, add } = openPolls();
+  const ended: { readonly at: number; readonly waitMs: number }[] = [];
+  const began = clock.monotonic();
+  for (const waitMs of [10_020, 10_250, 10_980, 11_990, 7_123]) {
+    const poll = add("acme", waitMs);
+    poll.isAsking = false;
+    void poll.answer.then(() => ended.push({ at: clock.monotonic() - began, waitMs }));
+  }
+  for (let ms = 0; ms < 12_000; ms++) await clock.advance(1);
+  expect(ended.map(({ waitMs }) => waitMs)).toEqual([7_123, 10_020, 10_250, 10_980, 11_990]);
+  expect(ended.every(({ at, waitMs }) => at <= waitMs && at > waitMs - 1_000)).toBe(true);
+  expect(ended[0]?.at).toBe(7_123);
+  expect(new Set(ended.slice(1).map(({ at }) => at)).size).toBe(2);
 });

@@ -9,6 +9,12 @@ const PER_WORKER_MAX = 2;
 export const POLLS_MAX = 10_000;
 /** From this share of the polls that may wait on, workers that got nothing are asked to pause. */
 const NEARLY_FULL = 0.9;
+/**
+ * Waits of at least this long end at multiples of a step: the polls that end together are answered in one turn of the event loop,
+ * and their workers ask again in another. Between them an idle server sleeps. The steps are short where many polls wait, so that
+ * those of one step take some milliseconds.
+ */
+const STEPS = { fromMs: 9_000, ms: 1_000, manyPolls: 400, ofManyMs: 100 } as const;
 /** How many polls with the same agents one exchange asks for: a ready task needs one of them. */
 const PER_GROUP_MAX = 16;
 
@@ -68,17 +74,21 @@ export class Poll {
     this.#resolve = resolve;
   }
 
-  /** What the storage needs. The tokens are made when the poll first asks. */
+  /** What the storage needs. The tokens are made once it reads them: SQLite does not while nothing is ready. */
   get stored(): WorkerPoll {
     const { worker, max, agents, except, claimId } = this.request;
-    const count = Math.min(max, worker.slots, CLAIMED_PER_POLL_MAX);
+    const time = this.#tokenTime;
+    let tokens: WorkerPoll["tokens"] | null = null;
     this.#stored ??= {
       worker: worker.id,
       claim: this.claim,
       max,
       agents,
       ...(except.length === 0 ? {} : { except }),
-      tokens: newSecrets(claimId, count, this.#tokenTime),
+      get tokens() {
+        tokens ??= newSecrets(claimId, Math.min(max, worker.slots, CLAIMED_PER_POLL_MAX), time);
+        return tokens;
+      },
     };
     return this.#stored;
   }
@@ -170,7 +180,7 @@ export class WorkerPolls {
     this.#ofWorker.set(id, [...(this.#ofWorker.get(id) ?? []), poll]);
     const group = this.#groups.get(poll.group) ?? new Set();
     this.#groups.set(poll.group, group.add(poll));
-    poll.endAfter(this.#options.clock, request.waitMs, () => this.end(poll, "waited"));
+    poll.endAfter(clock, this.#inSteps(request.waitMs), () => this.end(poll, "waited"));
     request.gone.addEventListener("abort", () => this.end(poll, "closed"), { once: true });
     if (request.gone.aborted) this.end(poll, "closed");
     return poll;
@@ -231,6 +241,13 @@ export class WorkerPolls {
       }
     }
     return chosen;
+  }
+
+  /** A wait that begins now, shortened so that it ends with a step. */
+  #inSteps(waitMs: number): number {
+    if (waitMs < STEPS.fromMs) return waitMs;
+    const stepMs = this.#size > STEPS.manyPolls ? STEPS.ofManyMs : STEPS.ms;
+    return waitMs - ((this.#options.clock.monotonic() + waitMs) % stepMs);
   }
 
   #remove(poll: Poll): void {

@@ -244,8 +244,8 @@ export function createWorkers(options: WorkersOptions): LocalWorkers {
         max,
         agents: agents ?? null,
         except: options.excluded(worker.labels),
-        // Polls that began together must not all end at once.
-        waitMs: waitS * 1_000 * (0.8 + 0.2 * random()),
+        // Polls that began together must not all end at once. The dispatcher shortens long ones by up to a second more.
+        waitMs: waitS * 1_000 * (0.9 + 0.1 * random()),
         gone,
       });
     let answer = await poll();

@@ -347,6 +347,9 @@ class Worker:
         self._claim_abort = Abort()
         self._signals_abort = Abort()
         self._outcomes: "queue.Queue[Optional[Json]]" = queue.Queue()
+        #: Outcomes that the next claim carries, or the one that is under way; whether a claim waits for a free slot.
+        self._carried: Optional[List[Json]] = None
+        self._claim_waits = False
         self._sent_at: Optional[float] = None
         self._beat_lock = threading.Lock()
         self._loop: Optional[asyncio.AbstractEventLoop] = None
@@ -508,22 +511,26 @@ class Worker:
                 return
             _log.error("the server refuses this worker; it stops: %s", error)
             self._failure = error
+            self._answer_carried(None)
             self.stop()
+        finally:
+            # The thread that sends outcomes waits for it.
+            self._answer_carried(None)
 
     def _claim_until_stopped(self) -> None:
         claim_id = str(uuid.uuid4())
         failures = 0
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._stopping or len(self._held) < self._slots)
-                free = self._slots - len(self._held)
+            carried = self._until_free()
             if self._stopping:
                 return
             began = time.monotonic()
             try:
-                answer = self._claim(claim_id, free)
+                answer = self._claim(claim_id, carried)
             except (RotaError, ConnectionFailed) as error:
-                if not _is_passing(error):
+                self._answer_carried(None)
+                # What the server refuses may be one of the outcomes, which are now sent by themselves.
+                if not _is_passing(error) and not carried:
                     raise
                 failures += 1
                 if not self._stopping:
@@ -533,6 +540,7 @@ class Worker:
                 continue
             failures = 0
             claim_id = str(uuid.uuid4())
+            self._answer_carried(answer.get("finished"))
             attempts: Sequence[Json] = answer.get("attempts", ())
             for claimed in attempts:
                 self._begin(claimed)
@@ -542,15 +550,58 @@ class Worker:
             # With `retryInMs` it is the server that drains: another one takes over.
             if retry_in_ms is not None:
                 self._pause(_jittered(retry_in_ms / 1000))
-            elif not attempts and time.monotonic() - began < _EMPTY_CLAIM:
+            # A claim that carries outcomes does not wait for tasks: the next one does.
+            elif not attempts and not carried and time.monotonic() - began < _EMPTY_CLAIM:
                 self._pause(_jittered(_EMPTY_CLAIM))
 
-    def _claim(self, claim_id: str, free: int) -> Json:
+    def _until_free(self) -> List[Json]:
+        """Returns when a slot is free, or is about to with the outcomes that it returns."""
+        with self._changed:
+            self._claim_waits = True
+            self._changed.wait_for(
+                lambda: self._stopping or self._carried is not None or len(self._held) < self._slots
+            )
+            self._claim_waits = False
+            return self._carried or []
+
+    def _carry(self, group: List[Json], size: int) -> bool:
+        """While all slots are taken, the next claim carries outcomes: one request ends tasks and gets the next ones.
+
+        Waits for its answer. False: no claim has carried them to the server.
+        """
+        with self._changed:
+            is_full = self._claim_waits and not self._stopping and len(self._held) >= self._slots
+            if not is_full or size > _GROUP_BYTES or len(group) > (self._registration or {}).get("finishesPerClaim", 0):
+                return False
+            # Of a handler that ignores its cancel the outcome is known, but the slot stays taken.
+            if not all(outcome["attemptToken"] in self._returned for outcome in group):
+                return False
+            self._carried = group
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._carried is not group)
+            return all(outcome["attemptToken"] not in self._finishing for outcome in group)
+
+    def _answer_carried(self, answers: Optional[Sequence[Json]]) -> None:
+        """None: the claim failed, and the outcomes are sent without it."""
+        group = self._carried
+        if group is None:
+            return
+        if answers is not None:
+            self._answered(group, answers)
+        with self._changed:
+            self._carried = None
+            self._changed.notify_all()
+
+    def _claim(self, claim_id: str, carried: Sequence[Json]) -> Json:
         registration = self._register()
         lease = registration.get("leaseMs", 0) / 1000
         answer_time = min(lease * _CLAIM_ANSWER_SHARE, _CLAIM_ANSWER_MAX)
         wait = min(int(registration.get("maxWaitS", 0)), max(int(lease * _CLAIM_SHARE - answer_time), 1))
-        body = {"claimId": claim_id, "max": free, "waitS": wait}
+        with self._changed:
+            free = self._slots - len(self._held) + len(carried)
+        body: Json = {"claimId": claim_id, "max": free, "waitS": wait}
+        if carried:
+            body.update(waitS=0, finishes=carried)
         answer: Json = self._call("POST", "/claim", body, timeout=wait + answer_time, abort=self._claim_abort)
         return answer
 
@@ -836,7 +887,8 @@ class Worker:
                     break
                 group.append(following)
                 size += _size(following)
-            self._send_outcomes(group)
+            if not self._carry(group, size):
+                self._send_outcomes(group)
 
     def _send_outcomes(self, group: List[Json]) -> None:
         if _size({"attempts": group}) > _BODY_BYTES:
@@ -852,12 +904,12 @@ class Worker:
                 _log.warning("a finish failed, sending it again: %s", error)
                 time.sleep(_backoff(failures, error))
                 continue
-            for answered in answer.get("attempts", ()):
-                if not answered.get("recorded"):
-                    _log.warning("the outcome of an attempt came too late: %s", answered.get("reason"))
-            return self._answered(group)
+            return self._answered(group, answer.get("attempts", ()))
 
-    def _answered(self, group: Sequence[Json]) -> None:
+    def _answered(self, group: Sequence[Json], answers: Sequence[Json] = ()) -> None:
+        for answered in answers:
+            if not answered.get("recorded"):
+                _log.warning("the outcome of an attempt came too late: %s", answered.get("reason"))
         with self._changed:
             for outcome in group:
                 token = outcome["attemptToken"]

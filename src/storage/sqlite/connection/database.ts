@@ -222,10 +222,7 @@ export class SqliteDatabase {
       this.abilities.clear();
       this.mayContest = true;
       if (this.#db.inTransaction) this.#rollback.run();
-      const thrown = toRotaError(error);
-      this.#broken ||= thrown instanceof RotaError && thrown.cause === error;
-      if (isFlushError(error)) this.#sync?.failed(error);
-      throw thrown;
+      throw this.#failed(error);
     }
     this.agentQueues.committed();
     this.#sync?.committed();
@@ -233,7 +230,27 @@ export class SqliteDatabase {
     return result;
   }
 
-  /** The same, and resolves once the transaction survives a power cut. */
+  /** Runs one statement, a transaction by itself, that changes nothing of which a ledger or a cache knows. */
+  write<Result>(statement: () => Result): Result {
+    this.#assertOpen();
+    this.#assertDurable();
+    try {
+      const result = statement();
+      this.#sync?.committed();
+      return result;
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): unknown {
+    const thrown = toRotaError(error);
+    this.#broken ||= thrown instanceof RotaError && thrown.cause === error;
+    if (isFlushError(error)) this.#sync?.failed(error);
+    return thrown;
+  }
+
+  /** The same as `transact`, and resolves once the transaction survives a power cut. */
   async transactDurably<Result>(work: (tx: Transaction) => Result): Promise<Result> {
     const result = this.transact(work);
     await this.durable();

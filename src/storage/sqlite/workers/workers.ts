@@ -38,22 +38,23 @@ export function sqliteWorkers(db: SqliteDatabase): WorkerStorage {
           .map(toRecord),
       ),
     async renew({ signs }) {
-      return db.transact((tx) => {
-        const polls = new Map<string, number>();
-        for (const { worker, polls: asked } of signs)
-          polls.set(worker, Math.max(polls.get(worker) ?? 0, asked ? 1 : 0));
-        const known = tx
-          .prepare<NamedRow & { readonly lost: 0 | 1 }>(
-            `update worker set beat = beat + 1, seen_at = @now, polled_at = iif(s.polls, @now, polled_at)
-               from (select value ->> 0 as id, value ->> 1 as polls from json_each(@signs)) s
-              where worker.id = s.id
-            returning worker.id, worker.lost, worker.tenant, worker.name, worker.agents, worker.slots`,
-          )
-          .all({ now: tx.now, signs: JSON.stringify([...polls]) });
-        for (const row of known) if (row.lost === 1) revive(tx, row);
-        const ids = new Set(known.map(({ id }) => id));
-        return { unknown: [...polls.keys()].filter((id) => !ids.has(id)) };
-      });
+      const polls = new Map<string, number>();
+      for (const { worker, polls: asked } of signs)
+        polls.set(worker, Math.max(polls.get(worker) ?? 0, asked ? 1 : 0));
+      const beat = db.prepare<NamedRow & { readonly lost: 0 | 1 }>(
+        `update worker set beat = beat + 1, seen_at = @now, polled_at = iif(s.polls, @now, polled_at)
+           from (select value ->> 0 as id, value ->> 1 as polls from json_each(@signs)) s
+          where worker.id = s.id
+        returning worker.id, worker.lost, worker.tenant, worker.name, worker.agents, worker.slots`,
+      );
+      const known = db.write(() => beat.all({ now: db.now(), signs: JSON.stringify([...polls]) }));
+      const back = known.filter(({ lost }) => lost === 1);
+      if (back.length > 0)
+        db.transact((tx) => {
+          for (const row of back) revive(tx, row);
+        });
+      const ids = new Set(known.map(({ id }) => id));
+      return { unknown: [...polls.keys()].filter((id) => !ids.has(id)) };
     },
     async drain({ tenant, id }) {
       return db.transact((tx) => {

@@ -112,8 +112,9 @@ export class Assignments {
   /** Decides on the next start and counts it. Null: nothing can start. */
   #next(): Start | null {
     const { ledger, db } = this.#tx;
+    const best: BestPolls = new Map();
     const startable = this.#candidates.filter(
-      (candidate) => this.#isStartable(candidate.agentQueue) && pollFor(candidate) !== undefined,
+      (candidate) => this.#isStartable(candidate.agentQueue) && pollFor(candidate, best) !== undefined,
     );
     const first = smallest(startable, (a, b) => byUrgency(a.agentQueue, b.agentQueue));
     if (first === undefined) return null;
@@ -124,7 +125,7 @@ export class Assignments {
       inLane.filter(({ agentQueue }) => agentQueue.tenant === tenant.tenant),
     );
     const { agentQueue } = chosen;
-    const open = pollFor(chosen);
+    const open = pollFor(chosen, best);
     if (open === undefined) throw new Error(`no poll can take a task of line ${agentQueue.id}`);
     const token = db.nextEventSeq();
     tenant.owed = Math.max(tenant.owed - 1, 0);
@@ -290,22 +291,33 @@ function keyOf({ worker, claim }: Pick<WorkerPoll, "worker" | "claim">): string 
   return `${worker} ${claim}`;
 }
 
+/** Which poll of a group gets the next task that need not run alone. Many agent queues share a group. */
+type BestPolls = Map<PollGroup, OpenPoll | undefined>;
+
 /** Of the polls that can take a task of an agent queue: the one whose worker holds the fewest, then the longest waiting. */
-function pollFor({ agentQueue, groups }: Candidate): OpenPoll | undefined {
-  const isAlone = isAloneKind(agentQueue.kind);
-  let best: OpenPoll | undefined;
-  for (const { polls } of groups)
-    for (const open of polls) {
-      const { taker, left } = open;
-      if (left <= 0 || taker.holdsAlone || taker.held >= (isAlone ? 1 : taker.row.slots)) continue;
-      if (
-        best === undefined ||
-        taker.held < best.taker.held ||
-        (taker.held === best.taker.held && open.n < best.n)
-      )
-        best = open;
-    }
-  return best;
+function pollFor({ agentQueue, groups }: Candidate, known: BestPolls): OpenPoll | undefined {
+  if (isAloneKind(agentQueue.kind)) return firstOf(groups.map((group) => bestOf(group, { alone: true })));
+  return firstOf(
+    groups.map((group) => {
+      if (!known.has(group)) known.set(group, bestOf(group, { alone: false }));
+      return known.get(group);
+    }),
+  );
+}
+
+function bestOf({ polls }: PollGroup, { alone }: { readonly alone: boolean }): OpenPoll | undefined {
+  return firstOf(
+    polls.filter(
+      ({ taker, left }) => left > 0 && !taker.holdsAlone && taker.held < (alone ? 1 : taker.row.slots),
+    ),
+  );
+}
+
+function firstOf(polls: readonly (OpenPoll | undefined)[]): OpenPoll | undefined {
+  return smallest(
+    polls.filter((poll) => poll !== undefined),
+    (a, b) => a.taker.held - b.taker.held || a.n - b.n,
+  );
 }
 
 function smallest<Item>(items: readonly Item[], compare: (a: Item, b: Item) => number): Item | undefined {
