@@ -114,8 +114,8 @@ export function endAttempts(ended: string, appends = APPEND_ENDS): string {
 }
 
 /**
- * The same for attempts that are all done, with nothing to write besides their results: most are. `ended` has no other columns
- * then. Fewer columns are written and sorted.
+ * The same for attempts that are all done, with nothing to write besides their results: most are. Fewer columns are written and
+ * sorted. Those that were assigned have begun: they join v_begun.
  */
 export function endDoneAttempts(ended: string, appends: string): string {
   return `
@@ -128,14 +128,17 @@ export function endDoneAttempts(ended: string, appends: string): string {
       from ended e
      ${ADDRESS_OF_TASK} a
      where t.ctid = a.address
-    returning e.n, t.seq, e.token, t.tenant, e.line, t.batch, t.session, t.concurrency_key, t.schedule, t.callback_url,
-              t.has_dependants)
+    returning e.n, t.seq, e.token, t.tenant, e.line, e.attempt, e.state, e.report, e.wave, t.batch, t.session, t.concurrency_key,
+              t.schedule, t.callback_url, t.has_dependants)
   select array_agg(line order by n), array_agg(seq order by n), array_agg(token order by n), array_agg(tenant order by n),
+         array_agg(row(seq, token, tenant, '"attempt":' || attempt, coalesce(wave, 0), report)::begun_attempt order by n)
+           filter (where state = 'assigned'),
          array_agg(seq::text) filter (where concurrency_key is not null),
          bool_or(batch is not null), bool_or(session is not null), bool_or(callback_url is not null), bool_or(has_dependants),
          bool_or(schedule is not null)
-    into v_freed, v_seqs, v_tokens, v_tenants, v_keys, v_in_batches, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs
+    into v_freed, v_seqs, v_tokens, v_tenants, v_assigned, v_keys, v_in_batches, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs
     from settled;
+  v_begun := v_begun || v_assigned;
   if v_seqs is not null then
     v_states := array_fill('done'::text, array[cardinality(v_seqs)]);
     v_types := array_fill('task.completed'::text, array[cardinality(v_seqs)]);

@@ -53,7 +53,9 @@ begin
     select reports, reported_at into v_reports, v_reported_at from reports_of(p_tokens, p_begun_tokens, p_begun_at);
   end if;
   if cardinality(p_seqs) > 0 then
-    v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_more, v_reports, p_waves);
+    if p_more is not null then
+      v_begun := v_begun || begin_ending(p_end_nodes, p_seqs, p_tokens, p_more, v_reports, p_waves);
+    end if;
     select f.lost, f.moved, f.freed into lost, v_moved, v_freed
       from finish_held_tasks(p_now, p_end_nodes, p_seqs, p_tokens, p_results, p_more, v_reports, v_reported_at, v_begun, p_waves,
                              p_progress) f;
@@ -275,7 +277,8 @@ begin
 end $$;
 
 -- Ends the attempts that these nodes still hold; attempts that they lost change nothing. p_reports, p_reported_at: see reports_of;
--- null: nothing is reported. The caller records what this moves and frees in agent queues.
+-- null: nothing is reported. p_begun: attempts that have begun; if all attempts that end are done, those of them that were assigned
+-- are found here, else they are among p_begun (see begin_ending). The caller records what this moves and frees in agent queues.
 create function finish_held_tasks(
   p_now bigint, p_nodes text[], p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_reports bigint[],
   p_reported_at bigint[], p_begun begun_attempt[], p_waves integer[], p_progress json,
@@ -283,6 +286,8 @@ create function finish_held_tasks(
 #variable_conflict use_column
 declare
 :ENDING_VARIABLES
+  v_begun begun_attempt[] := p_begun;
+  v_assigned begun_attempt[];
 begin
   if p_more is null then
 :END_DONE_ATTEMPTS
@@ -329,9 +334,12 @@ begin
   with given as (
     select b.n, b.node, b.seq, b.token, b.started, coalesce(b.wave, 0) as wave, t.tenant, t.priority,
            t.priority > 0 and t.preemptions_left > 0 as gives_way
-      from unnest(p_nodes, p_seqs, p_tokens, p_started, p_waves) with ordinality b(node, seq, token, started, wave, n)
+      -- A full join, as in reports_of.
+      from (select b.*, e.token as ending
+              from unnest(p_nodes, p_seqs, p_tokens, p_started, p_waves) with ordinality b(node, seq, token, started, wave, n)
+              full join unnest(p_ending) e(token) on e.token = b.token offset 0) b
      cross join lateral (select tenant, priority, preemptions_left from task where seq = b.seq offset 0) t
-     where b.token <> all (coalesce(p_ending, '{}'))),
+     where b.ending is null),
   begun as (
     update lease l
        set state = 'running',
@@ -359,7 +367,31 @@ returns void language plpgsql as $$
 declare
   v_part record;
   v_first bigint;
+  v_next bigint;
+  v_alike boolean;
 begin
+  if p_progress is null and not p_calls_back then
+    v_next := take_event_numbers(coalesce(cardinality(p_begun), 0) + cardinality(p_seqs));
+    -- Usually the events of a wave are alike: each wave is a row of the log then, and one statement appends all of them.
+    with part as materialized (
+      select x.wave, x.step, min(x.type) as type, min(x.tenant) as tenant, min(x.data) as data, count(*)::integer as count,
+             array_agg(x.seq order by x.report, x.n) as seqs,
+             min(x.type) = max(x.type) and min(x.tenant) = max(x.tenant)
+               and (count(x.data) = 0 or (count(x.data) = count(*) and min(x.data) = max(x.data))) as alike
+        from (select b.wave, 1 as step, 'task.started' collate "C" as type, b.tenant collate "C" as tenant, b.task_seq as seq,
+                     '{' || b.data collate "C" || '}' as data, b.report, b.n
+                from unnest(p_begun) with ordinality b(task_seq, token, tenant, data, wave, report, n)
+              union all
+              select coalesce(e.wave, 0), 3, e.type, e.tenant, e.seq, e.data, null, e.n
+                from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
+       group by x.wave, x.step),
+    appended as (
+      insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+      select v_next - 1 + sum(count) over (order by wave, step), count, type, p_now, tenant, seqs, data
+        from part where (select bool_and(alike) from part))
+    select bool_and(alike) into v_alike from part;
+    if v_alike then return; end if;
+  end if;
   for v_part in
     select x.wave, x.step, array_agg(x.type order by x.report, x.n) as types, array_agg(x.tenant order by x.report, x.n) as tenants,
            array_agg(x.seq order by x.report, x.n) as seqs, array_agg(x.data order by x.report, x.n) as data
@@ -377,7 +409,8 @@ begin
               from unnest(p_waves, p_types, p_tenants, p_seqs, p_data) with ordinality e(wave, type, tenant, seq, data, n)) x
      group by x.wave, x.step order by x.wave, x.step
   loop
-    v_first := take_event_numbers(cardinality(v_part.seqs));
+    v_first := coalesce(v_next, take_event_numbers(cardinality(v_part.seqs)));
+    v_next := v_next + cardinality(v_part.seqs);
     perform append_events(v_first, p_now, v_part.types, v_part.tenants, v_part.seqs, v_part.data);
     if v_part.step = 3 and p_calls_back then perform add_deliveries(p_now, v_first, v_part.seqs); end if;
   end loop;

@@ -15,7 +15,7 @@ import { type Wave, wavesOf } from "../../waves.ts";
 import { isAlone } from "../connection/abilities.ts";
 import type { PostgresDatabase } from "../connection/database.ts";
 import { readSql } from "../connection/sql-file.ts";
-import { cleanText } from "../connection/text.ts";
+import { cleanText, numberArray } from "../connection/text.ts";
 import { agentLimitOf } from "../counters/counters.ts";
 import { slotValues } from "../tenants/tenant-shares.ts";
 import { isDeferred } from "./deferred-work.ts";
@@ -43,8 +43,8 @@ export async function finishAndClaim(
       params.node,
       number,
       tries > 1,
-      finishes.map(({ seq }) => seq),
-      finishes.map(({ token }) => token),
+      numberArray(finishes.map(({ seq }) => seq)),
+      numberArray(finishes.map(({ token }) => token)),
       finishes.map(resultOf),
       toJson(finishes.map(toFinishRow)),
       toJson(params.progress.map(toProgressRow)),
@@ -157,12 +157,12 @@ async function toClaimed(
   { at, seqs, tokens, states }: ExchangeResult,
   node: string,
 ): Promise<ClaimedTask[]> {
-  if (seqs === null || seqs.length === 0) return [];
-  for (const token of tokens ?? []) db.sawEvent(token);
+  if (seqs === null || tokens === null || seqs.length === 0) return [];
+  for (const token of tokens) db.sawEvent(token);
   const rows = await db.read<StartedRow>({
     name: "started_tasks",
     text: startedTasks("$1", "$2", "$3"),
-    values: [seqs, tokens, states],
+    values: [numberArray(seqs), numberArray(tokens), states],
   });
   return toClaimedTasks(db, rows, { at, node });
 }
@@ -172,15 +172,11 @@ async function toClaimedTasks(
   rows: readonly StartedRow[],
   { at, node }: { at: number; node: string },
 ): Promise<ClaimedTask[]> {
+  const claimed = { ...JUST_CLAIMED, held_node: node, held_since: String(at) };
+  // The rows are completed rather than copied: they have many columns.
   const tasks = await toTaskRecords(
     db,
-    rows.map((row) => ({
-      ...row,
-      ...JUST_CLAIMED,
-      held_state: row.state,
-      held_node: node,
-      held_since: String(at),
-    })),
+    rows.map((row) => Object.assign(row, claimed, { held_state: row.state })),
   );
   return tasks.map((task, index) => ({
     token: Number(rows[index]?.token),
@@ -238,15 +234,15 @@ function anyOf<T>(values: readonly (T | null)[]): readonly (T | null)[] | null {
 }
 
 /** The attempts that have begun, and the waves of ends. All null if nothing has begun: the database has nothing to do. */
-function begunValues(waves: readonly Wave[]): ((number | null)[] | null)[] {
+function begunValues(waves: readonly Wave[]): (string | null)[] {
   const begun = waves.flatMap((wave) => wave.begun);
   if (begun.length === 0) return [null, null, null, null, null];
   return [
-    begun.map(({ seq }) => seq),
-    begun.map(({ token }) => token),
-    begun.map(({ startedAt = null }) => startedAt),
-    begun.map(({ wave = 0 }) => wave),
-    waves.flatMap(({ number, finishes }) => finishes.map(() => number)),
+    numberArray(begun.map(({ seq }) => seq)),
+    numberArray(begun.map(({ token }) => token)),
+    numberArray(begun.map(({ startedAt = null }) => startedAt)),
+    numberArray(begun.map(({ wave = 0 }) => wave)),
+    numberArray(waves.flatMap(({ number, finishes }) => finishes.map(() => number))),
   ];
 }
 
@@ -299,8 +295,8 @@ function startedTasks(seqs: string, tokens: string, states: string): string {
 }
 
 /** Attempts `f` that end, with what their nodes report of them; see reports_of. */
-const ENDS =
-  "unnest(p_nodes, p_seqs, p_tokens, p_results, p_reports, p_reported_at) with ordinality f(node, seq, token, result, report, reported_at, n)";
+const ENDS = `unnest(p_nodes, p_seqs, p_tokens, p_results, p_reports, p_reported_at, p_waves)
+       with ordinality f(node, seq, token, result, report, reported_at, wave, n)`;
 
 /** When an attempt `l` began that ends now; it may have begun after it was claimed. */
 const STARTED_AT = `case when f.reported_at is null or l.state = 'running' then l.started_at
@@ -308,10 +304,10 @@ const STARTED_AT = `case when f.reported_at is null or l.state = 'running' then 
 
 /** Attempts that begin and end in one call: their events alternate. */
 const APPEND_IN_WAVES = `
-    if p_begun is null then ${APPEND_ENDS}
+    if v_begun is null then ${APPEND_ENDS}
     else
       perform append_in_waves(
-        p_now, p_begun, p_progress,
+        p_now, v_begun, p_progress,
         -- Both are in the order of the ends.
         case when cardinality(v_tokens) = cardinality(p_tokens) then p_waves
              else array(select w.wave from unnest(p_tokens, p_waves) with ordinality w(token, wave, n)
@@ -339,7 +335,7 @@ export const FINISH_AND_CLAIM_FUNCTIONS = readSql(new URL("./finish-and-claim.sq
     delete from lease l
      using ${ENDS}
      where l.task_seq = f.seq and l.token = f.token and l.node = f.node
-    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, ${STARTED_AT}, f.result)`,
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.state, ${STARTED_AT}, f.result, f.report, f.wave)`,
     APPEND_IN_WAVES,
   ),
   END_HELD_ATTEMPTS: endAttempts(heldEnds({ f: ENDS, areReported: true }), APPEND_IN_WAVES),
