@@ -265,8 +265,12 @@ export class PostgresDatabase {
 
   /** Notifies this process and the other nodes of what a committed transaction may mean to them. */
   signal(signal: StorageSignal): void {
-    this.#callListeners(signal);
+    this.signalHere(signal);
     this.signalOthers(signal);
+  }
+
+  signalHere(signal: StorageSignal): void {
+    for (const listener of this.#listeners) listener(signal);
   }
 
   signalOthers(signal: StorageSignal): void {
@@ -339,7 +343,7 @@ export class PostgresDatabase {
   /** The database may have been replaced while the connection was lost, so event numbers are skipped first. */
   async #hear(signal: StorageSignal): Promise<void> {
     if (signal.kind === "reconnected") await this.#skipNumbers().catch(() => undefined);
-    this.#callListeners(signal);
+    this.signalHere(signal);
   }
 
   async #skipNumbers(): Promise<void> {
@@ -362,10 +366,6 @@ export class PostgresDatabase {
     if (!rows[0]?.behind) return;
     const now = this.#clock?.now() ?? null;
     await client.query("select skip_event_numbers($1, $2)", [now, this.#highestEvent]);
-  }
-
-  #callListeners(signal: StorageSignal): void {
-    for (const listener of this.#listeners) listener(signal);
   }
 }
 

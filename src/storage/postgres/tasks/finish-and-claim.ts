@@ -68,7 +68,10 @@ export async function finishAndClaim(
   const claimed = await toClaimed(db, result, params.node);
   const expired = result.expired ?? [];
   const reported = params.progress.length + (params.begun?.length ?? 0);
-  if (claimed.length + expired.length + finished.length + reported > 0) db.signal({ kind: "events" });
+  // The node whose exchange did this one notifies the others of the events of both.
+  const hasEvents = claimed.length + expired.length + finished.length + reported > 0;
+  if (hasEvents) db.signalHere({ kind: "events" });
+  if (result.shared || (hasEvents && !result.served)) db.signalOthers({ kind: "events" });
   if (result.settled) signalReleased(db);
   if (result.freed || finished.some(({ state }) => state === "queued")) db.signalOthers({ kind: "work" });
   else if (result.freedLanes !== null) db.signalOthers({ kind: "work", lanes: result.freedLanes });
@@ -217,6 +220,10 @@ interface ExchangeResult {
   readonly freed: boolean;
   /** The same in these lanes; null: in none. */
   readonly freedLanes: readonly string[] | null;
+  /** The exchange of another node did this one. */
+  readonly served: boolean;
+  /** This exchange did those of other nodes, too. */
+  readonly shared: boolean;
 }
 
 interface ResultRow {
